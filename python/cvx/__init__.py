@@ -1,0 +1,88 @@
+"""cvx, the memory of an agent: what is similar, what happened next, what led to it, how it ended.
+
+Names are loaded when they are first used, so that ``import cvx`` stays cheap.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cvx.active import ActiveMemory as ActiveMemory
+    from cvx.decay import BayesianDecay as BayesianDecay
+    from cvx.decay import BlindDecay as BlindDecay
+    from cvx.decay import ContextAwareDecay as ContextAwareDecay
+    from cvx.decay import NoDecay as NoDecay
+    from cvx.decay import ProportionalDecay as ProportionalDecay
+    from cvx.embed import Embedder as Embedder
+    from cvx.embed import LexicalEmbedder as LexicalEmbedder
+    from cvx.episodes import EpisodeRecorder as EpisodeRecorder
+    from cvx.errors import CvxError as CvxError
+    from cvx.mdp import RegionMDP as RegionMDP
+    from cvx.mdp import classify_action as classify_action
+    from cvx.scoring import LearnedWeights as LearnedWeights
+    from cvx.scoring import Scorer as Scorer
+    from cvx.scoring import UsageTracker as UsageTracker
+    from cvx.scoring import bayesian_score as bayesian_score
+    from cvx.store import Record as Record
+    from cvx.temporal_index import TemporalIndex as TemporalIndex
+    from cvx.types import Cue as Cue
+    from cvx.types import Decision as Decision
+    from cvx.types import Edge as Edge
+    from cvx.types import Episode as Episode
+    from cvx.types import Event as Event
+    from cvx.types import Factor as Factor
+    from cvx.types import Filter as Filter
+    from cvx.types import Hit as Hit
+    from cvx.types import Region as Region
+    from cvx.types import Source as Source
+    from cvx.types import Step as Step
+
+_HOME = {
+    "ActiveMemory": "active",
+    "BayesianDecay": "decay",
+    "BlindDecay": "decay",
+    "ContextAwareDecay": "decay",
+    "CvxError": "errors",
+    "Cue": "types",
+    "Decision": "types",
+    "Edge": "types",
+    "Embedder": "embed",
+    "Episode": "types",
+    "EpisodeRecorder": "episodes",
+    "Event": "types",
+    "Factor": "types",
+    "Filter": "types",
+    "Hit": "types",
+    "LearnedWeights": "scoring",
+    "LexicalEmbedder": "embed",
+    "NoDecay": "decay",
+    "ProportionalDecay": "decay",
+    "Record": "store",
+    "Region": "types",
+    "RegionMDP": "mdp",
+    "Scorer": "scoring",
+    "Source": "types",
+    "Step": "types",
+    "TemporalIndex": "temporal_index",
+    "UsageTracker": "scoring",
+    "bayesian_score": "scoring",
+    "classify_action": "mdp",
+}
+
+__all__ = sorted(_HOME)
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'cvx' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"cvx.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -1,0 +1,409 @@
+"""The nouns of cvx: what goes down into the memory and what comes up out of it.
+
+Every noun is immutable. ``Step`` and ``Factor`` are named tuples, because a single recall makes
+hundreds of them; the others are frozen dataclasses with slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Vector: TypeAlias = npt.NDArray[np.float32]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+
+DEFAULT_NAMESPACE = ""
+
+
+class Step(NamedTuple):
+    """One event of a timeline, as it is seen from a neighbour or a trajectory.
+
+    Attributes
+    ----------
+    node_id : int
+        Index row of the event.
+    entity_id : int
+        Whose timeline it is part of.
+    timestamp : int
+        When it happened, in the store's own unit.
+    action : str or None
+        What was done there.
+    reward : float or None
+        The outcome attached to it, in [0, 1].
+    """
+
+    node_id: int
+    entity_id: int
+    timestamp: int
+    action: str | None
+    reward: float | None
+
+
+class Factor(NamedTuple):
+    """One part of a score.
+
+    Attributes
+    ----------
+    name : str
+        The feature.
+    value : float
+        What the feature was for this hit.
+    weight : float
+        What the scorer gave it.
+    share : float
+        What it contributed. The shares of a hit add up to its score.
+    """
+
+    name: str
+    value: float
+    weight: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a search may return. The fields are joined by *and*; a field left ``None`` is open.
+
+    Parameters
+    ----------
+    since, until : int, optional
+        ``since <= timestamp < until``. One of them alone is a one-sided range.
+    entities, ids : sequence of int, optional
+        The node's entity, or the node itself, is one of these. An empty sequence matches nothing.
+    namespaces : sequence of str, optional
+        One of these; ``None`` means the default namespace only, never all of them.
+    min_reward, max_reward : float, optional
+        Both inclusive. A node without a reward passes neither.
+    tags : sequence of str, optional
+        The node carries all of these.
+    recallable : bool or None, default True
+        ``True``: what may advise. ``False``: only what may not (failed episodes). ``None``: both.
+
+    Examples
+    --------
+    >>> Filter(since=10, min_reward=0.5)
+    Filter(since=10, until=None, entities=None, namespaces=None, min_reward=0.5, max_reward=None, \
+tags=None, ids=None, recallable=True)
+    """
+
+    since: int | None = None
+    until: int | None = None
+    entities: Sequence[int] | IntArray | None = None
+    namespaces: Sequence[str] | None = None
+    min_reward: float | None = None
+    max_reward: float | None = None
+    tags: Sequence[str] | None = None
+    ids: Sequence[int] | IntArray | None = None
+    recallable: bool | None = True
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to someone: a step of an episode, a cause, a line, a trait.
+
+    Parameters
+    ----------
+    entity_id : int
+        Who, at least 0.
+    timestamp : int
+        When it happened, in the store's own unit.
+    text : str
+        What it says.
+    vector : ndarray of shape (dim,), float32, optional
+        Where it lies. An event without a vector can carry edges but is never found by similarity.
+    action : str, optional
+        What was done there.
+    reward : float, optional
+        Outcome in [0, 1].
+    kind : str, default "event"
+        Free label, such as "step" or "observation".
+    namespace : str, default ""
+        Which memory it is part of.
+    metadata : mapping, optional
+        Anything JSON can hold.
+    episode_id : int, optional
+        The episode it is a step of.
+    event_id, node, recorded : int, optional
+        Given by the store: the event's id, its index row, and when it was written (microseconds
+        since 1970-01-01 UTC).
+    """
+
+    entity_id: int
+    timestamp: int
+    text: str = ""
+    vector: Vector | None = field(default=None, compare=False, repr=False)
+    action: str | None = None
+    reward: float | None = None
+    kind: str = "event"
+    namespace: str = DEFAULT_NAMESPACE
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    episode_id: int | None = None
+    event_id: int | None = None
+    node: int | None = None
+    recorded: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """The events of one entity in order, with an outcome.
+
+    Parameters
+    ----------
+    entity_id : int
+        Whose timeline the steps are on.
+    goal : str
+        What was to be reached.
+    task_type : str, optional
+        Which family of goals it belongs to.
+    reward : float, optional
+        Outcome in [0, 1]; ``None`` while the episode is open.
+    steps : tuple of Event
+        In the order in which they happened.
+    namespace : str, default ""
+        Which memory it is part of.
+    kind : str, default "experience"
+        "experience" or "demonstration".
+    episode_id : int, optional
+        Given by the recorder.
+    metadata : mapping, optional
+        Anything JSON can hold.
+    """
+
+    entity_id: int
+    goal: str = ""
+    task_type: str | None = None
+    reward: float | None = None
+    steps: tuple[Event, ...] = field(default=(), repr=False)
+    namespace: str = DEFAULT_NAMESPACE
+    kind: str = "experience"
+    episode_id: int | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the outcome is known."""
+        return self.reward is not None
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions taken, in order; steps without one are left out."""
+        return tuple(step.action for step in self.steps if step.action is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A typed, weighted link between two nodes.
+
+    Parameters
+    ----------
+    from_node, to_node : int
+        The direction is from cause to effect, from earlier to later, from advice to outcome.
+    kind : str
+        "temporal", "caused", "caused_success", "caused_failure", "same_action_type",
+        "region_transition", "granger_causal", "irrelevant", or a declared kind of one's own.
+    weight : float, default 1.0
+        In [0, 1].
+    why : str
+        The reason in words.
+    evidence : str
+        What the reason rests on.
+    recorded : int, optional
+        When it was written (microseconds since 1970-01-01 UTC).
+    boost : float, optional
+        What a graph search gave this kind while it walked the edge.
+    """
+
+    from_node: int
+    to_node: int
+    kind: str
+    weight: float = 1.0
+    why: str = ""
+    evidence: str = ""
+    recorded: int | None = None
+    boost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A cell of the vector space: a hub of one HNSW level and the nodes nearest to it.
+
+    Parameters
+    ----------
+    region_id : int
+        Node id of the hub.
+    level : int
+        HNSW level of the hubs; 0 makes every node its own region.
+    epoch : int
+        Snapshot of the hubs that the region belongs to.
+    members : tuple of int
+        Node ids.
+    """
+
+    region_id: int
+    level: int
+    epoch: int
+    members: tuple[int, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """What the agent is after right now.
+
+    Parameters
+    ----------
+    goal : str
+        What is to be reached.
+    step : str
+        What the agent sees or does at this moment.
+    questions : tuple of str
+        What is still open.
+    text : str
+        Raw words, where there is no structure.
+    vector : ndarray of shape (dim,), float32, optional
+        Where the cue lies; given, nothing is embedded.
+    task_type : str, optional
+        Which family of goals it belongs to; ``None`` takes that of the running episode.
+    time : int, optional
+        Now, in the store's unit; ``None`` takes the clock of the memory.
+    place : int, optional
+        Number of the step within its episode.
+    """
+
+    goal: str = ""
+    step: str = ""
+    questions: tuple[str, ...] = ()
+    text: str = ""
+    vector: Vector | None = field(default=None, compare=False, repr=False)
+    task_type: str | None = None
+    time: int | None = None
+    place: int | None = None
+
+    def words(self) -> str:
+        """All its text in one line, for an embedder.
+
+        Examples
+        --------
+        >>> Cue(goal="warm the mug", step="you hold the mug").words()
+        'warm the mug you hold the mug'
+        """
+        return " ".join(part for part in (self.goal, self.step, *self.questions, self.text) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One thing that was found, with the evidence for it.
+
+    Attributes and items both work: ``hit.score`` and ``hit["score"]``; ``hit["node_id"]`` is
+    ``hit.node``.
+
+    Parameters
+    ----------
+    node : int
+        Index row.
+    distance : float
+        Lower is nearer, in the metric of the index.
+    score : float
+        Higher is better.
+    similarity : float
+        Higher is nearer: 1 - distance for cosine and inner product, 1 / (1 + distance) for l2.
+    entity_id : int
+        Whose event it is.
+    timestamp : int
+        When it happened.
+    reward : float or None
+        Its outcome, in [0, 1].
+    action : str or None
+        What was done there.
+    predecessors, successors : tuple of Step
+        What came before and after on the same timeline, each in time order.
+    factors : tuple of Factor
+        What made the score; the shares add up to it.
+    path : tuple of Edge
+        The edges walked to get there, if it was found over edges.
+    event : Event or None
+        The whole event, where a store knows it.
+
+    Examples
+    --------
+    >>> hit = Hit(node=3, distance=0.25, score=0.75, similarity=0.75, entity_id=1, timestamp=9)
+    >>> hit["score"] == hit.score, hit["node_id"]
+    (True, 3)
+    """
+
+    node: int
+    distance: float
+    score: float
+    similarity: float
+    entity_id: int
+    timestamp: int
+    reward: float | None = None
+    action: str | None = None
+    predecessors: tuple[Step, ...] = ()
+    successors: tuple[Step, ...] = ()
+    factors: tuple[Factor, ...] = ()
+    path: tuple[Edge, ...] = ()
+    event: Event | None = None
+
+    @property
+    def node_id(self) -> int:
+        """The same as ``node``."""
+        return self.node
+
+    def __getitem__(self, name: str) -> Any:
+        if name in _HIT_ITEMS:
+            return getattr(self, name)
+        raise KeyError(f"a hit has no {name!r}: it has {', '.join(sorted(_HIT_ITEMS))}")
+
+
+_HIT_ITEMS = frozenset((*Hit.__slots__, "node_id"))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One recall and what became of it.
+
+    Parameters
+    ----------
+    decision_id : int
+        Counts up within one memory.
+    cue : Cue
+        What was asked.
+    hits : tuple of Hit
+        The candidates, best score first.
+    action_scores : tuple of (str, float)
+        Kinds of action with their expected success where the cue lies, best first.
+    episode_id : int, optional
+        The episode it was made in.
+    region : int, optional
+        The region that the cue lies in.
+    rendered : str
+        What was shown to the agent.
+    action : str, optional
+        What the agent then did.
+    followed : tuple of int
+        Nodes of the hits whose advice it took.
+    outcome : float, optional
+        How the episode ended.
+    propensities : tuple of float, optional
+        Probability of each hit's place, where the order was sampled.
+    """
+
+    decision_id: int
+    cue: Cue
+    hits: tuple[Hit, ...]
+    action_scores: tuple[tuple[str, float], ...] = ()
+    episode_id: int | None = None
+    region: int | None = None
+    rendered: str = ""
+    action: str | None = None
+    followed: tuple[int, ...] = ()
+    outcome: float | None = None
+    propensities: tuple[float, ...] | None = None
+
+
+Source: TypeAlias = Callable[[Cue], list[Hit]]
+"""Anything that answers a cue with hits."""
