@@ -1,0 +1,13 @@
+//! Typed, weighted, directed edges between nodes, beside the temporal order.
+//!
+//! [`TypedEdgeLayer`] holds the edges that somebody added. The temporal edges are implied by the
+//! timelines and belong to the facade, which lends them to [`traverse`] through a closure; so are
+//! the bounds of a walk (deleted nodes, namespaces).
+
+mod kind;
+mod layer;
+mod traverse;
+
+pub use kind::EdgeKind;
+pub use layer::{Direction, Edge, EdgeTable, HalfEdge, TypedEdgeLayer};
+pub use traverse::{Path, traverse};

@@ -1,0 +1,335 @@
+//! The store of typed edges: both directions, in a fixed order.
+
+use serde::{Deserialize, Serialize};
+
+use super::kind::{EdgeKind, is_lower_snake};
+use crate::error::{Error, Result};
+use crate::id::NodeId;
+
+/// Which end of an edge a node is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Edges that start at the node.
+    Out,
+    /// Edges that end at the node.
+    In,
+}
+
+/// An edge seen from one of its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HalfEdge {
+    /// The node at the other end.
+    pub node: NodeId,
+    /// What the edge means.
+    pub kind: EdgeKind,
+    /// Its strength, in [0, 1].
+    pub weight: f32,
+}
+
+impl HalfEdge {
+    fn key(&self) -> (EdgeKind, NodeId) {
+        (self.kind, self.node)
+    }
+}
+
+/// An edge with both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Edge {
+    /// Where it starts.
+    pub from: NodeId,
+    /// Where it ends.
+    pub to: NodeId,
+    /// What it means.
+    pub kind: EdgeKind,
+    /// Its strength, in [0, 1].
+    pub weight: f32,
+}
+
+/// The layer as plain records, for a snapshot: see [`TypedEdgeLayer::from_table`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EdgeTable {
+    /// Names of the custom kinds, in order of declaration.
+    pub kinds: Vec<String>,
+    /// All edges, by start, kind and end.
+    pub edges: Vec<Edge>,
+}
+
+/// Typed, weighted, directed edges; at most one for each (from, to, kind).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TypedEdgeLayer {
+    kinds: Vec<String>,
+    // Rows are sorted by (kind, node): results never depend on the order of insertion.
+    out: Vec<Vec<HalfEdge>>,
+    into: Vec<Vec<HalfEdge>>,
+    len: usize,
+}
+
+impl TypedEdgeLayer {
+    /// A layer without edges and without custom kinds.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many edges there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no edge.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Makes `name` a kind; a name that is one already stays what it is.
+    ///
+    /// # Errors
+    /// [`Error::InvalidEdgeKindName`] unless the name is lower snake case of at most 64 bytes;
+    /// [`Error::TooManyEdgeKinds`] beyond 65,536 kinds.
+    pub fn declare_kind(&mut self, name: &str) -> Result<EdgeKind> {
+        if let Ok(kind) = self.kind(name) {
+            return Ok(kind);
+        }
+        if !is_lower_snake(name) {
+            return Err(Error::InvalidEdgeKindName {
+                name: name.to_owned(),
+            });
+        }
+        let place = u16::try_from(self.kinds.len()).map_err(|_| Error::TooManyEdgeKinds)?;
+        self.kinds.push(name.to_owned());
+        Ok(EdgeKind::Custom(place))
+    }
+
+    /// The kind of that name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEdgeKind`], which lists the known names.
+    pub fn kind(&self, name: &str) -> Result<EdgeKind> {
+        if let Some(kind) = EdgeKind::built_in(name) {
+            return Ok(kind);
+        }
+        match self.kinds.iter().position(|known| known == name) {
+            // declare_kind keeps places within u16.
+            Some(place) => Ok(EdgeKind::Custom(place as u16)),
+            None => Err(Error::UnknownEdgeKind {
+                name: name.to_owned(),
+                known: self.kind_names().map(str::to_owned).collect(),
+            }),
+        }
+    }
+
+    /// The name of `kind`; a custom kind that was not declared here has none.
+    #[must_use]
+    pub fn kind_name(&self, kind: EdgeKind) -> Option<&str> {
+        match kind {
+            EdgeKind::Custom(place) => self.kinds.get(usize::from(place)).map(String::as_str),
+            built_in => built_in.built_in_name(),
+        }
+    }
+
+    /// Every known name: the built-in kinds, then the declared ones.
+    pub fn kind_names(&self) -> impl Iterator<Item = &str> + '_ {
+        EdgeKind::BUILT_IN
+            .into_iter()
+            .filter_map(|kind| self.kind_name(kind))
+            .chain(self.kinds.iter().map(String::as_str))
+    }
+
+    /// Checks what [`add`](Self::add) would check, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn check(&self, from: NodeId, to: NodeId, kind: EdgeKind, weight: f32) -> Result<()> {
+        if kind == EdgeKind::Temporal {
+            return Err(Error::ImpliedEdgeKind);
+        }
+        if self.kind_name(kind).is_none() {
+            return Err(Error::UnknownEdgeKind {
+                name: format!("{kind:?}"),
+                known: self.kind_names().map(str::to_owned).collect(),
+            });
+        }
+        // NaN fails the comparison too.
+        if !(0.0..=1.0).contains(&weight) {
+            return Err(Error::EdgeWeight { weight });
+        }
+        if from == to {
+            return Err(Error::SelfEdge { node: from });
+        }
+        Ok(())
+    }
+
+    /// Adds an edge; one of the same ends and kind takes the new weight instead.
+    /// Returns whether the edge is new. That both nodes exist is for the caller to know.
+    ///
+    /// # Errors
+    /// [`Error::ImpliedEdgeKind`] for temporal edges, [`Error::UnknownEdgeKind`] for a custom kind
+    /// that was not declared, [`Error::EdgeWeight`] for a weight outside [0, 1],
+    /// [`Error::SelfEdge`] for an edge from a node to itself.
+    pub fn add(&mut self, from: NodeId, to: NodeId, kind: EdgeKind, weight: f32) -> Result<bool> {
+        self.check(from, to, kind, weight)?;
+        // -0.0 is in the range, and must not make a second spelling of 0.
+        let weight = weight + 0.0;
+        let new = put(
+            &mut self.out,
+            from,
+            HalfEdge {
+                node: to,
+                kind,
+                weight,
+            },
+        );
+        put(
+            &mut self.into,
+            to,
+            HalfEdge {
+                node: from,
+                kind,
+                weight,
+            },
+        );
+        self.len += usize::from(new);
+        Ok(new)
+    }
+
+    /// Removes the edge of these ends and this kind.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEdge`] where there is none.
+    pub fn remove(&mut self, from: NodeId, to: NodeId, kind: EdgeKind) -> Result<()> {
+        if !take(&mut self.out, from, (kind, to)) {
+            let kind = self.kind_name(kind).unwrap_or("undeclared").to_owned();
+            return Err(Error::UnknownEdge { from, to, kind });
+        }
+        take(&mut self.into, to, (kind, from));
+        self.len -= 1;
+        Ok(())
+    }
+
+    /// Removes every edge that starts or ends at `node`.
+    pub fn remove_node(&mut self, node: NodeId) {
+        for edge in take_row(&mut self.out, node) {
+            take(&mut self.into, edge.node, (edge.kind, node));
+            self.len -= 1;
+        }
+        for edge in take_row(&mut self.into, node) {
+            take(&mut self.out, edge.node, (edge.kind, node));
+            self.len -= 1;
+        }
+    }
+
+    /// The edges of a node in one direction, by kind, then by the node at the other end.
+    #[must_use]
+    pub fn neighbors(&self, node: NodeId, direction: Direction) -> &[HalfEdge] {
+        let rows = match direction {
+            Direction::Out => &self.out,
+            Direction::In => &self.into,
+        };
+        rows.get(node.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The edges of one kind of a node, by the node at the other end.
+    #[must_use]
+    pub fn neighbors_of(&self, node: NodeId, kind: EdgeKind, direction: Direction) -> &[HalfEdge] {
+        let row = self.neighbors(node, direction);
+        let start = row.partition_point(|edge| edge.kind < kind);
+        let end = row.partition_point(|edge| edge.kind <= kind);
+        &row[start..end]
+    }
+
+    /// All edges, by start, kind and end.
+    pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
+        self.out.iter().enumerate().flat_map(|(from, row)| {
+            let from = NodeId::from_index(from);
+            row.iter().map(move |half| Edge {
+                from,
+                to: half.node,
+                kind: half.kind,
+                weight: half.weight,
+            })
+        })
+    }
+
+    /// The layer as records, equal for equal layers.
+    #[must_use]
+    pub fn to_table(&self) -> EdgeTable {
+        EdgeTable {
+            kinds: self.kinds.clone(),
+            edges: self.edges().collect(),
+        }
+    }
+
+    /// Rebuilds a layer over nodes `0..node_count` from records that may come from anywhere.
+    ///
+    /// # Errors
+    /// Those of [`declare_kind`](Self::declare_kind) and [`add`](Self::add);
+    /// [`Error::InvalidEdgeTable`] for a node beyond the bound, an edge or a kind twice.
+    pub fn from_table(table: &EdgeTable, node_count: usize) -> Result<Self> {
+        let mut layer = Self::new();
+        for (place, name) in table.kinds.iter().enumerate() {
+            if layer.declare_kind(name)? != EdgeKind::Custom(place as u16) {
+                return Err(Error::InvalidEdgeTable {
+                    reason: format!("kind {name:?} twice"),
+                });
+            }
+        }
+        for edge in &table.edges {
+            let highest = edge.from.max(edge.to);
+            if highest.index() >= node_count {
+                return Err(Error::InvalidEdgeTable {
+                    reason: format!("an edge at node {highest} of {node_count}"),
+                });
+            }
+            if !layer.add(edge.from, edge.to, edge.kind, edge.weight)? {
+                return Err(Error::InvalidEdgeTable {
+                    reason: format!("two edges {} -> {} of one kind", edge.from, edge.to),
+                });
+            }
+        }
+        Ok(layer)
+    }
+}
+
+/// Puts `edge` in its place; whether it is new.
+fn put(rows: &mut Vec<Vec<HalfEdge>>, node: NodeId, edge: HalfEdge) -> bool {
+    if rows.len() <= node.index() {
+        rows.resize_with(node.index() + 1, Vec::new);
+    }
+    let row = &mut rows[node.index()];
+    match row.binary_search_by_key(&edge.key(), HalfEdge::key) {
+        Ok(place) => {
+            row[place] = edge;
+            false
+        }
+        Err(place) => {
+            row.insert(place, edge);
+            true
+        }
+    }
+}
+
+/// Takes the edge of that key away; whether it was there.
+fn take(rows: &mut [Vec<HalfEdge>], node: NodeId, key: (EdgeKind, NodeId)) -> bool {
+    let Some(row) = rows.get_mut(node.index()) else {
+        return false;
+    };
+    match row.binary_search_by_key(&key, HalfEdge::key) {
+        Ok(place) => {
+            row.remove(place);
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+fn take_row(rows: &mut [Vec<HalfEdge>], node: NodeId) -> Vec<HalfEdge> {
+    rows.get_mut(node.index())
+        .map(std::mem::take)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "layer_tests.rs"]
+mod tests;
