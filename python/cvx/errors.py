@@ -1,0 +1,153 @@
+"""Every error that cvx raises, in one tree under `CvxError`.
+
+Each class is also the builtin that fits it, so that ``except ValueError`` and ``except KeyError``
+work. Messages name the value, the bound and the cure. The native module raises these classes.
+"""
+
+from __future__ import annotations
+
+
+class CvxError(Exception):
+    """The root of all of them.
+
+    Examples
+    --------
+    >>> str(UnknownNodeError("there is no node 7: the index has 3"))
+    'there is no node 7: the index has 3'
+    """
+
+    # KeyError shows the repr of its argument, OSError a tuple: a message is a message.
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class InvalidInputError(CvxError, ValueError):
+    """A value that cannot be used, whatever the state of the index."""
+
+
+class InvalidParameterError(InvalidInputError):
+    """A parameter of an index or of a call lies outside its bounds (dim, m, ef, beta, alpha...)."""
+
+
+class InvalidKError(InvalidParameterError):
+    """A number of results below 1."""
+
+
+class UnknownMetricError(InvalidParameterError):
+    """A metric other than cosine, l2 and ip."""
+
+
+class InvalidVectorError(InvalidInputError):
+    """Something that is no vector of finite floats, or no matrix of them."""
+
+
+class DimensionError(InvalidVectorError):
+    """A vector of another length than the dimension of the index."""
+
+
+class NonFiniteVectorError(InvalidVectorError):
+    """NaN or infinity in a vector."""
+
+
+class ZeroVectorError(InvalidVectorError):
+    """A vector of length zero, which has no direction, under the cosine metric."""
+
+
+class LengthMismatchError(InvalidInputError):
+    """Columns of a batch that differ in length."""
+
+
+class InvalidEntityError(InvalidInputError):
+    """An entity id below 0 or beyond 64 bits."""
+
+
+class RewardRangeError(InvalidInputError):
+    """A reward outside [0, 1]."""
+
+
+class InvalidFilterError(InvalidInputError):
+    """A filter with a field that cannot be understood."""
+
+
+class InvertedRangeError(InvalidFilterError):
+    """A range that ends before it begins; a range with one side only is fine."""
+
+
+class EdgeWeightError(InvalidInputError):
+    """The weight of an edge, or a boost, outside its range."""
+
+
+class InvalidEdgeError(InvalidInputError):
+    """An edge that cannot be: from a node to itself, or of a kind that is implied."""
+
+
+class InvalidEdgeKindNameError(InvalidInputError):
+    """A name for an edge kind that is not lower snake case."""
+
+
+class UnknownError(CvxError, KeyError):
+    """Something was asked for by a name or number that nothing has."""
+
+
+class UnknownNodeError(UnknownError):
+    """A node id that was never given, or whose node was deleted."""
+
+
+class UnknownEntityError(UnknownError):
+    """An entity without a single node in the namespace asked."""
+
+
+class UnknownLevelError(UnknownError):
+    """A level that has no region; the message lists those that have."""
+
+
+class UnknownRegionError(UnknownError):
+    """A node that is no hub of the level."""
+
+
+class UnknownEdgeKindError(UnknownError):
+    """An edge kind that is neither built in nor declared; the message lists the known ones."""
+
+
+class UnknownEdgeError(UnknownError):
+    """An edge that does not exist."""
+
+
+class NoVectorError(CvxError, LookupError):
+    """A vector was needed of a node, or an index, that has none."""
+
+
+class CapacityError(CvxError, OverflowError):
+    """More nodes or edge kinds than an index can hold."""
+
+
+class SnapshotError(CvxError):
+    """A snapshot that could not be written or read."""
+
+
+class NotASnapshotError(SnapshotError, ValueError):
+    """A file that is not a cvx snapshot."""
+
+
+class UnsupportedVersionError(SnapshotError, ValueError):
+    """A snapshot of a format that this version does not read."""
+
+
+class TruncatedSnapshotError(SnapshotError, ValueError):
+    """A snapshot that ends before it should."""
+
+
+class CorruptedSnapshotError(SnapshotError, ValueError):
+    """A snapshot whose checksums or contents do not hold."""
+
+
+class SnapshotIOError(SnapshotError, OSError):
+    """The file system refused."""
+
+
+class InternalError(CvxError, RuntimeError):
+    """A fault of cvx itself: please report it with the message."""
+
+
+class PoisonedIndexError(InternalError):
+    """A change broke off half way; the index in memory can no longer be trusted."""
