@@ -151,3 +151,63 @@ class InternalError(CvxError, RuntimeError):
 
 class PoisonedIndexError(InternalError):
     """A change broke off half way; the index in memory can no longer be trusted."""
+
+
+class GameError(CvxError, ValueError):
+    """An ALFWorld game that cannot be played: damaged, unfinished, or asked for the impossible."""
+
+
+class GameNotFoundError(GameError, FileNotFoundError):
+    """A game file or a folder of games that is not there."""
+
+
+class LLMError(CvxError, RuntimeError):
+    """A language model that cannot be reached or answers with an error."""
+
+
+class LLMTimeoutError(LLMError, TimeoutError):
+    """A language model that did not answer in time, retries included."""
+
+
+class LLMAnswerError(LLMError, ValueError):
+    """A language model whose answers name no admissible command."""
+
+
+class TimestampOrderError(InvalidInputError):
+    """A step that lies before the one recorded last."""
+
+
+class EpisodeError(CvxError, RuntimeError):
+    """An episode was used in a way its state does not allow."""
+
+
+class EpisodeClosedError(EpisodeError):
+    """A step after the end of an episode, or a second outcome."""
+
+
+class ForeignEpisodeError(EpisodeError):
+    """An episode or decision that another memory handed out."""
+
+
+class StaleRegionsError(CvxError, RuntimeError):
+    """Something learned on the regions of another epoch."""
+
+
+class UnknownFeatureError(UnknownError):
+    """A weight for a feature that the scorer does not have; the message lists those it has."""
+
+
+class RecordError(CvxError, RuntimeError):
+    """The record was used in a way its state does not allow."""
+
+
+class RecordClosedError(RecordError):
+    """The record was closed."""
+
+
+class NestedTransactionError(RecordError):
+    """A transaction was opened inside another one."""
+
+
+class RecordVersionError(RecordError, ValueError):
+    """A database of another schema version, or no record at all."""
