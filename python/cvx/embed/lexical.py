@@ -1,0 +1,153 @@
+"""The offline default: signed feature hashing of words and their character n-grams."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.errors import InvalidParameterError
+from cvx.types import Vector
+
+_WORD = re.compile(r"\w+")
+_CACHED_WORDS = 65_536
+
+
+class LexicalEmbedder:
+    """Vectors that are near when texts share words or parts of words.
+
+    It knows spelling, not meaning: "mug" and "cup" are strangers to it, and ``info()`` says so.
+    A word is hashed as a whole (weight 1) and as its character n-grams, which together weigh
+    ``ngram_weight``, so that inflected forms and typing errors stay near. Repeated words count
+    with the square root of their number. The same text has the same vector in every process and
+    on every machine.
+
+    Parameters
+    ----------
+    dim : int, default 512
+        At least 2.
+    ngrams : tuple of (int, int), default (3, 5)
+        Shortest and longest character n-gram; a word carries one mark at either end.
+    ngram_weight : float, default 0.5
+        Norm of a word's n-grams beside the word itself; 0 leaves them out.
+
+    Raises
+    ------
+    InvalidParameterError
+        A parameter outside its bound.
+
+    References
+    ----------
+    Weinberger et al. 2009, Feature hashing for large scale multitask learning.
+    Bojanowski et al. 2017, Enriching word vectors with subword information.
+
+    Examples
+    --------
+    >>> embedder = LexicalEmbedder(dim=256)
+    >>> a, b, c = embedder.embed(["clean the mug", "mugs to clean", "open a drawer"])
+    >>> bool(a @ b > 0.3 > a @ c), embedder.info()["semantic"]
+    (True, False)
+    """
+
+    def __init__(
+        self, dim: int = 512, *, ngrams: tuple[int, int] = (3, 5), ngram_weight: float = 0.5
+    ) -> None:
+        if dim < 2:
+            raise InvalidParameterError(f"dim is {dim}: a hashing embedder needs at least 2")
+        if not 1 <= ngrams[0] <= ngrams[1]:
+            raise InvalidParameterError(
+                f"ngrams is {ngrams}: give (shortest, longest) with 1 <= shortest <= longest"
+            )
+        if not (math.isfinite(ngram_weight) and ngram_weight >= 0):
+            raise InvalidParameterError(f"ngram_weight is {ngram_weight}: give a number >= 0")
+        self.dim = dim
+        self.ngrams = ngrams
+        self.ngram_weight = ngram_weight
+        self._words: dict[str, tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]] = {}
+
+    def info(self) -> dict[str, Any]:
+        """Describe the vectors: ``id``, ``dim``, ``semantic`` and the parameters."""
+        low, high = self.ngrams
+        return {
+            "id": f"cvx-lexical-1/{self.dim}/{low}-{high}/{self.ngram_weight:g}",
+            "dim": self.dim,
+            "semantic": False,
+            "ngrams": [low, high],
+            "ngram_weight": self.ngram_weight,
+        }
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        """Embed a batch.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            n texts; n may be 0.
+
+        Returns
+        -------
+        ndarray of shape (n, dim), float32
+            Every row of norm 1, that of an empty text too: all empty texts are alike.
+
+        Raises
+        ------
+        InvalidParameterError
+            A single string, or something in the batch that is not a string.
+        """
+        if isinstance(texts, str):
+            raise InvalidParameterError("texts is a single str: give a list of texts")
+        out = np.zeros((len(texts), self.dim), dtype=np.float64)
+        for row, text in zip(out, texts, strict=True):
+            if not isinstance(text, str):
+                raise InvalidParameterError(f"a text is {text!r}: every text must be a str")
+            self._add(row, text)
+        norms = np.linalg.norm(out, axis=1, keepdims=True)
+        return np.asarray(out / norms, dtype=np.float32)
+
+    def _add(self, row: npt.NDArray[np.float64], text: str) -> None:
+        normal = unicodedata.normalize("NFKC", text).casefold()
+        for word, count in Counter(_WORD.findall(normal) or [normal.strip()]).items():
+            places, weights = self._features(word)
+            row[places] += weights * math.sqrt(count)
+        if not row.any():
+            # Features of opposite sign can cancel in a short text; it still needs a direction.
+            places, weights = self._features("")
+            row[places] += weights
+
+    def _features(self, word: str) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+        known = self._words.get(word)
+        if known is None:
+            if len(self._words) >= _CACHED_WORDS:
+                self._words.clear()
+            known = self._words[word] = self._hash_word(word)
+        return known
+
+    def _hash_word(self, word: str) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+        row = np.zeros(self.dim)
+        _add_hashed(row, "w" + word, 1.0)
+        marked = f"<{word}>"
+        low, high = self.ngrams
+        grams = [
+            marked[at : at + n] for n in range(low, high + 1) for at in range(len(marked) - n + 1)
+        ]
+        if grams and word and self.ngram_weight:
+            share = self.ngram_weight / math.sqrt(len(grams))
+            for gram in grams:
+                _add_hashed(row, "g" + gram, share)
+        places = np.flatnonzero(row)
+        return places, row[places]
+
+
+def _add_hashed(row: npt.NDArray[np.float64], feature: str, weight: float) -> None:
+    # blake2b rather than hash(): Python's own is salted anew in every process.
+    code = int.from_bytes(
+        hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+    )
+    row[(code >> 1) % len(row)] += weight if code & 1 else -weight

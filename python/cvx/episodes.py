@@ -1,0 +1,363 @@
+"""Recording what an agent does: begin, step, close with an outcome, and look at it as frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from cvx.errors import EpisodeClosedError, RewardRangeError, TimestampOrderError
+from cvx.store import Record
+from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def check_reward(reward: float) -> float:
+    """Return the reward as a float if it lies in [0, 1].
+
+    Raises
+    ------
+    RewardRangeError
+        It is outside, or not a number.
+    """
+    value = float(reward)
+    if not 0.0 <= value <= 1.0:
+        raise RewardRangeError(
+            f"reward is {reward}, outside [0, 1]: scale outcomes to that range, 1 is a win"
+        )
+    return value
+
+
+@dataclass(slots=True, eq=False)
+class OpenEpisode:
+    """The handle of an episode that may still be running; ``EpisodeRecorder.begin`` makes it.
+
+    Attributes
+    ----------
+    episode_id, entity_id : int
+        Its own number, and whose timeline it writes.
+    goal, task_type, namespace, kind, metadata
+        As given at the beginning.
+    steps : list of Event
+        What was recorded so far.
+    closed : bool
+        Whether it has its outcome.
+    """
+
+    episode_id: int
+    entity_id: int
+    goal: str = ""
+    task_type: str | None = None
+    namespace: str = DEFAULT_NAMESPACE
+    kind: str = "experience"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    steps: list[Event] = field(default_factory=list)
+    closed: bool = False
+
+
+class EpisodeRecorder:
+    """Writes down episodes, one step after the other, and closes each of them once.
+
+    Parameters
+    ----------
+    record : Record, optional
+        Where closed episodes go, each in one transaction; without it they stay in ``log`` only.
+    first_episode, first_entity : int, default 0
+        The first numbers to give out; with a record at least its first free ones.
+
+    Attributes
+    ----------
+    log : list of Episode
+        The closed episodes, oldest first.
+    clock : int
+        The timestamp of the next step that brings none of its own.
+
+    Examples
+    --------
+    >>> recorder = EpisodeRecorder()
+    >>> run = recorder.begin(goal="cool the apple", task_type="cool")
+    >>> _ = recorder.step(run, "a fridge", action="open fridge 1")
+    >>> _ = recorder.step(run, "an open fridge", action="cool apple 1 with fridge 1")
+    >>> recorder.close(run, reward=1.0).actions
+    ('open fridge 1', 'cool apple 1 with fridge 1')
+    """
+
+    def __init__(
+        self, record: Record | None = None, *, first_episode: int = 0, first_entity: int = 0
+    ) -> None:
+        self.record = record
+        self.log: list[Episode] = []
+        self.clock = 0
+        self._next_episode = first_episode
+        self._next_entity = first_entity
+        if record is not None:
+            episode, entity, _ = record.next_ids()
+            self._next_episode = max(first_episode, episode)
+            self._next_entity = max(first_entity, entity)
+
+    def begin(
+        self,
+        goal: str = "",
+        task_type: str | None = None,
+        *,
+        entity_id: int | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        kind: str = "experience",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> OpenEpisode:
+        """Start an episode.
+
+        Parameters
+        ----------
+        goal : str
+            What is to be reached.
+        task_type : str, optional
+            Which family of goals it belongs to.
+        entity_id : int, optional
+            Whose timeline it writes; by default one of its own, counting up from 0.
+        namespace : str, default ""
+            Which memory it is part of.
+        kind : str, default "experience"
+            "experience" or "demonstration".
+        metadata : mapping, optional
+            Anything JSON can hold.
+
+        Returns
+        -------
+        OpenEpisode
+        """
+        if entity_id is None:
+            entity_id = self._next_entity
+        self._next_entity = max(self._next_entity, entity_id + 1)
+        run = OpenEpisode(
+            self._next_episode, entity_id, goal, task_type, namespace, kind, dict(metadata or {})
+        )
+        self._next_episode += 1
+        return run
+
+    def step(
+        self,
+        run: OpenEpisode,
+        text: str = "",
+        *,
+        action: str | None = None,
+        vector: Vector | None = None,
+        timestamp: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Event:
+        """Record what was seen, and what was done there.
+
+        Parameters
+        ----------
+        run : OpenEpisode
+            A running episode.
+        text : str
+            The observation.
+        action : str, optional
+            What was done on seeing it.
+        vector : ndarray of shape (dim,), float32, optional
+            Where the observation lies.
+        timestamp : int, optional
+            When; by default the next tick of ``clock``.
+        metadata : mapping, optional
+            Anything JSON can hold.
+
+        Returns
+        -------
+        Event
+
+        Raises
+        ------
+        EpisodeClosedError
+            The episode has its outcome already.
+        TimestampOrderError
+            The step lies before the one recorded last.
+        """
+        if run.closed:
+            raise EpisodeClosedError(
+                f"episode {run.episode_id} is closed: begin another one for further steps"
+            )
+        if timestamp is None:
+            timestamp = self.clock
+        elif run.steps and timestamp < run.steps[-1].timestamp:
+            raise TimestampOrderError(
+                f"step at {timestamp} comes before the last one at {run.steps[-1].timestamp}: "
+                f"record the steps of episode {run.episode_id} in order"
+            )
+        self.clock = max(self.clock, timestamp + 1)
+        event = Event(
+            entity_id=run.entity_id,
+            timestamp=timestamp,
+            text=text,
+            vector=vector,
+            action=action,
+            kind="step",
+            namespace=run.namespace,
+            metadata=dict(metadata or {}),
+            episode_id=run.episode_id,
+        )
+        run.steps.append(event)
+        return event
+
+    def outcome(self, run: OpenEpisode, reward: float) -> Episode:
+        """Return what the episode would be if it closed with this reward; nothing changes.
+
+        Every step carries the reward of the whole episode.
+
+        Raises
+        ------
+        EpisodeClosedError
+            It is closed already.
+        RewardRangeError
+            The reward is outside [0, 1].
+        """
+        if run.closed:
+            raise EpisodeClosedError(
+                f"episode {run.episode_id} is closed already: an outcome is given once"
+            )
+        value = check_reward(reward)
+        return Episode(
+            entity_id=run.entity_id,
+            goal=run.goal,
+            task_type=run.task_type,
+            reward=value,
+            steps=tuple(replace(step, reward=value) for step in run.steps),
+            namespace=run.namespace,
+            kind=run.kind,
+            episode_id=run.episode_id,
+            metadata=run.metadata,
+        )
+
+    def close(self, run: OpenEpisode, reward: float) -> Episode:
+        """Give the episode its outcome, and store it if there is a record.
+
+        Parameters
+        ----------
+        run : OpenEpisode
+            A running episode.
+        reward : float
+            In [0, 1]; 1 is a win.
+
+        Returns
+        -------
+        Episode
+
+        Raises
+        ------
+        EpisodeClosedError
+            It is closed already.
+        RewardRangeError
+            The reward is outside [0, 1].
+        """
+        episode = self.outcome(run, reward)
+        if self.record is not None:
+            with self.record.transaction() as write:
+                write.add_episode(episode)
+        self.seal(run, episode)
+        return episode
+
+    def seal(self, run: OpenEpisode, episode: Episode) -> None:
+        """Mark the episode as closed where its outcome was stored by other means.
+
+        Parameters
+        ----------
+        run : OpenEpisode
+            The running episode.
+        episode : Episode
+            What became of it, for the log.
+        """
+        run.closed = True
+        self.log.append(episode)
+
+    def episodes_frame(self) -> pl.DataFrame:
+        """Return the closed episodes as a frame, see ``episodes_frame``."""
+        return episodes_frame(self.log)
+
+    def steps_frame(self) -> pl.DataFrame:
+        """Return the steps of the closed episodes as a frame, see ``steps_frame``."""
+        return steps_frame(self.log)
+
+
+def episodes_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
+    """Return one row an episode.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``episode_id``, ``entity_id``, ``namespace``, ``kind``, ``goal``, ``task_type``,
+        ``reward``, ``steps`` (their number), ``first``, ``last`` (timestamps).
+    """
+    import polars as pl
+
+    rows = [
+        (
+            e.episode_id,
+            e.entity_id,
+            e.namespace,
+            e.kind,
+            e.goal,
+            e.task_type,
+            e.reward,
+            len(e.steps),
+            e.steps[0].timestamp if e.steps else None,
+            e.steps[-1].timestamp if e.steps else None,
+        )
+        for e in episodes
+    ]
+    schema = {
+        "episode_id": pl.Int64,
+        "entity_id": pl.Int64,
+        "namespace": pl.String,
+        "kind": pl.String,
+        "goal": pl.String,
+        "task_type": pl.String,
+        "reward": pl.Float64,
+        "steps": pl.Int64,
+        "first": pl.Int64,
+        "last": pl.Int64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def steps_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
+    """Return one row a step.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``episode_id``, ``entity_id``, ``namespace``, ``task_type``, ``place`` (from 0),
+        ``timestamp``, ``node``, ``text``, ``action``, ``reward``.
+    """
+    import polars as pl
+
+    rows = [
+        (
+            e.episode_id,
+            s.entity_id,
+            s.namespace,
+            e.task_type,
+            place,
+            s.timestamp,
+            s.node,
+            s.text,
+            s.action,
+            s.reward,
+        )
+        for e in episodes
+        for place, s in enumerate(e.steps)
+    ]
+    schema = {
+        "episode_id": pl.Int64,
+        "entity_id": pl.Int64,
+        "namespace": pl.String,
+        "task_type": pl.String,
+        "place": pl.Int64,
+        "timestamp": pl.Int64,
+        "node": pl.Int64,
+        "text": pl.String,
+        "action": pl.String,
+        "reward": pl.Float64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")

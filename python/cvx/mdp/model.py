@@ -1,0 +1,461 @@
+"""RegionMDP: what to do where, learned from how episodes went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from cvx.errors import InvalidParameterError, StaleRegionsError
+from cvx.mdp.actions import classify_action
+from cvx.mdp.counts import SuccessCounts
+from cvx.mdp.effect import ActionEffect, action_effect
+from cvx.mdp.trace import (
+    EpisodeLike,
+    RegionIndex,
+    Trace,
+    default_level,
+    locate_by_vector,
+    read_trace,
+)
+from cvx.types import Vector
+
+SUCCESS, FAILURE, UNKNOWN = -1, -2, -3
+"""Where the last step of an episode leads: regions are node ids and never negative."""
+
+_ANYWHERE = -1
+
+
+class RegionMDP:
+    """Transitions and outcomes of actions, by region of the vector space.
+
+    A state is a region, an action a kind of action, and the last step of an episode leads into
+    ``SUCCESS``, ``FAILURE`` or ``UNKNOWN``. Estimates from few episodes borrow: from all actions,
+    to the action anywhere, to the action in this family of goals, to it in ever smaller regions
+    around the place, each the prior of the next (``SuccessCounts.estimate`` has the formula).
+
+    Parameters
+    ----------
+    index : TemporalIndex
+        Whose regions are the states.
+    level : int, optional
+        HNSW level of the regions; ``None`` takes the one whose regions hold some dozens of nodes,
+        anew in every epoch.
+    score : {"beta", "mean"}, default "beta"
+        What ``best_action`` and ``region_quality`` return: the smoothed rate of success, or the
+        plain mean reward of exactly that region and action.
+    prior_strength : float, default 2.0
+        How many episodes the more general estimate is worth; above 0.
+    success_above : float, default 0.5
+        A reward above it is a success.
+    classify : callable, default classify_action
+        From a command to a kind of action.
+    on_stale : {"relearn", "error"}, default "relearn"
+        When the index has moved to another epoch of regions: learn again from the remembered
+        episodes, or raise ``StaleRegionsError``.
+
+    References
+    ----------
+    RFC-013, part A. Gelman et al. 2013, Bayesian Data Analysis, chapter 5.
+    """
+
+    def __init__(
+        self,
+        index: RegionIndex,
+        level: int | None = None,
+        *,
+        score: Literal["beta", "mean"] = "beta",
+        prior_strength: float = 2.0,
+        success_above: float = 0.5,
+        classify: Callable[[str], str] = classify_action,
+        on_stale: Literal["relearn", "error"] = "relearn",
+    ) -> None:
+        if score not in ("beta", "mean"):
+            raise InvalidParameterError(f"score is {score!r}: give 'beta' or 'mean'")
+        if on_stale not in ("relearn", "error"):
+            raise InvalidParameterError(f"on_stale is {on_stale!r}: give 'relearn' or 'error'")
+        if not prior_strength > 0:
+            raise InvalidParameterError(f"prior_strength is {prior_strength}: give one above 0")
+        self.index = index
+        self.score = score
+        self.success_above = success_above
+        self.classify = classify
+        self.on_stale = on_stale
+        self._wanted_level = level
+        self._counts = SuccessCounts(prior_strength)
+        self._moves: dict[tuple[int, str], Counter[int]] = {}
+        self._seen: dict[tuple[int, int | None, str | None], Counter[str]] = {}
+        self._visits: dict[int, list[tuple[int, int]]] = {}
+        self._around: dict[int, tuple[int, ...]] = {}
+        self.traces: list[Trace] = []
+        self._start_epoch()
+
+    @property
+    def prior_strength(self) -> float:
+        """How many episodes the more general estimate is worth."""
+        return self._counts.prior_strength
+
+    def __len__(self) -> int:
+        """Return how many episodes it has learned from."""
+        return len(self.traces)
+
+    def _start_epoch(self) -> None:
+        index = self.index
+        self.epoch = index.region_epoch
+        wanted = self._wanted_level
+        self.level = default_level(index) if wanted is None else wanted
+        self._upper = [level for level in index.region_levels if level > max(self.level, 0)]
+        self._counts.clear()
+        self._around.clear()
+        for table in (self._moves, self._seen, self._visits):
+            table.clear()
+
+    def _fresh(self) -> None:
+        if self.index.region_epoch == self.epoch:
+            return
+        if self.on_stale == "error" and self.traces:
+            raise StaleRegionsError(
+                f"learned on regions of epoch {self.epoch}, the index is at "
+                f"{self.index.region_epoch}: call relearn()"
+            )
+        self.relearn()
+
+    def relearn(self) -> None:
+        """Learn all remembered episodes again on the present regions; deleted nodes drop out."""
+        self._start_epoch()
+        if not self.traces:
+            return
+        where = self._assignments()
+        for number, trace in enumerate(self.traces):
+            live = [i for i, node in enumerate(trace.nodes) if node in where]
+            self.traces[number] = Trace(
+                trace.task_type,
+                [trace.nodes[i] for i in live],
+                [trace.actions[i] for i in live],
+                [trace.rewards[i] for i in live],
+                [where[trace.nodes[i]] for i in live],
+            )
+        for number, trace in enumerate(self.traces):
+            self._count(number, trace)
+
+    def _assignments(self) -> dict[int, int]:
+        nodes, regions = self.index.region_assignments(self.level)
+        return dict(zip(nodes.tolist(), regions.tolist(), strict=True))
+
+    def learn_from_episodes(self, index: RegionIndex, episodes: Iterable[EpisodeLike]) -> None:
+        """Add episodes to what is known.
+
+        Parameters
+        ----------
+        index : TemporalIndex
+            Where their nodes are; the one the model was made with.
+        episodes : iterable of Episode
+            Anything with an ``entity_id``. ``steps`` whose nodes are known are taken as they
+            are, else the entity's whole timeline is read. ``reward`` is the outcome of every
+            step; without it each step's reward in the index is. ``task_type`` and ``namespace``
+            are used if they are there.
+
+        Raises
+        ------
+        InvalidParameterError
+            Another index than the model's.
+        StaleRegionsError
+            See ``on_stale``.
+        """
+        if index is not self.index:
+            raise InvalidParameterError(
+                "this model belongs to another index: make a RegionMDP for this one"
+            )
+        self._fresh()
+        where = self._assignments()
+        for episode in episodes:
+            self._learn(episode, lambda nodes, _: [where.get(node) for node in nodes])
+
+    def update(self, episode: EpisodeLike) -> None:
+        """Add one episode, with the same result as learning it together with all others.
+
+        Raises
+        ------
+        StaleRegionsError
+            See ``on_stale``.
+        """
+        self._fresh()
+        self._learn(episode, lambda nodes, vs: locate_by_vector(self.index, self.level, nodes, vs))
+
+    def retract(self) -> None:
+        """Take back the episode that was learned last."""
+        trace = self.traces.pop()
+        self._count(len(self.traces), trace, times=-1)
+
+    def _learn(
+        self,
+        episode: EpisodeLike,
+        locate: Callable[[list[int], list[Vector | None]], Sequence[int | None]],
+    ) -> None:
+        trace = read_trace(self.index, episode, self.classify, locate)
+        self.traces.append(trace)
+        self._count(len(self.traces) - 1, trace)
+
+    def _count(self, number: int, trace: Trace, times: int = 1) -> None:
+        first_visit: set[int] = set()
+        last = len(trace.nodes) - 1
+        task = trace.task_type
+        for i, (region, action, reward) in enumerate(
+            zip(trace.regions, trace.actions, trace.rewards, strict=True)
+        ):
+            if action is None:
+                continue
+            if region not in first_visit:
+                first_visit.add(region)
+                visits = self._visits.setdefault(region, [])
+                visits.append((number, i)) if times > 0 else visits.remove((number, i))
+            arrived = trace.regions[i + 1] if i < last else self._terminal(reward)
+            self._moves.setdefault((region, action), Counter())[arrived] += times
+            places = [(_ANYWHERE, None), *self._places(region)]
+            families = (None,) if task is None else (None, task)
+            for level, at in places:
+                for family in families:
+                    self._seen.setdefault((level, at, family), Counter())[action] += times
+            if reward is not None:
+                self._counts.add(
+                    (
+                        (level, at, family, kind)
+                        for level, at in places
+                        for family in families
+                        for kind in (None, action)
+                    ),
+                    reward,
+                    reward > self.success_above,
+                    times,
+                )
+
+    def _terminal(self, reward: float | None) -> int:
+        if reward is None:
+            return UNKNOWN
+        return SUCCESS if reward > self.success_above else FAILURE
+
+    def _places(self, region: int) -> list[tuple[int, int]]:
+        """The region and the larger ones around it, smallest first, as (level, region)."""
+        around = self._around.get(region)
+        if around is None:
+            vector = self.index.vector(region) if self._upper else None
+            around = self._around[region] = (
+                ()
+                if vector is None
+                else tuple(int(self._assign(vector, level)) for level in self._upper)
+            )
+        return [(self.level, region), *zip(self._upper, around, strict=False)]
+
+    def _assign(self, vector: Vector, level: int) -> int:
+        return int(np.asarray(self.index.assign_region(vector, level)).reshape(-1)[0])
+
+    def _chain(
+        self, region: int, task_type: str | None, action: str | None
+    ) -> list[tuple[int, int | None, str | None, str | None]]:
+        chain: list[tuple[int, int | None, str | None, str | None]] = [
+            (_ANYWHERE, None, None, None)
+        ]
+        if action is not None:
+            chain.append((_ANYWHERE, None, None, action))
+        if task_type is not None:
+            chain.append((_ANYWHERE, None, task_type, action))
+        chain.extend((level, at, task_type, action) for level, at in reversed(self._places(region)))
+        return chain
+
+    def assign(self, vec: Vector) -> int:
+        """Return the region that a vector lies in.
+
+        Parameters
+        ----------
+        vec : ndarray of shape (dim,), float32
+            An observation.
+        """
+        self._fresh()
+        return self._assign(vec, self.level)
+
+    def best_action(self, region: int, task_type: str | None = None) -> list[tuple[str, float]]:
+        """Return kinds of action with their chance of success there, best first.
+
+        Actions never seen in the region come from the smallest place around it that has seen
+        any; with ``score="mean"`` they are left out. A model that has learned nothing returns an
+        empty list.
+
+        Parameters
+        ----------
+        region : int
+            As ``assign`` returns it.
+        task_type : str, optional
+            Only what was seen in this family of goals, while that has seen anything.
+
+        Raises
+        ------
+        StaleRegionsError
+            See ``on_stale``.
+        """
+        self._fresh()
+        scored = [
+            (action, value)
+            for action in self._actions(region, task_type)
+            if (value := self.success(region, action, task_type)) is not None
+        ]
+        return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
+
+    def _actions(self, region: int, task_type: str | None) -> list[str]:
+        places: list[tuple[int, int | None]] = [(self.level, region)]
+        if self.score == "beta":
+            places = [*self._places(region), (_ANYWHERE, None)]
+        families = (None,) if task_type is None else (task_type, None)
+        for family in families:
+            for level, at in places:
+                seen = [a for a, n in self._seen.get((level, at, family), {}).items() if n > 0]
+                if seen:
+                    return seen
+        return []
+
+    def success(self, region: int, action: str, task_type: str | None = None) -> float | None:
+        """Return the chance of success of one kind of action there.
+
+        ``score="mean"`` gives the mean reward of exactly that, and None if it was never seen.
+        """
+        if self.score == "mean":
+            return self._counts.mean_reward((self.level, region, task_type, action))
+        return self._counts.estimate(self._chain(region, task_type, action))
+
+    def region_quality(self, region: int, task_type: str | None = None) -> float:
+        """Return the chance of success of an episode that acts in the region, in [0, 1].
+
+        ``score="mean"`` gives the mean reward there, and 0.5 where nothing was seen.
+        """
+        self._fresh()
+        if self.score == "mean":
+            mean = self._counts.mean_reward((self.level, region, task_type, None))
+            return 0.5 if mean is None else mean
+        return self._counts.estimate(self._chain(region, task_type, None))
+
+    def transition_probability(self, s: int, a: str, s_next: int) -> float:
+        """Return P(s_next | s, a) as counted; 0 for what was never seen.
+
+        ``s_next`` may be ``SUCCESS``, ``FAILURE`` or ``UNKNOWN``.
+        """
+        self._fresh()
+        counts = self._moves.get((s, a))
+        total = counts.total() if counts else 0
+        return counts[s_next] / total if counts and total else 0.0
+
+    def strategy_for(self, region: int, task_type: str | None = None) -> tuple[str, ...]:
+        """Return the sequence of kinds of action that succeeded most from the region on.
+
+        Runs of one kind count as one. Candidates are the remainders of the episodes from their
+        first visit to the region on; if none of them won, whole episodes of the family, then of
+        all families. The best is the one with the highest Beta(1, 1) posterior mean of success;
+        ties go to the shorter one. Nothing ever won: an empty tuple.
+        """
+        self._fresh()
+        starts = self._visits.get(region, [])
+        everything = [(number, 0) for number in range(len(self.traces))]
+        for candidates, family in (
+            (starts, task_type),
+            (everything, task_type),
+            (everything, None),
+        ):
+            best = self._best_template(candidates, family)
+            if best:
+                return best
+        return ()
+
+    def _best_template(
+        self, starts: Iterable[tuple[int, int]], task_type: str | None
+    ) -> tuple[str, ...]:
+        tally: dict[tuple[str, ...], list[int]] = {}
+        for number, place in starts:
+            trace = self.traces[number]
+            if not trace.rewards or (task_type is not None and trace.task_type != task_type):
+                continue
+            reward = trace.rewards[-1]
+            if reward is not None:
+                cell = tally.setdefault(trace.template(place), [0, 0])
+                cell[0] += 1
+                cell[1] += reward > self.success_above
+        won = [(n, w, t) for t, (n, w) in tally.items() if w and t]
+        return min(won, key=lambda c: (-(c[1] + 1) / (c[0] + 2), len(c[2]), c[2]))[2] if won else ()
+
+    def region_sequences(
+        self, task_type: str | None = None, n: int = 5
+    ) -> list[tuple[tuple[int, ...], int]]:
+        """Return the sequences of regions that successful episodes pass through, commonest first.
+
+        Returns
+        -------
+        list of (tuple of int, int)
+            At most ``n`` sequences, stays in one region as one, with how many episodes won so.
+        """
+        self._fresh()
+        tally = Counter(
+            trace.path()
+            for trace in self.traces
+            if trace.rewards
+            and (task_type is None or trace.task_type == task_type)
+            and self._terminal(trace.rewards[-1]) == SUCCESS
+        )
+        return sorted(tally.items(), key=lambda pair: (-pair[1], pair[0]))[:n]
+
+    def action_effect(
+        self, action: str, task_type: str | None = None, region: int | None = None
+    ) -> ActionEffect:
+        """Return what a kind of action changes about success, see ``action_effect``."""
+        self._fresh()
+        return action_effect(
+            self.traces,
+            action,
+            task_type=task_type,
+            region=region,
+            success_above=self.success_above,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all it knows as plain numbers, strings and lists."""
+        return {
+            "level": self.level,
+            "wanted_level": self._wanted_level,
+            "epoch": self.epoch,
+            "score": self.score,
+            "prior_strength": self.prior_strength,
+            "success_above": self.success_above,
+            "on_stale": self.on_stale,
+            "traces": [trace.to_dict() for trace in self.traces],
+        }
+
+    @classmethod
+    def from_dict(
+        cls,
+        index: RegionIndex,
+        data: Mapping[str, Any],
+        *,
+        classify: Callable[[str], str] = classify_action,
+    ) -> RegionMDP:
+        """Rebuild a model from ``to_dict``; on other regions than its own it learns anew.
+
+        Raises
+        ------
+        StaleRegionsError
+            The index is at another epoch, and the model was told not to learn anew.
+        """
+        model = cls(
+            index,
+            data["wanted_level"],
+            score=data["score"],
+            prior_strength=data["prior_strength"],
+            success_above=data["success_above"],
+            classify=classify,
+            on_stale=data["on_stale"],
+        )
+        model.traces = [Trace.from_dict(trace) for trace in data["traces"]]
+        if (data["epoch"], data["level"]) == (model.epoch, model.level):
+            for number, trace in enumerate(model.traces):
+                model._count(number, trace)
+        else:
+            model.epoch = data["epoch"]
+            model._fresh()
+        return model

@@ -1,0 +1,205 @@
+"""What the model keeps of an episode, and what it asks of an index."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.types import DEFAULT_NAMESPACE, Event, IntArray, Step, Vector
+
+_DOZENS = 32
+
+
+class RegionIndex(Protocol):
+    """The part of a temporal index that a region model needs."""
+
+    @property
+    def region_levels(self) -> Sequence[int]:
+        """Levels that have regions, ascending; level 0 makes every node its own region."""
+        ...
+
+    @property
+    def region_epoch(self) -> int:
+        """Number of the snapshot of hubs in force."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def regions(self, level: int) -> Any:
+        """Return the hubs of a level."""
+        ...
+
+    def region_assignments(self, level: int) -> tuple[IntArray, IntArray]:
+        """Return every live node with a vector, and its region."""
+        ...
+
+    def assign_region(self, vectors: Any, level: int) -> Any:
+        """Return the region of one vector, or of each row."""
+        ...
+
+    def trajectory(
+        self,
+        entity_id: int,
+        since: int | None = None,
+        until: int | None = None,
+        *,
+        namespace: str | None = None,
+    ) -> Sequence[Step]:
+        """Return the steps of an entity in time order."""
+        ...
+
+    def vector(self, node: int) -> Vector | None:
+        """Return the vector of a node."""
+        ...
+
+
+def default_level(index: RegionIndex) -> int:
+    """Return the level whose regions hold some dozens of nodes, on average nearest to 32.
+
+    Level 0, in which every node is its own region, is taken only where there is no other.
+    """
+    n = max(len(index), 1)
+    levels = [level for level in index.region_levels if level > 0]
+    if not levels:
+        return 0
+    return min(
+        levels, key=lambda level: abs(math.log(n / max(len(index.regions(level)), 1) / _DOZENS))
+    )
+
+
+@dataclass(slots=True)
+class Trace:
+    """One episode as the model remembers it: four columns of equal length, and its family.
+
+    Attributes
+    ----------
+    task_type : str or None
+        Which family of goals.
+    nodes : list of int
+        Index rows, in time order; rows without a vector are left out.
+    actions : list of (str or None)
+        Kind of action taken at each.
+    rewards : list of (float or None)
+        Outcome credited to each.
+    regions : list of int
+        Where each lies, in the epoch of the model.
+    """
+
+    task_type: str | None
+    nodes: list[int]
+    actions: list[str | None]
+    rewards: list[float | None]
+    regions: list[int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists."""
+        return {
+            "task_type": self.task_type,
+            "nodes": self.nodes,
+            "actions": self.actions,
+            "rewards": self.rewards,
+            "regions": self.regions,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Trace:
+        """Rebuild it from ``to_dict``."""
+        return cls(**data)
+
+    def template(self, start: int = 0) -> tuple[str, ...]:
+        """Return the kinds of action from a place on, runs of the same kind as one."""
+        out: list[str] = []
+        for action in self.actions[start:]:
+            if action is not None and (not out or out[-1] != action):
+                out.append(action)
+        return tuple(out)
+
+    def path(self) -> tuple[int, ...]:
+        """Return the regions passed through, stays in one region as one."""
+        out: list[int] = []
+        for region in self.regions:
+            if not out or out[-1] != region:
+                out.append(region)
+        return tuple(out)
+
+
+class EpisodeLike(Protocol):
+    """Anything that names an entity; ``Episode`` adds outcome, family, steps and namespace."""
+
+    @property
+    def entity_id(self) -> int:
+        """Whose timeline it is."""
+        ...
+
+
+def read_trace(
+    index: RegionIndex,
+    episode: EpisodeLike,
+    classify: Callable[[str], str],
+    locate: Callable[[list[int], list[Vector | None]], Sequence[int | None]],
+) -> Trace:
+    """Read an episode off the index.
+
+    Steps come from the episode itself where all of them know their node, else from the entity's
+    timeline. The outcome is that of the episode if it has one, else the reward of each step.
+
+    Parameters
+    ----------
+    locate : callable
+        Returns the regions of nodes; their vectors are given where they are at hand.
+    """
+    own: Sequence[Event] = getattr(episode, "steps", ())
+    vectors: list[Vector | None]
+    if own and all(step.node is not None for step in own):
+        nodes = [int(step.node) for step in own if step.node is not None]
+        actions = [step.action for step in own]
+        rewards = [step.reward for step in own]
+        vectors = [step.vector for step in own]
+    else:
+        namespace = getattr(episode, "namespace", DEFAULT_NAMESPACE)
+        steps = index.trajectory(episode.entity_id, namespace=namespace or None)
+        nodes = [int(step.node_id) for step in steps]
+        actions = [step.action for step in steps]
+        rewards = [step.reward for step in steps]
+        vectors = [None] * len(nodes)
+    outcome = getattr(episode, "reward", None)
+    if outcome is not None:
+        rewards = [float(outcome)] * len(nodes)
+    located = locate(nodes, vectors)
+    keep = [i for i, region in enumerate(located) if region is not None]
+    return Trace(
+        task_type=getattr(episode, "task_type", None),
+        nodes=[nodes[i] for i in keep],
+        actions=[None if (a := actions[i]) is None else classify(a) for i in keep],
+        rewards=[rewards[i] for i in keep],
+        regions=[int(region) for i in keep if (region := located[i]) is not None],
+    )
+
+
+def locate_by_vector(
+    index: RegionIndex, level: int, nodes: Sequence[int], vectors: Iterable[Vector | None]
+) -> list[int | None]:
+    """Return the region of each node by its vector, None for nodes without one."""
+    found: list[int | None] = [None] * len(nodes)
+    if level == 0:
+        return [
+            node if (v is not None or index.vector(node) is not None) else None
+            for node, v in zip(nodes, vectors, strict=True)
+        ]
+    places: list[int] = []
+    rows: list[npt.NDArray[np.float32]] = []
+    for place, (node, given) in enumerate(zip(nodes, vectors, strict=True)):
+        vector = index.vector(node) if given is None else given
+        if vector is not None:
+            places.append(place)
+            rows.append(vector)
+    if rows:
+        regions = np.atleast_1d(index.assign_region(np.stack(rows), level))
+        for place, region in zip(places, regions.tolist(), strict=True):
+            found[place] = region
+    return found

@@ -1,0 +1,34 @@
+"""Where a score is made: features, weights, how they join, and what use a memory has been."""
+
+from cvx.scoring.posterior import (
+    SEED_WEIGHTS,
+    bayesian_score,
+    beta_mean,
+    recency_weight,
+    usage_ratio,
+)
+from cvx.scoring.scorer import (
+    DEFAULT_WEIGHTS,
+    FEATURES,
+    Feature,
+    Scorer,
+    ScoringContext,
+)
+from cvx.scoring.usage import UsageCount, UsageTracker
+from cvx.scoring.weights import LearnedWeights
+
+__all__ = [
+    "DEFAULT_WEIGHTS",
+    "FEATURES",
+    "SEED_WEIGHTS",
+    "Feature",
+    "LearnedWeights",
+    "Scorer",
+    "ScoringContext",
+    "UsageCount",
+    "UsageTracker",
+    "bayesian_score",
+    "beta_mean",
+    "recency_weight",
+    "usage_ratio",
+]

@@ -1,0 +1,233 @@
+"""The one place where a score is made: named features, weights, and how they join."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from cvx.errors import InvalidParameterError, UnknownFeatureError
+from cvx.scoring.posterior import NEUTRAL_REWARD, recency_weight
+from cvx.types import Factor, Hit
+
+
+def _unknown_region(hit: Hit) -> int | None:  # noqa: ARG001
+    return None
+
+
+def _unknown_task(hit: Hit) -> str | None:  # noqa: ARG001
+    return None
+
+
+def _even(hit: Hit) -> float:  # noqa: ARG001
+    return 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringContext:
+    """What is known about the moment, and where to look up the rest.
+
+    Parameters
+    ----------
+    now : int, optional
+        For ages; ``None`` gives everything the age 0.
+    region : int, optional
+        Where the cue lies.
+    task_type : str, optional
+        The family of goals.
+    region_of : callable
+        From a hit to its region, or None.
+    task_of : callable
+        From a hit to the family of goals it comes from, or None.
+    usage_of : callable
+        From a hit to how well following it went, in [0, 1].
+    action_success : callable
+        From a hit to the chance of success of the action it advises, in [0, 1].
+    """
+
+    now: int | None = None
+    region: int | None = None
+    task_type: str | None = None
+    region_of: Callable[[Hit], int | None] = field(default=_unknown_region)
+    task_of: Callable[[Hit], str | None] = field(default=_unknown_task)
+    usage_of: Callable[[Hit], float] = field(default=_even)
+    action_success: Callable[[Hit], float] = field(default=_even)
+
+
+Feature: TypeAlias = Callable[[Hit, ScoringContext], float]
+"""From a hit in its context to a number in [0, 1], higher is better."""
+
+
+def _similarity(hit: Hit, context: ScoringContext) -> float:  # noqa: ARG001
+    return math.exp(-hit.distance)
+
+
+def _recency(hit: Hit, context: ScoringContext) -> float:
+    return 1.0 if context.now is None else recency_weight(max(0, context.now - hit.timestamp))
+
+
+def _reward(hit: Hit, context: ScoringContext) -> float:  # noqa: ARG001
+    return NEUTRAL_REWARD if hit.reward is None else hit.reward
+
+
+def _region_match(hit: Hit, context: ScoringContext) -> float:
+    return float(context.region is not None and context.region_of(hit) == context.region)
+
+
+def _task_match(hit: Hit, context: ScoringContext) -> float:
+    return float(context.task_type is not None and context.task_of(hit) == context.task_type)
+
+
+def _usage_success(hit: Hit, context: ScoringContext) -> float:
+    return context.usage_of(hit)
+
+
+def _action_success(hit: Hit, context: ScoringContext) -> float:
+    return context.action_success(hit)
+
+
+FEATURES: Mapping[str, Feature] = {
+    "similarity": _similarity,
+    "recency": _recency,
+    "reward": _reward,
+    "region_match": _region_match,
+    "usage_success": _usage_success,
+    "task_match": _task_match,
+    "action_success": _action_success,
+}
+
+DEFAULT_WEIGHTS: Mapping[str, float] = {
+    "similarity": 1.0,
+    "recency": 0.3,
+    "reward": 0.5,
+    "region_match": 0.2,
+    "usage_success": 0.4,
+    "task_match": 0.3,
+    "action_success": 0.3,
+}
+
+
+class Scorer:
+    """Joins named features into one score, and says how.
+
+    ``mode="sum"`` adds weight * value. ``mode="log-product"`` adds weight * log(value): the
+    logarithm of a product of powers, in which a value near 0 vetoes. Either way the shares of the
+    factors add up to the score.
+
+    Parameters
+    ----------
+    weights : mapping of str to float, optional
+        By feature; one that is missing weighs nothing and is not computed. Default
+        ``DEFAULT_WEIGHTS``: those of RFC-013, with .3 for each of the two that came later.
+    mode : {"sum", "log-product"}, default "sum"
+    features : mapping of str to callable, optional
+        More features, or others under the same names.
+    floor : float, default 1e-6
+        Smallest value whose logarithm is taken.
+
+    Raises
+    ------
+    UnknownFeatureError
+        A weight whose feature does not exist.
+    InvalidParameterError
+        A weight that is not finite, or an unknown mode.
+
+    Examples
+    --------
+    >>> from cvx.types import Hit
+    >>> hit = Hit(node=0, distance=0.0, score=1.0, similarity=1.0, entity_id=0, timestamp=0,
+    ...           reward=1.0)
+    >>> scorer = Scorer({"similarity": 1.0, "reward": 0.5})
+    >>> [(f.name, f.share) for f in scorer.score(hit, ScoringContext())]
+    [('similarity', 1.0), ('reward', 0.5)]
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[str, float] | None = None,
+        *,
+        mode: Literal["sum", "log-product"] = "sum",
+        features: Mapping[str, Feature] | None = None,
+        floor: float = 1e-6,
+    ) -> None:
+        if mode not in ("sum", "log-product"):
+            raise InvalidParameterError(f"mode is {mode!r}: give 'sum' or 'log-product'")
+        if not 0 < floor < 1:
+            raise InvalidParameterError(f"floor is {floor}: give one between 0 and 1")
+        self.features: dict[str, Feature] = {**FEATURES, **(features or {})}
+        self.weights = dict(DEFAULT_WEIGHTS if weights is None else weights)
+        for name, weight in self.weights.items():
+            if name not in self.features:
+                raise UnknownFeatureError(
+                    f"there is no feature {name!r}: this scorer has {', '.join(self.features)}"
+                )
+            if not math.isfinite(weight):
+                raise InvalidParameterError(f"the weight of {name!r} is {weight}: give a number")
+        self.mode = mode
+        self.floor = floor
+        self._terms = [(name, self.features[name], w) for name, w in self.weights.items() if w]
+
+    def with_weights(self, weights: Mapping[str, float]) -> Scorer:
+        """Return the same scorer with other weights."""
+        return Scorer(weights, mode=self.mode, features=self.features, floor=self.floor)
+
+    def values(self, hit: Hit, context: ScoringContext) -> tuple[float, ...]:
+        """Return the value of every weighted feature, in the order of ``names``."""
+        return tuple(feature(hit, context) for _, feature, _ in self._terms)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features that weigh something."""
+        return tuple(name for name, _, _ in self._terms)
+
+    def score(self, hit: Hit, context: ScoringContext) -> tuple[Factor, ...]:
+        """Return the factors of one hit; their shares add up to its score."""
+        if self.mode == "sum":
+            return tuple(
+                [
+                    Factor(name, value := feature(hit, context), weight, weight * value)
+                    for name, feature, weight in self._terms
+                ]
+            )
+        floor = self.floor
+        return tuple(
+            [
+                Factor(
+                    name,
+                    value := feature(hit, context),
+                    weight,
+                    weight * math.log(max(value, floor)),
+                )
+                for name, feature, weight in self._terms
+            ]
+        )
+
+    def rank(self, hits: Iterable[Hit], context: ScoringContext) -> list[Hit]:
+        """Return the hits with their scores and factors, best first, ties by node id."""
+        scored = [
+            (-math.fsum([f.share for f in factors]), hit.node, hit, factors)
+            for hit in hits
+            for factors in (self.score(hit, context),)
+        ]
+        scored.sort(key=lambda row: row[:2])
+        return [_rescored(hit, -negative, factors) for negative, _, hit, factors in scored]
+
+
+def _rescored(hit: Hit, score: float, factors: tuple[Factor, ...]) -> Hit:
+    # dataclasses.replace takes twice as long, and this runs for every hit of every decision.
+    return Hit(
+        hit.node,
+        hit.distance,
+        score,
+        hit.similarity,
+        hit.entity_id,
+        hit.timestamp,
+        hit.reward,
+        hit.action,
+        hit.predecessors,
+        hit.successors,
+        factors,
+        hit.path,
+        hit.event,
+    )

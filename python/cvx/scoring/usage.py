@@ -1,0 +1,137 @@
+"""What became of what was recalled: retrieved, followed and helped are three different things."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from cvx.errors import InvalidParameterError
+from cvx.scoring.posterior import beta_mean, usage_ratio
+from cvx.store import Record, Writer
+
+
+class UsageCount(NamedTuple):
+    """How often something was recalled, taken up, and taken up in an episode that succeeded."""
+
+    retrieved: int = 0
+    followed: int = 0
+    helped: int = 0
+
+
+_NEVER = UsageCount()
+
+
+class UsageTracker:
+    """Counts of use by context, and the rate of success of following it.
+
+    A context is whatever the counts are to be kept for: a node, an entity, or a tuple such as
+    (family of goals, entity). Only what was followed says something about success: what was
+    retrieved and ignored is counted, but not held against it.
+
+    Parameters
+    ----------
+    mode : {"beta", "ratio"}, default "beta"
+        The mean of a Beta posterior, or RFC-013's helped / (helped + followed).
+    strength : float, default 0.3
+        How many uses the prior is worth; above 0. A weak prior lets one failure speak.
+    mean : float, default 0.5
+        The success that the prior expects, in [0, 1].
+
+    Examples
+    --------
+    >>> usage = UsageTracker()
+    >>> usage.add(("clean", 4), followed=True, helped=True)
+    >>> usage.count(("clean", 4)), round(usage[("clean", 4)], 4), usage[("heat", 4)]
+    (UsageCount(retrieved=1, followed=1, helped=1), 0.8846, 0.5)
+    """
+
+    def __init__(
+        self,
+        *,
+        mode: Literal["beta", "ratio"] = "beta",
+        strength: float = 0.3,
+        mean: float = 0.5,
+    ) -> None:
+        if mode not in ("beta", "ratio"):
+            raise InvalidParameterError(f"mode is {mode!r}: give 'beta' or 'ratio'")
+        if not strength > 0:
+            raise InvalidParameterError(f"strength is {strength}: give one above 0")
+        if not 0 <= mean <= 1:
+            raise InvalidParameterError(f"mean is {mean}: give one in [0, 1]")
+        self.mode = mode
+        self.strength = strength
+        self.mean = mean
+        self._counts: dict[Hashable, UsageCount] = {}
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._counts)
+
+    def __getitem__(self, context: Hashable) -> float:
+        return self.success(context)
+
+    def count(self, context: Hashable) -> UsageCount:
+        """Return the counts of a context; zeros if it was never recalled."""
+        return self._counts.get(context, _NEVER)
+
+    def success(self, context: Hashable) -> float:
+        """Return how well following it went, in [0, 1]."""
+        found = self._counts.get(context, _NEVER)
+        if self.mode == "ratio":
+            return usage_ratio(found.helped, found.followed)
+        return beta_mean(found.helped, found.followed, self.strength, self.mean)
+
+    def add(self, context: Hashable, *, followed: bool, helped: bool) -> None:
+        """Count one episode in which it was recalled.
+
+        Parameters
+        ----------
+        context : hashable
+            What was recalled.
+        followed : bool
+            Whether its advice was taken.
+        helped : bool
+            Whether the episode then succeeded; counts only together with ``followed``.
+        """
+        old = self._counts.get(context, _NEVER)
+        self._counts[context] = UsageCount(
+            old.retrieved + 1, old.followed + followed, old.helped + (followed and helped)
+        )
+
+    def restore(self, context: Hashable, count: UsageCount) -> None:
+        """Set the counts of a context; all zero forgets it."""
+        if any(count):
+            self._counts[context] = count
+        else:
+            self._counts.pop(context, None)
+
+    def save(self, write: Writer, contexts: Iterable[Hashable] | None = None) -> None:
+        """Store the counts of these contexts, or of all.
+
+        Parameters
+        ----------
+        write : Writer
+            An open transaction.
+        contexts : iterable of hashable, optional
+            Made of strings, numbers, None and tuples of them.
+        """
+        chosen = self._counts if contexts is None else contexts
+        write.set_usage((_to_text(context), *self.count(context)) for context in chosen)
+
+    def load(self, record: Record) -> None:
+        """Take over the counts of a record, replacing those of the same contexts."""
+        for text, *counts in record.usage():
+            self._counts[_from_json(json.loads(text))] = UsageCount(*counts)
+
+
+def _to_text(context: Hashable) -> str:
+    return json.dumps(context, separators=(",", ":"))
+
+
+def _from_json(value: object) -> Hashable:
+    if isinstance(value, list):
+        return tuple(_from_json(part) for part in value)
+    return value
