@@ -211,3 +211,7 @@ class NestedTransactionError(RecordError):
 
 class RecordVersionError(RecordError, ValueError):
     """A database of another schema version, or no record at all."""
+
+
+class DemonstrationError(GameError):
+    """A game that the demonstrator did not win within its steps."""

@@ -84,7 +84,7 @@ class AlfworldGame:
         self.won = False
         self.goal = ""
         self._over = True
-        self._env = _load(self.path, None if cache is None else Path(cache))
+        self._env = open_engine(self.path, cache)
 
     def reset(self) -> Observation:
         """Start an episode.
@@ -100,10 +100,7 @@ class AlfworldGame:
         self.steps = 0
         self.won = bool(state["won"])
         self._over = self.won
-        said = _GOAL.search(state["feedback"])
-        if said is None:
-            raise GameError(f"{self.path} does not say 'Your task is to: ...': get the file anew")
-        self.goal = said[1].strip().removesuffix(".").rstrip()
+        self.goal = goal_of(state["feedback"])
         self._admissible: tuple[str, ...] = tuple(state["admissible_commands"])
         return Observation(state["feedback"], self.goal, self._admissible)
 
@@ -135,7 +132,7 @@ class AlfworldGame:
     def close(self) -> None:
         """Give the engine back; a closed game cannot be reset. Closing twice does nothing."""
         if self._env is not None:
-            self._env.close()
+            self._env.unwrapped.close()
         self._env = None
         self._over = True
 
@@ -158,6 +155,25 @@ class AlfworldGame:
             if parts and other.format(*parts.groups()) in self._admissible:
                 return other.format(*parts.groups())
         return command
+
+
+def goal_of(text: str) -> str:
+    """Return the task's sentence from a game's first observation, without the full stop.
+
+    Raises
+    ------
+    GameError
+        If the text states no task.
+
+    Examples
+    --------
+    >>> goal_of("You see a desk 1. Your task is to: put a mug in desk.")
+    'put a mug in desk'
+    """
+    said = _GOAL.search(text)
+    if said is None:
+        raise GameError("the game does not say 'Your task is to: ...': get the file anew")
+    return said[1].strip().removesuffix(".").rstrip()
 
 
 def game_file(path: str | Path) -> Path:
@@ -209,19 +225,42 @@ def read_game(path: Path) -> dict[str, Any]:
     return dict(data)
 
 
-def _load(path: Path, cache: Path | None) -> Any:
+def open_engine(path: Path, cache: str | Path | None = None, *, facts: bool = False) -> Any:
+    """Load a game into the engine that `AlfworldGame` plays it on.
+
+    Parameters
+    ----------
+    path : Path
+        A game file.
+    cache : path-like, optional
+        As for `AlfworldGame`.
+    facts : bool, default False
+        Whether states list the true facts of the world, which the handcoded expert reads.
+
+    Returns
+    -------
+    textworld.Environment
+        A `FastPddlEnv` under alfworld's own wrapper that names the objects.
+
+    Raises
+    ------
+    GameError
+        If the game is damaged or the extra ``alfworld`` is not installed.
+    """
     data = read_game(path)
     try:
+        from textworld.core import EnvInfos  # type: ignore[import-untyped]
+
         from cvx.alfworld.pddl import FastPddlEnv
     except ImportError as error:
         raise GameError(f"{error}: pip install 'cvx[alfworld]'") from error
-    env = alfworld_module("agents.environment.alfred_tw_env").AlfredDemangler(
-        FastPddlEnv(cache=cache), shuffle=False
-    )
+    inner = FastPddlEnv(EnvInfos(facts=facts), cache=None if cache is None else Path(cache))
+    wrapper = alfworld_module("agents.environment.alfred_tw_env").AlfredDemangler
+    env = wrapper(inner, shuffle=False)
     try:
         env.load(data)
     except (Exception, SystemExit) as error:
         # fast-downward's parser ends with sys.exit, TatSu's with exceptions of its own.
-        env.close()
+        env.unwrapped.close()
         raise GameError(f"{path} is damaged ({error}): get the file anew") from error
     return env

@@ -183,6 +183,10 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
             _idle.append(self.downward_lib)
         self.downward_lib = None
 
+    def plan(self) -> list[str]:
+        """Return commands that win from here, found by fast-downward; empty if it finds none."""
+        return self._pddl_state.replan(self._entity_infos)
+
     def _start(self) -> None:
         domain, problem = self._game_data["pddl_domain"], self._game_data["pddl_problem"]
         self._pddl_state = _State(self.downward_lib, self._tables, domain, problem)
@@ -195,7 +199,6 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
             self._tables.names = names
             self._tables.operators = {}
         self._moves = 0
-        self._last_action = ""
         self.state = GameState()
         self._tell(self._derive("#intro#", {}))
         self._gather_infos()
@@ -212,11 +215,9 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
         self.state["last_command"] = command
         chosen = self._commands.get(command)
         if chosen is None:
-            self._last_action = ""
             self._tell("Nothing happens.")
         else:
             native, operator = chosen
-            self._last_action = operator.name
             self._pddl_state.apply(native)
             self._tell(self._derive(operator.feedback_rule, operator.mapping))
             self._moves += 1
@@ -247,7 +248,8 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
             self._commands.setdefault(command, (native, operator))
         self.state["admissible_commands"] = sorted(self._commands)
         if self.request_infos.facts:
-            facts = self._pddl_state.facts
+            # Sorted: the order of a set of texts changes from process to process.
+            facts = sorted(self._pddl_state.facts)
             self.state["facts"] = [self._get_human_readable_fact(fact) for fact in facts]
         if self.request_infos.moves:
             self.state["moves"] = self._moves
