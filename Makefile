@@ -1,0 +1,81 @@
+# make run | test | check | bench | build: each sets up its own .venv and needs nothing installed by hand.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+PY := .venv/bin/python
+CVX_DATA ?= $(wildcard ../shared/data)
+export CVX_DATA
+# One thread a process: the machine is shared, and sums are the same in every run.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+NATIVE := .venv/.native
+
+.PHONY: help run test test-rust test-python requirements check format bench build clean
+
+help: ## what there is to make
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+.venv/.python: pyproject.toml
+	@if [ ! -x $(PY) ]; then $(PYTHON) -m venv .venv; fi
+	@echo "setting up .venv (two to three minutes the first time)"
+	$(PY) -m pip install --quiet --upgrade pip
+	$(PY) -m pip install --quiet "maturin>=1.9,<2"
+	$(PY) tools/extras.py alfworld http plot bench dev > .venv/requirements.txt
+	$(PY) -m pip install --quiet -r .venv/requirements.txt
+	touch $@
+
+# The metadata and the compiled module; Python sources are used where they stand.
+$(NATIVE): .venv/.python $(RUST_SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/.venv PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin develop --release --quiet --skip-install
+	echo "$(CURDIR)/python" > "$$($(PY) -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/cvx.pth"
+	touch $@
+
+run: $(NATIVE) ## the ALFWorld learning experiment: a table, a JSON, a picture
+	$(PY) -m cvx.alfworld $(if $(ALFWORLD_DATA),--games $(ALFWORLD_DATA)) $(ARGS)
+
+test: test-rust test-python requirements ## all tests, then the table of requirements and their proofs
+
+test-rust:
+	@mkdir -p runs
+	cargo test --workspace 2>&1 | tee runs/cargo-test.log
+
+test-python: $(NATIVE)
+	@mkdir -p runs
+	$(PY) -m pytest -n 2 $(ARGS)
+
+requirements: $(NATIVE)
+	$(PY) tools/requirements.py
+
+check: $(NATIVE) ## formatters, linters, types, stubs, layers, doctests, licences
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	$(PY) -m mypy
+	$(PY) -m mypy.stubtest cvx._cvx --mypy-config-file pyproject.toml
+	.venv/bin/lint-imports
+	$(PY) -m pytest --doctest-modules python/cvx --quiet
+	$(PY) -m pytest --doctest-glob='*.md' README.md --quiet
+	$(PY) tools/licences.py
+
+format: .venv/.python ## put sources into the project's format
+	cargo fmt --all
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
+
+bench: $(NATIVE) ## recall and time beside hnswlib; time of a decision
+	$(PY) benches/peers.py $(ARGS)
+	$(PY) benches/decision.py
+
+build: .venv/.python ## a wheel in dist/
+	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin build --release --out dist
+
+clean: ## remove what was built, not what was measured
+	rm -rf .venv target dist .cache

@@ -1,0 +1,50 @@
+"""What every test shares: where the data is, and the record from which the requirement table is made."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PROOFS = ROOT / "runs" / "pytest-proofs.json"
+
+
+_seen: dict[str, dict[str, object]] = {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> object:
+    report: pytest.TestReport = yield
+    ids = [str(i) for mark in item.iter_markers("requirement") for i in mark.args]
+    report.user_properties.append(("requirement", ids))
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    # Under xdist the worker's reports arrive at the controller too: only there are they kept.
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        return
+    ids = dict(report.user_properties).get("requirement", [])
+    decisive = report.when == "call" or report.outcome != "passed"
+    if ids and decisive:
+        _seen[report.nodeid] = {"outcome": report.outcome, "ids": ids}
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    whole_suite = not session.config.args or session.config.args == ["tests"]
+    if os.environ.get("PYTEST_XDIST_WORKER") or not whole_suite:
+        return
+    PROOFS.parent.mkdir(exist_ok=True)
+    PROOFS.write_text(json.dumps(_seen, indent=1, sort_keys=True))
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real data; tests that need it are left out, by name, where it is absent."""
+    folder = Path(os.environ.get("CVX_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}: set CVX_DATA to run this test")
+    return folder
