@@ -1,0 +1,218 @@
+"""The native module. `cvx.index` is its public face, and documents what these do."""
+
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+_Ints = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float32]
+_Doubles = npt.NDArray[np.float64]
+
+# (node, entity, timestamp, action, reward)
+_Step = tuple[int, int, int, str | None, float | None]
+# (node, distance, score, similarity, entity, timestamp, reward, action)
+_Hit = tuple[int, float, float, float, int, int, float | None, str | None]
+# (from, to, kind, weight)
+_Edge = tuple[int, int, str, float]
+# (from, to, kind, weight, boost)
+_Walked = tuple[int, int, str, float, float]
+# (nodes, kinds, weights, strength)
+_Path = tuple[list[int], list[str], list[float], float]
+
+@final
+class NativeIndex:
+    """A temporal index. `cvx.index.TemporalIndex` is its public face."""
+
+    def __new__(
+        cls,
+        dim: int,
+        metric: str,
+        m: int,
+        ef_construction: int,
+        seed: int,
+        exact_below: int,
+    ) -> NativeIndex: ...
+    @staticmethod
+    def load(path: str) -> NativeIndex:
+        """Read a snapshot."""
+
+    def save(self, path: str) -> None:
+        """Write a snapshot, all of it or nothing."""
+
+    def __len__(self) -> int: ...
+    def params(self) -> dict[str, Any]:
+        """What the index was made with."""
+
+    def stats(self) -> dict[str, Any]:
+        """Count what the index holds."""
+
+    def center(self) -> _Floats | None:
+        """The centre of the distances."""
+
+    def set_center(self, center: npt.ArrayLike | None) -> None:
+        """Take distances from a vector, from the mean (`"mean"`) or as they are (`None`)."""
+
+    def insert(
+        self,
+        entity: int,
+        timestamp: int,
+        vector: npt.ArrayLike | None,
+        reward: float | None,
+        namespace: str,
+        tags: list[str],
+        action: str | None,
+        recallable: bool,
+    ) -> int:
+        """Add a node."""
+
+    def bulk_insert(
+        self,
+        entities: npt.NDArray[np.uint64],
+        timestamps: _Ints,
+        vectors: _Floats | None,
+        present: npt.NDArray[np.bool_] | None,
+        rewards: list[float | None] | None,
+        namespaces: str | list[str],
+        tags: list[list[str]] | None,
+        actions: list[str | None] | None,
+        recallable: bool | list[bool],
+        threads: int | None,
+    ) -> _Ints:
+        """Add nodes, all or none. `present` tells the rows of `vectors` that are vectors."""
+
+    def delete(self, nodes: list[int]) -> None:
+        """Remove nodes, all or none."""
+
+    def contains(self, node: int) -> bool:
+        """Whether a node exists and was not deleted."""
+
+    def step(self, node: int) -> _Step:
+        """The columns of a node."""
+
+    def namespace(self, node: int) -> str:
+        """Which memory a node is part of."""
+
+    def tags(self, node: int) -> list[str]:
+        """The labels of a node."""
+
+    def vector(self, node: int) -> _Floats | None:
+        """The vector as it was inserted."""
+
+    def reward(self, node: int) -> float | None:
+        """The outcome of a node."""
+
+    def set_reward(self, node: int, reward: float | None) -> None:
+        """Give a node an outcome, or take it away."""
+
+    def recallable(self, node: int) -> bool:
+        """Whether a node may advise."""
+
+    def set_recallable(self, node: int, recallable: bool) -> None:
+        """Let a node advise, or keep it from that."""
+
+    def search(
+        self,
+        query: npt.ArrayLike,
+        k: int,
+        ef: int | None,
+        accept: object,
+        threads: int | None,
+    ) -> tuple[_Ints, _Floats]:
+        """Nearest nodes: (ids, distances), of one query or row by row."""
+
+    def causal_search(
+        self, query: npt.ArrayLike, k: int, context: int, ef: int | None, accept: object
+    ) -> list[tuple[_Hit, list[_Step], list[_Step]]]:
+        """Nearest nodes with what came before and after each."""
+
+    def hybrid_search(
+        self, query: npt.ArrayLike, k: int, beta: float, ef: int | None, accept: object
+    ) -> list[tuple[_Hit, tuple[int, float] | None]]:
+        """Nodes by their own similarity or, discounted, that of a temporal neighbour."""
+
+    def graph_search(
+        self,
+        query: npt.ArrayLike,
+        k: int,
+        boosts: list[tuple[str, float]],
+        max_hops: int,
+        ef: int | None,
+        accept: object,
+    ) -> list[tuple[_Hit, list[_Walked]]]:
+        """Nodes by similarity and by the boosted edges that lead to them from the nearest."""
+
+    def trajectory(
+        self, namespace: str, entity: int, since: int | None, until: int | None
+    ) -> list[_Step]:
+        """The steps of one entity in time order."""
+
+    def predecessors(self, node: int, n: int) -> list[_Step]:
+        """Up to `n` steps before a node, in time order."""
+
+    def successors(self, node: int, n: int) -> list[_Step]:
+        """Up to `n` steps after a node, in time order."""
+
+    def declare_edge_kind(self, name: str) -> None:
+        """Make a name an edge kind."""
+
+    def edge_kinds(self) -> list[str]:
+        """Every name that is an edge kind."""
+
+    def add_edge(self, from_: int, to: int, kind: str, weight: float) -> None:
+        """Add an edge, or give it a new weight."""
+
+    def remove_edge(self, from_: int, to: int, kind: str) -> None:
+        """Remove an edge."""
+
+    def edges(self) -> list[_Edge]:
+        """Every typed edge, by start, kind and end."""
+
+    def typed_neighbors(
+        self,
+        node: int,
+        kind: str | None,
+        min_weight: float,
+        direction: str,
+        namespaces: list[str] | None,
+    ) -> list[_Edge]:
+        """The edges of a node, temporal ones included."""
+
+    def traverse(
+        self,
+        start: int,
+        kinds: list[str],
+        max_hops: int,
+        max_paths: int,
+        namespaces: list[str] | None,
+    ) -> list[_Path]:
+        """Simple paths, strongest first."""
+
+    def region_levels(self) -> list[int]:
+        """The levels that have regions."""
+
+    def region_epoch(self) -> int:
+        """Which snapshot of the hubs is in force."""
+
+    def refresh_regions(self) -> None:
+        """Take a new snapshot of the hubs."""
+
+    def regions(self, level: int) -> _Ints:
+        """The regions of a level."""
+
+    def region_members(self, region: int, level: int) -> _Ints:
+        """The nodes of a region."""
+
+    def assign_region(self, vectors: npt.ArrayLike, level: int) -> int | _Ints:
+        """The region of a vector, or of each row."""
+
+    def region_assignments(self, level: int) -> tuple[_Ints, _Ints]:
+        """Every node with a vector and its region."""
+
+    def region_trajectory(
+        self, namespace: str, entity: int, level: int, window: int, alpha: float
+    ) -> tuple[_Doubles, _Doubles]:
+        """Smoothed shares of the regions in an entity's windows of time: (centres, shares)."""
+
+    def _panic(self, changing: bool) -> None:
+        """Fail on purpose, inside the lock, so that tests can see what callers then get."""

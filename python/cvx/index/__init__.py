@@ -1,0 +1,11 @@
+"""The raw index: nodes in time, found by similarity, by time, by edges and by region.
+
+It knows arrays, node ids and namespaces, and neither text nor files other than its own snapshot.
+"""
+
+from __future__ import annotations
+
+from cvx.index.base import TemporalIndex
+from cvx.index.edges import Path
+
+__all__ = ["Path", "TemporalIndex"]

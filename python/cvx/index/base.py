@@ -1,0 +1,146 @@
+"""The raw index as one class."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+import numpy.typing as npt
+
+from cvx._cvx import NativeIndex
+from cvx.index.edges import Edges
+from cvx.index.regions import Regions
+from cvx.index.rows import Rows
+from cvx.index.search import Search
+from cvx.types import Vector
+
+
+class TemporalIndex(Rows, Search, Edges, Regions):
+    """Nodes in time: found by similarity, followed along timelines and typed edges.
+
+    Safe to share between threads: searches run side by side, changes one after the other.
+
+    Parameters
+    ----------
+    dim : int
+        Length of the vectors, at least 1.
+    metric : {"cosine", "l2", "ip"}, default "cosine"
+        Distance (lower is nearer): 1 - cosine, squared euclidean, 1 - inner product.
+    m : int, default 16
+        Links a node in the graph, twice as many at its ground level; at least 2.
+    ef_construction : int, default 200
+        Width of the walk while inserting, at least 1.
+    seed : int, default 0
+        Same seed, same input: same bytes, at any number of threads.
+    exact_below : int, default 10_000
+        With fewer vectors than this, searches compare with every one of them.
+
+    Raises
+    ------
+    InvalidParameterError, UnknownMetricError
+        A parameter outside its bounds.
+
+    References
+    ----------
+    Malkov & Yashunin, "Efficient and robust approximate nearest neighbor search using
+    hierarchical navigable small world graphs", 2018.
+
+    Examples
+    --------
+    >>> from cvx.index import TemporalIndex
+    >>> ix = TemporalIndex(dim=3)
+    >>> ix.insert(1, 100, [1.0, 0.0, 0.0])
+    0
+    >>> len(ix), 0 in ix, ix.search([1, 0, 0])[0]
+    (1, True, array([0]))
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        metric: str = "cosine",
+        m: int = 16,
+        ef_construction: int = 200,
+        seed: int = 0,
+        *,
+        exact_below: int = 10_000,
+    ) -> None:
+        self._adopt(NativeIndex(dim, metric, m, ef_construction, seed, exact_below))
+
+    def _adopt(self, native: NativeIndex) -> None:
+        self._native = native
+        self._params = native.params()
+        self._dim = int(self._params["dim"])
+
+    @property
+    def dim(self) -> int:
+        """Length of the vectors."""
+        return self._dim
+
+    @property
+    def metric(self) -> str:
+        """Name of the distance: "cosine", "l2" or "ip"."""
+        return str(self._params["metric"])
+
+    @property
+    def seed(self) -> int:
+        """What levels, and with them graph and regions, are drawn from."""
+        return int(self._params["seed"])
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What the index was made with, by name."""
+        return dict(self._params)
+
+    @property
+    def center(self) -> Vector | None:
+        """Where distances are taken from: ndarray of shape (dim,), float32, or None.
+
+        Set it to a vector, to ``"mean"`` (that of the vectors now stored) or to ``None``. Rows and
+        queries are compared as x - center, for cosine renormalised. Setting it rebuilds the graph
+        from the rows as they were inserted, and begins a new epoch of regions.
+
+        Raises
+        ------
+        InvalidVectorError, InvalidParameterError
+            No usable vector; another word than "mean".
+        NoVectorError
+            The mean of an index without vectors.
+        """
+        return self._native.center()
+
+    @center.setter
+    def center(self, center: npt.ArrayLike | None) -> None:
+        self._native.set_center(center)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a snapshot: one file, written beside and renamed, so that it is whole or absent.
+
+        Raises
+        ------
+        SnapshotIOError
+            The file system refused.
+        """
+        self._native.save(os.fspath(path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a snapshot.
+
+        Raises
+        ------
+        SnapshotIOError
+            There is no such file, or it cannot be read.
+        NotASnapshotError, UnsupportedVersionError, TruncatedSnapshotError, CorruptedSnapshotError
+            The file is not, or no longer, what `save` wrote.
+        """
+        index = cls.__new__(cls)
+        index._adopt(NativeIndex.load(os.fspath(path)))
+        return index
+
+    def stats(self) -> dict[str, Any]:
+        """Count what the index holds, by name."""
+        return self._native.stats()
+
+    def __repr__(self) -> str:
+        return f"TemporalIndex(dim={self.dim}, metric={self.metric!r}, nodes={len(self)})"
