@@ -160,7 +160,9 @@ def _expert(path: Path, max_steps: int) -> Callable[[Any, str], str]:
             expert.observe(state["feedback"])
             return "look"
         try:
-            command = str(expert.act(state, 0, state["won"], last))
+            # It tracks what it holds by the word "put" of the older grammar.
+            told = "put" + last.removeprefix("move") if last.startswith("move ") else last
+            command = str(expert.act(state, 0, state["won"], told))
         except (NameError, LookupError) as error:
             # Its own time-out and failure are NameErrors; an unforeseen room is a LookupError.
             raise StopIteration from error

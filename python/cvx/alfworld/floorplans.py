@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -141,7 +142,9 @@ def floor_plan(number: int) -> FloorPlan:
     placed = json.loads((folder / f"FloorPlan{number}-openable.json").read_text(encoding="utf-8"))
     layout = np.load(folder / f"FloorPlan{number}-layout.npy")
     points = tuple(sorted({(float(x), float(z)) for x, z in layout}))
-    receptacles = [_placed(name, *where) for name, where in sorted(placed.items())]
+    receptacles: list[Receptacle] = []
+    for name, (x, z, rotation, horizon) in sorted(placed.items()):
+        receptacles.append(_placed(name, x, z, rotation, horizon, receptacles, points))
     known = {r.kind for r in receptacles}
     unplaced = [
         kind
@@ -155,7 +158,7 @@ def floor_plan(number: int) -> FloorPlan:
         fixture = _FIXTURES.get(kind)
         position = "|".join(coordinate(v) for v in (x, 0.9, z))
         name = f"{fixture}|{position}|{kind}" if fixture else f"{kind}|{position}"
-        receptacles.append(_placed(name, x, z, 0, 30))
+        receptacles.append(_placed(name, x, z, 0, 30, receptacles, points))
     return FloorPlan(
         number=number,
         receptacles=tuple(receptacles),
@@ -164,11 +167,27 @@ def floor_plan(number: int) -> FloorPlan:
     )
 
 
-def _placed(name: str, x: float, z: float, rotation: float, horizon: float) -> Receptacle:
+def _placed(
+    name: str,
+    x: float,
+    z: float,
+    rotation: float,
+    horizon: float,
+    others: list[Receptacle],
+    points: tuple[Point, ...],
+) -> Receptacle:
     parts = name.split("|")
     kind = parts[4] if len(parts) == 5 else parts[0]
+    # Stacked drawers may share a spot, as in the release; a basin and a microwave may not, or one
+    # would clean things standing at the microwave.
+    taken = {other.location for other in others if other.kind != kind}
+    spots = [(x, z), *sorted(points, key=lambda p: (math.hypot(p[0] - x, p[1] - z), p))]
+    spot = next(
+        (s for s in (location(*p, rotation, horizon) for p in spots) if s not in taken),
+        location(x, z, rotation, horizon),
+    )
     position = (float(parts[1]), float(parts[2]), float(parts[3]))
-    return Receptacle(pddl_name(name), kind, position, location(x, z, rotation, horizon))
+    return Receptacle(pddl_name(name), kind, position, spot)
 
 
 def location(x: float, z: float, rotation: float, horizon: float) -> str:
