@@ -209,6 +209,10 @@ class NestedTransactionError(RecordError):
     """A transaction was opened inside another one."""
 
 
+class RecordMismatchError(RecordError):
+    """A record and an index that do not belong together."""
+
+
 class RecordVersionError(RecordError, ValueError):
     """A database of another schema version, or no record at all."""
 

@@ -42,7 +42,8 @@ class RegionMDP:
         Whose regions are the states.
     level : int, optional
         HNSW level of the regions; ``None`` takes the one whose regions hold some dozens of nodes,
-        anew in every epoch.
+        anew in every epoch. While an index is too small to have a level, its highest below that
+        stands in; ``model.level`` tells.
     score : {"beta", "mean"}, default "beta"
         What ``best_action`` and ``region_quality`` return: the smoothed rate of success, or the
         plain mean reward of exactly that region and action.
@@ -87,7 +88,9 @@ class RegionMDP:
         self._counts = SuccessCounts(prior_strength)
         self._moves: dict[tuple[int, str], Counter[int]] = {}
         self._seen: dict[tuple[int, int | None, str | None], Counter[str]] = {}
-        self._visits: dict[int, list[tuple[int, int]]] = {}
+        self._templates: dict[tuple[int | None, str | None], dict[tuple[str, ...], list[int]]] = {}
+        self._strategies: dict[tuple[int | None, str | None], tuple[str, ...]] = {}
+        self._region_of: dict[int, int] = {}
         self._around: dict[int, tuple[int, ...]] = {}
         self.traces: list[Trace] = []
         self._start_epoch()
@@ -105,12 +108,18 @@ class RegionMDP:
         index = self.index
         self.epoch = index.region_epoch
         wanted = self._wanted_level
-        self.level = default_level(index) if wanted is None else wanted
+        if wanted is None:
+            self.level = default_level(index)
+        else:
+            self.level = max((at for at in index.region_levels if at <= wanted), default=0)
         self._upper = [level for level in index.region_levels if level > max(self.level, 0)]
         self._counts.clear()
         self._around.clear()
-        for table in (self._moves, self._seen, self._visits):
-            table.clear()
+        self._moves.clear()
+        self._seen.clear()
+        self._templates.clear()
+        self._strategies.clear()
+        self._region_of.clear()
 
     def _fresh(self) -> None:
         if self.index.region_epoch == self.epoch:
@@ -137,8 +146,8 @@ class RegionMDP:
                 [trace.rewards[i] for i in live],
                 [where[trace.nodes[i]] for i in live],
             )
-        for number, trace in enumerate(self.traces):
-            self._count(number, trace)
+        for trace in self.traces:
+            self._count(trace)
 
     def _assignments(self) -> dict[int, int]:
         nodes, regions = self.index.region_assignments(self.level)
@@ -187,7 +196,7 @@ class RegionMDP:
     def retract(self) -> None:
         """Take back the episode that was learned last."""
         trace = self.traces.pop()
-        self._count(len(self.traces), trace, times=-1)
+        self._count(trace, times=-1)
 
     def _learn(
         self,
@@ -196,40 +205,49 @@ class RegionMDP:
     ) -> None:
         trace = read_trace(self.index, episode, self.classify, locate)
         self.traces.append(trace)
-        self._count(len(self.traces) - 1, trace)
+        self._count(trace)
 
-    def _count(self, number: int, trace: Trace, times: int = 1) -> None:
-        first_visit: set[int] = set()
+    def _count(self, trace: Trace, times: int = 1) -> None:
         last = len(trace.nodes) - 1
         task = trace.task_type
+        families = (None,) if task is None else (None, task)
+        self._count_templates(trace, families, times)
+        if times > 0:
+            self._region_of.update(zip(trace.nodes, trace.regions, strict=True))
         for i, (region, action, reward) in enumerate(
             zip(trace.regions, trace.actions, trace.rewards, strict=True)
         ):
             if action is None:
                 continue
-            if region not in first_visit:
-                first_visit.add(region)
-                visits = self._visits.setdefault(region, [])
-                visits.append((number, i)) if times > 0 else visits.remove((number, i))
             arrived = trace.regions[i + 1] if i < last else self._terminal(reward)
             self._moves.setdefault((region, action), Counter())[arrived] += times
-            places = [(_ANYWHERE, None), *self._places(region)]
-            families = (None,) if task is None else (None, task)
-            for level, at in places:
-                for family in families:
-                    self._seen.setdefault((level, at, family), Counter())[action] += times
+            places: list[tuple[int, int | None]] = [(_ANYWHERE, None), *self._places(region)]
+            cells = [(level, at, family) for level, at in places for family in families]
+            for cell in cells:
+                self._seen.setdefault(cell, Counter())[action] += times
             if reward is not None:
                 self._counts.add(
-                    (
-                        (level, at, family, kind)
-                        for level, at in places
-                        for family in families
-                        for kind in (None, action)
-                    ),
+                    [(*cell, kind) for cell in cells for kind in (None, action)],
                     reward,
                     reward > self.success_above,
                     times,
                 )
+
+    def _count_templates(self, trace: Trace, families: tuple[str | None, ...], times: int) -> None:
+        self._strategies.clear()
+        if not trace.rewards or trace.rewards[-1] is None:
+            return
+        won = trace.rewards[-1] > self.success_above
+        starts: dict[int | None, int] = {None: 0}
+        for place, region in enumerate(trace.regions):
+            starts.setdefault(region, place)
+        for start, place in starts.items():
+            template = trace.template(place)
+            for family in families:
+                tally = self._templates.setdefault((start, family), {})
+                cell = tally.setdefault(template, [0, 0])
+                cell[0] += times
+                cell[1] += won * times
 
     def _terminal(self, reward: float | None) -> int:
         if reward is None:
@@ -274,6 +292,11 @@ class RegionMDP:
         """
         self._fresh()
         return self._assign(vec, self.level)
+
+    def region_of(self, node: int) -> int | None:
+        """Return the region of a node of a learned episode, None for any other node."""
+        self._fresh()
+        return self._region_of.get(node)
 
     def best_action(self, region: int, task_type: str | None = None) -> list[tuple[str, float]]:
         """Return kinds of action with their chance of success there, best first.
@@ -353,33 +376,14 @@ class RegionMDP:
         ties go to the shorter one. Nothing ever won: an empty tuple.
         """
         self._fresh()
-        starts = self._visits.get(region, [])
-        everything = [(number, 0) for number in range(len(self.traces))]
-        for candidates, family in (
-            (starts, task_type),
-            (everything, task_type),
-            (everything, None),
-        ):
-            best = self._best_template(candidates, family)
+        for place, family in ((region, task_type), (None, task_type), (None, None)):
+            best = self._strategies.get((place, family))
+            if best is None:
+                best = _best_template(self._templates.get((place, family), {}))
+                self._strategies[(place, family)] = best
             if best:
                 return best
         return ()
-
-    def _best_template(
-        self, starts: Iterable[tuple[int, int]], task_type: str | None
-    ) -> tuple[str, ...]:
-        tally: dict[tuple[str, ...], list[int]] = {}
-        for number, place in starts:
-            trace = self.traces[number]
-            if not trace.rewards or (task_type is not None and trace.task_type != task_type):
-                continue
-            reward = trace.rewards[-1]
-            if reward is not None:
-                cell = tally.setdefault(trace.template(place), [0, 0])
-                cell[0] += 1
-                cell[1] += reward > self.success_above
-        won = [(n, w, t) for t, (n, w) in tally.items() if w and t]
-        return min(won, key=lambda c: (-(c[1] + 1) / (c[0] + 2), len(c[2]), c[2]))[2] if won else ()
 
     def region_sequences(
         self, task_type: str | None = None, n: int = 5
@@ -453,9 +457,16 @@ class RegionMDP:
         )
         model.traces = [Trace.from_dict(trace) for trace in data["traces"]]
         if (data["epoch"], data["level"]) == (model.epoch, model.level):
-            for number, trace in enumerate(model.traces):
-                model._count(number, trace)
+            for trace in model.traces:
+                model._count(trace)
         else:
             model.epoch = data["epoch"]
             model._fresh()
         return model
+
+
+def _best_template(tally: Mapping[tuple[str, ...], list[int]]) -> tuple[str, ...]:
+    won = [(n, w, template) for template, (n, w) in tally.items() if w and template]
+    if not won:
+        return ()
+    return min(won, key=lambda c: (-(c[1] + 1) / (c[0] + 2), len(c[2]), c[2]))[2]

@@ -139,6 +139,14 @@ class LearnedWeights:
     def _bounded(self, value: float) -> float:
         return max(-self.bound, min(self.bound, value))
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything, the samples of the window too, for ``restore``."""
+        return dict(vars(self))
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go back to a snapshot."""
+        vars(self).update(snapshot)
+
     def weights(self) -> dict[str, float]:
         """Return the weight of each feature in its own unit: coefficient / spread."""
         return {

@@ -1,0 +1,132 @@
+"""What an episode says about the memories that were recalled in it.
+
+Retrieved, followed and helped are three different things. These functions read them off the
+decisions of one episode; none of them changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from cvx.types import Decision, Edge, Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One decision that was acted on.
+
+    Parameters
+    ----------
+    decision : Decision
+        With the action and the nodes that were followed.
+    place : int
+        Number of the step in its episode.
+    """
+
+    decision: Decision
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One memory over a whole episode.
+
+    Parameters
+    ----------
+    hit : Hit
+        As it was recalled first, or when it was followed first.
+    region : int, optional
+        Where the cue lay at that time.
+    place : int
+        Number of the step at that time.
+    followed : bool
+        Whether its advice was ever taken in the episode.
+    """
+
+    hit: Hit
+    region: int | None
+    place: int
+    followed: bool
+
+
+def recalled(taken: Iterable[Taken]) -> dict[int, Recalled]:
+    """Return every memory recalled in an episode once, by node, in order of recall."""
+    out: dict[int, Recalled] = {}
+    for one in taken:
+        followed = one.decision.followed
+        for hit in one.decision.hits:
+            known = out.get(hit.node)
+            taken_up = hit.node in followed
+            if known is None or (taken_up and not known.followed):
+                out[hit.node] = Recalled(hit, one.decision.region, one.place, taken_up)
+    return out
+
+
+def attribution_edges(
+    taken: Sequence[Taken], nodes: Sequence[int], reward: float, won: bool
+) -> list[Edge]:
+    """Return the typed edges that an episode gives reason for.
+
+    Followed advice is linked to the step that followed it, as ``caused_success`` with the reward
+    as weight or ``caused_failure`` with 1 - reward. What was recalled in a failure and never
+    followed is linked to its last step as ``irrelevant``.
+
+    Parameters
+    ----------
+    taken : sequence of Taken
+        The decisions of the episode.
+    nodes : sequence of int
+        Nodes of the steps of the episode.
+    reward : float
+        The outcome.
+    won : bool
+        Whether that counts as a success.
+    """
+    if not nodes:
+        return []
+    kind, weight = ("caused_success", reward) if won else ("caused_failure", 1.0 - reward)
+    edges: dict[tuple[int, int, str], Edge] = {}
+    for one in taken:
+        for node in one.decision.followed:
+            at = nodes[one.place]
+            edges[(node, at, kind)] = Edge(
+                node, at, kind, weight, evidence=f"decision {one.decision.decision_id}"
+            )
+    if not won:
+        for node, memory in recalled(taken).items():
+            if not memory.followed:
+                edges[(node, nodes[-1], "irrelevant")] = Edge(
+                    node, nodes[-1], "irrelevant", 1.0, evidence="recalled, not followed"
+                )
+    return list(edges.values())
+
+
+def usage_contexts(
+    memories: Iterable[Recalled], key: Callable[[Hit], Hashable]
+) -> dict[Hashable, bool]:
+    """Return the contexts used in an episode, and whether each was followed.
+
+    Every memory counts under ``key(hit)`` and under ("node", node), each context once an episode.
+    """
+    out: dict[Hashable, bool] = {}
+    for memory in memories:
+        for context in (key(memory.hit), ("node", memory.hit.node)):
+            out[context] = out.get(context, False) or memory.followed
+    return out
+
+
+def weight_samples(
+    taken: Iterable[Taken], names: Sequence[str], won: bool
+) -> tuple[list[list[float]], list[float]]:
+    """Return the features of everything that was followed, and the outcome as label.
+
+    What was recalled and ignored says nothing about its worth, and is left out.
+    """
+    rows: list[list[float]] = []
+    for one in taken:
+        for hit in one.decision.hits:
+            if hit.node in one.decision.followed:
+                values = {factor.name: factor.value for factor in hit.factors}
+                rows.append([values[name] for name in names])
+    return rows, [float(won)] * len(rows)

@@ -1,0 +1,125 @@
+"""The closed episodes of a memory, by the nodes of their steps."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from cvx.types import Edge, Episode, Event, Hit, Step
+
+
+class StepIndex(Protocol):
+    """The part of a temporal index that turns a node into a hit."""
+
+    @property
+    def metric(self) -> str:
+        """Name of the distance."""
+        ...
+
+    def reward(self, node: int) -> float | None:
+        """Return the reward of a node."""
+        ...
+
+    def step(self, node: int) -> Step:
+        """Return the columns of a node."""
+        ...
+
+    def predecessors(self, node: int, n: int = 1) -> list[Step]:
+        """Return the steps before a node."""
+        ...
+
+    def successors(self, node: int, n: int = 1) -> list[Step]:
+        """Return the steps after a node."""
+        ...
+
+
+class History:
+    """Finds the episode that a node is part of, and makes hits with their continuations.
+
+    Continuations of known episodes are slices of tuples made once, which costs a fraction of
+    reading them off the index; other nodes are read off the index.
+
+    Parameters
+    ----------
+    index : TemporalIndex
+        Where the nodes live.
+    """
+
+    def __init__(self, index: StepIndex) -> None:
+        self._index = index
+        self._inverse = index.metric == "l2"
+        self._origin: dict[int, tuple[Episode, tuple[Step, ...], int]] = {}
+
+    def add(self, episode: Episode) -> None:
+        """Take in an episode; its steps without node stay unknown."""
+        steps = tuple(
+            Step(step.node, step.entity_id, step.timestamp, step.action, step.reward)
+            for step in episode.steps
+            if step.node is not None
+        )
+        if len(steps) == len(episode.steps):
+            for place, step in enumerate(steps):
+                self._origin[step.node_id] = (episode, steps, place)
+
+    def remove(self, episode: Episode) -> None:
+        """Forget an episode again."""
+        for step in episode.steps:
+            if step.node is not None:
+                self._origin.pop(step.node, None)
+
+    def episode(self, node: int) -> Episode | None:
+        """Return the episode that a node is a step of."""
+        known = self._origin.get(node)
+        return known[0] if known else None
+
+    def place(self, node: int) -> int | None:
+        """Return the number of the step within its episode."""
+        known = self._origin.get(node)
+        return known[2] if known else None
+
+    def event(self, node: int) -> Event | None:
+        """Return the step as it was recorded."""
+        known = self._origin.get(node)
+        return known[0].steps[known[2]] if known else None
+
+    def hit(self, node: int, distance: float, context: int, path: tuple[Edge, ...] = ()) -> Hit:
+        """Return a node as a hit, scored by similarity alone.
+
+        Parameters
+        ----------
+        node : int
+            Index row.
+        distance : float
+            As the search gave it.
+        context : int
+            How many steps before and after to carry along.
+        path : tuple of Edge
+            How it was reached.
+        """
+        similarity = 1.0 / (1.0 + distance) if self._inverse else 1.0 - distance
+        known = self._origin.get(node)
+        if known is None:
+            own = self._index.step(node)
+            event = None
+            before = tuple(self._index.predecessors(node, context))
+            after = tuple(self._index.successors(node, context))
+        else:
+            episode, steps, place = known
+            own = steps[place]
+            event = episode.steps[place]
+            before = steps[max(0, place - context) : place]
+            after = steps[place + 1 : place + 1 + context]
+        return Hit(
+            node,
+            distance,
+            similarity,
+            similarity,
+            own.entity_id,
+            own.timestamp,
+            self._index.reward(node),
+            own.action,
+            before,
+            after,
+            (),
+            path,
+            event,
+        )

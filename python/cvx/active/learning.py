@@ -1,0 +1,226 @@
+"""What one outcome teaches: all of it is done, or none of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cvx.active.attribution import (
+    Recalled,
+    Taken,
+    attribution_edges,
+    recalled,
+    usage_contexts,
+    weight_samples,
+)
+from cvx.decay import DecayCase
+from cvx.episodes import task_tag
+from cvx.types import Episode, Hit
+
+if TYPE_CHECKING:
+    from cvx.active.memory import ActiveMemory
+    from cvx.store import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A finished episode with everything that was decided in it.
+
+    Parameters
+    ----------
+    episode : Episode
+        With its reward.
+    taken : sequence of Taken
+        Its decisions, in order.
+    won : bool
+        Whether the reward counts as a success.
+    """
+
+    episode: Episode
+    taken: Sequence[Taken]
+    won: bool
+
+
+def learn(memory: ActiveMemory, outcome: Outcome) -> Episode:
+    """Write an outcome down and learn from it, in one transaction of the record.
+
+    If any part fails, the parts before it are taken back, and the error is raised again.
+
+    Returns
+    -------
+    Episode
+        With the nodes of its steps, if they went into the index.
+    """
+    undo: list[Callable[[], object]] = []
+    try:
+        with memory.record.transaction() as write:
+            return _Lesson(memory, outcome, write, undo).run()
+    except BaseException:
+        for take_back in reversed(undo):
+            take_back()
+        raise
+
+
+class _Lesson:
+    def __init__(
+        self,
+        memory: ActiveMemory,
+        outcome: Outcome,
+        write: Writer,
+        undo: list[Callable[[], object]],
+    ) -> None:
+        self.memory = memory
+        self.outcome = outcome
+        self.write = write
+        self.undo = undo
+        self.memories = recalled(outcome.taken)
+
+    def run(self) -> Episode:
+        memory, outcome = self.memory, self.outcome
+        teaches = outcome.won or memory.learn_from_failures
+        episode = self._insert(outcome.episode) if teaches else outcome.episode
+        self.write.add_episode(episode, recallable=outcome.won)
+        if not outcome.won:
+            self._decay(episode)
+        if teaches:
+            if memory.edges:
+                self._link(episode)
+            self._count(episode)
+            self._weigh()
+        if memory.log_decisions:
+            self.write.add_decisions(
+                replace(one.decision, outcome=episode.reward) for one in outcome.taken
+            )
+        return episode
+
+    def _insert(self, episode: Episode) -> Episode:
+        memory, won = self.memory, self.outcome.won
+        if not episode.steps:
+            return episode
+        tags = [] if episode.task_type is None else [task_tag(episode.task_type)]
+        nodes = memory.index.bulk_insert(
+            [step.entity_id for step in episode.steps],
+            [step.timestamp for step in episode.steps],
+            np.stack([step.vector for step in episode.steps if step.vector is not None]),
+            rewards=[episode.reward] * len(episode.steps),
+            namespaces=episode.namespace,
+            tags=[tags] * len(episode.steps),
+            actions=[step.action for step in episode.steps],
+            recallable=won,
+        ).tolist()
+        self.undo.append(lambda: memory.index.delete(nodes))
+        episode = replace(
+            episode,
+            steps=tuple(
+                replace(step, node=node, kind="step" if won else "failed_step")
+                for step, node in zip(episode.steps, nodes, strict=True)
+            ),
+        )
+        memory.history.add(episode)
+        self.undo.append(lambda: memory.history.remove(episode))
+        return episode
+
+    def _decay(self, episode: Episode) -> None:
+        memory = self.memory
+        if memory.decay is None:
+            return
+        actions = frozenset(episode.actions)
+        cases = {
+            node: self._case(episode, actions, one)
+            for node, one in self.memories.items()
+            if node in memory.index
+        }
+        game = int(episode.episode_id or 0)
+        changes = memory.ledger.apply(game, cases, memory.decay)
+        self.undo.append(lambda: memory.ledger.revert(game, changes))
+        self.write.add_decays(changes)
+
+    def _case(self, episode: Episode, actions: frozenset[str], one: Recalled) -> DecayCase:
+        memory, hit = self.memory, one.hit
+        origin = memory.history.episode(hit.node)
+        place = memory.history.place(hit.node)
+        quality = success = 0.5
+        region = None
+        if memory.mdp is not None:
+            region = memory.mdp.region_of(hit.node)
+            if region is not None:
+                quality = memory.mdp.region_quality(region)
+                if hit.action is not None:
+                    estimate = memory.mdp.success(region, memory.action_type(hit.action))
+                    success = 0.5 if estimate is None else estimate
+        used = None if memory.usage is None else memory.usage.count(("node", hit.node))
+        return DecayCase(
+            expert_task_type=origin.task_type if origin else None,
+            game_task_type=episode.task_type,
+            expert_action=hit.action,
+            agent_actions=actions,
+            followed=one.followed,
+            region_quality=quality,
+            action_success=success,
+            helped=used.helped if used else 0,
+            uses=used.followed if used else 0,
+            expert_place=place / len(origin.steps) if origin and place is not None else None,
+            game_place=one.place / len(episode.steps),
+            same_region=None if region is None or one.region is None else region == one.region,
+        )
+
+    def _link(self, episode: Episode) -> None:
+        index = self.memory.index
+        nodes = [step.node for step in episode.steps if step.node is not None]
+        edges = [
+            edge
+            for edge in attribution_edges(
+                self.outcome.taken, nodes, float(episode.reward or 0.0), self.outcome.won
+            )
+            if edge.from_node in index
+        ]
+        # Edges end on the new nodes: deleting those takes the edges back as well.
+        for edge in edges:
+            index.add_edge(edge.from_node, edge.to_node, edge.kind, edge.weight)
+        self.write.add_links(edges)
+
+    def _count(self, episode: Episode) -> None:
+        memory = self.memory
+        if memory.mdp is not None:
+            memory.mdp.update(episode)
+            self.undo.append(memory.mdp.retract)
+        usage = memory.usage
+        if usage is None or not self.memories:
+            return
+
+        def key(hit: Hit) -> Hashable:
+            return memory.usage_key(hit, episode.task_type)
+
+        contexts = usage_contexts(self.memories.values(), key)
+        before = {context: usage.count(context) for context in contexts}
+
+        def restore() -> None:
+            for context, count in before.items():
+                usage.restore(context, count)
+
+        self.undo.append(restore)
+        for context, followed in contexts.items():
+            usage.add(context, followed=followed, helped=self.outcome.won)
+        usage.save(self.write, contexts)
+
+    def _weigh(self) -> None:
+        memory = self.memory
+        weights, scorer = memory.weights, memory.scorer
+        if weights is None or scorer is None:
+            return
+        features, labels = weight_samples(self.outcome.taken, weights.names, self.outcome.won)
+        if not labels:
+            return
+        state = weights.snapshot()
+
+        def restore() -> None:
+            weights.restore(state)
+            memory.scorer = scorer
+
+        self.undo.append(restore)
+        weights.update(features, labels)
+        memory.scorer = scorer.with_weights(weights.blend(memory.prior_weights))
+        self.write.set_state("weights", weights.to_dict())

@@ -1,0 +1,248 @@
+"""cvx.TemporalIndex: the raw index, with scoring and the region model composed onto it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx import index as raw
+from cvx.episodes import task_of_tags
+from cvx.errors import InvalidParameterError, UnknownRegionError
+from cvx.mdp import RegionMDP, default_level
+from cvx.scoring import SEED_WEIGHTS, Scorer, ScoringContext, UsageTracker
+from cvx.types import Episode, Filter, Hit, IntArray
+
+_SEED_FEATURES = ("similarity", "recency", "reward", "region_match", "usage_success")
+
+
+class TemporalIndex(raw.TemporalIndex):
+    """A temporal index that also ranks by posterior and learns which actions succeed where.
+
+    Everything of ``cvx.index.TemporalIndex``, and ``bayesian_search``, ``transition_model``,
+    ``best_action``.
+
+    Examples
+    --------
+    >>> ix = TemporalIndex(dim=2)
+    >>> nodes = ix.bulk_insert([0, 0, 1], [0, 1, 2], [[1, 0], [0, 1], [1, 0.1]],
+    ...                        rewards=[1.0, 1.0, 0.0], actions=["open box", "take key", "sing"])
+    >>> [hit.node for hit in ix.bayesian_search([1, 0], k=2)]
+    [0, 2]
+    >>> model = ix.transition_model()
+    >>> model.best_action(model.assign([1, 0]))[0][0]
+    'open'
+    """
+
+    _model: RegionMDP | None = None
+
+    def insert(
+        self,
+        entity_id: int,
+        timestamp: int,
+        vector: npt.ArrayLike | None,
+        *,
+        reward: float | None = None,
+        namespace: str | None = None,
+        tags: Collection[str] | None = None,
+        action: str | None = None,
+        recallable: bool = True,
+    ) -> int:
+        """Add a node; see ``cvx.index.TemporalIndex.insert``."""
+        self._model = None
+        return super().insert(
+            entity_id,
+            timestamp,
+            vector,
+            reward=reward,
+            namespace=namespace,
+            tags=tags,
+            action=action,
+            recallable=recallable,
+        )
+
+    def bulk_insert(
+        self,
+        entity_ids: npt.ArrayLike,
+        timestamps: npt.ArrayLike,
+        vectors: npt.ArrayLike | Sequence[npt.ArrayLike | None] | None,
+        *,
+        rewards: Sequence[float | None] | npt.NDArray[Any] | None = None,
+        namespaces: str | Sequence[str] | None = None,
+        tags: Sequence[Collection[str]] | None = None,
+        actions: Sequence[str | None] | None = None,
+        recallable: bool | Sequence[bool] | npt.NDArray[np.bool_] | None = None,
+        threads: int | None = None,
+    ) -> IntArray:
+        """Add nodes, all of them or none; see ``cvx.index.TemporalIndex.bulk_insert``."""
+        self._model = None
+        return super().bulk_insert(
+            entity_ids,
+            timestamps,
+            vectors,
+            rewards=rewards,
+            namespaces=namespaces,
+            tags=tags,
+            actions=actions,
+            recallable=recallable,
+            threads=threads,
+        )
+
+    def delete(self, nodes: int | Sequence[int] | npt.NDArray[np.integer[Any]]) -> None:
+        """Remove nodes with their edges; see ``cvx.index.TemporalIndex.delete``."""
+        self._model = None
+        super().delete(nodes)
+
+    def set_reward(self, node: int, reward: float | None) -> None:
+        """Attach an outcome to a node; see ``cvx.index.TemporalIndex.set_reward``."""
+        self._model = None
+        super().set_reward(node, reward)
+
+    def bayesian_search(
+        self,
+        query: npt.ArrayLike,
+        k: int = 10,
+        weights: Sequence[float] | Mapping[str, float] | None = None,
+        now: int | None = None,
+        usage: UsageTracker | Mapping[int, float] | None = None,
+        level: int | None = None,
+        where: Filter | None = None,
+        *,
+        pool: int = 4,
+    ) -> list[Hit]:
+        """Find nodes by similarity, recency, reward, region and use together.
+
+        The ``pool * k`` nearest nodes are scored by ``bayesian_score``'s formula, with
+        exp(-distance) as similarity.
+
+        Parameters
+        ----------
+        query : array_like of shape (dim,)
+            Where to look.
+        k : int, default 10
+            How many hits, at least 1.
+        weights : sequence of 5 floats or mapping, optional
+            In the order similarity, recency, reward, region match, use; or by the names of the
+            scorer's features. Default (1.0, 0.3, 0.5, 0.2, 0.4).
+        now : int, optional
+            For ages, in the unit of the timestamps; ``None`` leaves age out of the ranking.
+        usage : UsageTracker or mapping, optional
+            From an entity id to how well following it went, in [0, 1]; 0.5 for all without it.
+        level : int, optional
+            Level of the regions that are compared; default that of ``transition_model``.
+        where : Filter, optional
+            What may come back.
+        pool : int, default 4
+            How many times k candidates are scored.
+
+        Returns
+        -------
+        list of Hit
+            Best score first; the shares of ``factors`` add up to the score.
+
+        Raises
+        ------
+        InvalidKError, InvalidVectorError, InvalidFilterError
+            As for ``search``.
+        InvalidParameterError, UnknownFeatureError
+            Other than five weights; a pool below 1; a weight for an unknown feature.
+        UnknownLevelError
+            A level without regions.
+
+        References
+        ----------
+        RFC-013, part C.
+        """
+        if pool < 1:
+            raise InvalidParameterError(f"pool is {pool}: give at least 1")
+        scorer = Scorer(_named(SEED_WEIGHTS if weights is None else weights))
+        hits = self.causal_search(query, k * pool, 0, where=where)
+        if not hits:
+            return []
+        at = default_level(self) if level is None else level
+        rows = [np.asarray(query), *(np.asarray(self.vector(hit.node)) for hit in hits)]
+        own, *others = np.atleast_1d(self.assign_region(np.stack(rows), at)).tolist()
+        regions = {hit.node: region for hit, region in zip(hits, others, strict=True)}
+
+        def usage_of(hit: Hit) -> float:
+            if usage is None:
+                return 0.5
+            if isinstance(usage, UsageTracker):
+                return usage.success(hit.entity_id)
+            return usage.get(hit.entity_id, 0.5)
+
+        context = ScoringContext(
+            now=now, region=own, region_of=lambda hit: regions[hit.node], usage_of=usage_of
+        )
+        return scorer.rank(hits, context)[:k]
+
+    def transition_model(self, level: int | None = None) -> RegionMDP:
+        """Learn a region model from every timeline in the index, of all namespaces.
+
+        Each timeline counts as one episode; the reward of each node is its outcome; the family of
+        goals is read from the tag that ``ActiveMemory`` gives its nodes.
+
+        Parameters
+        ----------
+        level : int, optional
+            Level of the regions; default the one whose regions hold some dozens of nodes.
+
+        Returns
+        -------
+        RegionMDP
+
+        Raises
+        ------
+        UnknownLevelError
+            A level without regions.
+        """
+        if level is not None:
+            self.regions(level)
+        model = RegionMDP(self, level)
+        timelines: dict[tuple[str, int], Episode] = {}
+        for node in self.region_assignments(0)[0].tolist() if len(self) else ():
+            key = (self.namespace(node), self.step(node).entity_id)
+            if key not in timelines:
+                family = task_of_tags(self.tags(node))
+                timelines[key] = Episode(key[1], namespace=key[0], task_type=family)
+        model.learn_from_episodes(self, timelines.values())
+        return model
+
+    def best_action(self, region: int, task_type: str | None = None) -> list[tuple[str, float]]:
+        """Return kinds of action with their chance of success in a region, best first.
+
+        Regions are those of the default level of ``transition_model``, which is learned at the
+        first call and again after changes.
+
+        Parameters
+        ----------
+        region : int
+            As ``assign_region`` returns it for that level.
+        task_type : str, optional
+            Only what was seen in this family of goals, while that has seen anything.
+
+        Raises
+        ------
+        UnknownRegionError
+            No region of that level.
+        """
+        model = self._model
+        if model is None or model.epoch != self.region_epoch:
+            model = self._model = self.transition_model()
+        if region not in self.regions(model.level):
+            raise UnknownRegionError(
+                f"node {region} is no region of level {model.level}: ask assign_region for one"
+            )
+        return model.best_action(region, task_type)
+
+
+def _named(weights: Sequence[float] | Mapping[str, float]) -> Mapping[str, float]:
+    if isinstance(weights, Mapping):
+        return weights
+    if len(weights) != len(_SEED_FEATURES):
+        raise InvalidParameterError(
+            f"{len(weights)} weights: give five, for {', '.join(_SEED_FEATURES)}"
+        )
+    return dict(zip(_SEED_FEATURES, weights, strict=True))
