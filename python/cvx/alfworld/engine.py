@@ -121,7 +121,7 @@ class AlfworldGame:
         """
         if self._over or self._env is None:
             raise GameError(f"the episode of {self.path} is over: call reset() before step()")
-        state, _, _ = self._env.step(self._spoken(command.strip()))
+        state, _, _ = self._env.step(spoken(command.strip(), self._admissible))
         self.steps += 1
         self.won = bool(state["won"])
         self._over = self.won or self.steps >= self.max_steps
@@ -147,14 +147,22 @@ class AlfworldGame:
     ) -> None:
         self.close()
 
-    def _spoken(self, command: str) -> str:
-        if command in self._admissible:
-            return command
-        for pattern, other in ((_PUT, "move {} to {}"), (_MOVE, "put {} in/on {}")):
-            parts = pattern.fullmatch(command)
-            if parts and other.format(*parts.groups()) in self._admissible:
-                return other.format(*parts.groups())
+
+def spoken(command: str, admissible: tuple[str, ...]) -> str:
+    """Return ``command`` in the words of the game's grammar, or as it is if that makes no sense.
+
+    Examples
+    --------
+    >>> spoken("put mug 1 in/on desk 1", ("look", "move mug 1 to desk 1"))
+    'move mug 1 to desk 1'
+    """
+    if command in admissible:
         return command
+    for pattern, other in ((_PUT, "move {} to {}"), (_MOVE, "put {} in/on {}")):
+        parts = pattern.fullmatch(command)
+        if parts and other.format(*parts.groups()) in admissible:
+            return other.format(*parts.groups())
+    return command
 
 
 def goal_of(text: str) -> str:
