@@ -1,0 +1,180 @@
+"""Nodes going in and out: columns, timelines, deletion, and all-or-nothing batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cvx.errors import InvertedRangeError, UnknownEntityError, UnknownNodeError
+from cvx.index import TemporalIndex
+from cvx.types import Filter, Step
+from tests.index_twin import Twin, assert_nearest, built, twins, vectors
+
+
+@pytest.mark.requirement("V2")
+@given(twins(), st.booleans())
+def test_every_column_comes_back(twin: Twin, bulk: bool) -> None:
+    index = built(twin, bulk=bulk)
+    assert len(index) == len(twin.live())
+    for n in twin.live():
+        row = twin.rows[n]
+        assert index.step(n) == Step(n, row.entity, row.timestamp, row.action, row.reward)
+        assert index.reward(n) == row.reward
+        assert index.namespace(n) == row.namespace
+        assert index.tags(n) == row.tags
+        assert index.recallable(n) == row.recallable
+        vector = index.vector(n)
+        if row.vector is None:
+            assert vector is None
+        else:
+            assert vector is not None
+            assert vector.tolist() == row.vector.tolist()
+
+
+@pytest.mark.requirement("V2", "V19")
+@given(
+    twins(), st.none() | st.integers(-1, 9), st.none() | st.integers(-1, 9), st.sampled_from(["", "a"])
+)
+def test_a_trajectory_is_in_time_order_however_events_arrived(
+    twin: Twin, since: int | None, until: int | None, namespace: str
+) -> None:
+    index = built(twin)
+    for entity in {row.entity for row in twin.rows}:
+        line = twin.timeline(namespace, entity)
+        if not line:
+            with pytest.raises(UnknownEntityError, match=str(entity)):
+                index.trajectory(entity, namespace=namespace)
+        elif since is not None and until is not None and since >= until:
+            with pytest.raises(InvertedRangeError, match=f"{since}.*{until}"):
+                index.trajectory(entity, since, until, namespace=namespace)
+        else:
+            expected = [
+                n
+                for n in line
+                if (since is None or twin.rows[n].timestamp >= since)
+                and (until is None or twin.rows[n].timestamp < until)
+            ]
+            steps = index.trajectory(entity, since, until, namespace=namespace)
+            assert [step.node_id for step in steps] == expected
+            assert [step.action for step in steps] == [twin.rows[n].action for n in expected]
+
+
+@given(twins(), st.integers(0, 4))
+def test_neighbours_in_time_are_those_of_the_timeline(twin: Twin, n: int) -> None:
+    index = built(twin)
+    for node in twin.live():
+        before, after = twin.around(node)
+        found = [step.node_id for step in index.predecessors(node, n)]
+        assert found == (before[-n:] if n else [])
+        assert [step.node_id for step in index.successors(node, n)] == after[:n]
+
+
+@pytest.mark.requirement("V2")
+def test_a_reward_can_be_set_and_taken_away() -> None:
+    index = TemporalIndex(2)
+    node = index.insert(1, 1, [1, 0])
+    assert index.reward(node) is None
+    index.set_reward(node, 0.25)
+    assert index.reward(node) == 0.25
+    assert index.search([1, 0], where=Filter(min_reward=0.25))[0].tolist() == [node]
+    index.set_reward(node, None)
+    assert index.reward(node) is None
+    assert index.search([1, 0], where=Filter(min_reward=0.0))[0].tolist() == []
+
+
+@given(twins(), vectors(), st.data())
+def test_what_was_deleted_is_gone_and_its_id_is_never_given_again(
+    twin: Twin, query: list[int], data: st.DataObject
+) -> None:
+    index = built(twin)
+    live = twin.live()
+    gone = set(data.draw(st.sets(st.sampled_from(live)) if live else st.just(set())))
+    index.delete(sorted(gone))
+    twin.deleted |= gone
+    twin.edges = {k: w for k, w in twin.edges.items() if not gone & {k[0], k[1]}}
+    found = {(e.from_node, e.to_node, e.kind): e.weight for e in index.edges()}
+    assert found == twin.edges
+    assert len(index) == len(twin.live())
+    ids, distances = index.search(query, 50)
+    assert_nearest(twin, ids, distances, query, 50, None)
+    for n in gone:
+        assert n not in index
+        with pytest.raises(UnknownNodeError, match=str(n)):
+            index.step(n)
+    assert index.insert(1, 5, query) == len(twin.rows)
+
+
+def test_timelines_close_over_a_deleted_node() -> None:
+    index = TemporalIndex(2)
+    index.bulk_insert([1, 1, 1], [10, 20, 30], np.ones((3, 2)))
+    index.delete(1)
+    assert [step.node_id for step in index.successors(0, 5)] == [2]
+    assert [edge.to_node for edge in index.typed_neighbors(0, "temporal")] == [2]
+    assert [step.node_id for step in index.trajectory(1)] == [0, 2]
+
+
+def test_a_deletion_that_names_an_unknown_node_deletes_nothing() -> None:
+    index = TemporalIndex(2)
+    index.bulk_insert([1, 1], [10, 20], np.ones((2, 2)))
+    for nodes in ([0, 2], [0, -1], [1, 2**40]):
+        with pytest.raises(UnknownNodeError):
+            index.delete(nodes)
+        assert len(index) == 2
+    index.delete([0])
+    with pytest.raises(UnknownNodeError, match="0"):
+        index.delete([0])
+    index.delete([])
+    assert len(index) == 1
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"vectors": [[1, 0], [np.nan, 0]]},
+        {"vectors": [[1, 0], [0, 0]]},
+        {"vectors": [[1, 0, 0], [0, 0, 1]]},
+        {"rewards": [0.5, 1.5]},
+        {"rewards": [0.5]},
+        {"entity_ids": [1, -1]},
+        {"entity_ids": [1]},
+        {"timestamps": [1]},
+        {"actions": ["go"]},
+        {"tags": [{"x"}]},
+        {"namespaces": ["a"]},
+        {"recallable": [True]},
+    ],
+    ids=str,
+)
+def test_a_batch_is_inserted_whole_or_not_at_all(spoilt: dict[str, Any]) -> None:
+    index = TemporalIndex(2)
+    columns: dict[str, Any] = {"entity_ids": [1, 1], "timestamps": [1, 2], "vectors": np.eye(2)}
+    with pytest.raises(ValueError, match="."):
+        index.bulk_insert(**(columns | spoilt))
+    assert len(index) == 0
+    assert index.bulk_insert(**columns).tolist() == [0, 1]
+
+
+@given(twins(max_rows=12))
+def test_one_by_one_and_in_bulk_are_the_same(twin: Twin) -> None:
+    bulk, single = built(twin, bulk=True), built(twin, bulk=False)
+    assert bulk.stats() == single.stats()
+    for n in twin.live():
+        assert bulk.step(n) == single.step(n)
+    query = [1, 2, 3, 1]
+    assert bulk.search(query, 30)[0].tolist() == single.search(query, 30)[0].tolist()
+
+
+def test_a_node_without_a_vector_holds_its_place_and_is_not_found() -> None:
+    index = TemporalIndex(2)
+    index.bulk_insert([1, 1, 1], [1, 2, 3], [[1, 0], None, [0, 1]])
+    assert index.search([1, 0], 5)[0].tolist() == [0, 2]
+    hit = index.causal_search([1, 0], 1, 2)[0]
+    assert [step.node_id for step in hit.successors] == [1, 2]
+    index.add_edge(0, 1, "caused")
+    index.add_edge(1, 2, "caused")
+    reached = index.graph_search([1, 0], 5, {"caused": 1.0})
+    assert [(h.node, len(h.path)) for h in reached] == [(0, 0), (2, 2)]

@@ -1,0 +1,154 @@
+"""Snapshots: everything comes back, and no damage goes unnoticed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cvx.errors import (
+    CorruptedSnapshotError,
+    NotASnapshotError,
+    SnapshotError,
+    SnapshotIOError,
+    TruncatedSnapshotError,
+    UnsupportedVersionError,
+)
+from cvx.index import TemporalIndex
+from tests.index_twin import Twin, built, twins, vectors
+
+SHARED_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A snapshot with every kind of content."""
+    rng = np.random.default_rng(0)
+    index = TemporalIndex(8, seed=3)
+    index.bulk_insert(
+        np.arange(60) % 5,
+        np.arange(60),
+        [*rng.normal(size=(58, 8)), None, None],
+        rewards=[None if n % 3 else 0.5 for n in range(60)],
+        namespaces=["" if n % 4 else "other" for n in range(60)],
+        tags=[{"x", "y"} if n % 2 else set() for n in range(60)],
+        actions=[None if n % 5 else "go to the desk" for n in range(60)],
+    )
+    index.declare_edge_kind("reminds_of")
+    index.add_edge(1, 2, "caused_success", 0.5)
+    index.add_edge(2, 59, "reminds_of", 0.25)
+    index.delete([7])
+    index.center = rng.normal(size=8)
+    index.refresh_regions()
+    index.save(tmp_path / "a.cvx")
+    return tmp_path / "a.cvx"
+
+
+@pytest.mark.requirement("V10", "V19")
+@SHARED_FOLDER
+@given(twins(), st.lists(vectors(), min_size=1, max_size=3), st.booleans())
+def test_everything_comes_back(
+    tmp_path: Path, twin: Twin, queries: list[list[int]], walked: bool
+) -> None:
+    index = built(twin, exact_below=0 if walked else 10_000)
+    index.declare_edge_kind("reminds_of")
+    index.refresh_regions()
+    index.save(tmp_path / "a.cvx")
+    read = TemporalIndex.load(tmp_path / "a.cvx")
+    assert read.params == index.params
+    assert read.stats() == index.stats()
+    assert read.edges() == index.edges()
+    assert read.edge_kinds == index.edge_kinds
+    assert (read.region_epoch, read.region_levels) == (index.region_epoch, index.region_levels)
+    for n in twin.live():
+        assert read.step(n) == index.step(n)
+        assert (read.namespace(n), read.tags(n)) == (index.namespace(n), index.tags(n))
+        assert read.recallable(n) == index.recallable(n)
+    for ours, theirs in zip(index.search(queries, 9), read.search(queries, 9), strict=True):
+        assert ours.tobytes() == theirs.tobytes()
+    for level in index.region_levels:
+        assert read.regions(level).tolist() == index.regions(level).tolist()
+    read.save(tmp_path / "b.cvx")
+    assert (tmp_path / "a.cvx").read_bytes() == (tmp_path / "b.cvx").read_bytes()
+    # Ids go on where they stopped, deleted ones included.
+    assert read.insert(1, 1, queries[0]) == index.insert(1, 1, queries[0]) == len(twin.rows)
+
+
+def test_saving_over_a_snapshot_replaces_it_and_leaves_nothing_beside(saved: Path) -> None:
+    index = TemporalIndex.load(saved)
+    index.insert(1, 1, np.ones(8))
+    index.save(saved)
+    assert len(TemporalIndex.load(saved)) == len(index)
+    assert [p.name for p in saved.parent.iterdir()] == ["a.cvx"]
+
+
+def test_the_centre_and_the_rows_as_inserted_come_back(saved: Path) -> None:
+    index = TemporalIndex.load(saved)
+    assert index.center is not None
+    rows = np.random.default_rng(0).normal(size=(58, 8)).astype(np.float32)
+    vector = index.vector(3)
+    assert vector is not None
+    assert vector.tobytes() == rows[3].tobytes()
+
+
+def test_every_truncation_is_noticed(saved: Path, tmp_path: Path) -> None:
+    whole = saved.read_bytes()
+    cut = tmp_path / "cut.cvx"
+    for length in {*range(0, len(whole), 97), *range(60), len(whole) - 1}:
+        cut.write_bytes(whole[:length])
+        with pytest.raises((TruncatedSnapshotError, NotASnapshotError), match="."):
+            TemporalIndex.load(cut)
+
+
+def test_every_flipped_bit_is_noticed(saved: Path, tmp_path: Path) -> None:
+    whole = saved.read_bytes()
+    rng = np.random.default_rng(1)
+    bits = {*range(0, 8 * 64), *rng.integers(0, 8 * len(whole), 600).tolist()}
+    spoilt = tmp_path / "spoilt.cvx"
+    for bit in bits:
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << (bit % 8)
+        spoilt.write_bytes(damaged)
+        with pytest.raises(SnapshotError):
+            TemporalIndex.load(spoilt)
+
+
+@SHARED_FOLDER
+@given(st.binary(max_size=300), st.integers(0, 40))
+def test_any_bytes_are_refused_by_name(tmp_path: Path, content: bytes, kept: int) -> None:
+    path = tmp_path / "any.cvx"
+    if not (tmp_path / "good").exists():
+        TemporalIndex(2).save(tmp_path / "good")
+    whole = (tmp_path / "good").read_bytes()
+    for data in (content, whole[:kept] + content):
+        path.write_bytes(data)
+        if data != whole:
+            with pytest.raises(SnapshotError):
+                TemporalIndex.load(path)
+
+
+def test_what_went_wrong_has_its_own_name(saved: Path, tmp_path: Path) -> None:
+    whole = saved.read_bytes()
+    path = tmp_path / "b.cvx"
+    path.write_bytes(b"PK\x03\x04" + b"0" * 500)
+    with pytest.raises(NotASnapshotError, match=r"b\.cvx|snapshot"):
+        TemporalIndex.load(path)
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(TruncatedSnapshotError):
+        TemporalIndex.load(path)
+    path.write_bytes(whole[:-200] + bytes(200))
+    with pytest.raises(CorruptedSnapshotError):
+        TemporalIndex.load(path)
+    magic = next(n for n in range(4, 32) if whole[n : n + 4] == b"\x01\x00\x00\x00")
+    path.write_bytes(whole[:magic] + b"\xff\x00\x00\x00" + whole[magic + 4 :])
+    with pytest.raises(UnsupportedVersionError, match="255"):
+        TemporalIndex.load(path)
+    with pytest.raises(SnapshotIOError, match=r"nowhere\.cvx"):
+        TemporalIndex.load(tmp_path / "nowhere.cvx")
+    with pytest.raises(SnapshotIOError, match="nowhere"):
+        TemporalIndex.load(saved).save(tmp_path / "nowhere" / "a.cvx")
+    with pytest.raises(SnapshotIOError):
+        TemporalIndex.load(tmp_path)

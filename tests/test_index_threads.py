@@ -1,0 +1,104 @@
+"""Many threads at one index: readers beside each other, writers in between, no panic across."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from cvx.errors import InternalError, PoisonedIndexError
+from cvx.index import TemporalIndex
+
+
+def test_searches_beside_inserts_see_whole_nodes() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1200, 8)).astype(np.float32)
+    index = TemporalIndex(8, exact_below=0)
+    index.bulk_insert([0] * 200, range(200), rows[:200], actions=["go"] * 200)
+    done = threading.Event()
+
+    def write() -> None:
+        for n in range(200, 1200):
+            index.insert(n % 7, n, rows[n], action="go")
+            if n % 50 == 0:
+                index.delete(n - 60)
+        done.set()
+
+    def read(worker: int) -> int:
+        asked = 0
+        while not done.is_set() or asked == 0:
+            for hit in index.causal_search(rows[(worker + asked) % 200], 5, 2):
+                assert hit.action == "go"
+                assert all(s.entity_id == hit.entity_id for s in hit.predecessors)
+            asked += 1
+        return asked
+
+    with ThreadPoolExecutor(4) as pool:
+        writer = pool.submit(write)
+        readers = [pool.submit(read, worker) for worker in range(3)]
+        writer.result(60)
+        assert all(reader.result(60) > 0 for reader in readers)
+    assert len(index) == 1180
+    assert [s.timestamp for s in index.trajectory(3)] == sorted(
+        s.timestamp for s in index.trajectory(3)
+    )
+
+
+def test_searches_of_threads_agree_with_searches_alone() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(2000, 8)).astype(np.float32)
+    index = TemporalIndex(8, exact_below=0)
+    index.bulk_insert(np.zeros(2000, int), np.arange(2000), rows)
+    alone = [index.search(row, 10)[0].tolist() for row in rows[:200]]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda row: index.search(row, 10)[0].tolist(), rows[:200]))
+    assert together == alone
+
+
+def test_python_goes_on_while_the_index_works() -> None:
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(6000, 32)).astype(np.float32)
+    index = TemporalIndex(32)
+    working = threading.Event()
+    finished = threading.Event()
+
+    def work() -> None:
+        working.set()
+        index.bulk_insert(np.zeros(6000, int), np.arange(6000), rows, threads=1)
+        finished.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    working.wait()
+    gaps, last = [], time.perf_counter()
+    while not finished.is_set():
+        now = time.perf_counter()
+        gaps.append(now - last)
+        last = now
+    thread.join()
+    # With the GIL held, the whole insert would be one gap.
+    assert len(gaps) > 100
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_panic_inside_is_an_error_outside(capfd: pytest.CaptureFixture[str]) -> None:
+    index = TemporalIndex(2)
+    index.insert(1, 1, [1, 0])
+    with pytest.raises(InternalError, match="on purpose.*report"):
+        index._native._panic(False)
+    assert index.search([1, 0])[0].tolist() == [0]
+    with pytest.raises(InternalError, match="on purpose"):
+        index._native._panic(True)
+    calls: list[Callable[[], object]] = [
+        lambda: index.search([1, 0]),
+        lambda: index.insert(1, 2, [1, 0]),
+        lambda: len(index),
+    ]
+    for call in calls:
+        with pytest.raises(PoisonedIndexError, match="load"):
+            call()
+    assert "on purpose" in capfd.readouterr().err
