@@ -12,6 +12,7 @@ from cvx.alfworld.package import alfworld_module
 from cvx.errors import GameError, GameNotFoundError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
 GAME_FILE = "game.tw-pddl"
@@ -96,7 +97,7 @@ class AlfworldGame:
         """
         if self._env is None:
             raise GameError(f"{self.path} is closed: make a new AlfworldGame")
-        state = self._env.reset()
+        state = self._checked(self._env.reset)
         self.steps = 0
         self.won = bool(state["won"])
         self._over = self.won
@@ -121,13 +122,20 @@ class AlfworldGame:
         """
         if self._over or self._env is None:
             raise GameError(f"the episode of {self.path} is over: call reset() before step()")
-        state, _, _ = self._env.step(spoken(command.strip(), self._admissible))
+        state, _, _ = self._checked(self._env.step, spoken(command.strip(), self._admissible))
         self.steps += 1
         self.won = bool(state["won"])
         self._over = self.won or self.steps >= self.max_steps
         self._admissible = tuple(state["admissible_commands"])
         observation = Observation(state["feedback"], self.goal, self._admissible)
         return observation, float(self.won), self._over
+
+    def _checked(self, verb: Callable[..., Any], *arguments: str) -> Any:
+        try:
+            return verb(*arguments)
+        except Exception as error:
+            # A grammar that lacks a symbol is found out only when a text needs it.
+            raise GameError(f"{self.path} is damaged ({error!r}): get the file anew") from error
 
     def close(self) -> None:
         """Give the engine back; a closed game cannot be reset. Closing twice does nothing."""
@@ -222,7 +230,7 @@ def read_game(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise GameError(f"{path} is damaged ({error}): get the file anew") from error
+        raise GameError(f"{path} is damaged ({error!r}): get the file anew") from error
     lacking = [
         name
         for name in _FIELDS
@@ -270,5 +278,5 @@ def open_engine(path: Path, cache: str | Path | None = None, *, facts: bool = Fa
     except (Exception, SystemExit) as error:
         # fast-downward's parser ends with sys.exit, TatSu's with exceptions of its own.
         env.unwrapped.close()
-        raise GameError(f"{path} is damaged ({error}): get the file anew") from error
+        raise GameError(f"{path} is damaged ({error!r}): get the file anew") from error
     return env
