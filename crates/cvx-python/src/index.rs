@@ -1,0 +1,125 @@
+//! The class, its parameters, its snapshots.
+
+use std::path::PathBuf;
+
+use cvx_index::{Center, IndexParams, Metric, TemporalIndex};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::convert::{self, Integer};
+use crate::error::named;
+use crate::lock::{Shared, without_gil};
+
+/// A temporal index. `cvx.index.TemporalIndex` is its public face.
+#[pyclass(frozen, module = "cvx._cvx")]
+pub struct NativeIndex {
+    pub shared: Shared,
+}
+
+#[pymethods]
+impl NativeIndex {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        dim: Integer,
+        metric: &str,
+        m: Integer,
+        ef_construction: Integer,
+        seed: u64,
+        exact_below: Integer,
+    ) -> PyResult<Self> {
+        let parameter = "InvalidParameterError";
+        let params = IndexParams {
+            dim: dim.at_least(1, py, parameter, "dim")?,
+            metric: metric_named(py, metric)?,
+            m: m.at_least(2, py, parameter, "m")?,
+            ef_construction: ef_construction.at_least(1, py, parameter, "ef_construction")?,
+            seed,
+            exact_below: exact_below.at_least(0, py, parameter, "exact_below")?,
+        };
+        let index = without_gil(py, || TemporalIndex::new(params))?;
+        Ok(NativeIndex { shared: Shared::new(index) })
+    }
+
+    /// Read a snapshot.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let index = without_gil(py, || TemporalIndex::load(&path))?;
+        Ok(NativeIndex { shared: Shared::new(index) })
+    }
+
+    /// Write a snapshot, all of it or nothing.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        self.shared.read(py, |index| index.save(&path))
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.shared.read(py, |index| Ok(index.len()))
+    }
+
+    /// What the index was made with.
+    fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let params = self.shared.read(py, |index| Ok(index.params().clone()))?;
+        let dict = PyDict::new(py);
+        dict.set_item("dim", params.dim)?;
+        dict.set_item("metric", metric_name(params.metric))?;
+        dict.set_item("m", params.m)?;
+        dict.set_item("ef_construction", params.ef_construction)?;
+        dict.set_item("seed", params.seed)?;
+        dict.set_item("exact_below", params.exact_below)?;
+        Ok(dict)
+    }
+
+    /// The centre of the distances.
+    fn center<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
+        let center = self.shared.read(py, |index| Ok(index.center().map(<[f32]>::to_vec)))?;
+        Ok(center.map(|center| PyArray1::from_vec(py, center)))
+    }
+
+    /// Take distances from a vector, from the mean (`"mean"`) or as they are (`None`).
+    fn set_center(&self, py: Python<'_>, center: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let center = match center {
+            None => Center::None,
+            Some(center) => match center.cast::<PyString>() {
+                Ok(word) if word.to_cow()? == "mean" => Center::Mean,
+                Ok(word) => {
+                    let message =
+                        format!("center is {word:?}: pass a vector, \"mean\" or None");
+                    return Err(named(py, "InvalidParameterError", &message));
+                }
+                Err(_) => Center::Vector(convert::vector(center)?),
+            },
+        };
+        self.shared.write(py, |index| index.set_center(center))
+    }
+
+    /// Fail on purpose, inside the lock, so that tests can see what callers then get.
+    fn _panic(&self, py: Python<'_>, changing: bool) -> PyResult<()> {
+        if changing {
+            self.shared.write(py, |_| panic!("on purpose"))
+        } else {
+            self.shared.read(py, |_| panic!("on purpose"))
+        }
+    }
+}
+
+fn metric_named(py: Python<'_>, name: &str) -> PyResult<Metric> {
+    match name {
+        "cosine" => Ok(Metric::Cosine),
+        "l2" => Ok(Metric::L2),
+        "ip" => Ok(Metric::InnerProduct),
+        _ => {
+            let message = format!("unknown metric {name:?}: it is one of cosine, l2, ip");
+            Err(named(py, "UnknownMetricError", &message))
+        }
+    }
+}
+
+fn metric_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Cosine => "cosine",
+        Metric::L2 => "l2",
+        Metric::InnerProduct => "ip",
+    }
+}

@@ -1,0 +1,93 @@
+//! The one place where the index is locked.
+//!
+//! Every closure runs without the GIL, and the lock is released before the GIL is taken again: a
+//! thread that holds the lock never waits for Python, so the two cannot deadlock. A panic inside
+//! ends here, as an error.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{PoisonError, RwLock};
+
+use cvx_index::TemporalIndex;
+use pyo3::prelude::*;
+
+use crate::error;
+
+/// An index that threads share.
+pub struct Shared(RwLock<TemporalIndex>);
+
+enum Failure {
+    Index(cvx_index::Error),
+    Poisoned,
+    Panic(String),
+}
+
+impl<T> From<PoisonError<T>> for Failure {
+    fn from(_: PoisonError<T>) -> Self {
+        Failure::Poisoned
+    }
+}
+
+impl From<cvx_index::Error> for Failure {
+    fn from(error: cvx_index::Error) -> Self {
+        Failure::Index(error)
+    }
+}
+
+impl Shared {
+    pub fn new(index: TemporalIndex) -> Self {
+        Shared(RwLock::new(index))
+    }
+
+    /// Asks the index something, beside other readers.
+    pub fn read<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&TemporalIndex) -> cvx_index::Result<T> + Send,
+    ) -> PyResult<T> {
+        fenced(py, || Ok(ask(&*self.0.read()?)?))
+    }
+
+    /// Changes the index, alone. A panic leaves it poisoned: half a change is no state to go on from.
+    pub fn write<T: Send>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut TemporalIndex) -> cvx_index::Result<T> + Send,
+    ) -> PyResult<T> {
+        fenced(py, || Ok(change(&mut *self.0.write()?)?))
+    }
+}
+
+/// Runs what needs no index yet, such as loading one, behind the same fence.
+pub fn without_gil<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> cvx_index::Result<T> + Send,
+) -> PyResult<T> {
+    fenced(py, || Ok(work()?))
+}
+
+fn fenced<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Failure> + Send) -> PyResult<T> {
+    let outcome = py.detach(|| {
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+            let said = panic
+                .downcast_ref::<&str>()
+                .map(|said| (*said).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "no message".to_owned());
+            Err(Failure::Panic(said))
+        })
+    });
+    outcome.map_err(|failure| match failure {
+        Failure::Index(error) => error::of_index(py, &error),
+        Failure::Poisoned => error::named(
+            py,
+            "PoisonedIndexError",
+            "an earlier change to this index broke off half way: load it from its last snapshot, \
+             or build it again",
+        ),
+        Failure::Panic(said) => error::named(
+            py,
+            "InternalError",
+            &format!("cvx failed inside ({said}): please report it with this message"),
+        ),
+    })
+}

@@ -1,0 +1,111 @@
+//! Regions: hubs, members, assignment, drift over time.
+
+use cvx_index::NodeId;
+use numpy::{PyArray1, PyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+use crate::convert::{self, Entity, Integer, Node, Vectors, check_dimension, node_array};
+
+use crate::index::NativeIndex;
+
+fn level_of(py: Python<'_>, level: Integer) -> PyResult<usize> {
+    level.at_least(0, py, "UnknownLevelError", "level")
+}
+
+#[pymethods]
+impl NativeIndex {
+    /// The levels that have regions.
+    fn region_levels(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        self.shared.read(py, |index| Ok(index.region_levels()))
+    }
+
+    /// Which snapshot of the hubs is in force.
+    fn region_epoch(&self, py: Python<'_>) -> PyResult<u64> {
+        self.shared.read(py, |index| Ok(index.region_epoch()))
+    }
+
+    /// Take a new snapshot of the hubs.
+    fn refresh_regions(&self, py: Python<'_>) -> PyResult<()> {
+        self.shared.write(py, |index| index.refresh_regions().map(drop))
+    }
+
+    /// The regions of a level.
+    fn regions<'py>(
+        &self,
+        py: Python<'py>,
+        level: Integer,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let level = level_of(py, level)?;
+        let hubs = self.shared.read(py, |index| index.regions(level))?;
+        Ok(node_array(py, hubs.into_iter()))
+    }
+
+    /// The nodes of a region.
+    fn region_members<'py>(
+        &self,
+        py: Python<'py>,
+        region: Node,
+        level: Integer,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let level = level_of(py, level)?;
+        let members = self.shared.read(py, |index| index.region_members(region.0, level))?;
+        Ok(node_array(py, members.into_iter()))
+    }
+
+    /// The region of a vector, or of each row.
+    fn assign_region<'py>(
+        &self,
+        py: Python<'py>,
+        vectors: &Bound<'py, PyAny>,
+        level: Integer,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let level = level_of(py, level)?;
+        match convert::vectors(vectors)? {
+            Vectors::One(vector) => {
+                let vector = vector.as_slice()?.to_vec();
+                let region = self.shared.read(py, |index| index.assign_region(&vector, level))?;
+                Ok(region.0.into_pyobject(py)?.into_any())
+            }
+            Vectors::Many(rows) => {
+                let dim = rows.shape()[1];
+                let flat = rows.as_slice()?.to_vec();
+                let regions = self.shared.read(py, |index| {
+                    check_dimension(index, dim)?;
+                    let assign = |row: &[f32]| index.assign_region(row, level);
+                    flat.chunks_exact(dim).map(assign).collect::<cvx_index::Result<Vec<NodeId>>>()
+                })?;
+                Ok(node_array(py, regions.into_iter()).into_any())
+            }
+        }
+    }
+
+    /// Every node with a vector and its region.
+    fn region_assignments<'py>(
+        &self,
+        py: Python<'py>,
+        level: Integer,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
+        let level = level_of(py, level)?;
+        let pairs = self.shared.read(py, |index| index.region_assignments(level))?;
+        Ok((
+            node_array(py, pairs.iter().map(|pair| pair.0)),
+            node_array(py, pairs.iter().map(|pair| pair.1)),
+        ))
+    }
+
+    /// Smoothed shares of the regions in an entity's windows of time: (centres, shares).
+    #[allow(clippy::type_complexity)] // Two numpy arrays.
+    fn region_trajectory<'py>(
+        &self,
+        py: Python<'py>,
+        namespace: &str,
+        entity: Entity,
+        level: Integer,
+        window: Integer,
+        alpha: f64,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
+        let level = level_of(py, level)?;
+        let window = window.at_least(1, py, "InvalidParameterError", "window")?;
+        todo!()
+    }
+}

@@ -1,0 +1,202 @@
+//! Searches: arrays for `search`, rows for whatever becomes a `Hit`.
+
+use cvx_index::{GraphHit, Neighbor, NodeId, Scored, TemporalIndex};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+use crate::convert::{self, Integer, Vectors, check_dimension, node_array};
+use crate::edges::kind_name;
+use crate::error::named;
+use crate::index::NativeIndex;
+
+/// (node, entity, timestamp, action, reward)
+pub type StepRow = (u32, u64, i64, Option<String>, Option<f32>);
+/// (from, to, kind, weight, boost)
+type WalkedRow = (u32, u32, String, f32, f32);
+
+/// What every hit tells: (node, distance, score, similarity, entity, timestamp, reward, action)
+type HitRow = (u32, f32, f32, f32, u64, i64, Option<f32>, Option<String>);
+/// A hit, the steps before it, the steps after it.
+type CausalRow = (HitRow, Vec<StepRow>, Vec<StepRow>);
+/// A hit and its best temporal neighbour: (node, similarity)
+type HybridRow = (HitRow, Option<(u32, f32)>);
+/// A hit and the edges that lead to it.
+type GraphRow = (HitRow, Vec<WalkedRow>);
+
+pub fn step_row(index: &TemporalIndex, node: NodeId) -> cvx_index::Result<StepRow> {
+    Ok((
+        node.0,
+        index.entity(node)?.0,
+        index.timestamp(node)?,
+        index.action(node)?.map(str::to_owned),
+        index.reward(node)?,
+    ))
+}
+
+fn hit_row(
+    index: &TemporalIndex,
+    node: NodeId,
+    distance: f32,
+    score: f32,
+    similarity: f32,
+) -> cvx_index::Result<HitRow> {
+    let (id, entity, timestamp, action, reward) = step_row(index, node)?;
+    Ok((id, distance, score, similarity, entity, timestamp, reward, action))
+}
+
+fn steps(index: &TemporalIndex, nodes: Vec<NodeId>) -> cvx_index::Result<Vec<StepRow>> {
+    nodes.into_iter().map(|node| step_row(index, node)).collect()
+}
+
+fn at_least_one(py: Python<'_>, k: Integer) -> PyResult<usize> {
+    k.at_least(1, py, "InvalidKError", "k")
+}
+
+fn beam(py: Python<'_>, ef: Option<Integer>) -> PyResult<Option<usize>> {
+    ef.map(|ef| ef.at_least(1, py, "InvalidParameterError", "ef")).transpose()
+}
+
+#[pymethods]
+impl NativeIndex {
+    /// Nearest nodes: (ids, distances), of one query or row by row.
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        query: &Bound<'py, PyAny>,
+        k: Integer,
+        ef: Option<Integer>,
+        accept: Option<&Bound<'py, PyAny>>,
+        threads: Option<Integer>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (k, ef) = (at_least_one(py, k)?, beam(py, ef)?);
+        let threads = convert::threads(py, threads)?;
+        let filter = convert::filter(accept)?;
+        match convert::vectors(query)? {
+            Vectors::One(query) => {
+                // Copied: Python may write to its array while the index reads.
+                let query = query.as_slice()?.to_vec();
+                let found = self.shared.read(py, |index| index.search(&query, k, ef, &filter))?;
+                let ids = node_array(py, found.iter().map(|n| n.node));
+                let distances = PyArray1::from_iter(py, found.iter().map(|n| n.distance));
+                Ok((ids.into_any(), distances.into_any()))
+            }
+            Vectors::Many(queries) => {
+                let [rows, dim] = *queries.shape() else { unreachable!("a matrix has two sides") };
+                let flat = queries.as_slice()?.to_vec();
+                let found = self.shared.read(py, |index| {
+                    check_dimension(index, dim)?;
+                    index.search_batch(&flat, k, ef, &filter, threads)
+                })?;
+                let ids = found.iter().map(|row| row.iter().map(|n| i64::from(n.node.0)));
+                let distances = found.iter().map(|row| row.iter().map(|n| n.distance));
+                let ids = padded(py, ids, [rows, k], -1)?;
+                let distances = padded(py, distances, [rows, k], f32::INFINITY)?;
+                Ok((ids.into_any(), distances.into_any()))
+            }
+        }
+    }
+
+    /// Nearest nodes with what came before and after each.
+    fn causal_search(
+        &self,
+        py: Python<'_>,
+        query: &Bound<'_, PyAny>,
+        k: Integer,
+        context: Integer,
+        ef: Option<Integer>,
+        accept: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<CausalRow>> {
+        let (k, ef) = (at_least_one(py, k)?, beam(py, ef)?);
+        let context = context.at_least(0, py, "InvalidParameterError", "temporal_context")?;
+        let (query, filter) = (convert::vector(query)?, convert::filter(accept)?);
+        self.shared.read(py, |index| {
+            let metric = index.params().metric;
+            let hits = index.search(&query, k, ef, &filter)?;
+            let row = |hit: Neighbor| {
+                let similarity = metric.similarity(hit.distance);
+                let hit_row = hit_row(index, hit.node, hit.distance, similarity, similarity)?;
+                let before = steps(index, index.predecessors(hit.node, context)?)?;
+                let after = steps(index, index.successors(hit.node, context)?)?;
+                Ok((hit_row, before, after))
+            };
+            hits.into_iter().map(row).collect()
+        })
+    }
+
+    /// Nodes by their own similarity or, discounted, that of a temporal neighbour.
+    fn hybrid_search(
+        &self,
+        py: Python<'_>,
+        query: &Bound<'_, PyAny>,
+        k: Integer,
+        beta: f32,
+        ef: Option<Integer>,
+        accept: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<HybridRow>> {
+        let (k, ef) = (at_least_one(py, k)?, beam(py, ef)?);
+        let (query, filter) = (convert::vector(query)?, convert::filter(accept)?);
+        self.shared.read(py, |index| {
+            let row = |hit: Scored| {
+                let neighbour = hit.neighbor.map(|(node, similarity)| (node.0, similarity));
+                let row = hit_row(index, hit.node, hit.distance, hit.score, hit.similarity)?;
+                Ok((row, neighbour))
+            };
+            index.hybrid_search(&query, k, beta, ef, &filter)?.into_iter().map(row).collect()
+        })
+    }
+
+    /// Nodes by similarity and by the boosted edges that lead to them from the nearest.
+    #[allow(clippy::too_many_arguments)] // The arguments of the Python method.
+    fn graph_search(
+        &self,
+        py: Python<'_>,
+        query: &Bound<'_, PyAny>,
+        k: Integer,
+        boosts: Vec<(String, f32)>,
+        max_hops: Integer,
+        ef: Option<Integer>,
+        accept: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<GraphRow>> {
+        let (k, ef) = (at_least_one(py, k)?, beam(py, ef)?);
+        let max_hops = max_hops.at_least(0, py, "InvalidParameterError", "max_hops")?;
+        let (query, filter) = (convert::vector(query)?, convert::filter(accept)?);
+        self.shared.read(py, |index| {
+            let boosts = boosts
+                .iter()
+                .map(|(name, boost)| Ok((index.edge_kind(name)?, *boost)))
+                .collect::<cvx_index::Result<Vec<_>>>()?;
+            let row = |hit: GraphHit| {
+                let path = hit
+                    .path
+                    .iter()
+                    .map(|e| (e.from.0, e.to.0, kind_name(index, e.kind), e.weight, e.boost))
+                    .collect();
+                let row = hit_row(index, hit.node, hit.distance, hit.score, hit.similarity)?;
+                Ok((row, path))
+            };
+            let hits = index.graph_search(&query, k, &boosts, max_hops, ef, &filter)?;
+            hits.into_iter().map(row).collect()
+        })
+    }
+}
+
+/// Rows of results as one matrix, short rows filled up.
+fn padded<'py, T: Element + Copy>(
+    py: Python<'py>,
+    rows: impl Iterator<Item = impl Iterator<Item = T>>,
+    shape: [usize; 2],
+    fill: T,
+) -> PyResult<Bound<'py, PyArray2<T>>> {
+    let mut flat = Vec::new();
+    let size = shape[0].checked_mul(shape[1]);
+    if size.is_none_or(|size| flat.try_reserve_exact(size).is_err()) {
+        let message = format!("{} x {} results do not fit into memory: lower k", shape[0], shape[1]);
+        return Err(named(py, "InvalidKError", &message));
+    }
+    for row in rows {
+        let end = flat.len() + shape[1];
+        flat.extend(row);
+        flat.resize(end, fill);
+    }
+    PyArray1::from_vec(py, flat).reshape(shape)
+}
