@@ -185,6 +185,10 @@ class EpisodeClosedError(EpisodeError):
     """A step after the end of an episode, or a second outcome."""
 
 
+class DecisionTakenError(EpisodeError):
+    """A second action on one decision."""
+
+
 class ForeignEpisodeError(EpisodeError):
     """An episode or decision that another memory handed out."""
 

@@ -48,7 +48,9 @@ def locate(memory: ActiveMemory, cue: Cue, run: OpenEpisode | None) -> Cue:
     return full
 
 
-def advise(memory: ActiveMemory, cue: Cue, where: Filter, k: int) -> Advice:
+def advise(
+    memory: ActiveMemory, cue: Cue, where: Filter, k: int, distinct: str | None = None
+) -> Advice:
     """Search, score and rank.
 
     Parameters
@@ -61,6 +63,8 @@ def advise(memory: ActiveMemory, cue: Cue, where: Filter, k: int) -> Advice:
         What may come back.
     k : int
         How many hits.
+    distinct : {"entity", None}
+        Whether to keep only the best hit of each entity.
     """
     assert cue.vector is not None
     region, action_scores = _actions(memory, cue.vector, cue.task_type)
@@ -69,7 +73,7 @@ def advise(memory: ActiveMemory, cue: Cue, where: Filter, k: int) -> Advice:
     while True:
         found = _search(memory, cue.vector, wanted, where)
         hits = _ranked(memory, found, context)
-        if memory.distinct == "entity":
+        if distinct == "entity":
             hits = _best_of_each_entity(hits)
         if len(hits) >= k or len(found) < wanted or wanted >= _MOST_CANDIDATES:
             return Advice(hits[:k], action_scores, region)

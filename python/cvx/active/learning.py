@@ -100,14 +100,14 @@ class _Lesson:
         memory, won = self.memory, self.outcome.won
         if not episode.steps:
             return episode
-        tags = [] if episode.task_type is None else [task_tag(episode.task_type)]
+        family = [] if episode.task_type is None else [task_tag(episode.task_type)]
         nodes = memory.index.bulk_insert(
             [step.entity_id for step in episode.steps],
             [step.timestamp for step in episode.steps],
             np.stack([step.vector for step in episode.steps if step.vector is not None]),
             rewards=[episode.reward] * len(episode.steps),
             namespaces=episode.namespace,
-            tags=[tags] * len(episode.steps),
+            tags=[[*family, *step.metadata.get("tags", ())] for step in episode.steps],
             actions=[step.action for step in episode.steps],
             recallable=won,
         ).tolist()

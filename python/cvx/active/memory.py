@@ -16,6 +16,7 @@ from cvx.decay import ContextAwareDecay, DecayLedger, DecayPolicy
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.episodes import EpisodeRecorder, OpenEpisode
 from cvx.errors import (
+    DecisionTakenError,
     EpisodeClosedError,
     ForeignEpisodeError,
     InvalidParameterError,
@@ -37,6 +38,10 @@ from cvx.types import (
 )
 
 Default = Literal["default"]
+
+
+def _tagged(metadata: Mapping[str, Any] | None, tags: Sequence[str]) -> Mapping[str, Any] | None:
+    return {**(metadata or {}), "tags": list(tags)} if tags else metadata
 
 
 def task_and_entity(hit: Hit, task_type: str | None) -> Hashable:
@@ -178,6 +183,7 @@ class ActiveMemory:
         self._taken: dict[int, list[Taken]] = {}
         self._open: dict[int, OpenEpisode] = {}
         self._closed: set[int] = set()
+        self._acted: set[int] = set()
         self._current: OpenEpisode | None = None
         self._next_decision = 0
         self._restore()
@@ -266,6 +272,7 @@ class ActiveMemory:
         where: Filter | None = None,
         k: int | None = None,
         *,
+        distinct: Literal["entity"] | Default | None = "default",
         episode: OpenEpisode | None = None,
         outcome: Literal["success", "failure"] = "success",
     ) -> Decision:
@@ -280,6 +287,8 @@ class ActiveMemory:
             not name are those of the episode.
         k : int, optional
             How many hits; default that of the memory.
+        distinct : {"entity", None}, optional
+            Keep only the best hit of each entity, or all; default that of the memory.
         episode : OpenEpisode, optional
             The one it is for; default the one begun last.
         outcome : {"success", "failure"}, default "success"
@@ -310,7 +319,8 @@ class ActiveMemory:
         where = replace(where or Filter(), recallable=outcome == "success")
         if where.namespaces is None and run is not None and run.namespace:
             where = replace(where, namespaces=(run.namespace,))
-        found = advise(self, cue, where, k or self.k)
+        only = self.distinct if distinct == "default" else distinct
+        found = advise(self, cue, where, k or self.k, only)
         number, self._next_decision = self._next_decision, self._next_decision + 1
         return Decision(
             number,
@@ -347,9 +357,11 @@ class ActiveMemory:
     def act(
         self,
         decision: Decision,
-        action: str,
+        action: str | None,
         followed: Hit | Iterable[Hit] | None = None,
         *,
+        vector: Vector | None = None,
+        tags: Sequence[str] = (),
         rendered: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Decision:
@@ -359,11 +371,15 @@ class ActiveMemory:
         ----------
         decision : Decision
             From ``recall``, within a running episode.
-        action : str
-            What was done.
+        action : str or None
+            What was done; ``None`` where the decision was not about a single action.
         followed : Hit or iterable of Hit, optional
             The hits whose advice it was; an empty one says that it was nobody's. ``None`` takes
             the hits that name exactly this action.
+        vector : ndarray of shape (dim,), float32, optional
+            Where the step will be found again; by default where the cue lies.
+        tags : sequence of str, optional
+            What the node of the step will be tagged with, beside its family of goals.
         rendered : str, optional
             What was shown to the agent, for the record.
         metadata : mapping, optional
@@ -378,6 +394,8 @@ class ActiveMemory:
         ------
         EpisodeClosedError
             The episode of the decision is over.
+        DecisionTakenError
+            There was an action on this decision already.
         ForeignEpisodeError
             The decision was made outside of any episode, or by another memory.
         InvalidParameterError
@@ -405,9 +423,20 @@ class ActiveMemory:
                     f"node {min(set(nodes) - own)} was followed, but decision "
                     f"{decision.decision_id} has no such hit: give hits of this decision"
                 )
+        if decision.decision_id in self._acted:
+            raise DecisionTakenError(
+                f"decision {decision.decision_id} was acted on already: recall again, or record "
+                "the step without advice with step()"
+            )
         place = len(run.steps)
         cue = decision.cue
-        self.recorder.step(run, cue.words(), action=action, vector=cue.vector, metadata=metadata)
+        self.recorder.step(
+            run,
+            cue.words(),
+            action=action,
+            vector=cue.vector if vector is None else vector,
+            metadata=_tagged(metadata, tags),
+        )
         done = replace(
             decision,
             action=action,
@@ -415,6 +444,7 @@ class ActiveMemory:
             rendered=decision.rendered if rendered is None else rendered,
         )
         self._taken[run.episode_id].append(Taken(done, place))
+        self._acted.add(decision.decision_id)
         return done
 
     def step(
@@ -424,6 +454,7 @@ class ActiveMemory:
         action: str | None = None,
         vector: Vector | None = None,
         *,
+        tags: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> Event:
         """Record a step that was taken without asking memory.
@@ -438,6 +469,8 @@ class ActiveMemory:
             What was done.
         vector : ndarray of shape (dim,), float32, optional
             Where it lies; by default the text is embedded.
+        tags : sequence of str, optional
+            What the node of the step will be tagged with, beside its family of goals.
         metadata : mapping, optional
             Kept with the step; anything JSON can hold.
 
@@ -449,7 +482,9 @@ class ActiveMemory:
         self._running(run)
         if vector is None:
             vector = self.embedder.embed([text])[0]
-        return self.recorder.step(run, text, action=action, vector=vector, metadata=metadata)
+        return self.recorder.step(
+            run, text, action=action, vector=vector, metadata=_tagged(metadata, tags)
+        )
 
     def close(self, run: OpenEpisode, reward: float) -> Episode:
         """Give an episode its outcome, write it down and learn from it: all of that or nothing.
@@ -485,8 +520,10 @@ class ActiveMemory:
         won = float(reward) > self.success_above
         episode = learn(self, Outcome(episode, self._taken[run.episode_id], won))
         self.recorder.seal(run, episode)
-        del self._taken[run.episode_id], self._open[run.episode_id]
+        done = self._taken.pop(run.episode_id)
+        del self._open[run.episode_id]
         self._closed.add(run.episode_id)
+        self._acted.difference_update(taken.decision.decision_id for taken in done)
         return episode
 
     def add_demonstration(

@@ -35,7 +35,7 @@ class LexicalEmbedder:
         At least 2.
     ngrams : tuple of (int, int), default (3, 5)
         Shortest and longest character n-gram; a word carries one mark at either end.
-    ngram_weight : float, default 0.5
+    ngram_weight : float, default 1.0
         Norm of a word's n-grams beside the word itself; 0 leaves them out.
 
     Raises
@@ -57,7 +57,7 @@ class LexicalEmbedder:
     """
 
     def __init__(
-        self, dim: int = 512, *, ngrams: tuple[int, int] = (3, 5), ngram_weight: float = 0.5
+        self, dim: int = 512, *, ngrams: tuple[int, int] = (3, 5), ngram_weight: float = 1.0
     ) -> None:
         if dim < 2:
             raise InvalidParameterError(f"dim is {dim}: a hashing embedder needs at least 2")

@@ -13,7 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from cvx.errors import NestedTransactionError, RecordClosedError, RecordVersionError
+from cvx.errors import (
+    NestedTransactionError,
+    RecordClosedError,
+    RecordError,
+    RecordVersionError,
+)
 from cvx.store.schema import SCHEMA_VERSION, TABLES
 from cvx.store.writer import Writer
 from cvx.types import Edge, Episode, Event
@@ -35,7 +40,9 @@ class Record:
     Raises
     ------
     RecordVersionError
-        The file was written by another version of cvx.
+        The file was written by another version of cvx, or is no record at all.
+    RecordError
+        The file cannot be opened.
 
     Examples
     --------
@@ -56,7 +63,12 @@ class Record:
         self._lock = threading.RLock()
         self._writing = False
         self._closed = False
-        self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        try:
+            self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise RecordError(
+                f"{self.path} cannot be opened ({error}): give a file in an existing folder"
+            ) from error
         try:
             self._open()
         except BaseException:
@@ -64,28 +76,33 @@ class Record:
             raise
 
     def _open(self) -> None:
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")
-        self._db.execute("PRAGMA foreign_keys = ON")
-        tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if not tables:
-            self._db.executescript(
-                f"BEGIN IMMEDIATE; {TABLES}"
-                f" INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}'); COMMIT;"
-            )
-            return
-        try:
-            found = self._db.execute(
-                "SELECT value FROM meta WHERE key = 'schema_version'"
-            ).fetchone()
-        except sqlite3.DatabaseError:
-            found = None
-        version = found[0] if found else "none"
-        if version != str(SCHEMA_VERSION):
+        # Looked at before anything is written: a file of somebody else stays as it is.
+        version = self._version()
+        if version not in (None, str(SCHEMA_VERSION)):
             raise RecordVersionError(
                 f"{self.path} has schema version {version}, this cvx reads {SCHEMA_VERSION}: "
                 "open it with the cvx that wrote it"
             )
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute("PRAGMA foreign_keys = ON")
+        if version is None:
+            self._db.executescript(
+                f"BEGIN IMMEDIATE; {TABLES}"
+                f" INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}'); COMMIT;"
+            )
+
+    def _version(self) -> str | None:
+        """The schema version of the file, None for an empty one."""
+        try:
+            if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                return None
+            found = self._db.execute("SELECT value FROM meta WHERE key = 'schema_version'")
+            return str(found.fetchone()[0])
+        except (sqlite3.DatabaseError, TypeError) as error:
+            raise RecordVersionError(
+                f"{self.path} is no record of cvx ({error}): give another file"
+            ) from error
 
     def close(self) -> None:
         """Close the database. Closing it again does nothing."""

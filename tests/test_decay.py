@@ -1,0 +1,244 @@
+"""Decay: who loses reward for a failure, how much, and how it is undone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cvx.decay import (
+    BayesianDecay,
+    BlindDecay,
+    ContextAwareDecay,
+    DecayCase,
+    DecayLedger,
+    DecayPolicy,
+    GatedDecay,
+    NoDecay,
+    ProportionalDecay,
+    context_aware_decay,
+)
+from cvx.errors import InvalidParameterError
+
+POLICIES = [
+    NoDecay(),
+    BlindDecay(),
+    ContextAwareDecay(),
+    ProportionalDecay(),
+    BayesianDecay(),
+    GatedDecay(ContextAwareDecay(), max_phase_gap=0.2, same_region=True),
+]
+families = st.sampled_from([None, "clean", "cool"])
+cases = st.builds(
+    DecayCase,
+    expert_task_type=families,
+    game_task_type=families,
+    expert_action=st.sampled_from([None, "take", "put"]),
+    agent_actions=st.frozensets(st.sampled_from(["take", "put"])),
+    followed=st.none() | st.booleans(),
+    region_quality=st.floats(0, 1),
+    action_success=st.floats(0, 1),
+    helped=st.integers(0, 50),
+    uses=st.integers(0, 50),
+    expert_place=st.none() | st.floats(0, 1),
+    game_place=st.none() | st.floats(0, 1),
+    same_region=st.none() | st.booleans(),
+)
+
+
+class Rewards(dict[int, float | None]):
+    """Rewards by node: all that decay asks of an index."""
+
+    def reward(self, node: int) -> float | None:
+        return self[node]
+
+    def set_reward(self, node: int, reward: float) -> None:
+        self[node] = reward
+
+
+class Quality:
+    """Region 1 always won, region 0 never."""
+
+    def region_quality(self, region: int) -> float:
+        return float(region)
+
+
+@pytest.mark.requirement("V14")
+@pytest.mark.parametrize(
+    ("scenario", "expert_family", "agent_action", "region", "change"),
+    [
+        ("another family of goals", "clean", "take mug 1", 0, 0.0),
+        ("not followed", "cool", "open box 1", 0, 0.0),
+        ("a region of successes", "cool", "take mug 1", 1, -0.05),
+        ("a region of failures", "cool", "take mug 1", 0, -0.30),
+    ],
+)
+def test_the_four_rows_of_the_scenario_table(
+    scenario: str, expert_family: str, agent_action: str, region: int, change: float
+) -> None:
+    rewards = Rewards({9: 1.0})
+    game = {"task_type": "cool", "history": [{"action": agent_action}, {"action": "look"}]}
+    new = context_aware_decay(
+        9,
+        game,
+        rewards,
+        Quality(),
+        task_type_of=lambda _: expert_family,
+        action_of=lambda _: "take mug 1",
+        region_of=lambda _: region,
+    )
+    assert rewards[9] == pytest.approx(1.0 + change), scenario
+    assert (new is None) == (change == 0.0)
+
+
+@pytest.mark.requirement("V14")
+def test_the_same_four_rows_by_the_policy_alone() -> None:
+    policy = ContextAwareDecay()
+    followed = {"expert_action": "take", "agent_actions": frozenset({"take"})}
+    rows = [
+        DecayCase("clean", "cool", region_quality=0.0, **followed),  # type: ignore[arg-type]
+        DecayCase("cool", "cool", "take", frozenset({"open"}), region_quality=0.0),
+        DecayCase("cool", "cool", region_quality=1.0, **followed),  # type: ignore[arg-type]
+        DecayCase("cool", "cool", region_quality=0.0, **followed),  # type: ignore[arg-type]
+    ]
+    assert [policy.factor(row) for row in rows] == pytest.approx([1.0, 1.0, 0.95, 0.70])
+    assert [BlindDecay().factor(row) for row in rows] == [0.85] * 4
+
+
+@pytest.mark.requirement("V14")
+def test_a_memory_without_reward_has_none_to_lose() -> None:
+    rewards = Rewards({9: None})
+    game = {"task_type": "cool", "history": [{"action": "take"}]}
+    changed = context_aware_decay(
+        9,
+        game,
+        rewards,
+        Quality(),
+        task_type_of=lambda _: "cool",
+        action_of=lambda _: "take",
+        region_of=lambda _: 0,
+    )
+    assert changed is None
+    assert rewards == {9: None}
+    assert DecayLedger(rewards).apply(0, {9: DecayCase(followed=True)}, BlindDecay()) == []
+
+
+@pytest.mark.requirement("V14")
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+@given(case=cases)
+def test_a_factor_lies_between_0_and_1(policy: DecayPolicy, case: DecayCase) -> None:
+    assert 0.0 <= policy.factor(case) <= 1.0
+
+
+@pytest.mark.requirement("V14")
+@pytest.mark.parametrize("policy", POLICIES[2:], ids=lambda policy: type(policy).__name__)
+@given(case=cases)
+def test_only_followed_advice_of_the_same_family_loses(
+    policy: DecayPolicy, case: DecayCase
+) -> None:
+    if policy.factor(case) < 1.0:
+        assert case.expert_task_type == case.game_task_type
+        assert case.was_followed
+
+
+def test_decay_grows_with_the_chance_of_failure() -> None:
+    policy = ProportionalDecay(rate=0.3)
+    factors = [policy.factor(DecayCase(followed=True, action_success=p)) for p in (0.0, 0.5, 1.0)]
+    assert factors == pytest.approx([0.7, 0.85, 1.0])
+
+
+def test_a_belief_that_rests_on_many_uses_is_barely_moved() -> None:
+    policy = BayesianDecay(strength=2.0)
+    fresh = policy.factor(DecayCase(followed=True))
+    proven = policy.factor(DecayCase(followed=True, helped=48, uses=48))
+    assert fresh == pytest.approx(2 / 3)
+    assert proven == pytest.approx(50 / 51)
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.floats(0.1, 10))
+def test_the_bayesian_factor_is_new_belief_over_old(helped: int, more: int, s: float) -> None:
+    uses = helped + more
+    old, new = (helped + s * 0.5) / (uses + s), (helped + s * 0.5) / (uses + 1 + s)
+    case = DecayCase(followed=True, helped=helped, uses=uses)
+    assert BayesianDecay(s).factor(case) == pytest.approx(new / old)
+
+
+def test_gates_let_through_only_what_happened_in_the_same_surroundings() -> None:
+    gated = GatedDecay(BlindDecay(0.5), max_phase_gap=0.25, same_region=True)
+    assert gated.factor(DecayCase(expert_place=0.1, game_place=0.2, same_region=True)) == 0.5
+    assert gated.factor(DecayCase(expert_place=0.1, game_place=0.9, same_region=True)) == 1.0
+    assert gated.factor(DecayCase(expert_place=0.1, game_place=0.2, same_region=False)) == 1.0
+    assert gated.factor(DecayCase()) == 0.5
+
+
+@pytest.mark.requirement("V15")
+def test_a_game_costs_a_memory_once_and_the_next_game_again() -> None:
+    rewards = Rewards({1: 1.0})
+    ledger = DecayLedger(rewards)
+    case = {1: DecayCase(followed=True)}
+    assert ledger.apply(7, case, BlindDecay(0.5)) == [(7, 1, 1.0, 0.5)]
+    assert ledger.apply(7, case, BlindDecay(0.5)) == []
+    assert rewards[1] == 0.5
+    ledger.apply(8, case, BlindDecay(0.5))
+    assert rewards[1] == 0.25
+
+
+@pytest.mark.requirement("V17")
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.floats(0, 1)), max_size=20))
+def test_reset_restores_every_reward_whatever_came_between(
+    games: list[tuple[int, int, float]],
+) -> None:
+    before: dict[int, float | None] = {0: 1.0, 1: 0.3, 2: 0.0, 3: None}
+    rewards = Rewards(before)
+    ledger = DecayLedger(rewards)
+    for game, node, rate in games:
+        ledger.apply(game, {node: DecayCase()}, BlindDecay(rate))
+    ledger.reset()
+    assert rewards == before
+    assert ledger.reset() == {}
+
+
+@pytest.mark.requirement("V17")
+def test_reset_may_be_for_some_only() -> None:
+    rewards = Rewards({1: 1.0, 2: 0.8})
+    ledger = DecayLedger(rewards)
+    ledger.apply(0, {1: DecayCase(), 2: DecayCase()}, BlindDecay(0.5))
+    assert ledger.reset([1, 99]) == {1: 1.0}
+    assert rewards == {1: 1.0, 2: 0.4}
+
+
+def test_reverting_a_game_leaves_the_other_games_in_force() -> None:
+    rewards = Rewards({1: 1.0})
+    ledger = DecayLedger(rewards)
+    ledger.apply(0, {1: DecayCase()}, BlindDecay(0.5))
+    ledger.revert(1, ledger.apply(1, {1: DecayCase()}, BlindDecay(0.5)))
+    assert rewards[1] == 0.5
+    ledger.apply(1, {1: DecayCase()}, BlindDecay(0.5))
+    assert rewards[1] == 0.25
+    assert ledger.reset() == {1: 1.0}
+
+
+def test_a_policy_out_of_bounds_changes_nothing() -> None:
+    class Reward:
+        def factor(self, case: DecayCase) -> float:
+            return 1.5 if case.followed else 0.5
+
+    rewards = Rewards({1: 1.0, 2: 1.0})
+    with pytest.raises(InvalidParameterError, match=r"factor 1\.5"):
+        DecayLedger(rewards).apply(0, {1: DecayCase(), 2: DecayCase(followed=True)}, Reward())
+    assert rewards == {1: 1.0, 2: 1.0}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: BlindDecay(1.5),
+        lambda: ContextAwareDecay(0.9, 0.2),
+        lambda: ProportionalDecay(-0.1),
+        lambda: BayesianDecay(0.0),
+        lambda: GatedDecay(NoDecay(), max_phase_gap=2.0),
+    ],
+)
+def test_a_parameter_out_of_bounds_is_a_typed_error(make: object) -> None:
+    with pytest.raises(InvalidParameterError):
+        make()  # type: ignore[operator]

@@ -1,0 +1,115 @@
+"""Episodes: steps in order, one outcome, frames to look at."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cvx.episodes import EpisodeRecorder, episodes_frame, steps_frame
+from cvx.errors import EpisodeClosedError, RewardRangeError, TimestampOrderError
+from cvx.store import Record
+
+
+def played(recorder: EpisodeRecorder, reward: float = 1.0) -> None:
+    run = recorder.begin("cool the apple", "cool", metadata={"game": 7})
+    recorder.step(run, "a fridge", action="open fridge 1", vector=np.ones(2, np.float32))
+    recorder.step(run, "an open fridge", action="cool apple 1 with fridge 1")
+    recorder.close(run, reward)
+
+
+def test_an_episode_is_what_was_recorded() -> None:
+    recorder = EpisodeRecorder()
+    played(recorder, 0.5)
+    (episode,) = recorder.log
+    assert (episode.goal, episode.task_type, episode.reward) == ("cool the apple", "cool", 0.5)
+    assert episode.actions == ("open fridge 1", "cool apple 1 with fridge 1")
+    assert episode.metadata == {"game": 7}
+
+
+def test_the_outcome_reaches_every_step() -> None:
+    recorder = EpisodeRecorder()
+    played(recorder, 0.25)
+    assert [step.reward for step in recorder.log[0].steps] == [0.25, 0.25]
+
+
+def test_each_episode_is_an_entity_of_its_own_and_time_goes_on() -> None:
+    recorder = EpisodeRecorder()
+    played(recorder)
+    played(recorder)
+    assert [e.entity_id for e in recorder.log] == [0, 1]
+    assert [s.timestamp for e in recorder.log for s in e.steps] == [0, 1, 2, 3]
+
+
+def test_a_given_entity_is_kept_and_the_next_one_lies_above_it() -> None:
+    recorder = EpisodeRecorder()
+    assert recorder.begin(entity_id=10).entity_id == 10
+    assert recorder.begin().entity_id == 11
+
+
+def test_an_episode_closed_twice_is_an_error() -> None:
+    recorder = EpisodeRecorder()
+    run = recorder.begin()
+    recorder.close(run, 1.0)
+    with pytest.raises(EpisodeClosedError, match="closed already"):
+        recorder.close(run, 1.0)
+    assert len(recorder.log) == 1
+
+
+def test_a_step_after_the_end_is_an_error() -> None:
+    recorder = EpisodeRecorder()
+    run = recorder.begin()
+    recorder.close(run, 0.0)
+    with pytest.raises(EpisodeClosedError, match="begin another"):
+        recorder.step(run, "too late")
+
+
+@pytest.mark.parametrize("reward", [-0.01, 1.01, float("nan"), float("inf")])
+def test_a_reward_outside_its_range_is_an_error_and_the_episode_stays_open(reward: float) -> None:
+    recorder = EpisodeRecorder()
+    run = recorder.begin()
+    with pytest.raises(RewardRangeError, match=r"outside \[0, 1\]"):
+        recorder.close(run, reward)
+    assert not run.closed
+    recorder.close(run, 1.0)
+
+
+def test_a_step_back_in_time_is_an_error() -> None:
+    recorder = EpisodeRecorder()
+    run = recorder.begin()
+    recorder.step(run, timestamp=5)
+    with pytest.raises(TimestampOrderError, match="at 4 comes before the last one at 5"):
+        recorder.step(run, timestamp=4)
+
+
+def test_a_record_gets_each_closed_episode_and_numbers_go_on_from_it() -> None:
+    record = Record()
+    played(EpisodeRecorder(record))
+    second = EpisodeRecorder(record)
+    played(second)
+    assert [e.episode_id for e in record.episodes()] == [0, 1]
+    assert [e.entity_id for e in record.episodes()] == [0, 1]
+    assert [e.actions for e in record.episodes()] == [second.log[0].actions] * 2
+
+
+@pytest.mark.requirement("V22")
+def test_episodes_and_steps_become_polars_frames() -> None:
+    recorder = EpisodeRecorder()
+    played(recorder, 1.0)
+    played(recorder, 0.0)
+    episodes, steps = recorder.episodes_frame(), recorder.steps_frame()
+    assert isinstance(episodes, pl.DataFrame)
+    assert episodes["reward"].to_list() == [1.0, 0.0]
+    assert episodes["steps"].to_list() == [2, 2]
+    assert episodes["last"].to_list() == [1, 3]
+    assert steps["place"].to_list() == [0, 1, 0, 1]
+    assert steps.filter(pl.col("episode_id") == 1)["text"].to_list() == [
+        "a fridge",
+        "an open fridge",
+    ]
+
+
+@pytest.mark.requirement("V22")
+def test_frames_of_nothing_have_the_same_columns() -> None:
+    recorder = EpisodeRecorder()
+    played(recorder)
+    assert episodes_frame([]).schema == recorder.episodes_frame().schema
+    assert steps_frame([]).schema == recorder.steps_frame().schema

@@ -1,0 +1,48 @@
+"""Importing costs little, and each part stands alone."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("sklearn", "polars", "scipy", "textworld", "alfworld", "httpx", "matplotlib")
+
+
+def run(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_the_package_and_its_types_loads_nothing_heavy() -> None:
+    loaded = run(
+        "import sys, cvx, cvx.types, cvx.active, cvx.temporal_index\n"
+        f"print([m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    assert loaded.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_importing_the_package_takes_less_than_150_ms() -> None:
+    code = "import time; t = time.perf_counter(); import cvx; print(time.perf_counter() - t)"
+    assert min(float(run(code)) for _ in range(3)) < 0.150
+
+
+@pytest.mark.requirement("V18")
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [
+        ("cvx.scoring", ["cvx.mdp", "cvx.decay", "cvx.index", "cvx.active"]),
+        ("cvx.mdp", ["cvx.scoring", "cvx.decay", "cvx.index", "cvx.active"]),
+        ("cvx.decay", ["cvx.scoring", "cvx.mdp", "cvx.index", "cvx.store", "cvx.active"]),
+        ("cvx.episodes", ["cvx.mdp", "cvx.scoring", "cvx.decay", "cvx.index", "cvx.active"]),
+        ("cvx.embed", ["cvx.index", "cvx.store", "cvx.mdp", "cvx.scoring"]),
+        ("cvx.store", ["cvx.index", "cvx.embed", "cvx.episodes", "cvx.mdp", "cvx.scoring"]),
+        ("cvx.index", ["cvx.store", "cvx.embed", "cvx.mdp", "cvx.scoring", "cvx.active"]),
+    ],
+)
+def test_a_part_imports_without_the_others(module: str, absent: list[str]) -> None:
+    loaded = run(f"import sys, {module}\nprint([m for m in {absent!r} if m in sys.modules])")
+    assert loaded.strip() == "[]"

@@ -1,0 +1,265 @@
+"""The region model on a real index: counts, learning step by step, epochs, JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cvx.errors import InvalidParameterError, StaleRegionsError
+from cvx.mdp import FAILURE, SUCCESS, RegionMDP, SuccessCounts, classify_action
+from cvx.temporal_index import TemporalIndex
+from cvx.types import Episode
+
+DIM = 6
+VERBS = ("go to sink 1", "take mug 1", "clean mug 1", "put mug 1 in shelf 1")
+
+
+@dataclass(frozen=True)
+class Entity:
+    """The least that an episode must be."""
+
+    entity_id: int
+
+
+def places(n: int) -> np.ndarray:
+    return np.eye(DIM, dtype=np.float32)[:n]
+
+
+def index_of(
+    episodes: Sequence[tuple[Sequence[int], Sequence[str | None], float | None]],
+) -> TemporalIndex:
+    """Episodes as (places, actions, reward); the nodes of a place share its vector."""
+    ix = TemporalIndex(DIM, seed=1)
+    for entity, (where, actions, reward) in enumerate(episodes):
+        ix.bulk_insert(
+            [entity] * len(where),
+            list(range(len(where))),
+            np.eye(DIM, dtype=np.float32)[list(where)],
+            rewards=[reward] * len(where),
+            actions=list(actions),
+        )
+    ix.refresh_regions()
+    return ix
+
+
+def random_index(seed: int, n: int = 30) -> tuple[TemporalIndex, list[Episode]]:
+    rng = np.random.default_rng(seed)
+    ix = TemporalIndex(DIM, seed=seed, m=4)
+    episodes = []
+    for entity in range(n):
+        length = int(rng.integers(1, 8))
+        reward = float(rng.integers(0, 3)) / 2
+        ix.bulk_insert(
+            [entity] * length,
+            list(range(length)),
+            rng.normal(size=(length, DIM)).astype(np.float32),
+            rewards=[reward] * length,
+            actions=[VERBS[i] for i in rng.integers(0, len(VERBS), length)],
+        )
+        family = ("clean", "heat", None)[int(rng.integers(0, 3))]
+        episodes.append(Episode(entity, task_type=family, reward=reward))
+    return ix, episodes
+
+
+@pytest.mark.requirement("V1")
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("go to fridge 1", "go_to"),
+        ("take apple 1 from fridge 1", "take"),
+        ("put apple 1 in/on table 1", "put"),
+        ("move apple 1 to table 1", "put"),
+        ("clean mug 1 with sink 1", "clean"),
+        ("heat egg 1 with microwave 1", "heat"),
+        ("cool egg 1 with fridge 1", "cool"),
+        ("use desklamp 1", "use"),
+        ("open drawer 1", "open"),
+        ("close drawer 1", "close"),
+        ("examine shelf 1", "examine"),
+        ("inventory", "other"),
+        ("look", "other"),
+        ("", "other"),
+    ],
+)
+def test_every_command_has_its_kind(command: str, kind: str) -> None:
+    assert classify_action(command) == kind
+
+
+@pytest.mark.requirement("V1", "V3")
+@given(st.integers(0, 10_000))
+@settings(max_examples=25, deadline=None)
+def test_counts_are_those_of_a_loop_over_trajectories(seed: int) -> None:
+    ix, episodes = random_index(seed)
+    model = RegionMDP(ix, level=1, score="mean")
+    model.learn_from_episodes(ix, episodes)
+
+    region_of = dict(zip(*(a.tolist() for a in ix.region_assignments(model.level)), strict=True))
+    transitions: dict[tuple[int, str], Counter[int]] = defaultdict(Counter)
+    rewards: dict[tuple[int, str], list[float]] = defaultdict(list)
+    for episode in episodes:
+        steps = ix.trajectory(episode.entity_id)
+        for i, step in enumerate(steps):
+            key = (region_of[step.node_id], classify_action(step.action or ""))
+            assert episode.reward is not None
+            end = SUCCESS if episode.reward > 0.5 else FAILURE
+            follows = region_of[steps[i + 1].node_id] if i + 1 < len(steps) else end
+            transitions[key][follows] += 1
+            rewards[key].append(episode.reward)
+
+    for (s, a), counts in transitions.items():
+        for s_next, n in counts.items():
+            assert model.transition_probability(s, a, s_next) == n / counts.total()
+        assert dict(model.best_action(s))[a] == pytest.approx(np.mean(rewards[(s, a)]))
+    for s in {s for s, _ in transitions}:
+        listed = model.best_action(s)
+        assert {a for a, _ in listed} == {a for at, a in transitions if at == s}
+        assert [score for _, score in listed] == sorted((v for _, v in listed), reverse=True)
+
+
+@pytest.mark.requirement("V3")
+@pytest.mark.parametrize("level", [None, 0, 1])
+@given(st.integers(0, 10_000))
+@settings(max_examples=15, deadline=None)
+def test_learning_step_by_step_is_learning_at_once(level: int | None, seed: int) -> None:
+    ix, episodes = random_index(seed)
+    batch = RegionMDP(ix, level)
+    batch.learn_from_episodes(ix, episodes)
+    stepwise = RegionMDP(ix, level)
+    for episode in episodes:
+        stepwise.update(episode)
+    assert stepwise.to_dict() == batch.to_dict()
+    for region in batch.index.regions(batch.level).tolist():
+        for family in (None, "clean"):
+            assert stepwise.best_action(region, family) == batch.best_action(region, family)
+            assert stepwise.strategy_for(region, family) == batch.strategy_for(region, family)
+            assert stepwise.region_quality(region) == batch.region_quality(region)
+
+
+@pytest.mark.requirement("V3")
+@given(st.integers(0, 10_000))
+@settings(max_examples=15, deadline=None)
+def test_a_retracted_episode_leaves_no_trace(seed: int) -> None:
+    ix, episodes = random_index(seed)
+    model = RegionMDP(ix)
+    model.learn_from_episodes(ix, episodes[:-1])
+    expected = {
+        r: (model.best_action(r, f), model.strategy_for(r, f), model.region_quality(r, f))
+        for r in ix.regions(model.level).tolist()
+        for f in (None, "heat")
+    }
+    model.update(episodes[-1])
+    model.retract()
+    assert len(model) == len(episodes) - 1
+    for r in ix.regions(model.level).tolist():
+        for f in (None, "heat"):
+            found = (model.best_action(r, f), model.strategy_for(r, f), model.region_quality(r, f))
+            if f == "heat":
+                assert found == expected[r]
+
+
+def test_counting_backs_off_one_context_at_a_time() -> None:
+    counts = SuccessCounts(prior_strength=1.0)
+    counts.add(["all", "here"], 1.0, True)
+    counts.add(["all"], 0.0, False)
+    assert counts.estimate(["all"]) == (1 + 0.5) / (2 + 1)
+    assert counts.estimate(["all", "here"]) == (1 + 0.5) / (1 + 1)
+    assert counts.estimate(["all", "never seen", "here"]) == counts.estimate(["all", "here"])
+    assert counts.estimate(["never seen"]) == 0.5
+
+
+def test_a_model_that_learned_nothing_says_nothing() -> None:
+    ix = index_of([((0,), ("take mug 1",), 1.0)])
+    model = RegionMDP(ix)
+    region = model.assign(places(1)[0])
+    assert model.best_action(region) == []
+    assert model.strategy_for(region) == ()
+    assert model.region_quality(region) == 0.5
+    assert model.region_sequences() == []
+
+
+@pytest.mark.requirement("V3")
+@given(st.integers(0, 10_000))
+@settings(max_examples=10, deadline=None)
+def test_on_new_regions_it_is_as_if_learned_there_from_the_start(seed: int) -> None:
+    ix, episodes = random_index(seed, n=12)
+    grown = RegionMDP(ix)
+    grown.learn_from_episodes(ix, episodes)
+    before = ix.region_epoch
+    rng = np.random.default_rng(seed)
+    ix.bulk_insert([99] * 200, list(range(200)), rng.normal(size=(200, DIM)).astype(np.float32))
+    assert ix.region_epoch > before
+    fresh = RegionMDP(ix)
+    fresh.learn_from_episodes(ix, episodes)
+    for region in ix.regions(fresh.level).tolist():
+        assert grown.best_action(region) == fresh.best_action(region)
+    assert grown.to_dict() == fresh.to_dict()
+
+
+@pytest.mark.requirement("V3")
+def test_a_strict_model_refuses_to_answer_on_other_regions() -> None:
+    ix, episodes = random_index(3)
+    model = RegionMDP(ix, on_stale="error")
+    model.learn_from_episodes(ix, episodes)
+    region = model.assign(places(1)[0])
+    ix.refresh_regions()
+    with pytest.raises(StaleRegionsError, match="relearn"):
+        model.best_action(region)
+    with pytest.raises(StaleRegionsError):
+        model.update(episodes[0])
+    model.relearn()
+    assert model.best_action(model.assign(places(1)[0]))
+
+
+def test_deleted_nodes_drop_out_when_regions_change() -> None:
+    ix = index_of([((0, 1), ("take mug 1", "clean mug 1"), 1.0), ((2,), ("open box 1",), 0.0)])
+    model = RegionMDP(ix, level=0)
+    model.learn_from_episodes(ix, [Entity(0), Entity(1)])
+    ix.delete([0])
+    ix.refresh_regions()
+    assert model.transition_probability(0, "take", 1) == 0.0
+    assert model.transition_probability(1, "clean", SUCCESS) == 1.0
+
+
+@pytest.mark.parametrize("refresh", [False, True])
+def test_it_survives_json_on_the_same_regions_and_on_others(refresh: bool) -> None:
+    ix, episodes = random_index(5)
+    model = RegionMDP(ix)
+    model.learn_from_episodes(ix, episodes)
+    text = json.dumps(model.to_dict())
+    if refresh:
+        ix.refresh_regions()
+    back = RegionMDP.from_dict(ix, json.loads(text))
+    for region in ix.regions(model.level).tolist():
+        assert back.best_action(region) == model.best_action(region)
+        assert back.strategy_for(region) == model.strategy_for(region)
+
+
+def test_a_reward_that_decayed_does_not_rewrite_what_happened() -> None:
+    ix, episodes = random_index(7)
+    model, after = RegionMDP(ix), RegionMDP(ix)
+    model.learn_from_episodes(ix, episodes)
+    for step in ix.trajectory(0):
+        ix.set_reward(step.node_id, 0.1)
+    after.learn_from_episodes(ix, episodes)
+    assert after.to_dict() == model.to_dict()
+
+
+@pytest.mark.parametrize(
+    "kw", [{"score": "median"}, {"on_stale": "ignore"}, {"prior_strength": 0.0}]
+)
+def test_a_parameter_out_of_bounds_is_a_typed_error(kw: dict[str, object]) -> None:
+    with pytest.raises(InvalidParameterError):
+        RegionMDP(TemporalIndex(DIM), **kw)  # type: ignore[arg-type]
+
+
+def test_a_model_refuses_another_index() -> None:
+    model = RegionMDP(TemporalIndex(DIM))
+    with pytest.raises(InvalidParameterError, match="another index"):
+        model.learn_from_episodes(TemporalIndex(DIM), [])

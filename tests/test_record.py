@@ -1,0 +1,177 @@
+"""The record: what goes in comes out, all of a transaction or nothing."""
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cvx.errors import (
+    NestedTransactionError,
+    RecordClosedError,
+    RecordError,
+    RecordVersionError,
+)
+from cvx.store import Record
+from cvx.types import Cue, Decision, Edge, Episode, Event, Factor, Hit
+
+VECTOR = np.array([0.5, -1.25, 3.0], dtype=np.float32)
+EPISODE = Episode(
+    entity_id=4,
+    goal="clean the mug",
+    task_type="clean",
+    reward=1.0,
+    namespace="kitchen",
+    kind="demonstration",
+    metadata={"floor": 3},
+    steps=(
+        Event(4, 10, "a sink", VECTOR, "go to sink 1", 1.0, "step", "kitchen", {"n": 1}, node=0),
+        Event(4, 11, "at the sink", None, "clean mug 1", 1.0, "step", "kitchen", node=1),
+    ),
+)
+
+
+@pytest.mark.requirement("V16")
+def test_an_episode_comes_out_as_it_went_in() -> None:
+    record = Record(clock=lambda: 77)
+    with record.transaction() as write:
+        number = write.add_episode(EPISODE)
+    (back,) = record.episodes()
+    assert (back.goal, back.task_type, back.reward) == ("clean the mug", "clean", 1.0)
+    assert (back.namespace, back.kind, back.metadata) == ("kitchen", "demonstration", {"floor": 3})
+    assert back.episode_id == number
+    assert [s.action for s in back.steps] == ["go to sink 1", "clean mug 1"]
+    assert [s.node for s in back.steps] == [0, 1]
+    assert [s.recorded for s in back.steps] == [77, 77]
+    assert back.steps[0].vector is not None
+    np.testing.assert_array_equal(back.steps[0].vector, VECTOR)
+    assert back.steps[1].vector is None
+    assert back.steps[0].metadata == {"n": 1}
+
+
+def test_an_error_inside_a_transaction_leaves_no_trace() -> None:
+    record = Record()
+
+    def fail() -> None:
+        with record.transaction() as write:
+            write.add_episode(EPISODE)
+            write.set_state("weights", {"a": 1.0})
+            raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError, match="in the middle"):
+        fail()
+    assert record.episodes() == []
+    assert record.events() == []
+    assert record.state("weights") is None
+    with record.transaction() as write:
+        write.add_episode(EPISODE)
+    assert len(record.episodes()) == 1
+
+
+def test_a_transaction_inside_another_one_is_refused_and_the_outer_one_survives() -> None:
+    record = Record()
+    with record.transaction() as write:
+        with pytest.raises(NestedTransactionError), record.transaction():
+            pass
+        write.add_episode(EPISODE)
+    assert len(record.episodes()) == 1
+
+
+def test_links_of_the_same_ends_and_kind_replace_each_other() -> None:
+    record = Record(clock=lambda: 5)
+    with record.transaction() as write:
+        write.add_links([Edge(0, 1, "caused", 0.5, "why", "seen"), Edge(0, 1, "irrelevant", 1.0)])
+        write.add_links([Edge(0, 1, "caused", 0.75, "better", "seen twice")])
+    assert record.links() == [
+        Edge(0, 1, "caused", 0.75, "better", "seen twice", 5),
+        Edge(0, 1, "irrelevant", 1.0, "", "", 5),
+    ]
+
+
+def test_rewards_usage_decays_and_state_are_kept() -> None:
+    record = Record()
+    with record.transaction() as write:
+        write.add_episode(EPISODE)
+        write.add_decays([(9, 1, 1.0, 0.7)])
+        write.set_usage([("k", 3, 2, 1)])
+        write.set_usage([("k", 4, 2, 1)])
+        write.set_state("weights", {"similarity": 0.25})
+    assert [event.reward for event in record.events()] == [1.0, 0.7]
+    assert record.decays() == [(9, 1, 1.0, 0.7)]
+    assert record.usage() == [("k", 4, 2, 1)]
+    assert record.state("weights") == {"similarity": 0.25}
+
+
+def test_a_decision_keeps_its_hits_factors_and_outcome() -> None:
+    record = Record()
+    hit = Hit(2, 0.5, 0.75, 0.5, 4, 10, factors=(Factor("similarity", 0.5, 1.5, 0.75),))
+    decision = Decision(
+        6, Cue(goal="g", step="s"), (hit,), (("take", 0.5),), None, 8, "text", "take", (2,), 1.0
+    )
+    with record.transaction() as write:
+        write.add_decisions([decision])
+    (row,) = record.decisions()
+    assert row["hits"] == [[2, 4, 0.5, 0.75, [["similarity", 0.5, 1.5]]]]
+    assert row["cue"]["goal"] == "g"
+    assert row["cue"]["region"] == 8
+    assert (row["action"], row["followed"], row["outcome"]) == ("take", [2], 1.0)
+    assert record.decisions(episode_id=1) == []
+    assert record.next_ids()[2] == 7
+
+
+def test_failures_are_listed_apart() -> None:
+    record = Record()
+    with record.transaction() as write:
+        write.add_episode(EPISODE, recallable=False)
+    assert record.not_recallable() == [0, 1]
+
+
+def test_a_file_keeps_everything_after_closing(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with Record(path) as record, record.transaction() as write:
+        write.add_episode(EPISODE)
+    with Record(path) as record:
+        assert [e.goal for e in record.episodes()] == ["clean the mug"]
+        assert record.next_ids() == (2, 5, 0)
+
+
+def test_a_closed_record_refuses_and_may_be_closed_again() -> None:
+    record = Record()
+    record.close()
+    record.close()
+    with pytest.raises(RecordClosedError), record.transaction():
+        pass
+    with pytest.raises(RecordClosedError):
+        record.episodes()
+
+
+def test_a_missing_folder_is_a_typed_error(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="existing folder"):
+        Record(tmp_path / "missing" / "memory.db")
+
+
+def test_another_schema_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    Record(path).close()
+    db = sqlite3.connect(path)
+    db.execute("UPDATE meta SET value = '999' WHERE key = 'schema_version'")
+    db.commit()
+    db.close()
+    with pytest.raises(RecordVersionError, match="999"):
+        Record(path)
+
+
+@pytest.mark.parametrize("content", [b"not a database, certainly " * 50, None])
+def test_something_else_than_a_record_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "memory.db"
+    if content is None:
+        db = sqlite3.connect(path)
+        db.execute("CREATE TABLE other (x)")
+        db.commit()
+        db.close()
+    else:
+        path.write_bytes(content)
+    before = path.read_bytes()
+    with pytest.raises(RecordVersionError, match="no record of cvx"):
+        Record(path)
+    assert path.read_bytes() == before

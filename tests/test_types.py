@@ -1,0 +1,82 @@
+"""The nouns: immutable, small, and a hit that is read by attribute or by item."""
+
+import dataclasses
+import sys
+
+import pytest
+
+import cvx
+from cvx.types import Cue, Decision, Edge, Episode, Event, Factor, Filter, Hit, Region, Step
+
+HIT = Hit(
+    node=3,
+    distance=0.25,
+    score=0.75,
+    similarity=0.75,
+    entity_id=1,
+    timestamp=9,
+    reward=1.0,
+    action="open fridge 1",
+)
+NOUNS = [
+    Event(entity_id=0, timestamp=0),
+    Episode(entity_id=0),
+    Edge(0, 1, "caused"),
+    Region(0, 1, 0),
+    Cue(),
+    HIT,
+    Decision(0, Cue(), ()),
+    Filter(),
+    Step(0, 0, 0, None, None),
+    Factor("similarity", 1.0, 1.0, 1.0),
+]
+
+
+@pytest.mark.requirement("V13")
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Hit)])
+def test_a_hit_is_read_by_item_as_by_attribute(name: str) -> None:
+    assert HIT[name] is getattr(HIT, name)
+
+
+@pytest.mark.requirement("V13")
+def test_a_hit_knows_its_node_by_both_names() -> None:
+    assert HIT["node_id"] == HIT.node_id == HIT["node"] == 3
+
+
+def test_an_unknown_item_of_a_hit_is_a_key_error_that_lists_the_known_ones() -> None:
+    with pytest.raises(KeyError, match=r"node_id.*score"):
+        HIT["nodeid"]
+
+
+@pytest.mark.parametrize("noun", NOUNS, ids=lambda noun: type(noun).__name__)
+def test_nouns_are_immutable_and_slim(noun: object) -> None:
+    first = noun._fields[0] if isinstance(noun, tuple) else dataclasses.fields(noun)[0].name
+    with pytest.raises(AttributeError):
+        setattr(noun, first, None)
+    assert not hasattr(noun, "__dict__")
+
+
+@pytest.mark.parametrize("noun", NOUNS, ids=lambda noun: type(noun).__name__)
+def test_nouns_equal_their_copies_and_can_be_keys(noun: object) -> None:
+    copy = type(noun)(*noun) if isinstance(noun, tuple) else dataclasses.replace(noun)
+    if not isinstance(noun, Filter):
+        assert {noun: 1}[copy] == 1
+    assert copy == noun
+
+
+def test_an_episode_is_closed_once_it_has_a_reward() -> None:
+    open_one = Episode(entity_id=0, steps=(Event(0, 0, action="go"), Event(0, 1)))
+    assert not open_one.closed
+    assert dataclasses.replace(open_one, reward=0.0).closed
+    assert open_one.actions == ("go",)
+
+
+@pytest.mark.parametrize("name", cvx.__all__)
+def test_every_public_name_loads(name: str) -> None:
+    value = getattr(cvx, name)
+    assert value is getattr(sys.modules["cvx"], name)
+
+
+def test_an_unknown_public_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        cvx.Nothing  # noqa: B018

@@ -1,0 +1,92 @@
+"""Use: retrieved, followed and helped are counted apart, and kept."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cvx.errors import InvalidParameterError
+from cvx.scoring import UsageCount, UsageTracker
+from cvx.store import Record
+
+contexts = st.recursive(
+    st.none() | st.integers(-5, 5) | st.text(max_size=4),
+    lambda inner: st.tuples(inner, inner),
+    max_leaves=4,
+)
+
+
+@pytest.mark.requirement("V23")
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans())))
+def test_counts_are_those_of_a_loop(uses: list[tuple[int, bool, bool]]) -> None:
+    usage = UsageTracker()
+    for context, followed, helped in uses:
+        usage.add(context, followed=followed, helped=helped)
+    for context in range(4):
+        mine = [(f, h) for c, f, h in uses if c == context]
+        expected = UsageCount(len(mine), sum(f for f, _ in mine), sum(f and h for f, h in mine))
+        assert usage.count(context) == expected
+
+
+@pytest.mark.requirement("V23")
+def test_what_was_ignored_is_not_held_against_it() -> None:
+    usage = UsageTracker()
+    before = usage[1]
+    for _ in range(50):
+        usage.add(1, followed=False, helped=False)
+    assert usage[1] == before == 0.5
+
+
+@pytest.mark.requirement("V23")
+def test_one_failure_speaks_loudly_against_a_weak_prior_only() -> None:
+    weak, strong = UsageTracker(strength=0.3), UsageTracker(strength=20)
+    for usage in (weak, strong):
+        usage.add("plan", followed=True, helped=False)
+    assert weak["plan"] == pytest.approx(0.3 * 0.5 / 1.3)
+    assert weak["plan"] < 0.12 < 0.45 < strong["plan"]
+
+
+@pytest.mark.requirement("V11", "V23")
+def test_the_seed_mode_is_wins_over_wins_plus_uses() -> None:
+    usage = UsageTracker(mode="ratio")
+    assert usage[3] == 0.0
+    usage.add(3, followed=True, helped=True)
+    usage.add(3, followed=True, helped=False)
+    assert usage[3] == 1 / 3
+
+
+@pytest.mark.requirement("V23")
+@given(
+    st.dictionaries(
+        contexts, st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1), max_size=5
+    )
+)
+def test_counts_survive_the_record(uses: dict[object, list[tuple[bool, bool]]]) -> None:
+    usage, record = UsageTracker(), Record()
+    for context, each in uses.items():
+        for followed, helped in each:
+            usage.add(context, followed=followed, helped=helped)
+    with record.transaction() as write:
+        usage.save(write)
+    back = UsageTracker()
+    back.load(record)
+    assert {c: back.count(c) for c in back} == {c: usage.count(c) for c in usage}
+    record.close()
+
+
+def test_restoring_a_count_takes_back_what_came_after() -> None:
+    usage = UsageTracker()
+    usage.add(1, followed=True, helped=True)
+    before = usage.count(1)
+    usage.add(1, followed=True, helped=False)
+    usage.restore(1, before)
+    usage.restore(2, usage.count(2))
+    assert usage.count(1) == before
+    assert list(usage) == [1]
+
+
+@pytest.mark.parametrize("kw", [{"mode": "mean"}, {"strength": 0.0}, {"mean": 1.5}])
+def test_a_parameter_out_of_bounds_is_a_typed_error(kw: dict[str, object]) -> None:
+    with pytest.raises(InvalidParameterError):
+        UsageTracker(**kw)  # type: ignore[arg-type]
