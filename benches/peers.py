@@ -46,8 +46,8 @@ def vectors() -> tuple[str, Matrix, Matrix]:
     print(f"no real vectors in {folder} (set CVX_DATA): seeded clusters instead", flush=True)
     rng = np.random.default_rng(SEED)
     centres = rng.normal(size=(400, 384))
-    rows = centres[rng.integers(0, 400, 21_000)] + 0.9 * rng.normal(size=(21_000, 384))
-    rows = normalised(rows.astype(np.float32))
+    noisy = centres[rng.integers(0, 400, 21_000)] + 0.9 * rng.normal(size=(21_000, 384))
+    rows = normalised(noisy.astype(np.float32))
     return "clusters", rows[:20_000], rows[20_000:]
 
 
@@ -110,7 +110,7 @@ class Hnswlib:
     """hnswlib, by its Python module."""
 
     def __init__(self, base: Matrix) -> None:
-        import hnswlib
+        import hnswlib  # type: ignore[import-untyped]
 
         rows, dim = base.shape
         self.masks = {

@@ -50,8 +50,8 @@ class Twin:
         low, high = f.min_reward, f.max_reward
         rewarded = (low is None and high is None) or (
             row.reward is not None
-            and (low is None or row.reward >= np.float32(low))
-            and (high is None or row.reward <= np.float32(high))
+            and (low is None or row.reward >= float(np.float32(low)))
+            and (high is None or row.reward <= float(np.float32(high)))
         )
         return (
             n not in self.deleted
@@ -82,15 +82,21 @@ class Twin:
 
     def found(self, where: Filter | None) -> list[int]:
         """What a search may return."""
-        return [n for n in self.live() if self.rows[n].vector is not None and self.accepts(n, where)]
+        return [
+            n for n in self.live() if self.rows[n].vector is not None and self.accepts(n, where)
+        ]
 
-    def distances(self, query: npt.ArrayLike, where: Filter | None = None) -> list[tuple[float, int]]:
+    def distances(
+        self, query: npt.ArrayLike, where: Filter | None = None
+    ) -> list[tuple[float, int]]:
         """Nearest first."""
         return sorted((self.distance(query, n), n) for n in self.found(where))
 
     def timeline(self, namespace: str, entity: int) -> list[int]:
         mine = (
-            n for n in self.live() if (self.rows[n].namespace, self.rows[n].entity) == (namespace, entity)
+            n
+            for n in self.live()
+            if (self.rows[n].namespace, self.rows[n].entity) == (namespace, entity)
         )
         return sorted(mine, key=lambda n: (self.rows[n].timestamp, n))
 
@@ -124,7 +130,8 @@ class Twin:
     ) -> list[tuple[float, tuple[int, ...], tuple[str, ...]]]:
         """Every simple path: (strength, nodes, kinds)."""
         kinds, spaces = set(kinds), set(spaces)
-        found, open_paths = [], [(1.0, (start,), ())]
+        found: list[tuple[float, tuple[int, ...], tuple[str, ...]]] = []
+        open_paths: list[tuple[float, tuple[int, ...], tuple[str, ...]]] = [(1.0, (start,), ())]
         for _ in range(max_hops):
             longer: list[tuple[float, tuple[int, ...], tuple[str, ...]]] = []
             for strength, nodes, walked in open_paths:
@@ -218,9 +225,13 @@ def twins(draw: st.DrawFn, max_rows: int = 25, metric: str | None = None) -> Twi
     return twin
 
 
-def built(twin: Twin, *, bulk: bool = True, exact_below: int = 10_000, seed: int = 0) -> TemporalIndex:
+def built(
+    twin: Twin, *, bulk: bool = True, exact_below: int = 10_000, seed: int = 0
+) -> TemporalIndex:
     """Make the real index of the twin's rows, edges and deletions; the twin loses dead edges."""
-    index = TemporalIndex(DIM, twin.metric, m=4, ef_construction=40, seed=seed, exact_below=exact_below)
+    index = TemporalIndex(
+        DIM, twin.metric, m=4, ef_construction=40, seed=seed, exact_below=exact_below
+    )
     rows = twin.rows
     if bulk:
         index.bulk_insert(

@@ -17,9 +17,7 @@ from cvx.index import TemporalIndex
 from cvx.types import Filter
 
 ix = TemporalIndex(3, m=2)
-ix.bulk_insert(
-    [1, 1, 2], [10, 20, 10], [[1, 0, 0], [0, 1, 0], None], namespaces=["", "", "other"]
-)
+ix.bulk_insert([1, 1, 2], [10, 20, 10], [[1, 0, 0], [0, 1, 0], None], namespaces=["", "", "other"])
 ix.refresh_regions()
 
 
@@ -144,7 +142,7 @@ PROVOKED: dict[str, list[tuple[Callable[[Path], Any], str]]] = {
     "NoVectorError": [(lambda _: centre_of_nothing(), "no vector.*insert")],
     "CapacityError": [(lambda _: full(), "65,536.*use one of them")],
     "NotASnapshotError": [
-        (lambda d: TemporalIndex.load(damaged(d, "x", lambda b: b"?" * 99)), "x.*not.*save")
+        (lambda d: TemporalIndex.load(damaged(d, "x", lambda _: b"?" * 99)), "x.*not.*save")
     ],
     "TruncatedSnapshotError": [
         (
@@ -175,7 +173,9 @@ def test_an_error_names_value_bound_and_cure(
     assert type(caught.value).__name__ == name
     assert re.search(pattern, str(caught.value), re.DOTALL), str(caught.value)
     # The builtin of the same meaning catches it too.
-    assert isinstance(caught.value, ValueError | LookupError | RuntimeError | OSError | OverflowError)
+    assert isinstance(
+        caught.value, ValueError | LookupError | RuntimeError | OSError | OverflowError
+    )
     assert len(ix) == 3
 
 

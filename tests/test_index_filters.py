@@ -46,7 +46,9 @@ def test_a_changed_flag_counts_at_once() -> None:
     assert (index.recallable(0), index.recallable(1)) == (False, True)
 
 
-@pytest.mark.parametrize("side", [{"since": 5}, {"until": 5}, {"min_reward": 0.5}, {"max_reward": 0.5}])
+@pytest.mark.parametrize(
+    "side", [{"since": 5}, {"until": 5}, {"min_reward": 0.5}, {"max_reward": 0.5}]
+)
 def test_a_one_sided_range_works(side: dict[str, float]) -> None:
     index = TemporalIndex(2)
     index.bulk_insert([1] * 10, range(10), np.ones((10, 2)), rewards=np.arange(10) / 10)

@@ -95,9 +95,7 @@ def test_graph_search_finds_over_an_edge_what_similarity_alone_misses() -> None:
 
 def test_graph_search_never_walks_into_another_namespace() -> None:
     index = TemporalIndex(2)
-    index.bulk_insert(
-        [1, 2, 3], [1, 1, 1], [[1, 0], [0, 1], [0, 1]], namespaces=["", "secret", ""]
-    )
+    index.bulk_insert([1, 2, 3], [1, 1, 1], [[1, 0], [0, 1], [0, 1]], namespaces=["", "secret", ""])
     index.add_edge(0, 1, "caused", 1.0)
     index.add_edge(1, 2, "caused", 1.0)
     alone = index.graph_search([1, 0], 3, {"caused": 1.0}, max_hops=3)

@@ -24,7 +24,9 @@ class Real:
     queries: npt.NDArray[np.float32]
     index: TemporalIndex
 
-    def recall(self, ids: npt.NDArray[np.int64], accepted: npt.NDArray[np.bool_] | None = None) -> float:
+    def recall(
+        self, ids: npt.NDArray[np.int64], accepted: npt.NDArray[np.bool_] | None = None
+    ) -> float:
         cosines = self.queries @ self.rows.T
         if accepted is not None:
             cosines[:, ~accepted] = -np.inf
@@ -40,7 +42,9 @@ def tag(fraction: float) -> str:
 
 def accepted(rows: int, fraction: float) -> npt.NDArray[np.bool_]:
     mask = np.zeros(rows, np.bool_)
-    mask[np.random.default_rng(int(1 / fraction)).permutation(rows)[: round(rows * fraction)]] = True
+    mask[np.random.default_rng(int(1 / fraction)).permutation(rows)[: round(rows * fraction)]] = (
+        True
+    )
     return mask
 
 

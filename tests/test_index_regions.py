@@ -29,8 +29,8 @@ def clusters(rows: int, seed: int = 0, dim: int = 12) -> Matrix:
     return np.asarray(centres[rng.integers(0, 30, rows)] + 0.3 * rng.normal(size=(rows, dim)))
 
 
-def index_of(rows: Matrix, **options: int) -> TemporalIndex:
-    index = TemporalIndex(rows.shape[1], m=8, **options)
+def index_of(rows: Matrix, *, seed: int = 0, exact_below: int = 10_000) -> TemporalIndex:
+    index = TemporalIndex(rows.shape[1], m=8, seed=seed, exact_below=exact_below)
     index.bulk_insert(np.arange(len(rows)) % 20, np.arange(len(rows)), rows)
     index.refresh_regions()
     return index
@@ -140,9 +140,7 @@ def test_an_epoch_lasts_until_the_vectors_double_a_hub_goes_or_the_centre_moves(
 
 
 @pytest.mark.requirement("V19", "V5")
-@given(
-    twins(max_rows=30, metric="l2"), st.integers(1, 5), st.sampled_from([0.25, 0.5, 1.0])
-)
+@given(twins(max_rows=30, metric="l2"), st.integers(1, 5), st.sampled_from([0.25, 0.5, 1.0]))
 def test_region_trajectory_smooths_the_shares_of_each_window(
     twin: Twin, window: int, alpha: float
 ) -> None:

@@ -37,7 +37,10 @@ def test_every_column_comes_back(twin: Twin, bulk: bool) -> None:
 
 @pytest.mark.requirement("V2", "V19")
 @given(
-    twins(), st.none() | st.integers(-1, 9), st.none() | st.integers(-1, 9), st.sampled_from(["", "a"])
+    twins(),
+    st.none() | st.integers(-1, 9),
+    st.none() | st.integers(-1, 9),
+    st.sampled_from(["", "a"]),
 )
 def test_a_trajectory_is_in_time_order_however_events_arrived(
     twin: Twin, since: int | None, until: int | None, namespace: str
@@ -152,7 +155,7 @@ def test_a_deletion_that_names_an_unknown_node_deletes_nothing() -> None:
 def test_a_batch_is_inserted_whole_or_not_at_all(spoilt: dict[str, Any]) -> None:
     index = TemporalIndex(2)
     columns: dict[str, Any] = {"entity_ids": [1, 1], "timestamps": [1, 2], "vectors": np.eye(2)}
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         index.bulk_insert(**(columns | spoilt))
     assert len(index) == 0
     assert index.bulk_insert(**columns).tolist() == [0, 1]

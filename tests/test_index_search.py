@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,7 +81,7 @@ def test_more_than_there_is_brings_what_there_is() -> None:
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32, np.float32])
 def test_any_numeric_layout_is_accepted(metric: str, dtype: type) -> None:
     rng = np.random.default_rng(0)
-    rows = rng.integers(-9, 9, (40, 6)).astype(dtype)
+    rows: npt.NDArray[Any] = rng.integers(-9, 9, (40, 6)).astype(dtype)
     rows[:, 0] = 5
     index = TemporalIndex(6, metric)
     index.bulk_insert(np.arange(40), np.arange(40), np.asfortranarray(rows))

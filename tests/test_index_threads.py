@@ -88,7 +88,7 @@ def test_python_goes_on_while_the_index_works() -> None:
 def test_a_panic_inside_is_an_error_outside(capfd: pytest.CaptureFixture[str]) -> None:
     index = TemporalIndex(2)
     index.insert(1, 1, [1, 0])
-    with pytest.raises(InternalError, match="on purpose.*report"):
+    with pytest.raises(InternalError, match=r"on purpose.*report"):
         index._native._panic(False)
     assert index.search([1, 0])[0].tolist() == [0]
     with pytest.raises(InternalError, match="on purpose"):

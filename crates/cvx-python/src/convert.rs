@@ -25,9 +25,16 @@ pub fn vectors<'py>(value: &Bound<'py, PyAny>) -> PyResult<Vectors<'py>> {
     }
     static FLOAT_ROWS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = value.py();
-    let made = FLOAT_ROWS.import(py, "cvx.index.arrays", "float_rows")?.call1((value,))?;
-    as_float_rows(&made)
-        .ok_or_else(|| named(py, "InternalError", "float_rows returned no contiguous float32 array"))
+    let made = FLOAT_ROWS
+        .import(py, "cvx.index.arrays", "float_rows")?
+        .call1((value,))?;
+    as_float_rows(&made).ok_or_else(|| {
+        named(
+            py,
+            "InternalError",
+            "float_rows returned no contiguous float32 array",
+        )
+    })
 }
 
 fn as_float_rows<'py>(value: &Bound<'py, PyAny>) -> Option<Vectors<'py>> {
@@ -78,7 +85,10 @@ impl Integer {
     /// As a count; a negative one is `class`, which names it `what`.
     pub fn at_least(self, least: i64, py: Python<'_>, class: &str, what: &str) -> PyResult<usize> {
         if self.0 < least {
-            let message = format!("{what} is {}, which is below {least}: pass {least} or more", self.0);
+            let message = format!(
+                "{what} is {}, which is below {least}: pass {least} or more",
+                self.0
+            );
             return Err(named(py, class, &message));
         }
         usize::try_from(self.0).map_err(|_| named(py, class, &format!("{what} is too large")))
@@ -118,7 +128,10 @@ impl<'py> FromPyObject<'_, 'py> for Entity {
             Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Err(named(
                 value.py(),
                 "InvalidEntityError",
-                &format!("entity {} is outside 0..2**64: number entities from 0", *value),
+                &format!(
+                    "entity {} is outside 0..2**64: number entities from 0",
+                    *value
+                ),
             )),
             Err(error) => Err(error),
         }
@@ -149,7 +162,9 @@ pub fn filter(value: Option<&Bound<'_, PyAny>>) -> PyResult<Filter> {
         tags: field(value, "tags")?,
         // What cannot be a node id accepts no node, as an id that was never given.
         ids: ids(value, "ids")?.map(|ids: Vec<i64>| {
-            ids.into_iter().filter_map(|id| u32::try_from(id).ok().map(NodeId)).collect()
+            ids.into_iter()
+                .filter_map(|id| u32::try_from(id).ok().map(NodeId))
+                .collect()
         }),
         recallable: field(value, "recallable")?,
     })
@@ -202,7 +217,11 @@ fn attribute<'py>(filter: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py,
 /// Refuses a matrix of another width, which an empty batch would not notice by itself.
 pub fn check_dimension(index: &TemporalIndex, found: usize) -> cvx_index::Result<()> {
     let expected = index.params().dim;
-    if found == expected { Ok(()) } else { Err(cvx_index::Error::Dimension { found, expected }) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(cvx_index::Error::Dimension { found, expected })
+    }
 }
 
 /// How many threads: as asked, or as many as the machine offers.

@@ -15,7 +15,10 @@ type PathRow = (Vec<u32>, Vec<String>, Vec<f32>, f32);
 
 pub fn kind_name(index: &TemporalIndex, kind: EdgeKind) -> String {
     // Kinds come out of the index only after they were declared in it.
-    index.edge_kind_name(kind).unwrap_or("undeclared").to_owned()
+    index
+        .edge_kind_name(kind)
+        .unwrap_or("undeclared")
+        .to_owned()
 }
 
 fn kinds_named(index: &TemporalIndex, names: &[String]) -> cvx_index::Result<Vec<EdgeKind>> {
@@ -40,7 +43,10 @@ impl NativeIndex {
         let (since, until) = (since.map(|t| t.0), until.map(|t| t.0));
         self.shared.read(py, |index| {
             let nodes = index.trajectory(namespace, entity.0, since, until)?;
-            nodes.into_iter().map(|node| step_row(index, node)).collect()
+            nodes
+                .into_iter()
+                .map(|node| step_row(index, node))
+                .collect()
         })
     }
 
@@ -48,7 +54,11 @@ impl NativeIndex {
     fn predecessors(&self, py: Python<'_>, node: Node, n: Integer) -> PyResult<Vec<StepRow>> {
         let n = n.at_least(0, py, "InvalidParameterError", "n")?;
         self.shared.read(py, |index| {
-            index.predecessors(node.0, n)?.into_iter().map(|node| step_row(index, node)).collect()
+            index
+                .predecessors(node.0, n)?
+                .into_iter()
+                .map(|node| step_row(index, node))
+                .collect()
         })
     }
 
@@ -56,22 +66,36 @@ impl NativeIndex {
     fn successors(&self, py: Python<'_>, node: Node, n: Integer) -> PyResult<Vec<StepRow>> {
         let n = n.at_least(0, py, "InvalidParameterError", "n")?;
         self.shared.read(py, |index| {
-            index.successors(node.0, n)?.into_iter().map(|node| step_row(index, node)).collect()
+            index
+                .successors(node.0, n)?
+                .into_iter()
+                .map(|node| step_row(index, node))
+                .collect()
         })
     }
 
     /// Make a name an edge kind.
     fn declare_edge_kind(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        self.shared.write(py, |index| index.declare_edge_kind(name).map(drop))
+        self.shared
+            .write(py, |index| index.declare_edge_kind(name).map(drop))
     }
 
     /// Every name that is an edge kind.
     fn edge_kinds(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.shared.read(py, |index| Ok(index.edge_kinds().map(str::to_owned).collect()))
+        self.shared.read(py, |index| {
+            Ok(index.edge_kinds().map(str::to_owned).collect())
+        })
     }
 
     /// Add an edge, or give it a new weight.
-    fn add_edge(&self, py: Python<'_>, from: Node, to: Node, kind: &str, weight: f32) -> PyResult<()> {
+    fn add_edge(
+        &self,
+        py: Python<'_>,
+        from: Node,
+        to: Node,
+        kind: &str,
+        weight: f32,
+    ) -> PyResult<()> {
         self.shared.write(py, |index| {
             let kind = index.edge_kind(kind)?;
             index.add_edge(from.0, to.0, kind, weight).map(drop)
@@ -153,7 +177,11 @@ impl NativeIndex {
                 index.traverse(start.0, &kinds, max_hops, max_paths, namespaces.as_deref())?;
             let row = |path: cvx_index::Path| {
                 let nodes = path.nodes.iter().map(|NodeId(id)| *id).collect();
-                let kinds = path.kinds.iter().map(|kind| kind_name(index, *kind)).collect();
+                let kinds = path
+                    .kinds
+                    .iter()
+                    .map(|kind| kind_name(index, *kind))
+                    .collect();
                 (nodes, kinds, path.weights, path.strength)
             };
             Ok(paths.into_iter().map(row).collect())

@@ -39,14 +39,18 @@ impl NativeIndex {
             exact_below: exact_below.at_least(0, py, parameter, "exact_below")?,
         };
         let index = without_gil(py, || TemporalIndex::new(params))?;
-        Ok(NativeIndex { shared: Shared::new(index) })
+        Ok(NativeIndex {
+            shared: Shared::new(index),
+        })
     }
 
     /// Read a snapshot.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let index = without_gil(py, || TemporalIndex::load(&path))?;
-        Ok(NativeIndex { shared: Shared::new(index) })
+        Ok(NativeIndex {
+            shared: Shared::new(index),
+        })
     }
 
     /// Write a snapshot, all of it or nothing.
@@ -73,7 +77,9 @@ impl NativeIndex {
 
     /// The centre of the distances.
     fn center<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
-        let center = self.shared.read(py, |index| Ok(index.center().map(<[f32]>::to_vec)))?;
+        let center = self
+            .shared
+            .read(py, |index| Ok(index.center().map(<[f32]>::to_vec)))?;
         Ok(center.map(|center| PyArray1::from_vec(py, center)))
     }
 
@@ -84,8 +90,7 @@ impl NativeIndex {
             Some(center) => match center.cast::<PyString>() {
                 Ok(word) if word.to_cow()? == "mean" => Center::Mean,
                 Ok(word) => {
-                    let message =
-                        format!("center is {word:?}: pass a vector, \"mean\" or None");
+                    let message = format!("center is {word:?}: pass a vector, \"mean\" or None");
                     return Err(named(py, "InvalidParameterError", &message));
                 }
                 Err(_) => Center::Vector(convert::vector(center)?),

@@ -65,7 +65,10 @@ pub fn without_gil<T: Send>(
     fenced(py, || Ok(work()?))
 }
 
-fn fenced<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Failure> + Send) -> PyResult<T> {
+fn fenced<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> PyResult<T> {
     let outcome = py.detach(|| {
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
             let said = panic

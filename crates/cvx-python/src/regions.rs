@@ -26,15 +26,12 @@ impl NativeIndex {
 
     /// Take a new snapshot of the hubs.
     fn refresh_regions(&self, py: Python<'_>) -> PyResult<()> {
-        self.shared.write(py, |index| index.refresh_regions().map(drop))
+        self.shared
+            .write(py, |index| index.refresh_regions().map(drop))
     }
 
     /// The regions of a level.
-    fn regions<'py>(
-        &self,
-        py: Python<'py>,
-        level: Integer,
-    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    fn regions<'py>(&self, py: Python<'py>, level: Integer) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let level = level_of(py, level)?;
         let hubs = self.shared.read(py, |index| index.regions(level))?;
         Ok(node_array(py, hubs.into_iter()))
@@ -48,7 +45,9 @@ impl NativeIndex {
         level: Integer,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let level = level_of(py, level)?;
-        let members = self.shared.read(py, |index| index.region_members(region.0, level))?;
+        let members = self
+            .shared
+            .read(py, |index| index.region_members(region.0, level))?;
         Ok(node_array(py, members.into_iter()))
     }
 
@@ -63,7 +62,9 @@ impl NativeIndex {
         match convert::vectors(vectors)? {
             Vectors::One(vector) => {
                 let vector = vector.as_slice()?.to_vec();
-                let region = self.shared.read(py, |index| index.assign_region(&vector, level))?;
+                let region = self
+                    .shared
+                    .read(py, |index| index.assign_region(&vector, level))?;
                 Ok(region.0.into_pyobject(py)?.into_any())
             }
             Vectors::Many(rows) => {
@@ -72,7 +73,9 @@ impl NativeIndex {
                 let regions = self.shared.read(py, |index| {
                     check_dimension(index, dim)?;
                     let assign = |row: &[f32]| index.assign_region(row, level);
-                    flat.chunks_exact(dim).map(assign).collect::<cvx_index::Result<Vec<NodeId>>>()
+                    flat.chunks_exact(dim)
+                        .map(assign)
+                        .collect::<cvx_index::Result<Vec<NodeId>>>()
                 })?;
                 Ok(node_array(py, regions.into_iter()).into_any())
             }
@@ -86,7 +89,9 @@ impl NativeIndex {
         level: Integer,
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
         let level = level_of(py, level)?;
-        let pairs = self.shared.read(py, |index| index.region_assignments(level))?;
+        let pairs = self
+            .shared
+            .read(py, |index| index.region_assignments(level))?;
         Ok((
             node_array(py, pairs.iter().map(|pair| pair.0)),
             node_array(py, pairs.iter().map(|pair| pair.1)),

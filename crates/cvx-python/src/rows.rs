@@ -115,20 +115,29 @@ impl NativeIndex {
             None => None,
         };
         let dim = matrix.as_ref().map(|matrix| matrix.shape()[1]);
-        let flat = matrix.as_ref().map(|matrix| matrix.as_slice()).transpose()?;
+        let flat = matrix
+            .as_ref()
+            .map(|matrix| matrix.as_slice())
+            .transpose()?;
         if let Some(matrix) = &matrix {
             same_length(py, "vectors", matrix.shape()[0], rows)?;
         }
-        let present = present.as_ref().map(|present| present.as_slice()).transpose()?;
+        let present = present
+            .as_ref()
+            .map(|present| present.as_slice())
+            .transpose()?;
         same_length(py, "vectors", present.map_or(rows, <[bool]>::len), rows)?;
 
-        let tags: Option<Vec<Vec<&str>>> =
-            tags.as_ref().map(|tags| tags.iter().map(|tags| borrowed(tags)).collect());
+        let tags: Option<Vec<Vec<&str>>> = tags
+            .as_ref()
+            .map(|tags| tags.iter().map(|tags| borrowed(tags)).collect());
         let node = |row: usize| NewNode {
             entity: EntityId(entities[row]),
             timestamp: timestamps[row],
             vector: flat.zip(dim).and_then(|(flat, dim)| {
-                present.is_none_or(|present| present[row]).then(|| &flat[row * dim..][..dim])
+                present
+                    .is_none_or(|present| present[row])
+                    .then(|| &flat[row * dim..][..dim])
             }),
             reward: rewards.as_ref().and_then(|rewards| rewards[row]),
             namespace: namespaces.get(row),
@@ -149,7 +158,8 @@ impl NativeIndex {
     /// Remove nodes, all or none.
     fn delete(&self, py: Python<'_>, nodes: Vec<Node>) -> PyResult<()> {
         let nodes: Vec<NodeId> = nodes.into_iter().map(|node| node.0).collect();
-        self.shared.write(py, |index| index.delete(&nodes).map(drop))
+        self.shared
+            .write(py, |index| index.delete(&nodes).map(drop))
     }
 
     /// Whether a node exists and was not deleted.
@@ -165,12 +175,17 @@ impl NativeIndex {
     }
 
     fn namespace(&self, py: Python<'_>, node: Node) -> PyResult<String> {
-        self.shared.read(py, |index| Ok(index.namespace(node.0)?.to_owned()))
+        self.shared
+            .read(py, |index| Ok(index.namespace(node.0)?.to_owned()))
     }
 
     fn tags(&self, py: Python<'_>, node: Node) -> PyResult<Vec<String>> {
         self.shared.read(py, |index| {
-            Ok(index.tags(node.0)?.into_iter().map(|tag| tag.to_owned()).collect())
+            Ok(index
+                .tags(node.0)?
+                .into_iter()
+                .map(|tag| tag.to_owned())
+                .collect())
         })
     }
 
@@ -180,7 +195,9 @@ impl NativeIndex {
         py: Python<'py>,
         node: Node,
     ) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
-        let row = self.shared.read(py, |index| Ok(index.vector(node.0)?.map(<[f32]>::to_vec)))?;
+        let row = self
+            .shared
+            .read(py, |index| Ok(index.vector(node.0)?.map(<[f32]>::to_vec)))?;
         Ok(row.map(|row| PyArray1::from_vec(py, row)))
     }
 
@@ -189,7 +206,8 @@ impl NativeIndex {
     }
 
     fn set_reward(&self, py: Python<'_>, node: Node, reward: Option<f32>) -> PyResult<()> {
-        self.shared.write(py, |index| index.set_reward(node.0, reward).map(drop))
+        self.shared
+            .write(py, |index| index.set_reward(node.0, reward).map(drop))
     }
 
     fn recallable(&self, py: Python<'_>, node: Node) -> PyResult<bool> {
@@ -197,6 +215,8 @@ impl NativeIndex {
     }
 
     fn set_recallable(&self, py: Python<'_>, node: Node, recallable: bool) -> PyResult<()> {
-        self.shared.write(py, |index| index.set_recallable(node.0, recallable).map(drop))
+        self.shared.write(py, |index| {
+            index.set_recallable(node.0, recallable).map(drop)
+        })
     }
 }

@@ -41,11 +41,16 @@ fn hit_row(
     similarity: f32,
 ) -> cvx_index::Result<HitRow> {
     let (id, entity, timestamp, action, reward) = step_row(index, node)?;
-    Ok((id, distance, score, similarity, entity, timestamp, reward, action))
+    Ok((
+        id, distance, score, similarity, entity, timestamp, reward, action,
+    ))
 }
 
 fn steps(index: &TemporalIndex, nodes: Vec<NodeId>) -> cvx_index::Result<Vec<StepRow>> {
-    nodes.into_iter().map(|node| step_row(index, node)).collect()
+    nodes
+        .into_iter()
+        .map(|node| step_row(index, node))
+        .collect()
 }
 
 fn at_least_one(py: Python<'_>, k: Integer) -> PyResult<usize> {
@@ -53,7 +58,8 @@ fn at_least_one(py: Python<'_>, k: Integer) -> PyResult<usize> {
 }
 
 fn beam(py: Python<'_>, ef: Option<Integer>) -> PyResult<Option<usize>> {
-    ef.map(|ef| ef.at_least(1, py, "InvalidParameterError", "ef")).transpose()
+    ef.map(|ef| ef.at_least(1, py, "InvalidParameterError", "ef"))
+        .transpose()
 }
 
 #[pymethods]
@@ -75,19 +81,25 @@ impl NativeIndex {
             Vectors::One(query) => {
                 // Copied: Python may write to its array while the index reads.
                 let query = query.as_slice()?.to_vec();
-                let found = self.shared.read(py, |index| index.search(&query, k, ef, &filter))?;
+                let found = self
+                    .shared
+                    .read(py, |index| index.search(&query, k, ef, &filter))?;
                 let ids = node_array(py, found.iter().map(|n| n.node));
                 let distances = PyArray1::from_iter(py, found.iter().map(|n| n.distance));
                 Ok((ids.into_any(), distances.into_any()))
             }
             Vectors::Many(queries) => {
-                let [rows, dim] = *queries.shape() else { unreachable!("a matrix has two sides") };
+                let [rows, dim] = *queries.shape() else {
+                    unreachable!("a matrix has two sides")
+                };
                 let flat = queries.as_slice()?.to_vec();
                 let found = self.shared.read(py, |index| {
                     check_dimension(index, dim)?;
                     index.search_batch(&flat, k, ef, &filter, threads)
                 })?;
-                let ids = found.iter().map(|row| row.iter().map(|n| i64::from(n.node.0)));
+                let ids = found
+                    .iter()
+                    .map(|row| row.iter().map(|n| i64::from(n.node.0)));
                 let distances = found.iter().map(|row| row.iter().map(|n| n.distance));
                 let ids = padded(py, ids, [rows, k], -1)?;
                 let distances = padded(py, distances, [rows, k], f32::INFINITY)?;
@@ -141,7 +153,11 @@ impl NativeIndex {
                 let row = hit_row(index, hit.node, hit.distance, hit.score, hit.similarity)?;
                 Ok((row, neighbour))
             };
-            index.hybrid_search(&query, k, beta, ef, &filter)?.into_iter().map(row).collect()
+            index
+                .hybrid_search(&query, k, beta, ef, &filter)?
+                .into_iter()
+                .map(row)
+                .collect()
         })
     }
 
@@ -169,7 +185,15 @@ impl NativeIndex {
                 let path = hit
                     .path
                     .iter()
-                    .map(|e| (e.from.0, e.to.0, kind_name(index, e.kind), e.weight, e.boost))
+                    .map(|e| {
+                        (
+                            e.from.0,
+                            e.to.0,
+                            kind_name(index, e.kind),
+                            e.weight,
+                            e.boost,
+                        )
+                    })
                     .collect();
                 let row = hit_row(index, hit.node, hit.distance, hit.score, hit.similarity)?;
                 Ok((row, path))
@@ -190,7 +214,10 @@ fn padded<'py, T: Element + Copy>(
     let mut flat = Vec::new();
     let size = shape[0].checked_mul(shape[1]);
     if size.is_none_or(|size| flat.try_reserve_exact(size).is_err()) {
-        let message = format!("{} x {} results do not fit into memory: lower k", shape[0], shape[1]);
+        let message = format!(
+            "{} x {} results do not fit into memory: lower k",
+            shape[0], shape[1]
+        );
         return Err(named(py, "InvalidKError", &message));
     }
     for row in rows {

@@ -54,7 +54,7 @@ def float_rows(value: npt.ArrayLike) -> Vector:
 
 
 def rows_and_presence(
-    vectors: npt.ArrayLike | Sequence[npt.ArrayLike | None] | None, dim: int
+    vectors: npt.ArrayLike | Sequence[Any] | None, dim: int
 ) -> tuple[Vector | None, npt.NDArray[np.bool_] | None]:
     """Split vectors of which some are ``None`` into a matrix and a mask.
 

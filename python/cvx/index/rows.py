@@ -90,7 +90,7 @@ class Rows:
         self,
         entity_ids: npt.ArrayLike,
         timestamps: npt.ArrayLike,
-        vectors: npt.ArrayLike | Sequence[npt.ArrayLike | None] | None,
+        vectors: npt.ArrayLike | Sequence[Any] | None,
         *,
         rewards: Sequence[float | None] | npt.NDArray[Any] | None = None,
         namespaces: str | Sequence[str] | None = None,
