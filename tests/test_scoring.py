@@ -141,7 +141,7 @@ def test_ranking_changes_the_score_and_leaves_the_distance_alone() -> None:
 def test_nearer_means_a_higher_score_when_all_else_is_equal(distances: list[float]) -> None:
     hits = [replace(HIT, node=n, distance=d) for n, d in enumerate(distances)]
     for mode in ("sum", "log-product"):
-        ranked = Scorer({"similarity": 1.0}, mode=mode).rank(hits, ScoringContext())  # type: ignore[arg-type]
+        ranked = Scorer({"similarity": 1.0}, mode=mode).rank(hits, ScoringContext())
         values = [hit.factors[0].value for hit in ranked]
         assert values == sorted(values, reverse=True)
 

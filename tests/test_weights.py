@@ -32,9 +32,9 @@ def test_what_matters_gets_weight_and_noise_does_not() -> None:
 
 @pytest.mark.requirement("V12")
 def test_predictions_are_those_of_scikit_learn_on_standardised_features() -> None:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+    from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+    from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 
     x, y = samples(400)
     twin = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=500)).fit(x, y)

@@ -165,6 +165,7 @@ class EpisodeRecorder:
         action: str | None = None,
         vector: Vector | None = None,
         timestamp: int | None = None,
+        tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> Event:
         """Record what was seen, and what was done there.
@@ -181,6 +182,8 @@ class EpisodeRecorder:
             Where the observation lies.
         timestamp : int, optional
             When; by default the next tick of ``clock``.
+        tags : iterable of str
+            Labels to filter by.
         metadata : mapping, optional
             Anything JSON can hold.
 
@@ -217,6 +220,7 @@ class EpisodeRecorder:
             namespace=run.namespace,
             metadata=dict(metadata or {}),
             episode_id=run.episode_id,
+            tags=tuple(tags),
         )
         run.steps.append(event)
         return event

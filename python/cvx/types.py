@@ -130,6 +130,8 @@ class Event:
     event_id, node, recorded : int, optional
         Given by the store: the event's id, its index row, and when it was written (microseconds
         since 1970-01-01 UTC).
+    tags : tuple of str
+        Labels to filter by.
     """
 
     entity_id: int
@@ -145,6 +147,7 @@ class Event:
     event_id: int | None = None
     node: int | None = None
     recorded: int | None = None
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cvx.episodes import OpenEpisode
-from cvx.scoring import ScoringContext
-from cvx.types import Cue, Factor, Filter, Hit, Vector
+from cvx.scoring import Scorer, ScoringContext
+from cvx.types import Cue, Filter, Hit, Vector
 
 if TYPE_CHECKING:
     from cvx.active.memory import ActiveMemory
@@ -48,9 +48,7 @@ def locate(memory: ActiveMemory, cue: Cue, run: OpenEpisode | None) -> Cue:
     return full
 
 
-def advise(
-    memory: ActiveMemory, cue: Cue, where: Filter, k: int, distinct: str | None = None
-) -> Advice:
+def advise(memory: ActiveMemory, cue: Cue, where: Filter, k: int, *, each_entity: bool) -> Advice:
     """Search, score and rank.
 
     Parameters
@@ -63,8 +61,8 @@ def advise(
         What may come back.
     k : int
         How many hits.
-    distinct : {"entity", None}
-        Whether to keep only the best hit of each entity.
+    each_entity : bool
+        Whether only the best hit of each entity counts.
     """
     assert cue.vector is not None
     region, action_scores = _actions(memory, cue.vector, cue.task_type)
@@ -72,11 +70,9 @@ def advise(
     wanted = k * memory.pool
     while True:
         found = _search(memory, cue.vector, wanted, where)
-        hits = _ranked(memory, found, context)
-        if distinct == "entity":
-            hits = _best_of_each_entity(hits)
+        hits = _ranked(memory, found, context, k, each_entity)
         if len(hits) >= k or len(found) < wanted or wanted >= _MOST_CANDIDATES:
-            return Advice(hits[:k], action_scores, region)
+            return Advice(hits, action_scores, region)
         wanted *= 4
 
 
@@ -131,20 +127,21 @@ def _context(
     return ScoringContext(cue.time, region, task, region_of, task_of, usage_of, action_success)
 
 
-def _ranked(memory: ActiveMemory, hits: list[Hit], context: ScoringContext) -> list[Hit]:
+def _ranked(
+    memory: ActiveMemory, hits: list[Hit], context: ScoringContext, k: int, each_entity: bool
+) -> list[Hit]:
+    key = _entity if each_entity else None
     if memory.scorer is not None:
-        return memory.scorer.rank(hits, context)
-    return [
-        replace(hit, factors=(Factor("similarity", hit.similarity, 1.0, hit.similarity),))
-        for hit in sorted(hits, key=lambda hit: (-hit.similarity, hit.node))
-    ]
+        return memory.scorer.rank(hits, context, k, distinct=key)
+    return _BY_SIMILARITY.rank(hits, context, k, distinct=key)
 
 
-def _best_of_each_entity(hits: list[Hit]) -> list[Hit]:
-    seen: set[int] = set()
-    best: list[Hit] = []
-    for hit in hits:
-        if hit.entity_id not in seen:
-            seen.add(hit.entity_id)
-            best.append(hit)
-    return best
+def _entity(hit: Hit) -> int:
+    return hit.entity_id
+
+
+def _plain_similarity(hit: Hit, context: ScoringContext) -> float:  # noqa: ARG001
+    return hit.similarity
+
+
+_BY_SIMILARITY = Scorer({"similarity": 1.0}, features={"similarity": _plain_similarity})

@@ -107,7 +107,7 @@ class _Lesson:
             np.stack([step.vector for step in episode.steps if step.vector is not None]),
             rewards=[episode.reward] * len(episode.steps),
             namespaces=episode.namespace,
-            tags=[[*family, *step.metadata.get("tags", ())] for step in episode.steps],
+            tags=[[*family, *step.tags] for step in episode.steps],
             actions=[step.action for step in episode.steps],
             recallable=won,
         ).tolist()

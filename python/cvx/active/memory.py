@@ -40,10 +40,6 @@ from cvx.types import (
 Default = Literal["default"]
 
 
-def _tagged(metadata: Mapping[str, Any] | None, tags: Sequence[str]) -> Mapping[str, Any] | None:
-    return {**(metadata or {}), "tags": list(tags)} if tags else metadata
-
-
 def task_and_entity(hit: Hit, task_type: str | None) -> Hashable:
     """Return the context in which use is counted by default: the family of goals and the entity."""
     return (task_type, hit.entity_id)
@@ -306,7 +302,7 @@ class ActiveMemory:
         EpisodeClosedError, ForeignEpisodeError
             The episode is over, or another memory's.
         InvalidParameterError
-            k below 1, another outcome.
+            k below 1, another outcome, another ``distinct``.
         """
         if k is not None and k < 1:
             raise InvalidParameterError(f"k is {k}: give at least 1")
@@ -319,8 +315,11 @@ class ActiveMemory:
         where = replace(where or Filter(), recallable=outcome == "success")
         if where.namespaces is None and run is not None and run.namespace:
             where = replace(where, namespaces=(run.namespace,))
-        only = self.distinct if distinct == "default" else distinct
-        found = advise(self, cue, where, k or self.k, only)
+        if distinct == "default":
+            distinct = self.distinct
+        elif distinct not in ("entity", None):
+            raise InvalidParameterError(f"distinct is {distinct!r}: give 'entity' or None")
+        found = advise(self, cue, where, k or self.k, each_entity=distinct == "entity")
         number, self._next_decision = self._next_decision, self._next_decision + 1
         return Decision(
             number,
@@ -413,7 +412,7 @@ class ActiveMemory:
                 "begin an episode before recall"
             )
         if followed is None:
-            nodes = [hit.node for hit in decision.hits if hit.action == action]
+            nodes = [h.node for h in decision.hits if action is not None and h.action == action]
         else:
             chosen = (followed,) if isinstance(followed, Hit) else tuple(followed)
             nodes = [hit.node for hit in chosen]
@@ -435,7 +434,8 @@ class ActiveMemory:
             cue.words(),
             action=action,
             vector=cue.vector if vector is None else vector,
-            metadata=_tagged(metadata, tags),
+            tags=tags,
+            metadata=metadata,
         )
         done = replace(
             decision,
@@ -483,7 +483,7 @@ class ActiveMemory:
         if vector is None:
             vector = self.embedder.embed([text])[0]
         return self.recorder.step(
-            run, text, action=action, vector=vector, metadata=_tagged(metadata, tags)
+            run, text, action=action, vector=vector, tags=tags, metadata=metadata
         )
 
     def close(self, run: OpenEpisode, reward: float) -> Episode:

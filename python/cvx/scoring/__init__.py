@@ -14,7 +14,7 @@ from cvx.scoring.scorer import (
     Scorer,
     ScoringContext,
 )
-from cvx.scoring.usage import UsageCount, UsageTracker
+from cvx.scoring.usage import UsageCount, UsageTracker, use_posterior
 from cvx.scoring.weights import LearnedWeights
 
 __all__ = [
@@ -31,4 +31,5 @@ __all__ = [
     "beta_mean",
     "recency_weight",
     "usage_ratio",
+    "use_posterior",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -126,6 +126,11 @@ class Scorer:
     floor : float, default 1e-6
         Smallest value whose logarithm is taken.
 
+    Attributes
+    ----------
+    names : tuple of str
+        The features that weigh something.
+
     Raises
     ------
     UnknownFeatureError
@@ -166,7 +171,10 @@ class Scorer:
                 raise InvalidParameterError(f"the weight of {name!r} is {weight}: give a number")
         self.mode = mode
         self.floor = floor
-        self._terms = [(name, self.features[name], w) for name, w in self.weights.items() if w]
+        self._adds = mode == "sum"
+        self.names = tuple(name for name, weight in self.weights.items() if weight)
+        self._weights = tuple(self.weights[name] for name in self.names)
+        self._computed = tuple(self.features[name] for name in self.names)
 
     def with_weights(self, weights: Mapping[str, float]) -> Scorer:
         """Return the same scorer with other weights."""
@@ -174,44 +182,63 @@ class Scorer:
 
     def values(self, hit: Hit, context: ScoringContext) -> tuple[float, ...]:
         """Return the value of every weighted feature, in the order of ``names``."""
-        return tuple(feature(hit, context) for _, feature, _ in self._terms)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The features that weigh something."""
-        return tuple(name for name, _, _ in self._terms)
+        return tuple([feature(hit, context) for feature in self._computed])
 
     def score(self, hit: Hit, context: ScoringContext) -> tuple[Factor, ...]:
         """Return the factors of one hit; their shares add up to its score."""
-        if self.mode == "sum":
-            return tuple(
-                [
-                    Factor(name, value := feature(hit, context), weight, weight * value)
-                    for name, feature, weight in self._terms
-                ]
-            )
-        floor = self.floor
-        return tuple(
-            [
-                Factor(
-                    name,
-                    value := feature(hit, context),
-                    weight,
-                    weight * math.log(max(value, floor)),
-                )
-                for name, feature, weight in self._terms
-            ]
-        )
+        return self._factors(self.values(hit, context))
 
-    def rank(self, hits: Iterable[Hit], context: ScoringContext) -> list[Hit]:
-        """Return the hits with their scores and factors, best first, ties by node id."""
-        scored = [
-            (-math.fsum([f.share for f in factors]), hit.node, hit, factors)
-            for hit in hits
-            for factors in (self.score(hit, context),)
-        ]
-        scored.sort(key=lambda row: row[:2])
-        return [_rescored(hit, -negative, factors) for negative, _, hit, factors in scored]
+    def rank(
+        self,
+        hits: Iterable[Hit],
+        context: ScoringContext,
+        k: int | None = None,
+        *,
+        distinct: Callable[[Hit], Hashable] | None = None,
+    ) -> list[Hit]:
+        """Return the hits with their scores and factors, best first, ties by node id.
+
+        Parameters
+        ----------
+        hits : iterable of Hit
+            The candidates.
+        context : ScoringContext
+            What is known about the moment.
+        k : int, optional
+            How many; default all.
+        distinct : callable, optional
+            Of hits for which it returns the same, only the best stays.
+        """
+        scored = []
+        for hit in hits:
+            values = self.values(hit, context)
+            scored.append((-math.fsum(self._shares(values)), hit.node, hit, values))
+        scored.sort(key=_order)
+        best: list[Hit] = []
+        seen: set[Hashable] = set()
+        for negative, _, hit, values in scored:
+            if distinct is not None:
+                mark = distinct(hit)
+                if mark in seen:
+                    continue
+                seen.add(mark)
+            best.append(_rescored(hit, -negative, self._factors(values)))
+            if len(best) == k:
+                break
+        return best
+
+    def _shares(self, values: tuple[float, ...]) -> list[float]:
+        if self._adds:
+            return [w * v for w, v in zip(self._weights, values, strict=True)]
+        floor = self.floor
+        return [w * math.log(max(v, floor)) for w, v in zip(self._weights, values, strict=True)]
+
+    def _factors(self, values: tuple[float, ...]) -> tuple[Factor, ...]:
+        return tuple(map(Factor, self.names, values, self._weights, self._shares(values)))
+
+
+def _order(row: tuple[float, int, Hit, tuple[float, ...]]) -> tuple[float, int]:
+    return row[:2]
 
 
 def _rescored(hit: Hit, score: float, factors: tuple[Factor, ...]) -> Hit:

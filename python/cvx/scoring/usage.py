@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from cvx.errors import InvalidParameterError
 from cvx.scoring.posterior import beta_mean, usage_ratio
+from cvx.scoring.scorer import Feature, ScoringContext
 from cvx.store import Record, Writer
+from cvx.types import Hit
 
 
 class UsageCount(NamedTuple):
@@ -125,6 +127,47 @@ class UsageTracker:
         """Take over the counts of a record, replacing those of the same contexts."""
         for text, *counts in record.usage():
             self._counts[_from_json(json.loads(text))] = UsageCount(*counts)
+
+
+def use_posterior(
+    usage: UsageTracker,
+    key: Callable[[Hit, str | None], Hashable],
+    strength: float | None = None,
+) -> Feature:
+    """Return a feature: the success to expect of following a hit, at first its similarity.
+
+    The mean of a Beta posterior whose prior expects the hit's similarity, cut to [0, 1]: without
+    any use the order is that of similarity, and a few uses overrule it.
+
+    Parameters
+    ----------
+    usage : UsageTracker
+        Its counts are read.
+    key : callable
+        From (hit, family of goals) to the context in which its use is counted, as in
+        ``ActiveMemory``.
+    strength : float, optional
+        How many uses the prior is worth; default that of ``usage``.
+
+    Examples
+    --------
+    >>> usage = UsageTracker(strength=0.3)
+    >>> feature = use_posterior(usage, lambda hit, task: (task, hit.entity_id))
+    >>> hit = Hit(node=0, distance=0.2, score=0.8, similarity=0.8, entity_id=7, timestamp=0)
+    >>> round(feature(hit, ScoringContext(task_type="clean")), 2)
+    0.8
+    >>> usage.add(("clean", 7), followed=True, helped=False)
+    >>> round(feature(hit, ScoringContext(task_type="clean")), 2)
+    0.18
+    """
+    prior = usage.strength if strength is None else strength
+
+    def feature(hit: Hit, context: ScoringContext) -> float:
+        expected = min(max(hit.similarity, 0.0), 1.0)
+        counts = usage.count(key(hit, context.task_type))
+        return beta_mean(counts.helped, counts.followed, prior, expected)
+
+    return feature
 
 
 def _to_text(context: Hashable) -> str:

@@ -203,7 +203,7 @@ class Record:
     def _events(self, where: str) -> list[Event]:
         rows = self._rows(
             "SELECT event_id, timestamp, text, embedding, entity, node, namespace, kind, action,"
-            f" metadata, reward, episode, recorded FROM events {where} ORDER BY event_id"
+            f" metadata, reward, episode, recorded, tags FROM events {where} ORDER BY event_id"
         )
         return [
             Event(
@@ -220,6 +220,7 @@ class Record:
                 reward=row[10],
                 episode_id=row[11],
                 recorded=row[12],
+                tags=tuple(json.loads(row[13])),
             )
             for row in rows
         ]

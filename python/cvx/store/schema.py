@@ -37,6 +37,7 @@ CREATE TABLE events (
     reward REAL CHECK (reward BETWEEN 0 AND 1),
     recallable INTEGER NOT NULL,
     episode INTEGER REFERENCES episodes (episode_id),
+    tags TEXT NOT NULL,
     recorded INTEGER NOT NULL
 );
 CREATE INDEX events_by_entity ON events (namespace, entity, timestamp);

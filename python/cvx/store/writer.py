@@ -70,7 +70,7 @@ class Writer:
             Whether they may advise.
         """
         self._db.executemany(
-            "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 (
                     event.event_id,
@@ -88,6 +88,7 @@ class Writer:
                     event.reward,
                     int(recallable),
                     event.episode_id if episode_id is None else episode_id,
+                    json.dumps(event.tags, separators=(",", ":")),
                     self.recorded,
                 )
                 for event in events
