@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # Grammars of one release differ in the task's sentence alone; the rest is parsed once for all.
 _TASK = re.compile(r'(?<="Your task is to: )(?:[^"\\]|\\.)*(?=")')
 _NO_TASK = "UNKNOWN GOAL."
+# Expressions of a grammar, such as ``o.name``, see the bound entities and nothing of Python.
+_NOTHING: dict[str, Any] = {"__builtins__": {}}
 
 
 @lru_cache(maxsize=8192)
@@ -124,7 +126,7 @@ class Grammar:
             elif isinstance(symbol, stock_textgen.NonterminalSymbol):
                 yield from self._expand(self._right_hand_side(symbol, context), context)
             elif isinstance(symbol, stock_textgen.EvalSymbol):
-                yield str(eval(_compiled(symbol.expression), {}, context.variables))
+                yield str(eval(_compiled(symbol.expression), _NOTHING, context.variables))
             elif isinstance(symbol, stock_textgen.ConditionalSymbol):
                 for bound in context.matches(symbol.given):
                     yield from self._expand((symbol.expression,), bound)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections import Counter, OrderedDict, defaultdict
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,74 +17,22 @@ import fast_downward  # type: ignore[import-untyped]
 from textworld.core import GameState  # type: ignore[import-untyped]
 from textworld.envs.pddl import PddlEnv  # type: ignore[import-untyped]
 from textworld.envs.pddl.logic import PddlState  # type: ignore[import-untyped]
-from textworld.logic import Placeholder, Proposition, Variable  # type: ignore[import-untyped]
 
-from cvx.alfworld.grammar import Context, Logic
-from cvx.alfworld.translation import Translation, optimised_sas, translate
+from cvx.alfworld.game_tables import GameTables, Operator, placeholder, tables_of
+from cvx.alfworld.grammar import Context
+from cvx.alfworld.translation import optimised_sas, translate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_REMEMBERED = 512
-_tables: OrderedDict[tuple[str, str], _Tables] = OrderedDict()
 # Each copy of the library holds one task: an environment owns one from its start to its close.
 _idle: list[Any] = []
-
-
-@dataclass(slots=True)
-class _Operator:
-    """A grounded action: what `all_applicable_actions` builds anew at every step in TextWorld."""
-
-    name: str
-    template: str
-    feedback_rule: str
-    mapping: dict[Any, Any]
-    command: str | None  # None where the text depends on the state
-
-
-@dataclass(slots=True)
-class _Tables:
-    """Everything about one game that no step changes."""
-
-    translation: Translation
-    logic: Logic
-    operators: dict[int, _Operator] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)  # those that the commands were made with
-    propositions: dict[str, tuple[Any, Any]] = field(default_factory=dict)
-    first_facts: list[Any] = field(default_factory=list)
-
-    def proposition(self, atom: str) -> tuple[Any, Any]:
-        """Return the proposition that fast-downward writes as ``atom``, and its negation."""
-        found = self.propositions.get(atom)
-        if found is None:
-            kind, rest = atom.split(" ", 1)
-            name, arguments = rest[:-1].split("(", 1)
-            if kind == "NegatedAtom":
-                name = f"not_{name}"
-            fact = self.fact(name, [a for a in arguments.split(", ") if a])
-            found = self.propositions[atom] = (fact, fact.negate())
-        return found
-
-    def fact(self, name: str, arguments: list[str] | tuple[str, ...]) -> Any:
-        types = self.translation.objects
-        return Proposition(name, [Variable(argument, types[argument]) for argument in arguments])
-
-
-def _tables_of(translation: Translation, grammar: str) -> _Tables:
-    key = (translation.key, grammar)
-    tables = _tables.get(key)
-    if tables is None:
-        tables = _tables[key] = _Tables(translation, Logic(grammar, translation.types))
-        if len(_tables) > _REMEMBERED:
-            _tables.popitem(last=False)
-    _tables.move_to_end(key)
-    return tables
 
 
 class _State(PddlState):  # type: ignore[misc]
     """A `PddlState` made from a remembered translation."""
 
-    def __init__(self, library: Any, tables: _Tables, domain: str, problem: str) -> None:
+    def __init__(self, library: Any, tables: GameTables, domain: str, problem: str) -> None:
         # PddlState's own constructor translates the problem twice; everything it sets is set here.
         self._facts = defaultdict(set)
         self._vars_by_name: dict[str, Any] = {}
@@ -182,7 +129,7 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
         self._game_data = data
         self.walkthrough = data.get("walkthrough")
         translation = translate(data["pddl_domain"], data["pddl_problem"], self._cache)
-        self._tables = _tables_of(translation, data["grammar"])
+        self._tables = tables_of(translation, data["grammar"])
         self._logic = self._tables.logic
         self._start()
         self._entity_infos = self._get_entity_infos()
@@ -252,7 +199,7 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
         self.state["won"] = self._pddl_state.check_goal()
         self.state["lost"] = False
         # Where two operators read the same, TextWorld takes the first; so does setdefault.
-        self._commands: dict[str, tuple[Any, _Operator]] = {}
+        self._commands: dict[str, tuple[Any, Operator]] = {}
         for native in self._pddl_state.applicable():
             operator = self._tables.operators.get(native.id) or self._operator(native)
             command = operator.command
@@ -269,15 +216,15 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
         if self.request_infos.policy_commands:
             self.state["policy_commands"] = self._pddl_state.replan(self._entity_infos)
 
-    def _operator(self, native: Any) -> _Operator:
+    def _operator(self, native: Any) -> Operator:
         action, *arguments = native.name.split()
         template = self._logic.actions[action].template
-        operator = _Operator(
+        operator = Operator(
             name=native.name,
             template=template,
             feedback_rule=self._logic.actions[action].feedback_rule,
             mapping={
-                Placeholder(name, kind): Variable(argument, kind)
+                placeholder(name, kind): self._tables.variable(argument, kind)
                 # Existential parameters come last and are not part of the operator's name.
                 for (name, kind), argument in zip(
                     self._tables.translation.parameters[action], arguments, strict=False
