@@ -75,6 +75,23 @@ impl NativeIndex {
         Ok(dict)
     }
 
+    /// Count what the index holds.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = self.shared.read(py, |index| Ok(index.stats()))?;
+        let dict = PyDict::new(py);
+        dict.set_item("nodes", stats.nodes)?;
+        dict.set_item("ids_given", stats.ids_given)?;
+        dict.set_item("vectors", stats.vectors)?;
+        dict.set_item("deleted_rows", stats.deleted_rows)?;
+        dict.set_item("edges", stats.edges)?;
+        dict.set_item("timelines", stats.timelines)?;
+        dict.set_item("namespaces", stats.namespaces)?;
+        dict.set_item("top_level", stats.top_level)?;
+        dict.set_item("region_epoch", stats.region_epoch)?;
+        dict.set_item("kernels", stats.kernels)?;
+        Ok(dict)
+    }
+
     /// The centre of the distances.
     fn center<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
         let center = self

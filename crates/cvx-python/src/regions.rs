@@ -1,7 +1,7 @@
 //! Regions: hubs, members, assignment, drift over time.
 
 use cvx_index::NodeId;
-use numpy::{PyArray1, PyArray2, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::convert::{self, Entity, Integer, Node, Vectors, check_dimension, node_array};
@@ -26,8 +26,10 @@ impl NativeIndex {
 
     /// Take a new snapshot of the hubs.
     fn refresh_regions(&self, py: Python<'_>) -> PyResult<()> {
-        self.shared
-            .write(py, |index| index.refresh_regions().map(drop))
+        self.shared.write(py, |index| {
+            index.refresh_regions();
+            Ok(())
+        })
     }
 
     /// The regions of a level.
@@ -110,7 +112,11 @@ impl NativeIndex {
         alpha: f64,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
         let level = level_of(py, level)?;
-        let window = window.at_least(1, py, "InvalidParameterError", "window")?;
-        todo!()
+        let found = self.shared.read(py, |index| {
+            index.region_trajectory(namespace, entity.0, level, window.0, alpha)
+        })?;
+        let shape = [found.centres.len(), found.regions.len()];
+        let shares = PyArray1::from_vec(py, found.shares).reshape(shape)?;
+        Ok((PyArray1::from_vec(py, found.centres), shares))
     }
 }

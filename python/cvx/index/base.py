@@ -139,7 +139,15 @@ class TemporalIndex(Rows, Search, Edges, Regions):
         return index
 
     def stats(self) -> dict[str, Any]:
-        """Count what the index holds, by name."""
+        """Count what the index holds.
+
+        Returns
+        -------
+        dict
+            nodes, ids_given (deleted ones included), vectors, deleted_rows (that still bridge),
+            edges (typed), timelines, namespaces, top_level, region_epoch, kernels (the
+            instruction set of the distances).
+        """
         return self._native.stats()
 
     def __repr__(self) -> str:

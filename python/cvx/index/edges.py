@@ -170,7 +170,7 @@ class Edges:
         direction : {"out", "in"}, default "out"
             Edges that start at the node, or those that end at it.
         namespaces : sequence of str, optional
-            The other end lies in one of these; ``None`` is the default namespace only.
+            The other end lies in one of these; ``None`` is the node's own namespace.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class Edges:
         max_paths : int, default 100
             How many paths, at least 1.
         namespaces : sequence of str, optional
-            The walk enters nodes of these only; ``None`` is the default namespace only.
+            The walk enters nodes of these only; ``None`` is the namespace of `start`.
 
         Returns
         -------
