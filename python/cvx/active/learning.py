@@ -184,7 +184,7 @@ class _Lesson:
 
     def _count(self, episode: Episode) -> None:
         memory = self.memory
-        if memory.mdp is not None:
+        if memory.mdp is not None and episode.steps:
             memory.mdp.update(episode)
             self.undo.append(memory.mdp.retract)
         usage = memory.usage

@@ -1,0 +1,588 @@
+"""The loop: recall, act, close, and what the next recall makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cvx.active import ActiveMemory
+from cvx.decay import BlindDecay
+from cvx.episodes import OpenEpisode
+from cvx.errors import (
+    DecisionTakenError,
+    EpisodeClosedError,
+    ForeignEpisodeError,
+    InvalidParameterError,
+    RecordMismatchError,
+    RewardRangeError,
+    UnknownFeatureError,
+)
+from cvx.mdp import RegionMDP
+from cvx.scoring import LearnedWeights, Scorer, UsageTracker
+from cvx.temporal_index import TemporalIndex
+from cvx.types import Cue, Decision, Filter, Hit
+
+DIM = 256
+CLEAN = [
+    ("a kitchen", "go to sink 1"),
+    ("a sink", "clean mug 1 with sink 1"),
+    ("a clean mug", "put mug 1 in shelf 1"),
+]
+HEAT = [
+    ("a kitchen", "go to microwave 1"),
+    ("a microwave", "heat egg 1 with microwave 1"),
+    ("a hot egg", "put egg 1 in shelf 1"),
+]
+
+
+def memory(**kw: object) -> ActiveMemory:
+    made = ActiveMemory(TemporalIndex(DIM), **kw)  # type: ignore[arg-type]
+    made.add_demonstration("clean a mug", CLEAN, "clean")
+    made.add_demonstration("heat an egg", HEAT, "heat")
+    return made
+
+
+def play(
+    am: ActiveMemory,
+    reward: float,
+    *,
+    family: str = "clean",
+    follow: bool = True,
+    views: tuple[str, ...] = ("a kitchen", "a sink"),
+) -> tuple[OpenEpisode, list[Decision]]:
+    """Play a game that takes the first advice at every step, or none at all."""
+    run = am.begin(f"{family} a cup", family)
+    decisions = []
+    for view in views:
+        decision = am.recall(Cue(step=view))
+        best = decision.hits[0]
+        action = best.action if follow else "sing"
+        decisions.append(am.act(decision, action, best if follow else ()))
+    am.close(run, reward)
+    return run, decisions
+
+
+def links(am: ActiveMemory, kind: str) -> set[tuple[int, int]]:
+    return {(e.from_node, e.to_node) for e in am.index.edges() if e.kind == kind}  # type: ignore[attr-defined]
+
+
+@pytest.mark.requirement("V16")
+def test_recall_returns_the_continuation_of_what_is_similar() -> None:
+    am = memory()
+    am.begin("clean a cup", "clean")
+    hit = am.recall(Cue(step="a kitchen")).hits[0]
+    assert hit.action == "go to sink 1"
+    assert [step.action for step in hit.successors] == [action for _, action in CLEAN[1:]]
+    assert hit.predecessors == ()
+    episode = am.episode_of(hit)
+    assert episode is not None
+    assert (episode.goal, episode.kind) == ("clean a mug", "demonstration")
+
+
+@pytest.mark.requirement("V16", "X14")
+def test_hits_come_best_first_and_explain_their_score() -> None:
+    am = memory()
+    play(am, 1.0)
+    am.begin("clean a cup", "clean")
+    hits = am.recall(Cue(step="a kitchen")).hits
+    assert [h.score for h in hits] == sorted((h.score for h in hits), reverse=True)
+    for hit in hits:
+        assert sum(f.share for f in hit.factors) == pytest.approx(hit.score)
+        assert hit.similarity == pytest.approx(1 - hit.distance)
+
+
+@pytest.mark.requirement("V16")
+def test_each_entity_advises_once_unless_all_its_steps_are_asked_for() -> None:
+    am = memory()
+    entities = [h.entity_id for h in am.recall(Cue(step="a kitchen")).hits]
+    assert sorted(entities) == [0, 1]
+    assert len(am.recall(Cue(step="a kitchen"), distinct=None).hits) == 6
+    assert len(am.recall(Cue(step="a kitchen"), k=1).hits) == 1
+
+
+@pytest.mark.requirement("V16")
+def test_a_pool_full_of_one_entity_grows_until_others_are_found() -> None:
+    am = ActiveMemory(TemporalIndex(DIM), k=2, pool=1)
+    am.add_demonstration("stay", [("a kitchen", f"look {i}") for i in range(50)], "clean")
+    am.add_demonstration("leave", [("a garden far away", "go to gate 1")], "clean")
+    assert {h.entity_id for h in am.recall(Cue(step="a kitchen")).hits} == {0, 1}
+
+
+@pytest.mark.requirement("V16", "V17")
+def test_a_success_becomes_advice_with_its_reward_on_every_step() -> None:
+    am = memory()
+    play(am, 1.0)
+    episode = am.episodes[-1]
+    nodes = [step.node for step in episode.steps]
+    assert [am.index.reward(n) for n in nodes if n is not None] == [1.0, 1.0]
+    assert nodes[0] in [h.node for h in am.recall(Cue(goal="clean a cup", step="a kitchen")).hits]
+
+
+@pytest.mark.requirement("V16", "V17")
+def test_a_failure_is_kept_and_never_advises() -> None:
+    am = memory()
+    play(am, 0.0)
+    nodes = {step.node for step in am.episodes[-1].steps}
+    cue = Cue(goal="clean a cup", step="a kitchen")
+    assert not nodes & {h.node for h in am.recall(cue, distinct=None, k=50).hits}
+    assert not nodes & {
+        h.node for h in am.recall(cue, Filter(recallable=None), distinct=None, k=50).hits
+    }
+    asked = am.recall(cue, outcome="failure").hits
+    assert {h.node for h in asked} <= nodes
+    assert asked
+    assert {h.event.kind for h in asked if h.event} == {"failed_step"}
+    assert {h.reward for h in asked} == {0.0}
+    assert "failed" in am.render(am.recall(cue, outcome="failure"))
+
+
+@pytest.mark.requirement("V17")
+def test_failures_can_be_left_out_of_everything_but_decay() -> None:
+    am = memory(learn_from_failures=False)
+    before = len(am.index)
+    play(am, 0.0)
+    assert len(am.index) == before
+    assert am.mdp is not None
+    assert len(am.mdp) == 2
+    assert am.usage is not None
+    assert len(am.usage) == 0
+    assert am.index.edges() == []  # type: ignore[attr-defined]
+    assert am.record.decays()
+    assert [e.reward for e in am.record.episodes()] == [1.0, 1.0, 0.0]
+
+
+@pytest.mark.requirement("V16")
+def test_followed_advice_is_linked_to_the_step_that_followed_it() -> None:
+    am = memory()
+    _, decisions = play(am, 1.0)
+    nodes = [step.node for step in am.episodes[-1].steps]
+    expected = {(d.followed[0], n) for d, n in zip(decisions, nodes, strict=True)}
+    assert links(am, "caused_success") == expected
+    assert links(am, "caused_failure") == links(am, "irrelevant") == set()
+
+
+@pytest.mark.requirement("V16")
+def test_a_failure_tells_followed_advice_from_ignored() -> None:
+    am = memory()
+    _, decisions = play(am, 0.0)
+    nodes = [step.node for step in am.episodes[-1].steps]
+    followed = {d.followed[0] for d in decisions}
+    seen = {h.node for d in decisions for h in d.hits}
+    assert links(am, "caused_failure") == {
+        (d.followed[0], n) for d, n in zip(decisions, nodes, strict=True)
+    }
+    assert links(am, "irrelevant") == {(node, nodes[-1]) for node in seen - followed}
+    assert links(am, "caused_success") == set()
+
+
+@pytest.mark.requirement("V16")
+def test_the_record_has_the_same_edges_as_the_index() -> None:
+    am = memory()
+    play(am, 0.25)
+    play(am, 1.0)
+    found = {(e.from_node, e.to_node, e.kind, e.weight) for e in am.index.edges()}  # type: ignore[attr-defined]
+    kept = {(e.from_node, e.to_node, e.kind, e.weight) for e in am.record.links()}
+    assert found == kept
+    assert {w for _, _, kind, w in kept if kind == "caused_failure"} == {0.75}
+
+
+@pytest.mark.requirement("V9", "V16")
+def test_an_outcome_can_be_asked_who_caused_it() -> None:
+    am = memory()
+    _, decisions = play(am, 1.0)
+    last = am.episodes[-1].steps[-1].node
+    found = am.index.typed_neighbors(last, "caused_success", direction="in")  # type: ignore[attr-defined]
+    assert [edge.from_node for edge in found] == [decisions[-1].followed[0]]
+
+
+@pytest.mark.requirement("V14", "V16")
+def test_only_followed_advice_of_the_same_family_decays() -> None:
+    am = memory()
+    _, decisions = play(am, 0.0)
+    followed = {d.followed[0] for d in decisions}
+    rewards = {h.node: am.index.reward(h.node) for d in decisions for h in d.hits}
+    assert {node for node, reward in rewards.items() if reward != 1.0} == followed
+    assert all(0.7 <= (am.index.reward(n) or 0) <= 0.95 for n in followed)
+
+
+@pytest.mark.requirement("V14", "V16")
+def test_advice_that_nobody_followed_does_not_decay_unless_decay_is_blind() -> None:
+    careful, blind = memory(), memory(decay=BlindDecay(0.5))
+    for am in (careful, blind):
+        play(am, 0.0, follow=False)
+    assert careful.record.decays() == []
+    assert {after for *_, after in blind.record.decays()} == {0.5}
+
+
+@pytest.mark.requirement("V17")
+def test_decay_lowers_rewards_deletes_nothing_and_can_be_undone() -> None:
+    am = memory(decay=BlindDecay(0.5))
+    for _ in range(3):
+        play(am, 0.0)
+    lowered = {node: after for _, node, _, after in am.record.decays()}
+    assert min(lowered.values()) <= 0.25
+    assert {n: am.index.reward(n) for n in lowered} == pytest.approx(lowered)
+    assert [s.action for s in am.index.trajectory(0)] == [action for _, action in CLEAN]
+    am.reset_decay()
+    assert {am.index.reward(n) for n in range(6)} == {1.0}
+    assert am.record.decays() == []
+    assert {e.reward for e in am.record.events() if e.node is not None and e.node < 6} == {1.0}
+
+
+@pytest.mark.requirement("V16", "V23")
+def test_retrieved_followed_and_helped_are_counted_apart() -> None:
+    am = memory()
+    play(am, 1.0)
+    play(am, 0.0, follow=False)
+    assert am.usage is not None
+    assert am.usage.count(("clean", 0)) == (2, 1, 1)
+    assert am.usage.count(("clean", 1)) == (2, 0, 0)
+    assert am.usage.count(("heat", 0)) == (0, 0, 0)
+    assert am.usage.count(("node", 0)).helped == 1
+    kept = UsageTracker()
+    kept.load(am.record)
+    assert {c: kept.count(c) for c in kept} == {c: am.usage.count(c) for c in am.usage}
+
+
+@pytest.mark.requirement("V16", "V23")
+def test_advice_that_failed_gives_way_to_advice_that_helped() -> None:
+    am = ActiveMemory(TemporalIndex(DIM), k=2, decay=None, mdp=None, weights=None)
+    am.add_demonstration("clean a mug", [("a kitchen", "sing")], "clean")
+    am.add_demonstration("clean a mug", [("a kitchen", "go to sink 1")], "clean")
+    for _ in range(2):
+        run = am.begin("clean a mug", "clean")
+        decision = am.recall(Cue(step="a kitchen"), Filter(entities=[0, 1]))
+        am.act(decision, decision.hits[0].action, decision.hits[0])
+        am.close(run, float(decision.hits[0].action == "go to sink 1"))
+    am.begin("clean a mug", "clean")
+    best = am.recall(Cue(step="a kitchen"), Filter(entities=[0, 1])).hits[0]
+    assert best.action == "go to sink 1"
+
+
+@pytest.mark.requirement("V16")
+def test_the_region_model_learns_from_successes_and_failures() -> None:
+    am = memory()
+    play(am, 1.0)
+    play(am, 0.0)
+    assert am.mdp is not None
+    twin = RegionMDP(am.index)
+    twin.learn_from_episodes(am.index, am.episodes)
+    assert len(am.mdp) == 4
+    for region in am.index.regions(am.mdp.level):
+        assert am.mdp.best_action(int(region), "clean") == twin.best_action(int(region), "clean")
+
+
+@pytest.mark.requirement("V6", "V16")
+def test_a_decision_knows_which_kinds_of_action_succeed_here() -> None:
+    am = memory()
+    for _ in range(4):
+        play(am, 1.0)
+    am.begin("clean a cup", "clean")
+    decision = am.recall(Cue(goal="clean a cup", step="a sink"))
+    assert am.mdp is not None
+    assert decision.region == am.mdp.assign(am.embedder.embed(["clean a cup a sink"])[0])
+    assert list(decision.action_scores) == am.mdp.best_action(decision.region, "clean")
+    kinds = dict(decision.action_scores)
+    for hit in decision.hits:
+        (factor,) = [f for f in hit.factors if f.name == "action_success"]
+        kind = am.action_type(hit.action or "")
+        if kind in kinds:
+            assert factor.value == kinds[kind]
+
+
+@pytest.mark.requirement("V6")
+def test_similar_states_are_ranked_by_the_success_of_their_continuation() -> None:
+    am = ActiveMemory(
+        TemporalIndex(DIM), scorer=Scorer({"action_success": 1.0}), decay=None, weights=None
+    )
+    for _ in range(3):
+        am.add_demonstration("clean", [("a kitchen", "open box 1")], "clean", reward=0.0)
+        am.add_demonstration("clean", [("a kitchen", "take mug 1")], "clean")
+    am.add_demonstration("clean", [("a kitchen", "open box 2")], "clean")
+    am.begin("clean", "clean")
+    ranked = [h.action for h in am.recall(Cue(goal="", text="a kitchen")).hits]
+    assert ranked[-1] == "open box 2"
+    assert set(ranked[:-1]) == {"take mug 1"}
+
+
+@pytest.mark.requirement("V16")
+def test_weights_learn_from_what_was_followed() -> None:
+    am = memory()
+    prior = dict(am.scorer.weights) if am.scorer else {}
+    for game in range(6):
+        play(am, float(game % 2))
+    assert am.weights is not None
+    assert am.scorer is not None
+    assert am.weights.samples == 12
+    assert any(am.weights.coefficients)
+    assert am.scorer.weights == am.weights.blend(prior)
+    assert am.record.state("weights") == am.weights.to_dict()
+
+
+@pytest.mark.requirement("V16")
+def test_ignored_advice_teaches_the_weights_nothing() -> None:
+    am = memory()
+    play(am, 0.0, follow=False)
+    assert am.weights is not None
+    assert am.weights.samples == 0
+
+
+@pytest.mark.requirement("V16", "V18")
+def test_a_decision_reads_as_evidence_with_chains_and_a_strategy() -> None:
+    am = memory()
+    run = am.begin("clean a cup", "clean")
+    text = am.render(am.recall(Cue(step="a kitchen"), episode=run))
+    lines = text.splitlines()
+    assert "not instructions" in lines[0]
+    assert "demonstration that succeeded (clean)" in lines[1]
+    assert lines[1].endswith("go to sink 1 -> clean mug 1 with sink 1 -> put mug 1 in shelf 1")
+    assert "What succeeded most often from here for clean: go_to -> clean -> put" in text
+
+
+def test_an_empty_memory_has_nothing_to_say() -> None:
+    am = ActiveMemory(TemporalIndex(DIM))
+    run = am.begin("clean a mug", "clean")
+    decision = am.recall(Cue(step="a kitchen"))
+    assert (decision.hits, decision.action_scores, decision.region) == ((), (), None)
+    assert am.render(decision) == ""
+    am.act(decision, "sing")
+    am.close(run, 0.0)
+    assert am.recall(Cue(step="a kitchen")).hits == ()
+
+
+@pytest.mark.requirement("V18")
+@pytest.mark.parametrize(
+    "off",
+    [
+        {"scorer": None},
+        {"decay": None},
+        {"mdp": None},
+        {"usage": None},
+        {"weights": None},
+        {"edges": False},
+        {"learn_from_failures": False},
+        {"edge_boost": {"caused_success": 0.3}},
+        {"log_decisions": False},
+        {
+            "scorer": None,
+            "decay": None,
+            "mdp": None,
+            "usage": None,
+            "weights": None,
+            "edges": False,
+            "learn_from_failures": False,
+        },
+    ],
+    ids=lambda off: "+".join(off),
+)
+def test_every_part_can_be_switched_off(off: dict[str, object]) -> None:
+    am = memory(**off)
+    play(am, 1.0)
+    play(am, 0.0)
+    hits = am.recall(Cue(goal="clean a cup", step="a kitchen")).hits
+    assert hits[0].action == "go to sink 1"
+    assert am.render(am.recall(Cue(step="a kitchen")))
+    if off.get("edges") is False:
+        assert am.index.edges() == []  # type: ignore[attr-defined]
+    if off.get("log_decisions") is False:
+        assert am.record.decisions() == []
+
+
+@pytest.mark.requirement("V18")
+def test_without_a_scorer_the_order_is_that_of_similarity() -> None:
+    am = memory(scorer=None)
+    am.begin("clean a cup", "clean")
+    hits = am.recall(Cue(step="a kitchen"), distinct=None).hits
+    assert [h.score for h in hits] == [h.similarity for h in hits]
+    assert [h.distance for h in hits] == sorted(h.distance for h in hits)
+
+
+@pytest.mark.requirement("V8", "V16")
+def test_recall_can_follow_edges_to_what_similarity_misses() -> None:
+    am = memory(edge_boost={"caused": 0.9}, scorer=Scorer({"similarity": 1.0}))
+    far = am.add_demonstration("elsewhere", [("zzz qqq", "open gate 1")], "clean").steps[0].node
+    am.index.add_edge(0, far or 0, "caused", 1.0)
+    by_node = {h.node: h for h in am.recall(Cue(step="a kitchen"), distinct=None).hits}
+    assert [edge.kind for edge in by_node[far or 0].path] == ["caused"]
+
+
+@pytest.mark.requirement("V16")
+def test_the_words_of_the_episode_complete_the_cue() -> None:
+    am = memory()
+    am.begin("clean a cup", "clean")
+    cue = am.recall(Cue(step="a kitchen")).cue
+    assert (cue.goal, cue.task_type, cue.place) == ("clean a cup", "clean", 0)
+    assert cue.vector is not None
+    np.testing.assert_array_equal(cue.vector, am.embedder.embed(["clean a cup a kitchen"])[0])
+    given = np.ones(DIM, np.float32)
+    assert am.recall(Cue(vector=given)).cue.vector is given
+
+
+@pytest.mark.requirement("V16")
+def test_advice_named_by_its_action_counts_as_followed() -> None:
+    am = memory()
+    am.begin("clean a cup", "clean")
+    decision = am.recall(Cue(step="a kitchen"))
+    assert am.act(decision, "go to sink 1").followed == (0,)
+
+
+@pytest.mark.requirement("V16")
+def test_steps_taken_without_asking_are_part_of_the_episode() -> None:
+    am = memory()
+    run = am.begin("clean a cup", "clean")
+    am.step(run, "a hall", "go to kitchen 1", tags=("way",))
+    am.act(am.recall(Cue(step="a kitchen")), "go to sink 1")
+    episode = am.close(run, 1.0)
+    assert episode.actions == ("go to kitchen 1", "go to sink 1")
+    assert links(am, "caused_success") == {(0, episode.steps[1].node)}
+    found = am.recall(Cue(step="a hall"), Filter(tags=["way"])).hits
+    assert [h.node for h in found] == [episode.steps[0].node]
+
+
+@pytest.mark.requirement("V16")
+def test_a_step_may_be_filed_elsewhere_than_where_memory_was_asked() -> None:
+    am = memory()
+    run = am.begin("clean a cup", "clean")
+    vector = am.embedder.embed(["a place of its own"])[0]
+    am.act(am.recall(Cue(step="a kitchen")), None, (), vector=vector)
+    node = am.close(run, 1.0).steps[0].node
+    assert am.recall(Cue(vector=vector)).hits[0].node == node
+
+
+@pytest.mark.requirement("V16")
+def test_nothing_is_recalled_across_namespaces() -> None:
+    am = memory()
+    run = am.begin("clean a cup", "clean", namespace="other house")
+    assert am.recall(Cue(step="a kitchen")).hits == ()
+    am.step(run, "a kitchen", "open window 1")
+    am.close(run, 1.0)
+    am.begin("clean a cup", "clean", namespace="other house")
+    assert [h.action for h in am.recall(Cue(step="a kitchen")).hits] == ["open window 1"]
+    am.begin("clean a cup", "clean")
+    assert "open window 1" not in [h.action for h in am.recall(Cue(step="a kitchen")).hits]
+
+
+@pytest.mark.requirement("V16")
+def test_the_record_tells_which_memory_drove_which_decision() -> None:
+    am = memory()
+    run, decisions = play(am, 1.0)
+    rows = am.record.decisions(run.episode_id)
+    assert [row["decision_id"] for row in rows] == [d.decision_id for d in decisions]
+    assert [row["followed"] for row in rows] == [list(d.followed) for d in decisions]
+    assert {row["outcome"] for row in rows} == {1.0}
+    assert [hit[0] for hit in rows[0]["hits"]] == [h.node for h in decisions[0].hits]
+
+
+@pytest.mark.requirement("V16")
+def test_a_memory_goes_on_from_its_record() -> None:
+    first = memory()
+    for game in range(4):
+        play(first, float(game % 2))
+    second = ActiveMemory(first.index, record=first.record)
+    cue = Cue(goal="clean a cup", step="a kitchen", task_type="clean")
+    a, b = first.recall(cue), second.recall(cue)
+    assert (b.decision_id, b.region, b.cue) == (a.decision_id, a.region, a.cue)
+    assert b.action_scores == a.action_scores
+    assert [(h.node, h.score, h.factors) for h in b.hits] == [
+        (h.node, h.score, h.factors) for h in a.hits
+    ]
+    assert [[s.node_id for s in h.successors] for h in b.hits] == [
+        [s.node_id for s in h.successors] for h in a.hits
+    ]
+    assert first.render(a) == second.render(b)
+    run, _ = play(second, 1.0)
+    assert run.episode_id == 6
+    assert second.reset_decay()
+
+
+def test_a_record_that_does_not_fit_the_index_is_refused() -> None:
+    am = memory()
+    with pytest.raises(RecordMismatchError, match="node 0"):
+        ActiveMemory(TemporalIndex(DIM), record=am.record)
+
+
+@pytest.mark.requirement("V16")
+def test_closing_twice_is_an_error_and_changes_nothing() -> None:
+    am = memory()
+    run, _ = play(am, 1.0)
+    n = len(am.index)
+    with pytest.raises(EpisodeClosedError):
+        am.close(run, 1.0)
+    assert len(am.index) == n
+
+
+def test_acting_after_the_end_is_an_error() -> None:
+    am = memory()
+    run = am.begin("clean a cup", "clean")
+    decision = am.recall(Cue(step="a kitchen"))
+    am.close(run, 0.0)
+    with pytest.raises(EpisodeClosedError):
+        am.act(decision, "go to sink 1")
+    with pytest.raises(EpisodeClosedError):
+        am.step(run, "too late")
+    with pytest.raises(EpisodeClosedError):
+        am.recall(Cue(step="a kitchen"), episode=run)
+
+
+def test_a_decision_is_acted_on_once() -> None:
+    am = memory()
+    am.begin("clean a cup", "clean")
+    decision = am.recall(Cue(step="a kitchen"))
+    am.act(decision, "go to sink 1")
+    with pytest.raises(DecisionTakenError, match="recall again"):
+        am.act(decision, "go to sink 1")
+
+
+def test_a_decision_outside_of_any_episode_cannot_be_acted_on() -> None:
+    am = memory()
+    with pytest.raises(ForeignEpisodeError, match="begin an episode"):
+        am.act(am.recall(Cue(step="a kitchen")), "go to sink 1")
+
+
+def test_an_episode_of_another_memory_is_refused() -> None:
+    am, other = memory(), memory()
+    run = other.begin("clean a cup", "clean")
+    for use in (lambda: am.step(run, "x"), lambda: am.close(run, 1.0)):
+        with pytest.raises(ForeignEpisodeError):
+            use()
+
+
+def test_following_a_hit_of_another_decision_is_an_error() -> None:
+    am = memory()
+    am.begin("clean a cup", "clean")
+    decision = am.recall(Cue(step="a kitchen"), k=1)
+    foreign = Hit(node=5, distance=0, score=0, similarity=1, entity_id=1, timestamp=0)
+    with pytest.raises(InvalidParameterError, match="node 5"):
+        am.act(decision, "sing", foreign)
+
+
+@pytest.mark.parametrize("reward", [-0.1, 1.1, float("nan")])
+def test_a_reward_outside_its_range_leaves_the_episode_open(reward: float) -> None:
+    am = memory()
+    run = am.begin("clean a cup", "clean")
+    with pytest.raises(RewardRangeError):
+        am.close(run, reward)
+    assert am.close(run, 1.0).reward == 1.0
+
+
+@pytest.mark.parametrize(
+    ("kw", "error"),
+    [
+        ({"k": 0}, InvalidParameterError),
+        ({"pool": 0}, InvalidParameterError),
+        ({"temporal_context": -1}, InvalidParameterError),
+        ({"distinct": "node"}, InvalidParameterError),
+        ({"weights": LearnedWeights(["nonsense"])}, UnknownFeatureError),
+    ],
+)
+def test_a_parameter_out_of_bounds_is_a_typed_error(
+    kw: dict[str, object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        ActiveMemory(TemporalIndex(DIM), **kw)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kw", [{"k": 0}, {"outcome": "draw"}, {"distinct": "node"}])
+def test_a_bad_recall_is_a_typed_error(kw: dict[str, object]) -> None:
+    with pytest.raises(InvalidParameterError):
+        memory().recall(Cue(step="a kitchen"), **kw)  # type: ignore[arg-type]

@@ -1,0 +1,149 @@
+"""One outcome teaches everything or nothing: an error in the middle takes all of it back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cvx.active import ActiveMemory
+from cvx.decay import BlindDecay, DecayCase
+from cvx.mdp import RegionMDP
+from cvx.scoring import LearnedWeights, UsageTracker
+from cvx.store import Record
+from cvx.store.writer import Writer
+from cvx.temporal_index import TemporalIndex
+from cvx.types import Cue
+
+STEPS = [("a kitchen", "go to sink 1"), ("a sink", "clean mug 1"), ("a clean mug", "put mug 1")]
+
+
+class DiskError(OSError):
+    """What the tests break the loop with."""
+
+
+def fails(*args: Any, **kw: Any) -> None:
+    raise DiskError("the disk is full")
+
+
+def trained() -> ActiveMemory:
+    am = ActiveMemory(TemporalIndex(128), decay=BlindDecay(0.9))
+    am.add_demonstration("clean a mug", STEPS, "clean")
+    am.add_demonstration("clean a cup", STEPS[:2], "clean")
+    for reward in (1.0, 0.0):
+        run = am.begin("clean a mug", "clean")
+        decision = am.recall(Cue(step="a kitchen"))
+        am.act(decision, decision.hits[0].action, decision.hits[0])
+        am.close(run, reward)
+    return am
+
+
+def state(am: ActiveMemory) -> dict[str, Any]:
+    """Everything that learning changes, as far as it can be seen."""
+    record: Record = am.record
+    assert am.mdp is not None
+    assert am.usage is not None
+    assert am.weights is not None
+    assert am.scorer is not None
+    ix: Any = am.index
+    hits = am.recall(Cue(goal="clean a mug", step="a kitchen"), distinct=None, k=50).hits
+    failed = am.recall(Cue(goal="clean a mug", step="x"), distinct=None, k=50, outcome="failure")
+    return {
+        "nodes": sorted(h.node for h in (*hits, *failed.hits)),
+        "rewards": {h.node: h.reward for h in (*hits, *failed.hits)},
+        "scores": {h.node: h.score for h in hits if h.factors},
+        "edges": {(e.from_node, e.to_node, e.kind, e.weight) for e in ix.edges()},
+        "mdp": [t.to_dict() for t in am.mdp.traces],
+        "usage": {c: am.usage.count(c) for c in am.usage},
+        "weights": am.weights.to_dict(),
+        "scorer": am.scorer.weights,
+        "log": len(am.episodes),
+        "record": (
+            [(e.episode_id, e.reward) for e in record.episodes()],
+            [(e.node, e.reward) for e in record.events()],
+            record.links(),
+            record.usage(),
+            record.decays(),
+            len(record.decisions()),
+        ),
+    }
+
+
+BREAKS = [
+    (Writer, "add_episode"),
+    (Writer, "add_decays"),
+    (Writer, "add_links"),
+    (Writer, "set_usage"),
+    (Writer, "set_state"),
+    (Writer, "add_decisions"),
+    (RegionMDP, "update"),
+    (UsageTracker, "add"),
+    (LearnedWeights, "update"),
+    (LearnedWeights, "blend"),
+    (BlindDecay, "factor"),
+    (TemporalIndex, "add_edge"),
+    (TemporalIndex, "bulk_insert"),
+]
+
+
+@pytest.mark.requirement("V16")
+@pytest.mark.parametrize(("owner", "name"), BREAKS, ids=[f"{o.__name__}.{n}" for o, n in BREAKS])
+def test_an_error_while_learning_takes_everything_back(
+    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    am = trained()
+    run = am.begin("clean a mug", "clean")
+    decision = am.recall(Cue(step="a kitchen"))
+    am.act(decision, decision.hits[0].action, decision.hits[0])
+    before = state(am)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fails)
+        with pytest.raises(DiskError):
+            am.close(run, 0.0)
+    after = state(am)
+    assert {k for k in before if before[k] != after[k]} == set()
+
+
+@pytest.mark.requirement("V16")
+def test_an_episode_whose_close_failed_can_be_closed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    am, untroubled = trained(), trained()
+    for each in (am, untroubled):
+        run = each.begin("clean a mug", "clean")
+        decision = each.recall(Cue(step="a kitchen"))
+        each.act(decision, decision.hits[0].action, decision.hits[0])
+        if each is am:
+            with monkeypatch.context() as patch:
+                patch.setattr(Writer, "add_decisions", fails)
+                with pytest.raises(DiskError):
+                    each.close(run, 0.0)
+        each.close(run, 0.0)
+    a, b = am.record, untroubled.record
+    assert a.usage() == b.usage()
+    assert [d[1:] for d in a.decays()] == [d[1:] for d in b.decays()]
+    assert [(e.from_node, e.kind) for e in a.links()] == [(e.from_node, e.kind) for e in b.links()]
+    assert am.index.reward(0) == untroubled.index.reward(0)
+
+
+@pytest.mark.requirement("V14", "V16")
+def test_a_game_costs_a_memory_once_however_often_it_was_recalled() -> None:
+    class Count:
+        """A policy that counts how often it is asked about each node's action."""
+
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def factor(self, case: DecayCase) -> float:  # noqa: ARG002
+            self.asked += 1
+            return 0.5
+
+    policy = Count()
+    am = ActiveMemory(TemporalIndex(128), decay=policy)
+    am.add_demonstration("clean a mug", STEPS[:1], "clean")
+    run = am.begin("clean a mug", "clean")
+    for _ in range(5):
+        am.act(am.recall(Cue(step="a kitchen")), "go to sink 1")
+    am.close(run, 0.0)
+    assert policy.asked == 1
+    assert am.index.reward(0) == 0.5

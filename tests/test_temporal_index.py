@@ -1,0 +1,260 @@
+"""cvx.TemporalIndex: scoring and the region model composed onto the raw index."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cvx
+from cvx.errors import (
+    InvalidParameterError,
+    UnknownFeatureError,
+    UnknownLevelError,
+    UnknownRegionError,
+)
+from cvx.mdp import RegionMDP
+from cvx.scoring import UsageTracker, bayesian_score
+from cvx.types import Episode, Filter
+
+DIM = 8
+ACTIONS = ("go to sink 1", "take mug 1", "clean mug 1 with sink 1", "put mug 1 in shelf 1")
+
+
+def filled(seed: int = 0, episodes: int = 40) -> cvx.TemporalIndex:
+    rng = np.random.default_rng(seed)
+    ix = cvx.TemporalIndex(DIM, seed=seed)
+    t = 0
+    for entity in range(episodes):
+        n = int(rng.integers(2, 7))
+        won = float(entity % 2)
+        ix.bulk_insert(
+            [entity] * n,
+            list(range(t, t + n)),
+            rng.normal(size=(n, DIM)).astype(np.float32),
+            rewards=[won] * n,
+            actions=[ACTIONS[i] for i in rng.integers(0, 4, n)],
+            tags=[["task:clean" if entity % 4 < 2 else "task:heat"]] * n,
+        )
+        t += n
+    return ix
+
+
+@pytest.mark.requirement("V11")
+@given(st.integers(0, 50))
+@settings(max_examples=15, deadline=None)
+def test_bayesian_search_ranks_by_the_seed_formula(seed: int) -> None:
+    ix = filled(seed)
+    rng = np.random.default_rng(seed)
+    query = rng.normal(size=DIM).astype(np.float32)
+    usage = UsageTracker()
+    for entity in range(0, 40, 3):
+        usage.add(entity, followed=True, helped=bool(entity % 2))
+    now, level = 500, 1
+    n = len(ix)
+    found = ix.bayesian_search(query, k=n, now=now, usage=usage, level=level)
+    own = int(np.asarray(ix.assign_region(query, level)))
+    region_of = dict(zip(*(a.tolist() for a in ix.region_assignments(level)), strict=True))
+    expected = {
+        hit.node: bayesian_score(
+            math.exp(-hit.distance),
+            now - hit.timestamp,
+            ix.reward(hit.node),
+            region_of[hit.node] == own,
+            usage[hit.entity_id],
+        )
+        for hit in ix.causal_search(query, k=n)
+    }
+    assert len(found) == n
+    for hit in found:
+        assert hit.score == pytest.approx(expected[hit.node], abs=1e-6)
+    assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
+
+
+@pytest.mark.requirement("V11", "X14")
+def test_a_hit_of_bayesian_search_carries_both_distance_and_score() -> None:
+    ix = filled()
+    hits = ix.bayesian_search(np.ones(DIM, np.float32), k=5, now=300)
+    ids, distances = ix.search(np.ones(DIM, np.float32), k=len(ix))
+    nearest = dict(zip(ids.tolist(), distances.tolist(), strict=True))
+    for hit in hits:
+        assert hit.distance == pytest.approx(nearest[hit.node])
+        assert hit.similarity == pytest.approx(1 - hit.distance)
+        assert sum(f.share for f in hit.factors) == pytest.approx(hit.score)
+
+
+@pytest.mark.requirement("V11")
+def test_weights_are_given_in_the_order_of_the_seed_or_by_name() -> None:
+    ix = filled()
+    query = np.ones(DIM, np.float32)
+    by_order = ix.bayesian_search(query, weights=(0.0, 0.0, 1.0, 0.0, 0.0))
+    by_name = ix.bayesian_search(query, weights={"reward": 1.0})
+    assert [h.node for h in by_order] == [h.node for h in by_name]
+    assert by_order[0].score == 1.0
+
+
+@pytest.mark.requirement("V19")
+def test_bayesian_search_obeys_filters() -> None:
+    ix = filled()
+    where = Filter(entities=[3, 4], since=5)
+    hits = ix.bayesian_search(np.ones(DIM, np.float32), k=50, where=where)
+    assert hits
+    assert {h.entity_id for h in hits} <= {3, 4}
+    assert all(h.timestamp >= 5 for h in hits)
+    assert ix.bayesian_search(np.ones(DIM, np.float32), where=Filter(entities=[])) == []
+    assert cvx.TemporalIndex(DIM).bayesian_search(np.ones(DIM, np.float32)) == []
+
+
+@pytest.mark.requirement("V11")
+@pytest.mark.parametrize(
+    ("kw", "error"),
+    [
+        ({"weights": (1.0, 1.0)}, InvalidParameterError),
+        ({"weights": {"nonsense": 1.0}}, UnknownFeatureError),
+        ({"pool": 0}, InvalidParameterError),
+        ({"level": 99}, UnknownLevelError),
+    ],
+)
+def test_bad_input_of_bayesian_search_is_a_typed_error(
+    kw: dict[str, object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        filled().bayesian_search(np.ones(DIM, np.float32), **kw)  # type: ignore[arg-type]
+
+
+@pytest.mark.requirement("V2", "V11")
+def test_the_transition_model_learns_from_every_timeline_of_the_index() -> None:
+    ix = filled()
+    model = ix.transition_model(level=1)
+    twin = RegionMDP(ix, level=1)
+    twin.learn_from_episodes(
+        ix,
+        [
+            Episode(e, task_type="clean" if e % 4 < 2 else "heat", reward=float(e % 2))
+            for e in range(40)
+        ],
+    )
+    assert len(model) == 40
+    for region in ix.regions(1).tolist():
+        for family in (None, "clean", "heat"):
+            assert model.best_action(region, family) == twin.best_action(region, family)
+
+
+@pytest.mark.requirement("V2", "V11")
+def test_an_unknown_level_has_no_transition_model() -> None:
+    with pytest.raises(UnknownLevelError):
+        filled().transition_model(level=99)
+
+
+@pytest.mark.requirement("V5", "X20")
+def test_the_index_answers_which_action_is_best_in_a_region() -> None:
+    ix = filled()
+    model = ix.transition_model()
+    region = model.assign(np.ones(DIM, np.float32))
+    assert ix.best_action(region) == model.best_action(region)
+    assert ix.best_action(region, "clean") == model.best_action(region, "clean")
+
+
+@pytest.mark.requirement("V2")
+def test_the_answer_changes_with_rewards_nodes_and_deletions() -> None:
+    ix = filled()
+    region = ix.transition_model().assign(np.ones(DIM, np.float32))
+    seen = [ix.best_action(region)]
+    for node in range(len(ix)):
+        ix.set_reward(node, 1.0)
+    seen.append(ix.best_action(region))
+    assert seen[1] != seen[0]
+    assert all(p > 0.9 for _, p in seen[1])
+    ix.bulk_insert([99] * 3, [1, 2, 3], np.ones((3, DIM)), rewards=[0.0] * 3, actions=["sing"] * 3)
+    seen.append(ix.best_action(region))
+    assert seen[2] != seen[1]
+
+
+@pytest.mark.requirement("V2")
+def test_a_node_that_is_no_region_is_refused() -> None:
+    ix = filled()
+    model = ix.transition_model()
+    regions = set(ix.regions(model.level).tolist())
+    other = next(n for n in range(len(ix)) if n not in regions)
+    with pytest.raises(UnknownRegionError, match=f"node {other}"):
+        ix.best_action(other)
+
+
+@pytest.mark.requirement("V2")
+def test_what_the_model_stands_on_speaks_of_node_ids() -> None:
+    ix = filled()
+    steps = ix.trajectory(5)
+    nodes, regions = ix.region_assignments(1)
+    assert [ix.step(s.node_id) for s in steps] == steps
+    assert set(regions.tolist()) <= set(ix.regions(1).tolist())
+    vectors = np.stack([np.asarray(ix.vector(n)) for n in nodes.tolist()])
+    np.testing.assert_array_equal(ix.assign_region(vectors, 1), regions)
+    ix.set_reward(steps[0].node_id, 0.5)
+    assert ix.reward(steps[0].node_id) == 0.5
+    assert ix.trajectory(5)[0].reward == 0.5
+
+
+@pytest.mark.requirement("V13")
+def test_the_composition_example_runs_as_written() -> None:
+    index = filled()
+    query_vec = np.ones(DIM, np.float32)
+    now, task_type = 300, "clean"
+    usage_tracker = UsageTracker()
+    region_of = dict(zip(*(a.tolist() for a in index.region_assignments(1)), strict=True))
+    episodes = [Episode(e, task_type="clean" if e % 4 < 2 else "heat") for e in range(40)]
+
+    # 1. Vector retrieval (existing)
+    candidates = index.causal_search(query_vec, k=10, temporal_context=5)
+
+    # 2. MDP scoring (Part A)
+    mdp = RegionMDP(index, level=1)
+    mdp.learn_from_episodes(index, episodes)
+    current_region = mdp.assign(query_vec)
+    action_scores = mdp.best_action(current_region)
+
+    # 3. Bayesian re-ranking (Part C)
+    scored = []
+    for c in candidates:
+        s = bayesian_score(
+            similarity=c["score"],
+            recency=now - c["timestamp"],
+            reward=index.reward(c["node_id"]),
+            region_match=(region_of[c["node_id"]] == current_region),
+            usage_success=usage_tracker[c["entity_id"]],
+        )
+        scored.append((c, s))
+
+    # 4. Present top results with MDP-informed strategy
+    scored.sort(key=lambda x: -x[1])
+    strategy = mdp.strategy_for(current_region, task_type)
+
+    assert len(scored) == 10
+    assert all(c["score"] == pytest.approx(1 - c["distance"]) for c in candidates)
+    assert [s for _, s in scored] == sorted((s for _, s in scored), reverse=True)
+    assert action_scores == sorted(action_scores, key=lambda pair: -pair[1])
+    assert all(step.action in ACTIONS for c in candidates for step in c.successors)
+    assert all(index.step(step.node_id) == step for c in candidates for step in c.successors)
+    assert set(strategy) <= {"go_to", "take", "clean", "put"}
+    assert strategy
+
+
+@pytest.mark.requirement("V13")
+def test_the_loop_of_part_a_runs_as_written() -> None:
+    index, level = filled(), 1
+    nodes, regions = index.region_assignments(level)
+    region_of = dict(zip(nodes.tolist(), regions.tolist(), strict=True))
+    transitions = []
+    for entity in range(40):
+        traj = index.trajectory(entity)
+        for i in range(len(traj) - 1):
+            s = region_of[traj[i].node_id]
+            s_next = region_of[traj[i + 1].node_id]
+            action_type = cvx.classify_action(traj[i].action or "")
+            transitions.append((s, action_type, s_next, index.reward(traj[i].node_id)))
+    model = RegionMDP(index, level=level)
+    model.learn_from_episodes(index, [Episode(e) for e in range(40)])
+    assert transitions
+    assert all(model.transition_probability(s, a, s_next) > 0 for s, a, s_next, _ in transitions)
