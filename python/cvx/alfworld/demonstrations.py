@@ -1,8 +1,9 @@
 """Winning demonstrations: how a game is won, shown once.
 
 Two demonstrators come with the packages. alfworld's handcoded expert looks for things as a player
-would, opening and going about, and takes under a second; fast-downward's planner knows where
-everything is and takes some ten seconds. Losing attempts are never returned.
+would, opening and going about, and takes under a second. fast-downward's planner knows where
+everything is and takes one to twenty seconds, in a process of its own. Losing attempts are never
+returned.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from cvx.alfworld.engine import Observation, game_file, goal_of, open_engine
 from cvx.alfworld.package import alfworld_module
+from cvx.alfworld.planner import plan
 from cvx.errors import DemonstrationError, GameError
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def demonstrate(
     seed: int = 0,
     attempts: int = 3,
     max_steps: int = 50,
+    planner_s: float = 60.0,
     cache: str | Path | None = DEFAULT_CACHE,
 ) -> list[Played]:
     """Show how a game is won.
@@ -58,6 +61,9 @@ def demonstrate(
         How often the expert may try.
     max_steps : int, default 50
         Steps within which the game must be won.
+    planner_s : float, default 60
+        Seconds after which the planner is stopped. It takes one to twenty on most games, and for
+        ever on some that ask for two objects.
     cache : path-like or None, default ".cache/cvx-alfworld"
         Folder of earlier demonstrations and translations; None keeps nothing.
 
@@ -79,10 +85,12 @@ def demonstrate(
     )
     won = None if kept is None else _read(kept)
     if won is None:
-        won = []
+        won, sure = [], True
         for who in by:
-            won = won or _attempt(path, who, seed, attempts, max_steps, cache)
-        if kept is not None:
+            tried = won or _attempt(path, who, seed, attempts, max_steps, planner_s, cache)
+            won, sure = tried or [], sure and tried is not None
+        # A planner stopped by the clock may do better another day: that is not kept.
+        if kept is not None and (won or sure):
             _write(kept, won)
     if not won:
         raise DemonstrationError(
@@ -108,14 +116,17 @@ def _attempt(
     seed: int,
     attempts: int,
     max_steps: int,
+    planner_s: float,
     cache: str | Path | None,
-) -> list[Played]:
+) -> list[Played] | None:
+    """Return how the game was won, an empty list for a loss, None if the planner was stopped."""
     env = open_engine(path, cache, facts=who == "expert")
     try:
         if who == "planner":
-            env.reset()
-            plan = iter(env.plan())
-            return _play(env, lambda _state, _last: next(plan), max_steps)
+            found = plan(path, planner_s, None if cache is None else Path(cache))
+            commands = iter(found or ())
+            won = _play(env, lambda _state, _last: next(commands), max_steps)
+            return None if found is None else won
         for i in range(attempts):
             with _seeded(seed + i):
                 won = _play(env, _expert(path, max_steps), max_steps)
