@@ -3,7 +3,8 @@
 from cvx.mdp.actions import classify_action
 from cvx.mdp.counts import SuccessCounts
 from cvx.mdp.effect import ActionEffect, action_effect
-from cvx.mdp.model import FAILURE, SUCCESS, UNKNOWN, RegionMDP
+from cvx.mdp.learner import FAILURE, SUCCESS, UNKNOWN
+from cvx.mdp.model import RegionMDP
 from cvx.mdp.trace import RegionIndex, Trace, default_level
 
 __all__ = [

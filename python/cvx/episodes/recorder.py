@@ -1,4 +1,4 @@
-"""Recording what an agent does: begin, step, close with an outcome, and look at it as frames."""
+"""Recording what an agent does: begin, step, close with an outcome."""
 
 from __future__ import annotations
 
@@ -6,32 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from cvx.episodes.frames import episodes_frame, steps_frame
 from cvx.errors import EpisodeClosedError, RewardRangeError, TimestampOrderError
 from cvx.store import Record
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-_TASK_TAG = "task:"
-
-
-def task_tag(task_type: str) -> str:
-    """Return the tag that marks the nodes of a family of goals."""
-    return _TASK_TAG + task_type
-
-
-def task_of_tags(tags: Iterable[str]) -> str | None:
-    """Return the family of goals that tags name, None if they name none or several.
-
-    Examples
-    --------
-    >>> task_of_tags({"kitchen", task_tag("clean")})
-    'clean'
-    """
-    found = [tag.removeprefix(_TASK_TAG) for tag in tags if tag.startswith(_TASK_TAG)]
-    return found[0] if len(found) == 1 else None
 
 
 def check_reward(reward: float) -> float:
@@ -302,86 +283,3 @@ class EpisodeRecorder:
     def steps_frame(self) -> pl.DataFrame:
         """Return the steps of the closed episodes as a frame, see ``steps_frame``."""
         return steps_frame(self.log)
-
-
-def episodes_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
-    """Return one row an episode.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``episode_id``, ``entity_id``, ``namespace``, ``kind``, ``goal``, ``task_type``,
-        ``reward``, ``steps`` (their number), ``first``, ``last`` (timestamps).
-    """
-    import polars as pl
-
-    rows = [
-        (
-            e.episode_id,
-            e.entity_id,
-            e.namespace,
-            e.kind,
-            e.goal,
-            e.task_type,
-            e.reward,
-            len(e.steps),
-            e.steps[0].timestamp if e.steps else None,
-            e.steps[-1].timestamp if e.steps else None,
-        )
-        for e in episodes
-    ]
-    schema = {
-        "episode_id": pl.Int64,
-        "entity_id": pl.Int64,
-        "namespace": pl.String,
-        "kind": pl.String,
-        "goal": pl.String,
-        "task_type": pl.String,
-        "reward": pl.Float64,
-        "steps": pl.Int64,
-        "first": pl.Int64,
-        "last": pl.Int64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def steps_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
-    """Return one row a step.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``episode_id``, ``entity_id``, ``namespace``, ``task_type``, ``place`` (from 0),
-        ``timestamp``, ``node``, ``text``, ``action``, ``reward``.
-    """
-    import polars as pl
-
-    rows = [
-        (
-            e.episode_id,
-            s.entity_id,
-            s.namespace,
-            e.task_type,
-            place,
-            s.timestamp,
-            s.node,
-            s.text,
-            s.action,
-            s.reward,
-        )
-        for e in episodes
-        for place, s in enumerate(e.steps)
-    ]
-    schema = {
-        "episode_id": pl.Int64,
-        "entity_id": pl.Int64,
-        "namespace": pl.String,
-        "task_type": pl.String,
-        "place": pl.Int64,
-        "timestamp": pl.Int64,
-        "node": pl.Int64,
-        "text": pl.String,
-        "action": pl.String,
-        "reward": pl.Float64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")

@@ -1,0 +1,15 @@
+"""Recording what an agent does, and looking at it as frames."""
+
+from cvx.episodes.frames import episodes_frame, steps_frame
+from cvx.episodes.recorder import EpisodeRecorder, OpenEpisode, check_reward
+from cvx.episodes.tags import task_of_tags, task_tag
+
+__all__ = [
+    "EpisodeRecorder",
+    "OpenEpisode",
+    "check_reward",
+    "episodes_frame",
+    "steps_frame",
+    "task_of_tags",
+    "task_tag",
+]
