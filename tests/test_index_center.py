@@ -68,7 +68,7 @@ def test_what_is_inserted_later_is_centred_too() -> None:
 
 def test_a_centre_that_cannot_be_is_refused_and_changes_nothing() -> None:
     index = TemporalIndex(2)
-    with pytest.raises(NoVectorError, match="mean"):
+    with pytest.raises(NoVectorError, match="vector"):
         index.center = "mean"
     index.bulk_insert([1, 1], [1, 2], [[1, 0], [0, 1]])
     with pytest.raises(DimensionError, match="3 dimensions"):

@@ -30,7 +30,7 @@ def poisoned() -> object:
 
 def full() -> None:
     index = TemporalIndex(2)
-    for n in range(65_537):
+    for n in range(1_025):
         index.declare_edge_kind(f"kind_{n}")
 
 
@@ -50,10 +50,10 @@ PROVOKED: dict[str, list[tuple[Callable[[Path], Any], str]]] = {
         (lambda _: TemporalIndex(0), "dim is 0.*1 or more"),
         (lambda _: TemporalIndex(2, m=1), "m is 1.*2 or more"),
         (lambda _: TemporalIndex(2, ef_construction=0), "ef_construction is 0.*1 or more"),
-        (lambda _: TemporalIndex(2, seed=-1), "seed.*-1"),
+        (lambda _: TemporalIndex(2, seed=-1), "seed -1.*from 0"),
         (lambda _: ix.search([1, 0, 0], ef=0), "ef is 0.*1 or more"),
         (lambda _: ix.insert(1, 2**63, [1, 0, 0]), "9223372036854775808.*64 bits"),
-        (lambda _: ix.hybrid_search([1, 0, 0], beta=2), r"beta is 2.*\[0, 1\]"),
+        (lambda _: ix.hybrid_search([1, 0, 0], beta=2), r"beta is 2.*0.*1"),
     ],
     "InvalidKError": [(lambda _: ix.search([1, 0, 0], 0), "k is 0.*1 or more")],
     "UnknownMetricError": [(lambda _: TemporalIndex(2, "hamming"), "hamming.*cosine, l2, ip")],
@@ -140,7 +140,7 @@ PROVOKED: dict[str, list[tuple[Callable[[Path], Any], str]]] = {
     ],
     "UnknownEdgeError": [(lambda _: ix.remove_edge(0, 1, "caused"), "caused.*0.*1.*typed_neigh")],
     "NoVectorError": [(lambda _: centre_of_nothing(), "no vector.*insert")],
-    "CapacityError": [(lambda _: full(), "65,536.*use one of them")],
+    "CapacityError": [(lambda _: full(), "1,024.*use one of them")],
     "NotASnapshotError": [
         (lambda d: TemporalIndex.load(damaged(d, "x", lambda _: b"?" * 99)), "x.*not.*save")
     ],

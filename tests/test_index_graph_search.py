@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidKError, InvalidParameterError
+from cvx.errors import EdgeWeightError, InvalidKError, InvalidParameterError
 from cvx.index import TemporalIndex
 from cvx.types import Filter, Hit
 from tests.index_twin import KINDS, Twin, built, filters, twins, vectors
@@ -171,7 +171,7 @@ def test_arguments_out_of_bounds_are_refused() -> None:
         with pytest.raises(InvalidParameterError, match="beta"):
             index.hybrid_search([1, 0], beta=beta)
     for factor in (-0.1, float("nan"), float("inf")):
-        with pytest.raises(InvalidParameterError, match="boost"):
+        with pytest.raises(EdgeWeightError, match="boost"):
             index.graph_search([1, 0], edge_boost={"caused": factor})
     with pytest.raises(InvalidParameterError, match="temporal_context is -1"):
         index.causal_search([1, 0], temporal_context=-1)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cvx.errors import (
     InvalidParameterError,
     InvalidVectorError,
+    NoVectorError,
     UnknownEntityError,
     UnknownLevelError,
     UnknownRegionError,
@@ -199,6 +200,8 @@ def test_what_is_no_level_region_or_window_is_refused() -> None:
 def test_an_empty_index_has_no_regions() -> None:
     index = TemporalIndex(3)
     index.refresh_regions()
-    assert index.region_levels == ()
-    with pytest.raises(UnknownLevelError):
-        index.regions(0)
+    assert index.region_levels == (0,)
+    assert index.regions(0).tolist() == []
+    assert index.region_assignments(0)[0].tolist() == []
+    with pytest.raises(NoVectorError):
+        index.assign_region([1, 0, 0], 0)

@@ -164,7 +164,8 @@ def test_a_batch_is_inserted_whole_or_not_at_all(spoilt: dict[str, Any]) -> None
 @given(twins(max_rows=12))
 def test_one_by_one_and_in_bulk_are_the_same(twin: Twin) -> None:
     bulk, single = built(twin, bulk=True), built(twin, bulk=False)
-    assert bulk.stats() == single.stats()
+    # Epochs are counted as the index grows, and one by one it grows more often.
+    assert bulk.stats() | {"region_epoch": 0} == single.stats() | {"region_epoch": 0}
     for n in twin.live():
         assert bulk.step(n) == single.step(n)
     query = [1, 2, 3, 1]

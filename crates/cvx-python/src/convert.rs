@@ -123,19 +123,20 @@ impl<'py> FromPyObject<'_, 'py> for Entity {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        match value.extract::<u64>() {
-            Ok(id) => Ok(Entity(EntityId(id))),
-            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Err(named(
-                value.py(),
-                "InvalidEntityError",
-                &format!(
-                    "entity {} is outside 0..2**64: number entities from 0",
-                    *value
-                ),
-            )),
-            Err(error) => Err(error),
-        }
+        unsigned(&value, "InvalidEntityError", "entity").map(|id| Entity(EntityId(id)))
     }
+}
+
+/// An integer from 0 up to 64 bits; one outside is `class`, which names it `what`.
+pub fn unsigned(value: &Bound<'_, PyAny>, class: &str, what: &str) -> PyResult<u64> {
+    value.extract::<u64>().map_err(|error| {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            let message = format!("{what} {value} is outside 0..2**64: count from 0");
+            named(value.py(), class, &message)
+        } else {
+            error
+        }
+    })
 }
 
 /// Node ids for numpy.

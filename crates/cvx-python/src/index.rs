@@ -26,7 +26,7 @@ impl NativeIndex {
         metric: &str,
         m: Integer,
         ef_construction: Integer,
-        seed: u64,
+        seed: &Bound<'_, PyAny>,
         exact_below: Integer,
     ) -> PyResult<Self> {
         let parameter = "InvalidParameterError";
@@ -35,7 +35,7 @@ impl NativeIndex {
             metric: metric_named(py, metric)?,
             m: m.at_least(2, py, parameter, "m")?,
             ef_construction: ef_construction.at_least(1, py, parameter, "ef_construction")?,
-            seed,
+            seed: convert::unsigned(seed, "InvalidParameterError", "seed")?,
             exact_below: exact_below.at_least(0, py, parameter, "exact_below")?,
         };
         let index = without_gil(py, || TemporalIndex::new(params))?;

@@ -6,10 +6,21 @@ use pyo3::prelude::*;
 
 use crate::convert::{self, Entity, Integer, Node, Vectors, check_dimension, node_array};
 
+use crate::error::named;
 use crate::index::NativeIndex;
 
-fn level_of(py: Python<'_>, level: Integer) -> PyResult<usize> {
-    level.at_least(0, py, "UnknownLevelError", "level")
+impl NativeIndex {
+    fn level(&self, py: Python<'_>, level: Integer) -> PyResult<usize> {
+        if let Ok(level) = usize::try_from(level.0) {
+            return Ok(level);
+        }
+        let known = self.shared.read(py, |index| Ok(index.region_levels()))?;
+        let message = format!(
+            "level {} has no regions: those that have are {known:?}",
+            level.0
+        );
+        Err(named(py, "UnknownLevelError", &message))
+    }
 }
 
 #[pymethods]
@@ -34,7 +45,7 @@ impl NativeIndex {
 
     /// The regions of a level.
     fn regions<'py>(&self, py: Python<'py>, level: Integer) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let level = level_of(py, level)?;
+        let level = self.level(py, level)?;
         let hubs = self.shared.read(py, |index| index.regions(level))?;
         Ok(node_array(py, hubs.into_iter()))
     }
@@ -46,7 +57,7 @@ impl NativeIndex {
         region: Node,
         level: Integer,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let level = level_of(py, level)?;
+        let level = self.level(py, level)?;
         let members = self
             .shared
             .read(py, |index| index.region_members(region.0, level))?;
@@ -60,7 +71,7 @@ impl NativeIndex {
         vectors: &Bound<'py, PyAny>,
         level: Integer,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let level = level_of(py, level)?;
+        let level = self.level(py, level)?;
         match convert::vectors(vectors)? {
             Vectors::One(vector) => {
                 let vector = vector.as_slice()?.to_vec();
@@ -90,7 +101,7 @@ impl NativeIndex {
         py: Python<'py>,
         level: Integer,
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
-        let level = level_of(py, level)?;
+        let level = self.level(py, level)?;
         let pairs = self
             .shared
             .read(py, |index| index.region_assignments(level))?;
@@ -111,7 +122,7 @@ impl NativeIndex {
         window: Integer,
         alpha: f64,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
-        let level = level_of(py, level)?;
+        let level = self.level(py, level)?;
         let found = self.shared.read(py, |index| {
             index.region_trajectory(namespace, entity.0, level, window.0, alpha)
         })?;

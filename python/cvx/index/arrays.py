@@ -100,7 +100,7 @@ def entity_column(values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
         )
     low = array.min()
     if low < 0:
-        raise InvalidEntityError(f"entity {low} is below 0: number entities from 0")
+        raise InvalidEntityError(f"entity {low} is below 0: count from 0")
     try:
         return np.ascontiguousarray(array, np.uint64)
     except (OverflowError, TypeError, ValueError) as error:

@@ -6,6 +6,9 @@ use super::kind::{EdgeKind, is_lower_snake};
 use crate::error::{Error, Result};
 use crate::id::NodeId;
 
+/// Kinds are for people to choose from, and looked up one after the other.
+const MOST_KINDS: usize = 1_024;
+
 /// Which end of an edge a node is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -87,9 +90,9 @@ impl TypedEdgeLayer {
     ///
     /// # Errors
     /// [`Error::InvalidEdgeKindName`] unless the name is lower snake case of at most 64 bytes;
-    /// [`Error::TooManyEdgeKinds`] beyond 65,536 kinds.
+    /// [`Error::TooManyEdgeKinds`] beyond 1,024 kinds.
     pub fn declare_kind(&mut self, name: &str) -> Result<EdgeKind> {
-        if let Ok(kind) = self.kind(name) {
+        if let Some(kind) = self.find(name) {
             return Ok(kind);
         }
         if !is_lower_snake(name) {
@@ -97,9 +100,11 @@ impl TypedEdgeLayer {
                 name: name.to_owned(),
             });
         }
-        let place = u16::try_from(self.kinds.len()).map_err(|_| Error::TooManyEdgeKinds)?;
+        if self.kinds.len() >= MOST_KINDS {
+            return Err(Error::TooManyEdgeKinds);
+        }
         self.kinds.push(name.to_owned());
-        Ok(EdgeKind::Custom(place))
+        Ok(EdgeKind::Custom((self.kinds.len() - 1) as u16))
     }
 
     /// The kind of that name.
@@ -107,17 +112,18 @@ impl TypedEdgeLayer {
     /// # Errors
     /// [`Error::UnknownEdgeKind`], which lists the known names.
     pub fn kind(&self, name: &str) -> Result<EdgeKind> {
-        if let Some(kind) = EdgeKind::built_in(name) {
-            return Ok(kind);
-        }
-        match self.kinds.iter().position(|known| known == name) {
-            // declare_kind keeps places within u16.
-            Some(place) => Ok(EdgeKind::Custom(place as u16)),
-            None => Err(Error::UnknownEdgeKind {
-                name: name.to_owned(),
-                known: self.kind_names().map(str::to_owned).collect(),
-            }),
-        }
+        self.find(name).ok_or_else(|| Error::UnknownEdgeKind {
+            name: name.to_owned(),
+            known: self.kind_names().map(str::to_owned).collect(),
+        })
+    }
+
+    fn find(&self, name: &str) -> Option<EdgeKind> {
+        EdgeKind::built_in(name).or_else(|| {
+            let place = self.kinds.iter().position(|known| known == name)?;
+            // There are at most MOST_KINDS.
+            Some(EdgeKind::Custom(place as u16))
+        })
     }
 
     /// The name of `kind`; a custom kind that was not declared here has none.
