@@ -47,7 +47,7 @@ test-rust:
 
 test-python: $(NATIVE)
 	@mkdir -p runs
-	$(PY) -m pytest -n 2 $(ARGS)
+	$(PY) -m pytest -n 2 $(ARGS) 2>&1 | tee runs/pytest.log
 
 requirements: $(NATIVE)
 	$(PY) tools/requirements.py

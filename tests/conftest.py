@@ -1,4 +1,4 @@
-"""What every test shares: where the data is, and the record from which the requirement table is made."""
+"""What tests share: where the data is, and the record behind the table of requirements."""
 
 from __future__ import annotations
 

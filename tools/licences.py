@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 PERMISSIVE = re.compile(
-    r"\b(MIT|Apache|BSD|ISC|Zlib|0BSD|Unlicense|Unicode|PSF|Python Software Foundation|CC0|BSL)", re.I
+    r"\b(MIT|Apache|BSD|ISC|Zlib|0BSD|Unlicense|Unicode|PSF|Python Software|CC0|BSL)", re.IGNORECASE
 )
 
 
@@ -52,7 +52,10 @@ def main() -> int:
     packages = json.loads(
         subprocess.run(
             ["cargo", "metadata", "--format-version=1", "--quiet"],
-            cwd=ROOT, check=True, capture_output=True, text=True,
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
     )["packages"]
     found |= {f"crate {p['name']}": p["license"] or "" for p in packages}

@@ -25,6 +25,7 @@ RUST_TEST = re.compile(
     r"\s*fn (?P<name>\w+)\([^{]*\{(?P<body>.*?)\n(?=    \}\n|\}\n)",
     re.DOTALL,
 )
+RUST_PASSED = re.compile(r"^test (?:.*::)?(\w+)(?: - should panic)? \.\.\. ok$", re.MULTILINE)
 RUST_ASSERTION = re.compile(r"assert\w*!|prop_assert\w*!|unwrap_err\(|\bcheck_\w+\(|\bassert_\w+\(")
 
 
@@ -64,7 +65,7 @@ def python_proofs(problems: list[str]) -> dict[str, list[str]]:
 def rust_proofs(problems: list[str]) -> dict[str, list[str]]:
     """Ids to the Rust tests that passed and assert something."""
     proofs: dict[str, list[str]] = defaultdict(list)
-    passed = set(re.findall(r"^test (?:.*::)?(\w+)(?: - should panic)? \.\.\. ok$", CARGO_LOG.read_text(), re.M))
+    passed = set(RUST_PASSED.findall(CARGO_LOG.read_text()))
     for path in sorted((ROOT / "crates").rglob("*.rs")):
         for test in RUST_TEST.finditer(path.read_text()):
             label = f"{path.relative_to(ROOT)}::{test['name']}"
@@ -100,7 +101,9 @@ def main() -> int:
             problems.append(f"{requirement} has no passing test that asserts something")
     others = sorted(set(proofs) - set(claimed), key=lambda i: (i[0], int(i[1:])))
     if others:
-        print("named by tests, not claimed yet:", " ".join(f"{i}({len(proofs[i])})" for i in others))
+        print(
+            "named by tests, not claimed yet:", " ".join(f"{i}({len(proofs[i])})" for i in others)
+        )
     for problem in problems:
         print("problem:", problem)
     print(f"{len(claimed) - sum(not proofs.get(i) for i in claimed)} of {len(claimed)} proved")
