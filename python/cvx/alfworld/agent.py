@@ -25,6 +25,7 @@ from cvx.alfworld.language import (
     content,
     shape,
     signature,
+    unnumbered,
     variables_of,
     words,
 )
@@ -131,8 +132,9 @@ class _Attempt:
     binding: Binding
     plan: tuple[str, ...]
     place: int = 0
-    repeats: int = 0
+    doubts: int = 0
     explored: bool = False
+    steps: list[tuple[str, str, Vector]] = field(default_factory=list)
 
     @property
     def subgoal(self) -> str | None:
@@ -157,7 +159,8 @@ class Agent:
     plans : int, default 64
         How many episodes are looked at for a plan.
     patience : int, default 8
-        Commands given again before a plan counts as stuck.
+        When a plan counts as stuck: a command given again on the way to a subgoal is one doubt,
+        one about the very thing that is wanted two.
     seed : int, default 0
         Decides between equals.
     """
@@ -243,11 +246,12 @@ class Agent:
         self._decisions, self._seconds = 0, 0.0
         sight = _Sight(game.reset())
         attempt: _Attempt | None = None
+        stuck: _Attempt | None = None
         attempts, won, over = 0, False, False
         while not over:
             slots = self._listen(sight)
             if attempt is None:
-                attempt, attempts = self._begin(sight, slots), attempts + 1
+                attempt, attempts = self._begin(sight, slots, stuck), attempts + 1
             attempt.binding.slots = slots
             text = sight.moment(attempt.subgoal)
             command = self._next_of_plan(attempt, sight)
@@ -256,15 +260,17 @@ class Agent:
                 command = self._explore(attempt, sight, text)
             else:
                 self._advance(attempt, sight, command, text)
-            attempt.repeats = 0 if advances else attempt.repeats + (sight.tried[command] > 0)
             sight.do(command)
             sight.seen, reward, over = game.step(command)
             won = reward > 0
-            stuck = attempt.subgoal is None if advances else attempt.repeats > self.patience
-            if won or over or (attempt.plan and stuck):
-                sight.rejected[signature(attempt.plan)] = _verbs(attempt.plan)
+            done = bool(attempt.plan) and attempt.subgoal is None
+            hopeless = bool(attempt.plan) and attempt.doubts > self.patience
+            if won or over or done or hopeless:
+                # Carried out in vain, the plan is wrong; stuck, perhaps only this reading of it.
+                vain = _verbs(attempt.plan) if done else frozenset()
+                sight.rejected[signature(attempt.plan)] = vain
                 self._close(attempt, won)
-                attempt = None
+                stuck, attempt = (None if done else attempt), None
         return Result(won, len(sight.done), attempts, self._decisions, self._seconds)
 
     def _listen(self, sight: _Sight) -> tuple[str, ...]:
@@ -283,29 +289,52 @@ class Agent:
         self._seconds += time.perf_counter() - start
         return decision
 
-    def _begin(self, sight: _Sight, slots: tuple[str, ...]) -> _Attempt:
+    def _begin(
+        self, sight: _Sight, slots: tuple[str, ...], stuck: _Attempt | None = None
+    ) -> _Attempt:
         goal = sight.seen.goal
         run = self.memory.begin(goal, template(goal, slots))
         terms = self._terms(goal, slots)
         query = self._sum({w: self.lexicon.weight(w) for w in terms})
         self._decisions += 1
         decision = self._recall(Cue(goal=goal, vector=query), PLAN, self.plans)
-        options: dict[str, tuple[Hit, tuple[str, ...]]] = {}
-        for hit in decision.hits:
-            plan = plan_of(hit)
-            if plan:
-                options.setdefault(signature(plan), (hit, plan))
-        left = {s: o for s, o in options.items() if s not in sight.rejected}
-        if not left:
-            sight.rejected.clear()
-        failed = set(sight.rejected.values())
-        new = [o for o in left.values() if _verbs(o[1]) not in failed]
-        chosen = new or list(left.values()) or list(options.values())
-        hit, plan = chosen[0] if chosen else (None, ())
+        hit, plan = self._choose(decision.hits, sight)
         stored = self._sum(dict.fromkeys([*terms, *(words(p)[0] for p in plan)], 1.0))
         followed = () if hit is None else hit
         self.memory.act(decision, None, followed, vector=stored, tags=(PLAN,))
-        return _Attempt(run, Binding(slots, self.lexicon), plan)
+        attempt = _Attempt(run, Binding(slots, self.lexicon), plan)
+        same = 0 if stuck is None else stuck.place
+        if stuck is not None and signature(stuck.plan[:same]) == signature(plan[:same]):
+            # The world is as the stuck attempt left it: what it did for this plan is done.
+            attempt.binding, attempt.place = stuck.binding, same
+            for step in stuck.steps:
+                self._record(attempt, *step)
+        return attempt
+
+    def _choose(self, hits: Sequence[Hit], sight: _Sight) -> tuple[Hit | None, tuple[str, ...]]:
+        """Return the most promising plan that was not in vain in this game, and whose it is."""
+        options: dict[str, tuple[float, int, Hit, tuple[str, ...]]] = {}
+        for place, hit in enumerate(hits):
+            for plan, odds in self.lexicon.readings(plan_of(hit), self._nouns(hit)):
+                known = options.get(signature(plan))
+                if known is None or known[0] < hit.score * odds:
+                    options[signature(plan)] = (hit.score * odds, -place, hit, plan)
+        left = [o for name, o in options.items() if name not in sight.rejected]
+        if not left:
+            sight.rejected.clear()
+            left = list(options.values())
+        vain = set(sight.rejected.values())
+        other = [o for o in left if _verbs(o[3]) not in vain]
+        best = max(other or left, key=lambda o: o[:2], default=None)
+        return (None, ()) if best is None else best[2:]
+
+    def _nouns(self, hit: Hit) -> dict[int, str]:
+        """Return the nouns of the goal that a hit was recorded for, by number."""
+        episode = self.memory.episode_of(hit)
+        if episode is None or episode.task_type is None:
+            return {}
+        pairs = zip(words(episode.task_type), words(episode.goal), strict=True)
+        return {int(gap[1]): noun for gap, noun in pairs if gap.startswith("{")}
 
     def _next_of_plan(self, attempt: _Attempt, sight: _Sight) -> str | None:
         subgoal = attempt.subgoal
@@ -321,16 +350,20 @@ class Agent:
 
     def _advance(self, attempt: _Attempt, sight: _Sight, command: str, text: str) -> None:
         """Record a step of the plan and, if it was made possible by exploring, what did so."""
+        known = set(attempt.binding.names)
         action = attempt.binding.abstract(command)
-        if attempt.explored:
-            nouns = {n for v in variables_of(action) if (n := attempt.binding.noun(v))}
-            place = " ".join(w for w in words(sight.done[-1]) if not w.isdigit())
-            vector = self._sum(dict.fromkeys(sorted(nouns), 1.0))
-            self.memory.step(attempt.run, " ".join(nouns), place, vector, tags=(FIND,))
-        vector = self._features.embed([text])[0]
-        self.memory.step(attempt.run, text, action, vector, tags=(SUBGOAL,))
+        nouns = sorted({thing.split()[0] for thing in set(attempt.binding.names) - known})
+        if attempt.explored and nouns:
+            vector = self._sum(dict.fromkeys(nouns, 1.0))
+            way = unnumbered(sight.done[-1])
+            self.memory.step(attempt.run, " ".join(nouns), way, vector, tags=(FIND,))
+        self._record(attempt, text, action, self._features.embed([text])[0])
         attempt.place += 1
-        attempt.explored = False
+        attempt.doubts, attempt.explored = 0, False
+
+    def _record(self, attempt: _Attempt, text: str, action: str, vector: Vector) -> None:
+        attempt.steps.append((text, action, vector))
+        self.memory.step(attempt.run, text, action, vector, tags=(SUBGOAL,))
 
     def _explore(self, attempt: _Attempt, sight: _Sight, text: str) -> str:
         vector = self._features.embed([text])[0]
@@ -340,27 +373,29 @@ class Agent:
         for hit in decision.hits:
             votes[str(hit.action)] += max(hit.score, 0.0) ** self.exponent
         expected = dict(decision.action_scores)
-        need = attempt.subgoal or ""
-        wanted = {n for v in variables_of(need) if (n := attempt.binding.noun(v))}
-        bound = set(attempt.binding.names)
-        fresh = {v for v in variables_of(need)} - set(attempt.binding.names.values())
+        binding, need = attempt.binding, attempt.subgoal or ""
+        bound = {name: thing for thing, name in binding.names.items()}
+        # A thing once chosen is wanted itself; before that, any other of its kind.
+        wanted = {bound.get(v) or binding.noun(v) for v in variables_of(need)}
         as_shown = set(content(need)) - {words(need)[0]} if need else set()
-        finds = self._finds(wanted)
+        finds = self._finds(wanted - set(bound.values()))
         ways = {
-            c
+            command
             for thing, way in sight.ways.items()
-            if thing.rsplit(" ", 1)[0] in wanted and not (fresh and thing in bound)
-            for c in way
+            if thing in wanted or (thing.split()[0] in wanted and thing not in binding.names)
+            for command in way
         }
+
+        def about(command: str) -> bool:
+            return any(a.word in wanted or a.instance in wanted for a in arguments(command))
 
         def worth(command: str) -> float:
             form, named = shape(command), {a.word for a in arguments(command)}
             share = votes[form] * expected.get(form, 1.0) + 1e-4 * (not self.lexicon.aimed(form))
-            share *= 1 + 3 * bool(named & wanted) + 2 * bool(named & as_shown)
+            share *= 1 + 3 * about(command) + 2 * bool(named & as_shown)
             if command in ways and command != sight.done[-1]:
                 share *= 5
-            plain = " ".join(w for w in words(command) if not w.isdigit())
-            share *= 1 + 4 * finds.get(plain, 0.0)
+            share *= 1 + 4 * finds.get(unnumbered(command), 0.0)
             known = max((sight.met[form, w] for w in named), default=0)
             return share / (1 + known) ** 0.5 / (1 + sight.tried[command]) ** 2
 
@@ -370,14 +405,16 @@ class Agent:
             command = self._rng.choice(sight.commands)
         self.memory.act(decision, shape(command), tags=(MOMENT,))
         attempt.explored = True
+        attempt.doubts += (sight.tried[command] > 0) + 2 * about(command)
         return command
 
-    def _finds(self, nouns: set[str]) -> dict[str, float]:
+    def _finds(self, nouns: set[str | None]) -> dict[str, float]:
         """Return which commands led to such things before, as shares."""
-        if not nouns:
+        asked = sorted(n for n in nouns if n)
+        if not asked:
             return {}
-        vector = self._sum(dict.fromkeys(sorted(nouns), 1.0))
-        decision = self._recall(Cue(text=" ".join(nouns), vector=vector), FIND, self.neighbours)
+        vector = self._sum(dict.fromkeys(asked, 1.0))
+        decision = self._recall(Cue(text=" ".join(asked), vector=vector), FIND, self.neighbours)
         votes: Counter[str] = Counter()
         for hit in decision.hits:
             votes[str(hit.action)] += max(hit.similarity, 0.0) ** 2

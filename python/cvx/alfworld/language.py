@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 FUNCTION_WORDS = frozenset(
@@ -52,14 +52,20 @@ def shape(command: str) -> str:
     return " ".join(out)
 
 
+def unnumbered(command: str) -> str:
+    """Return a command without the numbers of instances."""
+    return " ".join(w for w in words(command) if not w.isdigit())
+
+
 def arguments(command: str) -> list[Argument]:
     """Return the arguments of a command; a word with a number after it names an instance."""
     form, parts, found = shape(command), words(command), []
-    for word, following in zip(parts, [*parts[1:], ""], strict=True):
-        if word not in FUNCTION_WORDS and not word.isdigit():
-            instance = f"{word} {following}" if following.isdigit() else word
+    for place, word in enumerate(parts):
+        if place and word not in FUNCTION_WORDS and not word.isdigit():
+            number = parts[place + 1] if place + 1 < len(parts) else ""
+            instance = f"{word} {number}" if number.isdigit() else word
             found.append(Argument((form, len(found)), word, instance))
-    return found[1:]
+    return found
 
 
 class Lexicon:
@@ -92,6 +98,25 @@ class Lexicon:
     def aimed(self, form: object) -> bool:
         """Whether commands of a shape, or arguments at a position of it, mostly name the goal's."""
         return 2 * self._aimed[form] > self._uses[form]
+
+    def readings(
+        self, plan: Sequence[str], nouns: Mapping[int, str]
+    ) -> Iterator[tuple[tuple[str, ...], float]]:
+        """Yield a plan, then the other ways of reading it, each with its odds.
+
+        A thing that was both the goal's and where something is always done may have been shown
+        as the latter: any variable but the first of a command may stand for its noun alone.
+        """
+        if not plan:
+            return
+        yield tuple(plan), 1.0
+        for place, subgoal in enumerate(plan):
+            for part in arguments(subgoal)[1:]:
+                noun = nouns.get(int(part.word[1])) if part.word.startswith("{") else None
+                if noun:
+                    odds = 1 - (self._aimed[part.position] + 1) / (self._uses[part.position] + 2)
+                    other = subgoal.replace(part.word, noun)
+                    yield (*plan[:place], other, *plan[place + 1 :]), odds
 
     def slots(self, goal: str, heard: Iterable[str]) -> tuple[str, ...]:
         """Return the nouns of a goal, in its order.
@@ -149,7 +174,7 @@ class Binding:
                 number = sum(name.startswith(f"{{{slot}.") for name in self.names.values())
                 self.names[part.instance] = f"{{{slot}.{number}}}"
             named[part.word] = self.names[part.instance]
-        return " ".join(named.get(w, w) for w in words(command) if not w.isdigit())
+        return " ".join(named.get(w, w) for w in words(unnumbered(command)))
 
     def fits(self, command: str, subgoal: str) -> bool:
         """Whether a command does what an abstract one says, with the bindings so far."""
