@@ -10,12 +10,15 @@ from cvx.decay import BlindDecay
 from cvx.episodes import OpenEpisode
 from cvx.errors import (
     DecisionTakenError,
+    DimensionError,
     EpisodeClosedError,
     ForeignEpisodeError,
     InvalidParameterError,
+    NonFiniteVectorError,
     RecordMismatchError,
     RewardRangeError,
     UnknownFeatureError,
+    ZeroVectorError,
 )
 from cvx.mdp import RegionMDP
 from cvx.scoring import LearnedWeights, Scorer, UsageTracker
@@ -554,6 +557,31 @@ def test_following_a_hit_of_another_decision_is_an_error() -> None:
     foreign = Hit(node=5, distance=0, score=0, similarity=1, entity_id=1, timestamp=0)
     with pytest.raises(InvalidParameterError, match="node 5"):
         am.act(decision, "sing", foreign)
+
+
+@pytest.mark.parametrize(
+    ("vector", "error"),
+    [
+        (np.ones(3), DimensionError),
+        (np.ones((1, DIM)), DimensionError),
+        (np.full(DIM, np.nan), NonFiniteVectorError),
+        (np.zeros(DIM), ZeroVectorError),
+    ],
+)
+def test_a_vector_that_cannot_be_stored_is_refused_at_its_step(
+    vector: np.ndarray, error: type[Exception]
+) -> None:
+    am = memory()
+    run = am.begin("clean a cup", "clean")
+    decision = am.recall(Cue(step="a kitchen"))
+    with pytest.raises(error):
+        am.step(run, "a kitchen", "sing", vector)
+    with pytest.raises(error):
+        am.act(decision, "sing", vector=vector)
+    with pytest.raises(error):
+        am.recall(Cue(vector=vector))
+    am.act(decision, "go to sink 1")
+    assert am.close(run, 1.0).actions == ("go to sink 1",)
 
 
 @pytest.mark.parametrize("reward", [-0.1, 1.1, float("nan")])

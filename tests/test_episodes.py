@@ -5,7 +5,12 @@ import polars as pl
 import pytest
 
 from cvx.episodes import EpisodeRecorder, episodes_frame, steps_frame
-from cvx.errors import EpisodeClosedError, RewardRangeError, TimestampOrderError
+from cvx.errors import (
+    EpisodeClosedError,
+    InvalidParameterError,
+    RewardRangeError,
+    TimestampOrderError,
+)
 from cvx.store import Record
 
 
@@ -78,6 +83,14 @@ def test_a_step_back_in_time_is_an_error() -> None:
     recorder.step(run, timestamp=5)
     with pytest.raises(TimestampOrderError, match="at 4 comes before the last one at 5"):
         recorder.step(run, timestamp=4)
+
+
+def test_tags_are_kept_and_a_single_string_is_refused() -> None:
+    recorder = EpisodeRecorder()
+    run = recorder.begin()
+    assert recorder.step(run, tags=["plan", "kitchen"]).tags == ("plan", "kitchen")
+    with pytest.raises(InvalidParameterError, match="'plan'"):
+        recorder.step(run, tags="plan")
 
 
 def test_a_record_gets_each_closed_episode_and_numbers_go_on_from_it() -> None:

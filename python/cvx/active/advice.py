@@ -10,7 +10,7 @@ from cvx.scoring import Scorer, ScoringContext
 from cvx.types import Cue, Filter, Hit, Vector
 
 if TYPE_CHECKING:
-    from cvx.active.memory import ActiveMemory
+    from cvx.active.parts import Parts
 
 _MOST_CANDIDATES = 4096
 
@@ -34,7 +34,7 @@ class Advice:
     region: int | None
 
 
-def locate(memory: ActiveMemory, cue: Cue, run: OpenEpisode | None) -> Cue:
+def locate(memory: Parts, cue: Cue, run: OpenEpisode | None) -> Cue:
     """Return the cue with everything that the running episode tells, and with its vector."""
     task, goal, place, time = cue.task_type, cue.goal, cue.place, cue.time
     if run is not None:
@@ -43,12 +43,11 @@ def locate(memory: ActiveMemory, cue: Cue, run: OpenEpisode | None) -> Cue:
         place = len(run.steps) if place is None else place
     time = memory.recorder.clock if time is None else time
     full = replace(cue, task_type=task, goal=goal, place=place, time=time)
-    if full.vector is None:
-        full = replace(full, vector=memory.embedder.embed([full.words()])[0])
-    return full
+    vector = memory.embedder.embed([full.words()])[0] if cue.vector is None else cue.vector
+    return replace(full, vector=memory.checked(vector))
 
 
-def advise(memory: ActiveMemory, cue: Cue, where: Filter, k: int, *, each_entity: bool) -> Advice:
+def advise(memory: Parts, cue: Cue, where: Filter, k: int, *, each_entity: bool) -> Advice:
     """Search, score and rank.
 
     Parameters
@@ -77,7 +76,7 @@ def advise(memory: ActiveMemory, cue: Cue, where: Filter, k: int, *, each_entity
 
 
 def _actions(
-    memory: ActiveMemory, vector: Vector, task_type: str | None
+    memory: Parts, vector: Vector, task_type: str | None
 ) -> tuple[int | None, list[tuple[str, float]]]:
     mdp = memory.mdp
     if mdp is None or not len(mdp) or not len(memory.index):
@@ -86,7 +85,7 @@ def _actions(
     return region, mdp.best_action(region, task_type)
 
 
-def _search(memory: ActiveMemory, vector: Vector, n: int, where: Filter) -> list[Hit]:
+def _search(memory: Parts, vector: Vector, n: int, where: Filter) -> list[Hit]:
     make, context = memory.history.hit, memory.temporal_context
     if memory.edge_boost is not None:
         found = memory.index.graph_search(vector, n, memory.edge_boost, where=where)
@@ -99,7 +98,7 @@ def _search(memory: ActiveMemory, vector: Vector, n: int, where: Filter) -> list
 
 
 def _context(
-    memory: ActiveMemory, cue: Cue, region: int | None, action_scores: dict[str, float]
+    memory: Parts, cue: Cue, region: int | None, action_scores: dict[str, float]
 ) -> ScoringContext:
     mdp, usage, task = memory.mdp, memory.usage, cue.task_type
     action_type, key = memory.action_type, memory.usage_key
@@ -128,7 +127,7 @@ def _context(
 
 
 def _ranked(
-    memory: ActiveMemory, hits: list[Hit], context: ScoringContext, k: int, each_entity: bool
+    memory: Parts, hits: list[Hit], context: ScoringContext, k: int, each_entity: bool
 ) -> list[Hit]:
     key = _entity if each_entity else None
     if memory.scorer is not None:

@@ -21,7 +21,7 @@ from cvx.episodes import task_tag
 from cvx.types import Episode, Hit
 
 if TYPE_CHECKING:
-    from cvx.active.memory import ActiveMemory
+    from cvx.active.parts import Parts
     from cvx.store import Writer
 
 
@@ -44,7 +44,7 @@ class Outcome:
     won: bool
 
 
-def learn(memory: ActiveMemory, outcome: Outcome) -> Episode:
+def learn(memory: Parts, outcome: Outcome) -> Episode:
     """Write an outcome down and learn from it, in one transaction of the record.
 
     If any part fails, the parts before it are taken back, and the error is raised again.
@@ -67,7 +67,7 @@ def learn(memory: ActiveMemory, outcome: Outcome) -> Episode:
 class _Lesson:
     def __init__(
         self,
-        memory: ActiveMemory,
+        memory: Parts,
         outcome: Outcome,
         write: Writer,
         undo: list[Callable[[], object]],

@@ -2,50 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
-from cvx.active.advice import advise, locate
 from cvx.active.attribution import Taken
-from cvx.active.history import History
 from cvx.active.learning import Outcome, learn
-from cvx.active.protocol import ActiveIndex
-from cvx.active.render import render_decision
-from cvx.decay import ContextAwareDecay, DecayLedger, DecayPolicy
-from cvx.embed import Embedder, LexicalEmbedder
-from cvx.episodes import EpisodeRecorder, OpenEpisode
+from cvx.active.recall import Recall
+from cvx.episodes import OpenEpisode
 from cvx.errors import (
     DecisionTakenError,
     EpisodeClosedError,
     ForeignEpisodeError,
     InvalidParameterError,
-    RecordMismatchError,
-    UnknownFeatureError,
 )
-from cvx.mdp import RegionMDP, classify_action
-from cvx.scoring import LearnedWeights, Scorer, UsageTracker
-from cvx.store import Record
-from cvx.types import (
-    DEFAULT_NAMESPACE,
-    Cue,
-    Decision,
-    Episode,
-    Event,
-    Filter,
-    Hit,
-    Vector,
-)
-
-Default = Literal["default"]
+from cvx.types import DEFAULT_NAMESPACE, Decision, Episode, Event, Hit, Vector
 
 
-def task_and_entity(hit: Hit, task_type: str | None) -> Hashable:
-    """Return the context in which use is counted by default: the family of goals and the entity."""
-    return (task_type, hit.entity_id)
-
-
-class ActiveMemory:
+class ActiveMemory(Recall):
     """An agent's memory that learns from every episode what to recall in the next.
 
     One round: ``begin`` an episode; for each step ``recall`` what was done in moments like this
@@ -110,249 +84,6 @@ class ActiveMemory:
     RFC-013, part F.
     """
 
-    def __init__(
-        self,
-        index: ActiveIndex,
-        embedder: Embedder | None = None,
-        record: Record | None = None,
-        *,
-        scorer: Scorer | Default | None = "default",
-        decay: DecayPolicy | Default | None = "default",
-        mdp: RegionMDP | Default | None = "default",
-        usage: UsageTracker | Default | None = "default",
-        weights: LearnedWeights | Default | None = "default",
-        learn_from_failures: bool = True,
-        edges: bool = True,
-        edge_boost: Mapping[str, float] | None = None,
-        k: int = 10,
-        temporal_context: int = 50,
-        distinct: Literal["entity"] | None = "entity",
-        pool: int = 4,
-        action_type: Callable[[str], str] = classify_action,
-        usage_key: Callable[[Hit, str | None], Hashable] = task_and_entity,
-        success_above: float = 0.5,
-        log_decisions: bool = True,
-    ) -> None:
-        for name, value in (("k", k), ("pool", pool)):
-            if value < 1:
-                raise InvalidParameterError(f"{name} is {value}: give at least 1")
-        if temporal_context < 0:
-            raise InvalidParameterError(f"temporal_context is {temporal_context}: give 0 or more")
-        if distinct not in ("entity", None):
-            raise InvalidParameterError(f"distinct is {distinct!r}: give 'entity' or None")
-        self.index = index
-        self.embedder = LexicalEmbedder(dim=index.dim) if embedder is None else embedder
-        self.record = Record() if record is None else record
-        self.scorer = Scorer() if scorer == "default" else scorer
-        self.decay = ContextAwareDecay() if decay == "default" else decay
-        self.mdp = (
-            RegionMDP(index, classify=action_type, success_above=success_above)
-            if mdp == "default"
-            else mdp
-        )
-        self.usage = UsageTracker() if usage == "default" else usage
-        self.prior_weights = dict(self.scorer.weights) if self.scorer else {}
-        if weights == "default":
-            weights = LearnedWeights(self.scorer.names) if self.scorer else None
-        self.weights = weights
-        if weights is not None:
-            missing = [name for name in weights.names if not self.prior_weights.get(name)]
-            if missing:
-                raise UnknownFeatureError(
-                    f"weights are to be learned for {missing[0]!r}, which the scorer does not "
-                    "compute: give it a weight there"
-                )
-        self.learn_from_failures = learn_from_failures
-        self.edges = edges
-        self.edge_boost = edge_boost
-        self.k = k
-        self.temporal_context = temporal_context
-        self.distinct = distinct
-        self.pool = pool
-        self.action_type = action_type
-        self.usage_key = usage_key
-        self.success_above = success_above
-        self.log_decisions = log_decisions
-        self.history = History(index)
-        self.ledger = DecayLedger(index)
-        self.recorder = EpisodeRecorder(first_entity=0)
-        self._taken: dict[int, list[Taken]] = {}
-        self._open: dict[int, OpenEpisode] = {}
-        self._closed: set[int] = set()
-        self._acted: set[int] = set()
-        self._current: OpenEpisode | None = None
-        self._next_decision = 0
-        self._restore()
-
-    def _restore(self) -> None:
-        episodes = self.record.episodes()
-        first_episode, first_entity, self._next_decision = self.record.next_ids()
-        self.recorder = EpisodeRecorder(first_episode=first_episode, first_entity=first_entity)
-        learned = []
-        for episode in episodes:
-            nodes = [step.node for step in episode.steps]
-            unknown = [node for node in nodes if node is not None and node not in self.index]
-            if unknown:
-                raise RecordMismatchError(
-                    f"the record has node {unknown[0]}, the index has not: load the index that "
-                    "was saved with it"
-                )
-            self.history.add(episode)
-            self.recorder.log.append(episode)
-            if episode.steps:
-                last = episode.steps[-1].timestamp
-                self.recorder.clock = max(self.recorder.clock, last + 1)
-            if nodes and None not in nodes:
-                learned.append(episode)
-        if not episodes:
-            return
-        if self.mdp is not None and not len(self.mdp):
-            self.mdp.learn_from_episodes(self.index, learned)
-        if self.usage is not None:
-            self.usage.load(self.record)
-        self.ledger.load(self.record.decays())
-        state = self.record.state("weights")
-        if state is None or self.weights is None or self.scorer is None:
-            return
-        if tuple(state["names"]) == self.weights.names:
-            self.weights = LearnedWeights.from_dict(state)
-            self.scorer = self.scorer.with_weights(self.weights.blend(self.prior_weights))
-
-    @property
-    def episodes(self) -> Sequence[Episode]:
-        """The closed episodes, oldest first."""
-        return self.recorder.log
-
-    def episode_of(self, hit: Hit) -> Episode | None:
-        """Return the whole episode that a hit is a step of, None if it came from elsewhere."""
-        return self.history.episode(hit.node)
-
-    def begin(
-        self,
-        goal: str = "",
-        task_type: str | None = None,
-        *,
-        entity_id: int | None = None,
-        namespace: str = DEFAULT_NAMESPACE,
-        kind: str = "experience",
-        metadata: Mapping[str, Any] | None = None,
-    ) -> OpenEpisode:
-        """Start an episode; see ``EpisodeRecorder.begin``. Recall is for the one begun last."""
-        run = self.recorder.begin(
-            goal,
-            task_type,
-            entity_id=entity_id,
-            namespace=namespace,
-            kind=kind,
-            metadata=metadata,
-        )
-        self._open[run.episode_id] = run
-        self._taken[run.episode_id] = []
-        self._current = run
-        return run
-
-    def _running(self, run: OpenEpisode) -> OpenEpisode:
-        if run.closed:
-            raise EpisodeClosedError(
-                f"episode {run.episode_id} is closed: begin another one for further steps"
-            )
-        if self._open.get(run.episode_id) is not run:
-            raise ForeignEpisodeError(
-                f"episode {run.episode_id} was begun elsewhere: use the memory that began it"
-            )
-        return run
-
-    def recall(
-        self,
-        cue: Cue,
-        where: Filter | None = None,
-        k: int | None = None,
-        *,
-        distinct: Literal["entity"] | Default | None = "default",
-        episode: OpenEpisode | None = None,
-        outcome: Literal["success", "failure"] = "success",
-    ) -> Decision:
-        """Find what was done in moments like this one, best first.
-
-        Parameters
-        ----------
-        cue : Cue
-            Its vector, or else its words, say where to look.
-        where : Filter, optional
-            What may come back; ``recallable`` is set by ``outcome``, and namespaces that it does
-            not name are those of the episode.
-        k : int, optional
-            How many hits; default that of the memory.
-        distinct : {"entity", None}, optional
-            Keep only the best hit of each entity, or all; default that of the memory.
-        episode : OpenEpisode, optional
-            The one it is for; default the one begun last.
-        outcome : {"success", "failure"}, default "success"
-            What may advise, or the failed episodes that must not; their events are of kind
-            "failed_step".
-
-        Returns
-        -------
-        Decision
-            ``hits`` with the continuation of each as ``successors``; ``action_scores``; ``cue``
-            with its vector.
-
-        Raises
-        ------
-        EpisodeClosedError, ForeignEpisodeError
-            The episode is over, or another memory's.
-        InvalidParameterError
-            k below 1, another outcome, another ``distinct``.
-        """
-        if k is not None and k < 1:
-            raise InvalidParameterError(f"k is {k}: give at least 1")
-        if outcome not in ("success", "failure"):
-            raise InvalidParameterError(f"outcome is {outcome!r}: give 'success' or 'failure'")
-        run = self._current if episode is None else self._running(episode)
-        if run is not None and run.closed:
-            run = None
-        cue = locate(self, cue, run)
-        where = replace(where or Filter(), recallable=outcome == "success")
-        if where.namespaces is None and run is not None and run.namespace:
-            where = replace(where, namespaces=(run.namespace,))
-        if distinct == "default":
-            distinct = self.distinct
-        elif distinct not in ("entity", None):
-            raise InvalidParameterError(f"distinct is {distinct!r}: give 'entity' or None")
-        found = advise(self, cue, where, k or self.k, each_entity=distinct == "entity")
-        number, self._next_decision = self._next_decision, self._next_decision + 1
-        return Decision(
-            number,
-            cue,
-            tuple(found.hits),
-            tuple(found.action_scores),
-            None if run is None else run.episode_id,
-            found.region,
-        )
-
-    def render(self, decision: Decision, *, limit: int = 12) -> str:
-        """Return a decision as text for an agent that reads: evidence, never an order.
-
-        Parameters
-        ----------
-        decision : Decision
-            From ``recall``.
-        limit : int, default 12
-            Actions a chain at the most.
-        """
-        strategy: Sequence[str] = ()
-        if self.mdp is not None and decision.region is not None:
-            strategy = self.mdp.strategy_for(decision.region, decision.cue.task_type)
-        return render_decision(decision, strategy, self._label, limit=limit)
-
-    def _label(self, hit: Hit) -> str:
-        episode = self.episode_of(hit)
-        if episode is None:
-            return "event"
-        won = episode.reward is not None and episode.reward > self.success_above
-        family = f" ({episode.task_type})" if episode.task_type else ""
-        return f"{episode.kind} that {'succeeded' if won else 'failed'}{family}"
-
     def act(
         self,
         decision: Decision,
@@ -360,7 +91,7 @@ class ActiveMemory:
         followed: Hit | Iterable[Hit] | None = None,
         *,
         vector: Vector | None = None,
-        tags: Sequence[str] = (),
+        tags: Iterable[str] = (),
         rendered: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Decision:
@@ -377,7 +108,7 @@ class ActiveMemory:
             the hits that name exactly this action.
         vector : ndarray of shape (dim,), float32, optional
             Where the step will be found again; by default where the cue lies.
-        tags : sequence of str, optional
+        tags : iterable of str, optional
             What the node of the step will be tagged with, beside its family of goals.
         rendered : str, optional
             What was shown to the agent, for the record.
@@ -395,6 +126,8 @@ class ActiveMemory:
             The episode of the decision is over.
         DecisionTakenError
             There was an action on this decision already.
+        DimensionError, NonFiniteVectorError, ZeroVectorError
+            A vector that the index could not hold.
         ForeignEpisodeError
             The decision was made outside of any episode, or by another memory.
         InvalidParameterError
@@ -433,7 +166,7 @@ class ActiveMemory:
             run,
             cue.words(),
             action=action,
-            vector=cue.vector if vector is None else vector,
+            vector=cue.vector if vector is None else self.checked(vector),
             tags=tags,
             metadata=metadata,
         )
@@ -454,7 +187,7 @@ class ActiveMemory:
         action: str | None = None,
         vector: Vector | None = None,
         *,
-        tags: Sequence[str] = (),
+        tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> Event:
         """Record a step that was taken without asking memory.
@@ -469,7 +202,7 @@ class ActiveMemory:
             What was done.
         vector : ndarray of shape (dim,), float32, optional
             Where it lies; by default the text is embedded.
-        tags : sequence of str, optional
+        tags : iterable of str, optional
             What the node of the step will be tagged with, beside its family of goals.
         metadata : mapping, optional
             Kept with the step; anything JSON can hold.
@@ -478,10 +211,12 @@ class ActiveMemory:
         ------
         EpisodeClosedError, ForeignEpisodeError
             The episode is over, or another memory's.
+        DimensionError, NonFiniteVectorError, ZeroVectorError
+            A vector that the index could not hold.
         """
         self._running(run)
-        if vector is None:
-            vector = self.embedder.embed([text])[0]
+        vector = self.embedder.embed([text])[0] if vector is None else vector
+        vector = self.checked(vector)
         return self.recorder.step(
             run, text, action=action, vector=vector, tags=tags, metadata=metadata
         )

@@ -7,7 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cvx.episodes.frames import episodes_frame, steps_frame
-from cvx.errors import EpisodeClosedError, RewardRangeError, TimestampOrderError
+from cvx.errors import (
+    EpisodeClosedError,
+    InvalidParameterError,
+    RewardRangeError,
+    TimestampOrderError,
+)
 from cvx.store import Record
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
 
@@ -176,6 +181,8 @@ class EpisodeRecorder:
         ------
         EpisodeClosedError
             The episode has its outcome already.
+        InvalidParameterError
+            ``tags`` is a single string.
         TimestampOrderError
             The step lies before the one recorded last.
         """
@@ -183,6 +190,8 @@ class EpisodeRecorder:
             raise EpisodeClosedError(
                 f"episode {run.episode_id} is closed: begin another one for further steps"
             )
+        if isinstance(tags, str):
+            raise InvalidParameterError(f"tags is the string {tags!r}: give a sequence of strings")
         if timestamp is None:
             timestamp = self.clock
         elif run.steps and timestamp < run.steps[-1].timestamp:

@@ -1,0 +1,206 @@
+"""The parts of the loop, how they are put together, and which episodes are running."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from cvx.active.attribution import Taken
+from cvx.active.history import History
+from cvx.active.protocol import ActiveIndex
+from cvx.decay import ContextAwareDecay, DecayLedger, DecayPolicy
+from cvx.embed import Embedder, LexicalEmbedder
+from cvx.episodes import EpisodeRecorder, OpenEpisode
+from cvx.errors import (
+    DimensionError,
+    EpisodeClosedError,
+    ForeignEpisodeError,
+    InvalidParameterError,
+    NonFiniteVectorError,
+    RecordMismatchError,
+    UnknownFeatureError,
+    ZeroVectorError,
+)
+from cvx.mdp import RegionMDP, classify_action
+from cvx.scoring import LearnedWeights, Scorer, UsageTracker
+from cvx.store import Record
+from cvx.types import DEFAULT_NAMESPACE, Episode, Hit, Vector
+
+Default = Literal["default"]
+
+
+def task_and_entity(hit: Hit, task_type: str | None) -> Hashable:
+    """Return the context in which use is counted by default: the family of goals and the entity."""
+    return (task_type, hit.entity_id)
+
+
+class Parts:
+    """Everything a loop is made of; ``ActiveMemory`` has the parameters."""
+
+    def __init__(
+        self,
+        index: ActiveIndex,
+        embedder: Embedder | None = None,
+        record: Record | None = None,
+        *,
+        scorer: Scorer | Default | None = "default",
+        decay: DecayPolicy | Default | None = "default",
+        mdp: RegionMDP | Default | None = "default",
+        usage: UsageTracker | Default | None = "default",
+        weights: LearnedWeights | Default | None = "default",
+        learn_from_failures: bool = True,
+        edges: bool = True,
+        edge_boost: Mapping[str, float] | None = None,
+        k: int = 10,
+        temporal_context: int = 50,
+        distinct: Literal["entity"] | None = "entity",
+        pool: int = 4,
+        action_type: Callable[[str], str] = classify_action,
+        usage_key: Callable[[Hit, str | None], Hashable] = task_and_entity,
+        success_above: float = 0.5,
+        log_decisions: bool = True,
+    ) -> None:
+        for name, value in (("k", k), ("pool", pool)):
+            if value < 1:
+                raise InvalidParameterError(f"{name} is {value}: give at least 1")
+        if temporal_context < 0:
+            raise InvalidParameterError(f"temporal_context is {temporal_context}: give 0 or more")
+        if distinct not in ("entity", None):
+            raise InvalidParameterError(f"distinct is {distinct!r}: give 'entity' or None")
+        self.index = index
+        self.embedder = LexicalEmbedder(dim=index.dim) if embedder is None else embedder
+        self.record = Record() if record is None else record
+        self.scorer = Scorer() if scorer == "default" else scorer
+        self.decay = ContextAwareDecay() if decay == "default" else decay
+        self.mdp = (
+            RegionMDP(index, classify=action_type, success_above=success_above)
+            if mdp == "default"
+            else mdp
+        )
+        self.usage = UsageTracker() if usage == "default" else usage
+        self.prior_weights = dict(self.scorer.weights) if self.scorer else {}
+        if weights == "default":
+            weights = LearnedWeights(self.scorer.names) if self.scorer else None
+        self.weights = weights
+        if weights is not None:
+            missing = [name for name in weights.names if not self.prior_weights.get(name)]
+            if missing:
+                raise UnknownFeatureError(
+                    f"weights are to be learned for {missing[0]!r}, which the scorer does not "
+                    "compute: give it a weight there"
+                )
+        self.learn_from_failures = learn_from_failures
+        self.edges = edges
+        self.edge_boost = edge_boost
+        self.k = k
+        self.temporal_context = temporal_context
+        self.distinct = distinct
+        self.pool = pool
+        self.action_type = action_type
+        self.usage_key = usage_key
+        self.success_above = success_above
+        self.log_decisions = log_decisions
+        self.history = History(index)
+        self.ledger = DecayLedger(index)
+        self.recorder = EpisodeRecorder(first_entity=0)
+        self._taken: dict[int, list[Taken]] = {}
+        self._open: dict[int, OpenEpisode] = {}
+        self._closed: set[int] = set()
+        self._acted: set[int] = set()
+        self._current: OpenEpisode | None = None
+        self._next_decision = 0
+        self._restore()
+
+    def _restore(self) -> None:
+        episodes = self.record.episodes()
+        first_episode, first_entity, self._next_decision = self.record.next_ids()
+        self.recorder = EpisodeRecorder(first_episode=first_episode, first_entity=first_entity)
+        learned = []
+        for episode in episodes:
+            nodes = [step.node for step in episode.steps]
+            unknown = [node for node in nodes if node is not None and node not in self.index]
+            if unknown:
+                raise RecordMismatchError(
+                    f"the record has node {unknown[0]}, the index has not: load the index that "
+                    "was saved with it"
+                )
+            self.history.add(episode)
+            self.recorder.log.append(episode)
+            if episode.steps:
+                last = episode.steps[-1].timestamp
+                self.recorder.clock = max(self.recorder.clock, last + 1)
+            if nodes and None not in nodes:
+                learned.append(episode)
+        if not episodes:
+            return
+        if self.mdp is not None and not len(self.mdp):
+            self.mdp.learn_from_episodes(self.index, learned)
+        if self.usage is not None:
+            self.usage.load(self.record)
+        self.ledger.load(self.record.decays())
+        state = self.record.state("weights")
+        if state is None or self.weights is None or self.scorer is None:
+            return
+        if tuple(state["names"]) == self.weights.names:
+            self.weights = LearnedWeights.from_dict(state)
+            self.scorer = self.scorer.with_weights(self.weights.blend(self.prior_weights))
+
+    @property
+    def episodes(self) -> Sequence[Episode]:
+        """The closed episodes, oldest first."""
+        return self.recorder.log
+
+    def episode_of(self, hit: Hit) -> Episode | None:
+        """Return the whole episode that a hit is a step of, None if it came from elsewhere."""
+        return self.history.episode(hit.node)
+
+    def begin(
+        self,
+        goal: str = "",
+        task_type: str | None = None,
+        *,
+        entity_id: int | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        kind: str = "experience",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> OpenEpisode:
+        """Start an episode; see ``EpisodeRecorder.begin``. Recall is for the one begun last."""
+        run = self.recorder.begin(
+            goal,
+            task_type,
+            entity_id=entity_id,
+            namespace=namespace,
+            kind=kind,
+            metadata=metadata,
+        )
+        self._open[run.episode_id] = run
+        self._taken[run.episode_id] = []
+        self._current = run
+        return run
+
+    def checked(self, vector: Vector) -> Vector:
+        """Refuse what the index would refuse, at the step rather than at the end of the episode."""
+        row = np.asarray(vector, dtype=np.float32)
+        if row.shape != (self.index.dim,):
+            raise DimensionError(
+                f"the vector has shape {row.shape}, the index holds ({self.index.dim},): embed it "
+                "with the model the index was built with"
+            )
+        if not np.isfinite(row).all():
+            raise NonFiniteVectorError("the vector holds NaN or infinity: give finite numbers")
+        if self.index.metric == "cosine" and not row.any():
+            raise ZeroVectorError("the vector is zero and has no direction: give another one")
+        return row
+
+    def _running(self, run: OpenEpisode) -> OpenEpisode:
+        if run.closed:
+            raise EpisodeClosedError(
+                f"episode {run.episode_id} is closed: begin another one for further steps"
+            )
+        if self._open.get(run.episode_id) is not run:
+            raise ForeignEpisodeError(
+                f"episode {run.episode_id} was begun elsewhere: use the memory that began it"
+            )
+        return run

@@ -1,0 +1,111 @@
+"""The reading half: from a cue to a decision, and from a decision to text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from cvx.active.advice import advise, locate
+from cvx.active.parts import Default, Parts
+from cvx.active.render import render_decision
+from cvx.episodes import OpenEpisode
+from cvx.errors import InvalidParameterError
+from cvx.types import Cue, Decision, Filter, Hit
+
+
+class Recall(Parts):
+    """What asks the memory and changes nothing in it."""
+
+    def recall(
+        self,
+        cue: Cue,
+        where: Filter | None = None,
+        k: int | None = None,
+        *,
+        distinct: Literal["entity"] | Default | None = "default",
+        episode: OpenEpisode | None = None,
+        outcome: Literal["success", "failure"] = "success",
+    ) -> Decision:
+        """Find what was done in moments like this one, best first.
+
+        Parameters
+        ----------
+        cue : Cue
+            Its vector, or else its words, say where to look.
+        where : Filter, optional
+            What may come back; ``recallable`` is set by ``outcome``, and namespaces that it does
+            not name are those of the episode.
+        k : int, optional
+            How many hits; default that of the memory.
+        distinct : {"entity", None}, optional
+            Keep only the best hit of each entity, or all; default that of the memory.
+        episode : OpenEpisode, optional
+            The one it is for; default the one begun last.
+        outcome : {"success", "failure"}, default "success"
+            What may advise, or the failed episodes that must not; their events are of kind
+            "failed_step".
+
+        Returns
+        -------
+        Decision
+            ``hits`` with the continuation of each as ``successors``; ``action_scores``; ``cue``
+            with its vector.
+
+        Raises
+        ------
+        EpisodeClosedError, ForeignEpisodeError
+            The episode is over, or another memory's.
+        InvalidParameterError
+            k below 1, another outcome, another ``distinct``.
+        DimensionError, NonFiniteVectorError, ZeroVectorError
+            A vector that cannot be compared.
+        """
+        if k is not None and k < 1:
+            raise InvalidParameterError(f"k is {k}: give at least 1")
+        if outcome not in ("success", "failure"):
+            raise InvalidParameterError(f"outcome is {outcome!r}: give 'success' or 'failure'")
+        run = self._current if episode is None else self._running(episode)
+        if run is not None and run.closed:
+            run = None
+        cue = locate(self, cue, run)
+        where = replace(where or Filter(), recallable=outcome == "success")
+        if where.namespaces is None and run is not None and run.namespace:
+            where = replace(where, namespaces=(run.namespace,))
+        if distinct == "default":
+            distinct = self.distinct
+        elif distinct not in ("entity", None):
+            raise InvalidParameterError(f"distinct is {distinct!r}: give 'entity' or None")
+        found = advise(self, cue, where, k or self.k, each_entity=distinct == "entity")
+        number, self._next_decision = self._next_decision, self._next_decision + 1
+        return Decision(
+            number,
+            cue,
+            tuple(found.hits),
+            tuple(found.action_scores),
+            None if run is None else run.episode_id,
+            found.region,
+        )
+
+    def render(self, decision: Decision, *, limit: int = 12) -> str:
+        """Return a decision as text for an agent that reads: evidence, never an order.
+
+        Parameters
+        ----------
+        decision : Decision
+            From ``recall``.
+        limit : int, default 12
+            Actions a chain at the most.
+        """
+        strategy: Sequence[str] = ()
+        if self.mdp is not None and decision.region is not None:
+            strategy = self.mdp.strategy_for(decision.region, decision.cue.task_type)
+        return render_decision(decision, strategy, self._label, limit=limit)
+
+    def _label(self, hit: Hit) -> str:
+        episode = self.episode_of(hit)
+        if episode is None:
+            return "event"
+        won = episode.reward is not None and episode.reward > self.success_above
+        family = f" ({episode.task_type})" if episode.task_type else ""
+        return f"{episode.kind} that {'succeeded' if won else 'failed'}{family}"
