@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from cvx.types import IntArray, Step, Vector
 class Ruler:
     """Regions of level 1 are units, those of level 2 tens; a region's id is its lower end."""
 
-    region_levels = (1, 2)
+    region_levels: tuple[int, ...] = (1, 2)
     region_epoch = 1
+    params: Mapping[str, Any] = {"m": 10}
 
     def __init__(self) -> None:
         self.nodes: list[tuple[float, Step]] = []

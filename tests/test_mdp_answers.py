@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cvx.mdp import FAILURE, SUCCESS, UNKNOWN, RegionMDP
+from cvx.mdp import FAILURE, SUCCESS, UNKNOWN, RegionMDP, default_level
 from cvx.types import Episode
 from tests.ruler import Ruler
 
@@ -257,6 +257,18 @@ def test_a_model_that_learned_nothing_says_nothing() -> None:
     assert model.strategy_for(0) == ()
     assert model.region_quality(0) == 0.5
     assert model.region_sequences() == []
+
+
+@pytest.mark.requirement("V1")
+def test_regions_of_some_dozens_of_nodes_are_the_default() -> None:
+    ruler = Ruler()
+    ruler.play([0], [TAKE], 1.0)
+    assert default_level(ruler) == 2
+    for m, level in ((2, 2), (5, 2), (16, 1), (32, 1), (48, 1)):
+        ruler.params = {"m": m}
+        assert default_level(ruler) == level
+    ruler.region_levels = (0,)
+    assert default_level(ruler) == 0
 
 
 def test_any_function_may_tell_kinds_of_action_apart() -> None:

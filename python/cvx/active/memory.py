@@ -97,6 +97,8 @@ class ActiveMemory(Recall):
     ) -> Decision:
         """Record what the agent did on a decision: the step, and whose advice it took.
 
+        A decision that is never acted on counts as not asked: nothing is learned from it.
+
         Parameters
         ----------
         decision : Decision
@@ -260,6 +262,26 @@ class ActiveMemory(Recall):
         self._closed.add(run.episode_id)
         self._acted.difference_update(taken.decision.decision_id for taken in done)
         return episode
+
+    def discard(self, run: OpenEpisode) -> None:
+        """End an episode without an outcome: nothing of it is kept, and nothing is learned.
+
+        Parameters
+        ----------
+        run : OpenEpisode
+            A running episode.
+
+        Raises
+        ------
+        EpisodeClosedError, ForeignEpisodeError
+            The episode is over, or another memory's.
+        """
+        self._running(run)
+        run.closed = True
+        done = self._taken.pop(run.episode_id)
+        del self._open[run.episode_id]
+        self._acted.difference_update(taken.decision.decision_id for taken in done)
+        self._closed.add(run.episode_id)
 
     def add_demonstration(
         self,

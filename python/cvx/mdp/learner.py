@@ -185,6 +185,9 @@ class RegionLearner:
         self._count_templates(trace, families, times)
         if times > 0:
             self._region_of.update(zip(trace.nodes, trace.regions, strict=True))
+        else:
+            for node in trace.nodes:
+                self._region_of.pop(node, None)
         for i, (region, action, reward) in enumerate(
             zip(trace.regions, trace.actions, trace.rewards, strict=True)
         ):

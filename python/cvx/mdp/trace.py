@@ -28,6 +28,11 @@ class RegionIndex(Protocol):
         """Number of the snapshot of hubs in force."""
         ...
 
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """What the index was made with: ``m``, its links a node, is asked for."""
+        ...
+
     def __len__(self) -> int: ...
 
     def regions(self, level: int) -> Any:
@@ -59,17 +64,15 @@ class RegionIndex(Protocol):
 
 
 def default_level(index: RegionIndex) -> int:
-    """Return the level whose regions hold some dozens of nodes, on average nearest to 32.
+    """Return the level whose regions hold some dozens of nodes.
 
-    Level 0, in which every node is its own region, is taken only where there is no other.
+    A node is a hub of level L with probability m^-L, so regions of level L hold m^L nodes on
+    average: the level with m^L nearest to 32 is taken, of those that have regions. Level 0, in
+    which every node is its own region, is taken only where there is no other.
     """
-    n = max(len(index), 1)
+    per_level = math.log(index.params["m"])
     levels = [level for level in index.region_levels if level > 0]
-    if not levels:
-        return 0
-    return min(
-        levels, key=lambda level: abs(math.log(n / max(len(index.regions(level)), 1) / _DOZENS))
-    )
+    return min(levels, key=lambda level: abs(level * per_level - math.log(_DOZENS)), default=0)
 
 
 @dataclass(slots=True)
