@@ -96,6 +96,7 @@ impl NativeIndex {
     }
 
     /// Every node with a vector and its region.
+    #[allow(clippy::type_complexity)] // Two numpy arrays.
     fn region_assignments<'py>(
         &self,
         py: Python<'py>,
