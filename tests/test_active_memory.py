@@ -514,6 +514,22 @@ def test_closing_twice_is_an_error_and_changes_nothing() -> None:
     assert len(am.index) == n
 
 
+def test_a_discarded_episode_teaches_nothing_and_is_over() -> None:
+    am, untouched = memory(), memory()
+    run = am.begin("clean a cup", "clean")
+    decision = am.recall(Cue(step="a kitchen"))
+    am.act(decision, "go to sink 1")
+    am.discard(run)
+    assert am.record.episodes() == am.record.episodes()[:2]
+    assert len(am.index) == len(untouched.index)
+    assert am.record.usage() == untouched.record.usage() == []
+    for use in (lambda: am.close(run, 1.0), lambda: am.discard(run), lambda: am.step(run, "x")):
+        with pytest.raises(EpisodeClosedError):
+            use()
+    with pytest.raises(EpisodeClosedError):
+        am.act(decision, "go to sink 1")
+
+
 def test_acting_after_the_end_is_an_error() -> None:
     am = memory()
     run = am.begin("clean a cup", "clean")

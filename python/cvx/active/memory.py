@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -91,7 +91,7 @@ class ActiveMemory(Recall):
         followed: Hit | Iterable[Hit] | None = None,
         *,
         vector: Vector | None = None,
-        tags: Iterable[str] = (),
+        tags: Sequence[str] = (),
         rendered: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Decision:
@@ -110,7 +110,7 @@ class ActiveMemory(Recall):
             the hits that name exactly this action.
         vector : ndarray of shape (dim,), float32, optional
             Where the step will be found again; by default where the cue lies.
-        tags : iterable of str, optional
+        tags : sequence of str, optional
             What the node of the step will be tagged with, beside its family of goals.
         rendered : str, optional
             What was shown to the agent, for the record.
@@ -189,7 +189,7 @@ class ActiveMemory(Recall):
         action: str | None = None,
         vector: Vector | None = None,
         *,
-        tags: Iterable[str] = (),
+        tags: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> Event:
         """Record a step that was taken without asking memory.
@@ -204,7 +204,7 @@ class ActiveMemory(Recall):
             What was done.
         vector : ndarray of shape (dim,), float32, optional
             Where it lies; by default the text is embedded.
-        tags : iterable of str, optional
+        tags : sequence of str, optional
             What the node of the step will be tagged with, beside its family of goals.
         metadata : mapping, optional
             Kept with the step; anything JSON can hold.
@@ -257,10 +257,7 @@ class ActiveMemory(Recall):
         won = float(reward) > self.success_above
         episode = learn(self, Outcome(episode, self._taken[run.episode_id], won))
         self.recorder.seal(run, episode)
-        done = self._taken.pop(run.episode_id)
-        del self._open[run.episode_id]
-        self._closed.add(run.episode_id)
-        self._acted.difference_update(taken.decision.decision_id for taken in done)
+        self._end(run)
         return episode
 
     def discard(self, run: OpenEpisode) -> None:
@@ -278,9 +275,12 @@ class ActiveMemory(Recall):
         """
         self._running(run)
         run.closed = True
-        done = self._taken.pop(run.episode_id)
+        self._end(run)
+
+    def _end(self, run: OpenEpisode) -> None:
+        taken = self._taken.pop(run.episode_id)
+        self._acted.difference_update(one.decision.decision_id for one in taken)
         del self._open[run.episode_id]
-        self._acted.difference_update(taken.decision.decision_id for taken in done)
         self._closed.add(run.episode_id)
 
     def add_demonstration(
