@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -185,7 +185,7 @@ class Agent:
         self._features = LexicalEmbedder(dim=memory.index.dim, ngram_weight=0.0)
         self._decisions, self._seconds = 0, 0.0
 
-    def learn(self, demonstrations: Iterable[tuple[str, Sequence[Played]]]) -> None:
+    def learn(self, demonstrations: Sequence[tuple[str, Sequence[Played]]]) -> None:
         """Remember won games that somebody else played.
 
         Parameters
@@ -252,10 +252,9 @@ class Agent:
             slots = self._listen(sight)
             if attempt is None:
                 attempt, attempts = self._begin(sight, slots, stuck), attempts + 1
-            attempt.binding.slots = slots
+            attempt.binding.slots = list(slots)
             text = sight.moment(attempt.subgoal)
             command = self._next_of_plan(attempt, sight)
-            advances = command is not None
             if command is None:
                 command = self._explore(attempt, sight, text)
             else:
@@ -369,7 +368,7 @@ class Agent:
         vector = self._features.embed([text])[0]
         self._decisions += 1
         decision = self._recall(Cue(step=text, vector=vector), MOMENT, self.neighbours)
-        votes: Counter[str] = Counter()
+        votes: dict[str, float] = defaultdict(float)
         for hit in decision.hits:
             votes[str(hit.action)] += max(hit.score, 0.0) ** self.exponent
         expected = dict(decision.action_scores)
@@ -397,7 +396,7 @@ class Agent:
                 share *= 5
             share *= 1 + 4 * finds.get(unnumbered(command), 0.0)
             known = max((sight.met[form, w] for w in named), default=0)
-            return share / (1 + known) ** 0.5 / (1 + sight.tried[command]) ** 2
+            return float(share / (1 + known) ** 0.5 / (1 + sight.tried[command]) ** 2)
 
         if votes:
             command = max(sight.commands, key=lambda c: (worth(c), self._rng.random()))
@@ -415,10 +414,10 @@ class Agent:
             return {}
         vector = self._sum(dict.fromkeys(asked, 1.0))
         decision = self._recall(Cue(text=" ".join(asked), vector=vector), FIND, self.neighbours)
-        votes: Counter[str] = Counter()
+        votes: dict[str, float] = defaultdict(float)
         for hit in decision.hits:
             votes[str(hit.action)] += max(hit.similarity, 0.0) ** 2
-        total = 1.0 + votes.total()
+        total = 1.0 + sum(votes.values())
         return {command: n / total for command, n in votes.items()}
 
     def _close(self, attempt: _Attempt, won: bool) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 FUNCTION_WORDS = frozenset(
-    "a an the some it its them and or in on to of from with at under into is you".split()
+    re.split(r"\W+", "a an the some it its them and or in on to of from with at under into is you")
 )
 _WORD = re.compile(r"#|[a-z][a-z'-]*|\d+|\{\d(?:\.\d+)?\}")
 
@@ -59,7 +59,8 @@ def unnumbered(command: str) -> str:
 
 def arguments(command: str) -> list[Argument]:
     """Return the arguments of a command; a word with a number after it names an instance."""
-    form, parts, found = shape(command), words(command), []
+    form, parts = shape(command), words(command)
+    found: list[Argument] = []
     for place, word in enumerate(parts):
         if place and word not in FUNCTION_WORDS and not word.isdigit():
             number = parts[place + 1] if place + 1 < len(parts) else ""
@@ -144,7 +145,9 @@ class Lexicon:
 
         The inverse document frequency, three times that for first words of commands.
         """
-        rarity = math.log((len(self._documents) + 1) / (self._spread[word] + 0.5 if self._spread[word] else 1))
+        rarity = math.log(
+            (len(self._documents) + 1) / (self._spread[word] + 0.5 if self._spread[word] else 1)
+        )
         return max(rarity, 0.0) * (3.0 if word in self.verbs else 1.0)
 
 

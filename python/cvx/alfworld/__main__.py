@@ -1,0 +1,118 @@
+"""The command line of the learning experiment: ``python -m cvx.alfworld``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cvx.alfworld.experiment import Setup
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Play the experiment; return 0, or 2 where something asked for cannot be played."""
+    from cvx.alfworld.experiment import Setup
+    from cvx.errors import CvxError
+
+    options = _parser().parse_args(argv)
+    real = options.games is not None
+    setup = Setup(
+        seeds=options.seeds,
+        rounds=options.rounds or (7 if real else 3),
+        games_per_round=options.games_per_round,
+        arms=tuple(options.arms.split(",")),
+        games=options.games,
+        workers=options.workers,
+        max_steps=options.max_steps,
+        cache=options.cache,
+        llm=options.llm,
+        model=options.model,
+    )
+    try:
+        return _run(setup, options.out)
+    except CvxError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _run(setup: Setup, out: Path | None) -> int:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from cvx.alfworld.experiment import run
+    from cvx.alfworld.report import conditions, draw, render, summary, write_json
+
+    console = Console()
+    setup.check()
+    console.print(conditions(setup))
+    each = setup.rounds * setup.games_per_round
+    start = time.monotonic()
+    played = []
+    with Progress(
+        TextColumn("{task.description:>11}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[won]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+    ) as progress:
+        total = each * setup.seeds
+        whole = progress.add_task("all games", total=total * len(setup.arms), won="")
+        bars = {a: progress.add_task(a, total=total, won="") for a in setup.arms}
+        for game in run(setup):
+            played.append(game)
+            own = [g.won for g in played if g.arm == game.arm]
+            progress.update(bars[game.arm], advance=1, won=f"{100 * sum(own) / len(own):3.0f}% won")
+            progress.update(whole, advance=1)
+    seconds = time.monotonic() - start
+    figures = summary(setup, played)
+    console.print(render(setup, figures))
+    kind = "generated" if setup.games is None else "real"
+    base = out or Path("runs") / "alfworld" / time.strftime(f"{kind}-%Y%m%d-%H%M%S")
+    files = base.with_suffix(".json"), base.with_suffix(".png")
+    write_json(files[0], setup, figures, played, seconds)
+    draw(files[1], setup, figures)
+    console.print(
+        f"{len(played)} games in {seconds:.0f} s", *(f"wrote {f}" for f in files), sep="\n"
+    )
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    from cvx.alfworld.arms import ARMS
+    from cvx.alfworld.demonstrations import DEFAULT_CACHE
+
+    parser = argparse.ArgumentParser(prog="python -m cvx.alfworld", description=__doc__)
+    add = parser.add_argument
+    add("--games", type=Path, help="folder of real ALFWorld games (json_2.1.1); default: generated")
+    add("--seeds", type=int, default=3)
+    add("--rounds", type=int, help="default 3, with --games 7")
+    add("--games-per-round", type=int, default=20)
+    add("--max-steps", type=int, default=50)
+    add("--arms", default=",".join(ARMS), help="names joined by commas (default: %(default)s)")
+    add("--workers", type=int, default=2)
+    add("--out", type=Path, help="where to write, without ending; default runs/alfworld/<time>")
+    add("--cache", type=Path, default=Path(DEFAULT_CACHE))
+    add("--llm", metavar="URL", help="an OpenAI-compatible server that plays in the agent's place")
+    add("--model", metavar="NAME", help="the model's name there")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,248 @@
+"""The learning experiment: arms, seeds and rounds over the same games, in worker processes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import multiprocessing
+import queue
+import random
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cvx.alfworld.arms import ARMS, Demonstrations, arm_of
+from cvx.alfworld.demonstrations import DEFAULT_CACHE, demonstrate
+from cvx.alfworld.engine import AlfworldGame, find_games
+from cvx.alfworld.generator import TASK_TYPES, generate_games
+from cvx.alfworld.llm import LLMPolicy
+from cvx.errors import DemonstrationError, GameError, GameNotFoundError, InvalidParameterError
+
+_TO_SHOW = 6  # games of each kind among which a winning demonstration is looked for
+_TRAIN, _TEST = "valid_train", "valid_seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What is to be played.
+
+    Parameters
+    ----------
+    seeds, rounds, games_per_round : int
+        Every seed has its own demonstrations and its own games, or its own order of real ones.
+    arms : tuple of str
+        Names in `ARMS`.
+    games : Path, optional
+        A folder with real games, demonstrations from its ``valid_train`` and games from its
+        ``valid_seen``; None plays generated ones.
+    workers : int, default 2
+        Processes.
+    max_steps : int, default 50
+        Commands a game, for the players and for the demonstrations.
+    cache : Path
+        Where generated games and demonstrations are kept.
+    llm, model : str, optional
+        Address and name of a language model to play in the agent's place.
+    """
+
+    seeds: int = 3
+    rounds: int = 3
+    games_per_round: int = 20
+    arms: tuple[str, ...] = tuple(ARMS)
+    games: Path | None = None
+    workers: int = 2
+    max_steps: int = 50
+    cache: Path = Path(DEFAULT_CACHE)
+    llm: str | None = None
+    model: str | None = None
+
+    def check(self) -> None:
+        """Raise an InvalidParameterError for what cannot be played."""
+        for name in ("seeds", "rounds", "games_per_round", "workers", "max_steps"):
+            if getattr(self, name) < 1:
+                raise InvalidParameterError(f"{name} is {getattr(self, name)}: give at least 1")
+        if not self.arms:
+            raise InvalidParameterError(f"arms is empty: choose from {', '.join(ARMS)}")
+        for name in self.arms:
+            arm = arm_of(name)
+            if self.llm and arm.memory is None:
+                raise InvalidParameterError(f"arm {name!r} has no place for a language model")
+        if (self.llm is None) != (self.model is None):
+            raise InvalidParameterError("a language model needs both its address and its name")
+        if self.games is not None:
+            _split(self.games, _TRAIN)
+            _split(self.games, _TEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One game of one arm.
+
+    Attributes
+    ----------
+    arm, seed, round, place
+        Where it belongs; ``place`` counts the games of a seed.
+    game : str
+        Which game; equal for equal games, whatever the arm and seed.
+    task_type : str
+        Which of ALFWorld's six kinds of task; the agent is not told.
+    won, steps, attempts, decisions, seconds
+        As in `Result`.
+    """
+
+    arm: str
+    seed: int
+    round: int
+    place: int
+    game: str
+    task_type: str
+    won: bool
+    steps: int
+    attempts: int
+    decisions: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Material:
+    """What one seed plays with."""
+
+    demonstrations: Demonstrations
+    shown: list[str]
+    games: list[Path] = field(default_factory=list)
+
+
+def task_type_of(game: Path) -> str:
+    """Return the kind of task of a game, by the name of its folder."""
+    return game.parents[1].name.split("-")[0]
+
+
+def prepare(setup: Setup, seed: int) -> Material:
+    """Make or find the games and the winning demonstrations of a seed, one of each kind of task.
+
+    Raises
+    ------
+    GameNotFoundError, GameError
+        A folder or a game that is missing or damaged, or too few games.
+    DemonstrationError
+        No demonstration of some kind of task could be won.
+    """
+    rng = random.Random(f"experiment {seed}")
+    wanted = setup.rounds * setup.games_per_round
+    if setup.games is None:
+        folder = setup.cache / "generated"
+        games = generate_games(wanted, 2 * seed, folder / f"play-{seed}")
+        pool = generate_games(_TO_SHOW * len(TASK_TYPES), 2 * seed + 1, folder / f"show-{seed}")
+    else:
+        games = find_games(_split(setup.games, _TEST))
+        pool = find_games(_split(setup.games, _TRAIN))
+        if len(games) < wanted:
+            raise GameError(
+                f"{setup.rounds} rounds of {setup.games_per_round} games were asked for, "
+                f"{setup.games} has {len(games)}: ask for fewer"
+            )
+    rng.shuffle(games)
+    demonstrations, shown = [], []
+    for task_type in TASK_TYPES:
+        choices = [game for game in pool if task_type_of(game) == task_type]
+        rng.shuffle(choices)
+        for game in choices:
+            with contextlib.suppress(DemonstrationError):
+                steps = demonstrate(
+                    game, by=("expert",), seed=seed, max_steps=setup.max_steps, cache=setup.cache
+                )
+                demonstrations.append((steps[0].observation.goal, steps))
+                shown.append(_name(game))
+                break
+        else:
+            raise DemonstrationError(
+                f"none of {len(choices)} games of type {task_type} was won by the expert in "
+                f"{setup.max_steps} steps: raise max_steps"
+            )
+    return Material(demonstrations, shown, games[:wanted])
+
+
+def play_arm(setup: Setup, arm_name: str, seed: int) -> Iterator[Played]:
+    """Play all rounds of one arm with one seed, learning on the way."""
+    material, arm = prepare(setup, seed), arm_of(arm_name)
+    policy = None
+    if setup.llm is not None and setup.model is not None:
+        policy = LLMPolicy(setup.llm, setup.model, seed=seed)
+    player = arm.player(seed, policy)
+    if arm.shown:
+        player.learn(material.demonstrations)
+    for place, path in enumerate(material.games):
+        with AlfworldGame(path, max_steps=setup.max_steps, cache=setup.cache) as game:
+            result = player.play(game)
+        yield Played(
+            arm_name,
+            seed,
+            place // setup.games_per_round,
+            place,
+            _name(path),
+            task_type_of(path),
+            *result,
+        )
+
+
+def run(setup: Setup) -> Iterator[Played]:
+    """Play everything in worker processes; yield each game as it ends, in no fixed order.
+
+    Raises
+    ------
+    CvxError
+        As `prepare` and the players raise; what still runs is stopped.
+    """
+    setup.check()
+    context = multiprocessing.get_context("spawn")
+    ended = context.Manager().Queue()
+    with ProcessPoolExecutor(setup.workers, mp_context=context) as pool:
+        jobs: list[Future[None]] = [
+            pool.submit(_work, setup, arm, seed, ended)
+            for seed in range(setup.seeds)
+            for arm in setup.arms
+        ]
+        try:
+            while True:
+                finished = all(job.done() for job in jobs)
+                with contextlib.suppress(queue.Empty):
+                    while True:
+                        yield ended.get(timeout=0.0 if finished else 0.2)
+                for job in jobs:
+                    if job.done():
+                        job.result()
+                if finished:
+                    return
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _work(setup: Setup, arm: str, seed: int, ended: Any) -> None:
+    for played in play_arm(setup, arm, seed):
+        ended.put(played)
+
+
+def describe(setup: Setup) -> Mapping[str, Any]:
+    """Return the setup as plain values, for the record of a run."""
+    plain = asdict(setup)
+    plain["games"] = None if setup.games is None else str(setup.games)
+    plain["cache"] = str(setup.cache)
+    return plain
+
+
+def _split(folder: Path, name: str) -> Path:
+    """Return a part of a folder of real games, which may hold the release's own subfolder."""
+    for place in (folder / name, folder / "json_2.1.1" / name):
+        if place.is_dir():
+            return place
+    raise GameNotFoundError(
+        f"{folder} has no folder {name}: name the folder of the ALFWorld release that holds "
+        f"{_TRAIN} and {_TEST}, such as json_2.1.1, or leave --games out to play generated games"
+    )
+
+
+def _name(game: Path) -> str:
+    folder = "/".join(game.parts[-3:-1])
+    return f"{folder}-{hashlib.sha256(game.read_bytes()).hexdigest()[:8]}"

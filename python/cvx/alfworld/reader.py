@@ -1,0 +1,60 @@
+"""A language model that plays with what memory recalls for it in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cvx.alfworld.agent import Game, Result
+from cvx.types import Cue
+
+if TYPE_CHECKING:
+    from cvx.active import ActiveMemory
+    from cvx.alfworld.demonstrations import Played
+    from cvx.alfworld.llm import LLMPolicy
+
+
+class Reader:
+    """Plays games by asking a language model, with recalled episodes as evidence.
+
+    Parameters
+    ----------
+    memory : ActiveMemory
+        Its steps are texts as the engine tells them, its actions the commands themselves.
+    policy : LLMPolicy
+        Chooses among the admissible commands.
+    k : int, default 3
+        Episodes shown at each step.
+    """
+
+    def __init__(self, memory: ActiveMemory, policy: LLMPolicy, *, k: int = 3) -> None:
+        self.memory = memory
+        self.policy = policy
+        self.k = k
+
+    def learn(self, demonstrations: Sequence[tuple[str, Sequence[Played]]]) -> None:
+        """Remember won games that somebody else played."""
+        for goal, steps in demonstrations:
+            run = self.memory.begin(goal, kind="demonstration")
+            for seen, command in steps:
+                self.memory.step(run, f"{goal} {seen.text}", command)
+            self.memory.close(run, 1.0)
+
+    def play(self, game: Game) -> Result:
+        """Play one game to its end; the episode is one of the memory."""
+        seen, reward, over, seconds = game.reset(), 0.0, False, 0.0
+        run = self.memory.begin(seen.goal)
+        history: list[tuple[str, str]] = []
+        while not over:
+            cue = Cue(goal=seen.goal, step=seen.text)
+            start = time.perf_counter()
+            decision = self.memory.recall(cue, k=self.k)
+            seconds += time.perf_counter() - start
+            context = self.memory.render(decision)
+            command = self.policy.act(seen, context=context, history=history)
+            self.memory.act(decision, command, rendered=context)
+            seen, reward, over = game.step(command)
+            history.append((command, seen.text))
+        self.memory.close(run, reward)
+        return Result(reward > 0, len(history), 1, len(history), seconds)
