@@ -1,0 +1,50 @@
+//! The index of cvx: a seeded HNSW whose nodes have a time, an owner, an outcome and typed edges.
+//!
+//! [`TemporalIndex`] is the only facade. Below it, each using only what stands above it here:
+//!
+//! - [`Error`], ids, [`Metric`] and its kernels, which give the same bits on every instruction set;
+//! - `vectors`, `columns`, `timelines`, `postings`: what is known of a node, and who is found by it;
+//! - `links`, `scratch`, `search`, `insert`: the graph, THE beam search, and how nodes are linked;
+//! - [`Filter`], `plan`: what may be returned, and whether to scan for it or to walk;
+//! - [`edges`]: typed edges and walks over them;
+//! - `nearest`, `hybrid`, `graph_search`, `regions`: searches in which neighbours count, cells of the space;
+//! - `snapshot`: the file, and the only I/O.
+
+mod columns;
+mod distance;
+pub mod edges;
+mod error;
+mod filter;
+mod graph_search;
+mod hybrid;
+mod id;
+mod index;
+mod insert;
+mod links;
+mod names;
+mod nearest;
+mod nodes;
+mod params;
+mod plan;
+mod postings;
+mod regions;
+mod scratch;
+mod search;
+mod snapshot;
+mod timelines;
+mod validate;
+mod vectors;
+
+pub use columns::NewNode;
+pub use distance::Metric;
+pub use edges::{Direction, Edge, EdgeKind, HalfEdge, Path};
+pub use error::{Error, Result};
+pub use filter::Filter;
+pub use graph_search::{GraphHit, WalkedEdge};
+pub use hybrid::Scored;
+pub use id::{EntityId, NodeId, RegionId};
+pub use index::{Center, TemporalIndex};
+pub use nearest::Neighbor;
+pub use nodes::Stats;
+pub use params::{DEFAULT_EF, IndexParams};
+pub use regions::RegionTrajectory;

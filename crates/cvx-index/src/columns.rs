@@ -1,0 +1,156 @@
+//! What a node is, apart from its vector: one column a fact.
+
+use crate::id::EntityId;
+use crate::names::Names;
+
+/// A node on its way into the index.
+#[derive(Clone, Copy, Debug)]
+pub struct NewNode<'a> {
+    /// Who.
+    pub entity: EntityId,
+    /// When it happened, in any unit.
+    pub timestamp: i64,
+    /// Where it lies; without one, timelines and edges hold the node and no search returns it.
+    pub vector: Option<&'a [f32]>,
+    /// Outcome, in [0, 1].
+    pub reward: Option<f32>,
+    /// Which memory it is part of; the default one is `""`.
+    pub namespace: &'a str,
+    /// Labels to filter by.
+    pub tags: &'a [&'a str],
+    /// What was done there.
+    pub action: Option<&'a str>,
+    /// Whether it may advise.
+    pub recallable: bool,
+}
+
+impl<'a> NewNode<'a> {
+    /// A recallable node of the default namespace, without reward, tags and action.
+    #[must_use]
+    pub fn new(entity: EntityId, timestamp: i64, vector: Option<&'a [f32]>) -> Self {
+        NewNode {
+            entity,
+            timestamp,
+            vector,
+            reward: None,
+            namespace: "",
+            tags: &[],
+            action: None,
+            recallable: true,
+        }
+    }
+}
+
+pub(crate) const LIVE: u8 = 1;
+pub(crate) const EMBEDDED: u8 = 2;
+pub(crate) const RECALLABLE: u8 = 4;
+/// Of a node without an action.
+pub(crate) const NO_ACTION: u32 = u32::MAX;
+
+/// The columns; a row a node, rows of deleted nodes wiped.
+#[derive(Clone, Debug)]
+pub(crate) struct Columns {
+    pub(crate) entity: Vec<u64>,
+    pub(crate) time: Vec<i64>,
+    /// NaN is no reward.
+    pub(crate) reward: Vec<f32>,
+    pub(crate) namespace: Vec<u32>,
+    pub(crate) tags: Vec<u32>,
+    pub(crate) action: Vec<u32>,
+    pub(crate) flags: Vec<u8>,
+    pub(crate) namespaces: Names<String>,
+    pub(crate) tag_names: Names<String>,
+    /// Distinct sets of tags, each ascending.
+    pub(crate) tag_sets: Names<Vec<u32>>,
+    pub(crate) actions: Names<String>,
+}
+
+impl Columns {
+    pub(crate) fn new() -> Self {
+        Columns {
+            entity: Vec::new(),
+            time: Vec::new(),
+            reward: Vec::new(),
+            namespace: Vec::new(),
+            tags: Vec::new(),
+            action: Vec::new(),
+            flags: Vec::new(),
+            namespaces: Names::new(),
+            tag_names: Names::new(),
+            tag_sets: Names::new(),
+            actions: Names::new(),
+        }
+    }
+
+    /// How many nodes there ever were.
+    pub(crate) fn len(&self) -> usize {
+        self.flags.len()
+    }
+
+    /// Appends a checked node; its id.
+    pub(crate) fn push(&mut self, node: &NewNode<'_>) -> u32 {
+        let id = self.len() as u32;
+        let mut tags: Vec<u32> = node
+            .tags
+            .iter()
+            .map(|tag| self.tag_names.intern(*tag))
+            .collect();
+        tags.sort_unstable();
+        tags.dedup();
+        self.entity.push(node.entity.0);
+        self.time.push(node.timestamp);
+        self.reward.push(f32::NAN);
+        self.set_reward(id as usize, node.reward);
+        self.namespace.push(self.namespaces.intern(node.namespace));
+        self.tags.push(self.tag_sets.intern(tags.as_slice()));
+        self.action.push(
+            node.action
+                .map_or(NO_ACTION, |action| self.actions.intern(action)),
+        );
+        let embedded = if node.vector.is_some() { EMBEDDED } else { 0 };
+        let recallable = if node.recallable { RECALLABLE } else { 0 };
+        self.flags.push(LIVE | embedded | recallable);
+        id
+    }
+
+    pub(crate) fn set_reward(&mut self, at: usize, reward: Option<f32>) {
+        // -0.0 is in the range, and must not make a second spelling of 0.
+        self.reward[at] = reward.map_or(f32::NAN, |reward| reward + 0.0);
+    }
+
+    /// Forgets a node.
+    pub(crate) fn wipe(&mut self, node: u32) {
+        let at = node as usize;
+        self.entity[at] = 0;
+        self.time[at] = 0;
+        self.reward[at] = f32::NAN;
+        self.namespace[at] = 0;
+        self.tags[at] = 0;
+        self.action[at] = NO_ACTION;
+        self.flags[at] = 0;
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, node: u32, flag: u8) -> bool {
+        self.flags
+            .get(node as usize)
+            .is_some_and(|flags| flags & flag != 0)
+    }
+
+    pub(crate) fn reward(&self, node: u32) -> Option<f32> {
+        Some(self.reward[node as usize]).filter(|reward| !reward.is_nan())
+    }
+
+    /// The tags of a node, as places in `tag_names`.
+    #[inline]
+    pub(crate) fn tag_places(&self, node: u32) -> &[u32] {
+        self.tag_sets
+            .get(self.tags[node as usize])
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// The live nodes.
+    pub(crate) fn live(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len() as u32).filter(|&node| self.has(node, LIVE))
+    }
+}

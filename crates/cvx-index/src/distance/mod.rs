@@ -1,0 +1,82 @@
+//! Metrics, and the kernels that measure them.
+
+pub(crate) mod kernels;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use kernels::{Dot, Isa, Squared};
+
+/// How far two vectors are apart. A distance is lower where they are nearer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Metric {
+    /// 1 - cosine of the angle.
+    Cosine,
+    /// Squared euclidean distance.
+    L2,
+    /// 1 - inner product.
+    InnerProduct,
+}
+
+impl Metric {
+    /// The distance of two vectors, which for cosine must be of length 1.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] for vectors of different length, [`Error::Parameter`] for `CVX_CPU`.
+    pub fn distance(self, a: &[f32], b: &[f32]) -> Result<f32> {
+        if a.len() != b.len() || a.is_empty() {
+            return Err(Error::Dimension {
+                found: b.len(),
+                expected: a.len(),
+            });
+        }
+        let mut found = Vec::with_capacity(1);
+        self.distances(Isa::chosen()?, a, b, &[0], &mut found);
+        Ok(found[0])
+    }
+
+    /// Appends the distance of `query` to each of the rows `nodes` of a table of rows of its length.
+    #[inline]
+    pub(crate) fn distances(
+        self,
+        isa: Isa,
+        query: &[f32],
+        table: &[f32],
+        nodes: &[u32],
+        out: &mut Vec<f32>,
+    ) {
+        match self {
+            Metric::L2 => kernels::distances::<Squared>(isa, query, table, nodes, out),
+            Metric::Cosine | Metric::InnerProduct => {
+                kernels::distances::<Dot>(isa, query, table, nodes, out);
+            }
+        }
+    }
+
+    /// The similarity of a distance: higher is better.
+    ///
+    /// The cosine, the inner product, or 1 / (1 + squared euclidean distance).
+    #[must_use]
+    pub fn similarity(self, distance: f32) -> f32 {
+        match self {
+            Metric::Cosine | Metric::InnerProduct => 1.0 - distance,
+            Metric::L2 => 1.0 / (1.0 + distance),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requirement: X14
+    #[test]
+    fn similarity_grows_as_distance_shrinks() {
+        for metric in [Metric::Cosine, Metric::L2, Metric::InnerProduct] {
+            assert_eq!(metric.similarity(0.0), 1.0);
+            assert!(metric.similarity(0.5) > metric.similarity(0.75));
+        }
+        assert_eq!(Metric::L2.similarity(3.0), 0.25);
+        assert_eq!(Metric::Cosine.similarity(2.0), -1.0);
+    }
+}

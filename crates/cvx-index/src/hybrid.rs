@@ -1,0 +1,134 @@
+//! Search in which the neighbours in time count too.
+
+use std::collections::HashMap;
+
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::id::NodeId;
+use crate::index::TemporalIndex;
+use crate::plan::Route;
+use crate::scratch::{Ranked, with_scratch};
+
+/// A result of [`TemporalIndex::hybrid_search`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scored {
+    /// The node.
+    pub node: NodeId,
+    /// Its own distance to the query.
+    pub distance: f32,
+    /// Higher is better.
+    pub score: f32,
+    /// Its own similarity to the query.
+    pub similarity: f32,
+    /// The more similar of the nodes just before and after it, with that similarity.
+    pub neighbor: Option<(NodeId, f32)>,
+}
+
+impl TemporalIndex {
+    /// The best `k` nodes by `max(sim(v), beta * max(sim(predecessor), sim(successor)))`.
+    ///
+    /// Where [`search`](Self::search) scans, every accepted node is scored. Where it walks, those
+    /// are: the nearest `ef` accepted nodes, and the accepted neighbours in time of the nearest
+    /// `ef` nodes of the namespaces. A neighbour in time need not be accepted itself.
+    ///
+    /// # Errors
+    /// Those of [`search`](Self::search); [`Error::Parameter`] for a beta outside [0, 1].
+    pub fn hybrid_search(
+        &self,
+        query: &[f32],
+        k: usize,
+        beta: f32,
+        ef: Option<usize>,
+        filter: &Filter,
+    ) -> Result<Vec<Scored>> {
+        if !(0.0..=1.0).contains(&beta) {
+            let value = beta.to_string();
+            return Err(Error::Parameter {
+                name: "beta",
+                value,
+                bound: "in [0, 1]",
+            });
+        }
+        let width = self.width(k, ef)?;
+        let accepted = self.accepted(filter)?;
+        let query = self.vectors.prepared(query)?;
+        let route = accepted.route(width, self.params.exact_below);
+        let mut candidates: Vec<u32> = match &route {
+            Route::Scan(nodes) if beta > 0.0 => nodes.clone(),
+            _ => with_scratch(|scratch| {
+                self.nearest(&query, k, width, &accepted, &route, scratch);
+                scratch.found.iter().map(|near| near.node()).collect()
+            }),
+        };
+        if beta > 0.0 && matches!(route, Route::Walk(_)) {
+            let around = self.near_in_namespaces(&query, width, filter)?;
+            let around = around.into_iter().flat_map(|node| self.beside(node));
+            candidates.extend(around.filter(|&node| accepted.has(node)));
+            candidates.sort_unstable();
+            candidates.dedup();
+        }
+        Ok(self.scored(&query, &candidates, beta, k))
+    }
+
+    fn near_in_namespaces(&self, query: &[f32], width: usize, filter: &Filter) -> Result<Vec<u32>> {
+        let namespaces = filter.namespaces.clone();
+        let open = Filter {
+            namespaces,
+            recallable: None,
+            ..Filter::default()
+        };
+        let open = self.accepted(&open)?;
+        let route = open.route(width, self.params.exact_below);
+        Ok(with_scratch(|scratch| {
+            self.nearest(query, width, width, &open, &route, scratch);
+            scratch.found.iter().map(|near| near.node()).collect()
+        }))
+    }
+
+    fn scored(&self, query: &[f32], candidates: &[u32], beta: f32, k: usize) -> Vec<Scored> {
+        // Each distance once: in a scan most nodes are also somebody's neighbour.
+        let mut nodes: Vec<u32> = candidates
+            .iter()
+            .flat_map(|&node| self.beside(node).chain([node]))
+            .collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.retain(|&node| self.links.level(node).is_some());
+        let mut distances = Vec::with_capacity(nodes.len());
+        self.vectors.distances(query, &nodes, &mut distances);
+        let distances: HashMap<u32, f32> = nodes.into_iter().zip(distances).collect();
+        let similarity = |node: u32| {
+            let distance = *distances.get(&node)?;
+            Some(self.params.metric.similarity(distance))
+        };
+        let mut scored: Vec<Scored> = candidates
+            .iter()
+            .filter_map(|&node| {
+                let own = similarity(node)?;
+                let beside = self
+                    .beside(node)
+                    .filter_map(|at| Some((NodeId(at), similarity(at)?)));
+                let neighbor = beside.reduce(|a, b| if b.1 > a.1 { b } else { a });
+                // At beta 0 a neighbour has no say, not even against a similarity below 0.
+                let lent = neighbor
+                    .filter(|_| beta > 0.0)
+                    .map_or(own, |(_, near)| beta * near);
+                Some(Scored {
+                    node: NodeId(node),
+                    distance: distances[&node],
+                    score: own.max(lent),
+                    similarity: own,
+                    neighbor,
+                })
+            })
+            .collect();
+        scored.sort_unstable_by(|a, b| {
+            let nearer = |s: &Scored| Ranked::new(s.distance, s.node.0);
+            b.score
+                .total_cmp(&a.score)
+                .then_with(|| nearer(a).cmp(&nearer(b)))
+        });
+        scored.truncate(k);
+        scored
+    }
+}

@@ -1,0 +1,286 @@
+//! `TemporalIndex`, the only facade: nodes in, nodes out.
+//!
+//! Its other methods stand beside their concepts: `nodes`, `nearest`, `hybrid`, `graph_search`,
+//! `regions`, `snapshot`.
+
+use crate::columns::{Columns, EMBEDDED, LIVE, NewNode};
+use crate::distance::kernels::Isa;
+use crate::edges::TypedEdgeLayer;
+use crate::error::{Error, Result};
+use crate::id::NodeId;
+use crate::insert::Builder;
+use crate::links::Links;
+use crate::params::IndexParams;
+use crate::postings::Postings;
+use crate::regions::Regions;
+use crate::timelines::Timelines;
+use crate::vectors::Vectors;
+
+/// The most nodes of an index; the id above is kept free.
+const MOST_NODES: usize = u32::MAX as usize - 1;
+
+/// Where distances are taken from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Center {
+    /// The origin.
+    None,
+    /// The mean of the vectors now stored.
+    Mean,
+    /// A vector.
+    Vector(Vec<f32>),
+}
+
+/// Nodes in time: found by similarity, followed along timelines and typed edges.
+pub struct TemporalIndex {
+    pub(crate) params: IndexParams,
+    pub(crate) columns: Columns,
+    pub(crate) vectors: Vectors,
+    pub(crate) links: Links,
+    pub(crate) postings: Postings,
+    pub(crate) timelines: Timelines,
+    pub(crate) edges: TypedEdgeLayer,
+    pub(crate) regions: Regions,
+    pub(crate) live: usize,
+}
+
+impl TemporalIndex {
+    /// An empty index.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for one outside its bounds, `CVX_CPU` included.
+    pub fn new(params: IndexParams) -> Result<Self> {
+        params.check()?;
+        let isa = Isa::chosen()?;
+        Ok(TemporalIndex {
+            columns: Columns::new(),
+            vectors: Vectors::new(params.dim, params.metric, isa),
+            links: Links::new(params.m),
+            postings: Postings::default(),
+            timelines: Timelines::default(),
+            edges: TypedEdgeLayer::new(),
+            regions: Regions::default(),
+            live: 0,
+            params,
+        })
+    }
+
+    /// What the index was made with.
+    #[must_use]
+    pub fn params(&self) -> &IndexParams {
+        &self.params
+    }
+
+    /// How many nodes there are, deleted ones not counted.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.live
+    }
+
+    /// Whether there is no node.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// How many ids were given so far; the next node gets this one.
+    #[must_use]
+    pub fn node_count(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether a node exists and was not deleted.
+    #[must_use]
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.columns.has(node.0, LIVE)
+    }
+
+    /// Adds a node.
+    ///
+    /// # Errors
+    /// As [`bulk_insert`](Self::bulk_insert).
+    pub fn insert(&mut self, node: NewNode<'_>) -> Result<NodeId> {
+        Ok(self.add(&[node])?[0])
+    }
+
+    /// Adds nodes, all of them or, where one is refused, none.
+    ///
+    /// The index is the same for any number of threads.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`], [`Error::NonFinite`], [`Error::ZeroVector`] and [`Error::TooLong`] of
+    /// a vector, [`Error::RewardRange`], [`Error::Capacity`], [`Error::Parameter`] for no threads.
+    pub fn bulk_insert(&mut self, nodes: &[NewNode<'_>], threads: usize) -> Result<Vec<NodeId>> {
+        on_threads(threads, || self.add(nodes))?
+    }
+
+    fn add(&mut self, nodes: &[NewNode<'_>]) -> Result<Vec<NodeId>> {
+        let wanted = self.columns.len().saturating_add(nodes.len());
+        if wanted > MOST_NODES {
+            return Err(Error::Capacity {
+                wanted,
+                bound: MOST_NODES,
+            });
+        }
+        let mut prepared = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            check_reward(node.reward)?;
+            let row = node
+                .vector
+                .map(|vector| self.vectors.prepared(vector))
+                .transpose()?;
+            prepared.push(node.vector.zip(row));
+        }
+        let first = self.columns.len() as u32;
+        for (node, row) in nodes.iter().zip(&prepared) {
+            let id = self.columns.push(node);
+            if let Some((vector, moved)) = row {
+                self.vectors.put(id, vector, moved);
+            }
+            self.postings.add(&self.columns, id);
+        }
+        let new = first..self.columns.len() as u32;
+        self.timelines.add(&self.columns, new.clone());
+        let embedded: Vec<u32> = new
+            .clone()
+            .filter(|&id| self.columns.has(id, EMBEDDED))
+            .collect();
+        let Self {
+            params,
+            vectors,
+            links,
+            ..
+        } = self;
+        builder(params, vectors).insert(links, &embedded);
+        self.live += nodes.len();
+        self.regions.grown(self.columns.len(), self.links.len());
+        Ok(new.map(NodeId).collect())
+    }
+
+    /// Removes nodes and their edges, all of them or, where one is unknown, none.
+    ///
+    /// Timelines close over the gap, the graph is linked around it, the rows are wiped. A node
+    /// named twice is removed once.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`] for an id that was never given or whose node was deleted before.
+    pub fn delete(&mut self, nodes: &[NodeId]) -> Result<()> {
+        nodes
+            .iter()
+            .try_for_each(|&node| self.check(node).map(drop))?;
+        let mut gone: Vec<u32> = nodes.iter().map(|node| node.0).collect();
+        gone.sort_unstable();
+        gone.dedup();
+        let embedded: Vec<u32> = gone
+            .iter()
+            .copied()
+            .filter(|&node| self.columns.has(node, EMBEDDED))
+            .collect();
+        let regions_change = embedded.iter().any(|&node| {
+            self.regions.covers(node) && self.links.level(node).is_some_and(|level| level > 0)
+        });
+        for &node in &gone {
+            self.edges.remove_node(NodeId(node));
+        }
+        self.postings.remove(&self.columns, &gone);
+        self.timelines.remove(&self.columns, &gone);
+        let Self {
+            params,
+            vectors,
+            links,
+            ..
+        } = self;
+        builder(params, vectors).remove(links, &embedded);
+        for &node in &gone {
+            self.columns.wipe(node);
+        }
+        for &node in &embedded {
+            self.vectors.erase(node);
+        }
+        self.live -= gone.len();
+        self.regions.forget();
+        if regions_change {
+            self.regions.begin(self.columns.len(), self.links.len());
+        }
+        Ok(())
+    }
+
+    /// Takes distances from another center, links the graph anew and begins an epoch of regions.
+    ///
+    /// # Errors
+    /// Those of a vector, [`Error::NoVector`] for the mean of an index without vectors,
+    /// [`Error::ZeroVector`] where a stored vector is the center and the metric is cosine.
+    pub fn set_center(&mut self, center: Center) -> Result<()> {
+        let center = match center {
+            Center::None => None,
+            Center::Vector(center) => Some(center),
+            Center::Mean => {
+                let mean = self.vectors.mean(self.links.nodes());
+                Some(mean.ok_or(Error::NoVector {
+                    what: "the index, whose mean was asked for,",
+                })?)
+            }
+        };
+        self.vectors
+            .check_center(center.as_deref(), self.links.nodes())?;
+        self.vectors.set_center(center, self.links.nodes());
+        let nodes: Vec<u32> = self.links.nodes().collect();
+        self.links = Links::new(self.params.m);
+        let Self {
+            params,
+            vectors,
+            links,
+            ..
+        } = self;
+        builder(params, vectors).insert(links, &nodes);
+        self.regions.begin(self.columns.len(), self.links.len());
+        Ok(())
+    }
+
+    /// Where distances are taken from; `None` is the origin.
+    #[must_use]
+    pub fn center(&self) -> Option<&[f32]> {
+        self.vectors.center()
+    }
+
+    /// The offset of a live node into the columns.
+    pub(crate) fn check(&self, node: NodeId) -> Result<usize> {
+        match self.columns.has(node.0, LIVE) {
+            true => Ok(node.index()),
+            false => Err(Error::UnknownNode {
+                node,
+                count: self.columns.len(),
+            }),
+        }
+    }
+}
+
+pub(crate) fn check_reward(reward: Option<f32>) -> Result<()> {
+    match reward {
+        // NaN is in no range.
+        Some(reward) if !(0.0..=1.0).contains(&reward) => Err(Error::RewardRange { reward }),
+        _ => Ok(()),
+    }
+}
+
+fn builder<'a>(params: &IndexParams, vectors: &'a Vectors) -> Builder<'a> {
+    Builder {
+        vectors,
+        seed: params.seed,
+        width: params.ef_construction,
+    }
+}
+
+pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T> {
+    let refused = |bound| Error::Parameter {
+        name: "threads",
+        value: threads.to_string(),
+        bound,
+    };
+    if threads == 0 {
+        return Err(refused("1 or more"));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    Ok(pool
+        .map_err(|_| refused("as many as the system can start"))?
+        .install(work))
+}

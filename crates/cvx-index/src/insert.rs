@@ -1,0 +1,254 @@
+//! Seeded insertion, one node or many, and removal.
+//!
+//! A batch is searched against the graph as it stood before the batch, in parallel, and merged in
+//! the order of ids: the graph depends on the order of insertion and the seed, never on threads.
+
+use rayon::prelude::*;
+
+use crate::links::Links;
+use crate::scratch::{Ranked, Scratch, with_scratch};
+use crate::search::{Beam, Graph};
+use crate::vectors::Vectors;
+
+/// A batch is at most this part of the graph it is searched against: its nodes do not see each other.
+const BATCH_SHARE: usize = 32;
+/// Below this many nodes threads cost more than they save.
+const WORTH_THREADS: usize = 64;
+
+/// What links are made by.
+#[derive(Clone, Copy)]
+pub(crate) struct Builder<'a> {
+    pub(crate) vectors: &'a Vectors,
+    pub(crate) seed: u64,
+    /// `efConstruction` in the paper.
+    pub(crate) width: usize,
+}
+
+/// The level of a node: a hash of seed and id, with the distribution floor(-ln(u) / ln(m)).
+///
+/// The thresholds m^-l are compared with u itself, so that no logarithm of some platform decides.
+pub(crate) fn level_of(seed: u64, node: u32, m: usize) -> usize {
+    let mut hash = seed ^ u64::from(node).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    for factor in [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB] {
+        hash = (hash ^ (hash >> 30)).wrapping_mul(factor);
+        hash ^= hash >> 27;
+    }
+    // 53 bits are a float without rounding.
+    let u = ((hash >> 11) + 1) as f64;
+    let mut bound = (1u64 << 53) as f64 / m as f64;
+    let mut level = 0;
+    while u <= bound {
+        bound /= m as f64;
+        level += 1;
+    }
+    level
+}
+
+impl Builder<'_> {
+    /// Inserts `nodes`, ascending ids that have rows and are not in the graph.
+    pub(crate) fn insert(&self, links: &mut Links, nodes: &[u32]) {
+        let mut rest = nodes;
+        while let [first, ..] = rest {
+            let top = links.top();
+            let rises =
+                |node: u32| top.is_none_or(|top| level_of(self.seed, node, links.m()) > top);
+            // A node that rises above all is alone in its batch: the next ones are to see it there.
+            let size = if rises(*first) {
+                1
+            } else {
+                let most = (links.len() / BATCH_SHARE).max(1);
+                rest.iter()
+                    .take(most)
+                    .take_while(|&&node| !rises(node))
+                    .count()
+            };
+            let (batch, later) = rest.split_at(size);
+            self.insert_batch(links, batch);
+            rest = later;
+        }
+    }
+
+    fn insert_batch(&self, links: &mut Links, batch: &[u32]) {
+        let chosen = mapped(batch, |&node| self.choose(links, node));
+        let mut requests: Vec<(usize, u32, u32)> = Vec::new();
+        for (&node, levels) in batch.iter().zip(&chosen) {
+            links.add(node, level_of(self.seed, node, links.m()));
+            for (level, neighbors) in levels.iter().enumerate() {
+                links.set(node, level, neighbors);
+                requests.extend(neighbors.iter().map(|&neighbor| (level, neighbor, node)));
+            }
+        }
+        requests.sort_unstable();
+        let targets: Vec<&[(usize, u32, u32)]> =
+            requests.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).collect();
+        let merged = mapped(&targets, |requests| self.link_back(links, requests));
+        for (requests, neighbors) in targets.iter().zip(&merged) {
+            let (level, target, _) = requests[0];
+            links.set(target, level, neighbors);
+        }
+    }
+
+    /// The links of a new node at each of its levels that the graph has.
+    fn choose(&self, links: &Links, node: u32) -> Vec<Vec<u32>> {
+        let Some(top) = links.top() else {
+            return Vec::new();
+        };
+        let level = level_of(self.seed, node, links.m()).min(top);
+        let mut levels = vec![Vec::new(); level + 1];
+        with_scratch(|scratch| {
+            let graph = Graph {
+                links,
+                vectors: self.vectors,
+            };
+            let query = self.vectors.row(node);
+            let mut starts: Vec<Ranked> =
+                graph.descend(query, level, scratch).into_iter().collect();
+            for level in (0..=level).rev() {
+                let beam = Beam {
+                    width: self.width,
+                    level,
+                    budget: usize::MAX,
+                    accepts: |_| true,
+                };
+                graph.beam(query, &starts, &beam, scratch);
+                starts.clone_from(&scratch.found);
+                levels[level] = self.select(node, &starts, links.m(), scratch);
+            }
+        });
+        levels
+    }
+
+    /// The links of a node after others asked to be linked from it.
+    fn link_back(&self, links: &Links, requests: &[(usize, u32, u32)]) -> Vec<u32> {
+        let (level, target, _) = requests[0];
+        let mut neighbors = links.neighbors(target, level).to_vec();
+        neighbors.extend(requests.iter().map(|&(_, _, node)| node));
+        let most = links.most(level);
+        if neighbors.len() > most {
+            neighbors = self.nearest_apart(target, &neighbors, most);
+        }
+        neighbors
+    }
+
+    /// At most `most` of `candidates`, by the rule of [`select`](Self::select).
+    fn nearest_apart(&self, node: u32, candidates: &[u32], most: usize) -> Vec<u32> {
+        with_scratch(|scratch| {
+            scratch.distances.clear();
+            self.vectors
+                .distances(self.vectors.row(node), candidates, &mut scratch.distances);
+            let pairs = candidates.iter().zip(&scratch.distances);
+            let mut ranked: Vec<Ranked> = pairs.map(|(&node, &d)| Ranked::new(d, node)).collect();
+            ranked.sort_unstable();
+            self.select(node, &ranked, most, scratch)
+        })
+    }
+
+    /// Chooses neighbours that lie in different directions, algorithm 4 of Malkov & Yashunin.
+    ///
+    /// A candidate is kept if it is nearer to the node than to any kept before it. Copies of the
+    /// node itself would turn every other candidate away and make an island of any set of equal
+    /// vectors: they get a quarter of the places, drawn by a hash, and turn nobody away.
+    fn select(&self, node: u32, ranked: &[Ranked], most: usize, scratch: &mut Scratch) -> Vec<u32> {
+        let row = self.vectors.row(node);
+        let (copies, others): (Vec<Ranked>, Vec<Ranked>) = ranked
+            .iter()
+            .partition(|seen| self.vectors.row(seen.node()) == row);
+        let mut copies: Vec<u32> = copies.into_iter().map(Ranked::node).collect();
+        let spare = most.saturating_sub(others.len());
+        copies.sort_unstable_by_key(|&copy| (mixed(node, copy), copy));
+        copies.truncate((most / 4).max(1).max(spare));
+        let places = most - copies.len();
+        let mut kept: Vec<u32> = Vec::with_capacity(most);
+        for candidate in others {
+            if kept.len() == places {
+                break;
+            }
+            scratch.distances.clear();
+            let other = self.vectors.row(candidate.node());
+            let apart = kept.chunks(4).all(|kept| {
+                scratch.distances.clear();
+                self.vectors.distances(other, kept, &mut scratch.distances);
+                scratch
+                    .distances
+                    .iter()
+                    .all(|&between| candidate.distance() < between)
+            });
+            if apart {
+                kept.push(candidate.node());
+            }
+        }
+        kept.extend(copies);
+        kept
+    }
+
+    /// Takes `gone` out of the graph; who was linked to them is linked to their neighbours instead.
+    pub(crate) fn remove(&self, links: &mut Links, gone: &[u32]) {
+        let is_gone = |node: &u32| gone.binary_search(node).is_ok();
+        let mut orphans: Vec<(u32, usize)> = Vec::new();
+        for node in links.nodes().filter(|node| !is_gone(node)) {
+            for level in 0..=links.level(node).unwrap_or(0) {
+                if links.neighbors(node, level).iter().any(is_gone) {
+                    orphans.push((node, level));
+                }
+            }
+        }
+        let repaired = mapped(&orphans, |&(node, level)| {
+            let neighbors = links.neighbors(node, level);
+            let beyond = neighbors.iter().filter(|node| is_gone(node));
+            let beyond = beyond.flat_map(|&gone| links.neighbors(gone, level));
+            let mut candidates: Vec<u32> = neighbors.iter().chain(beyond).copied().collect();
+            candidates.sort_unstable();
+            candidates.dedup();
+            candidates.retain(|candidate| *candidate != node && !is_gone(candidate));
+            match candidates.len() > links.most(level) {
+                true => self.nearest_apart(node, &candidates, links.most(level)),
+                false => candidates,
+            }
+        });
+        for (&(node, level), neighbors) in orphans.iter().zip(&repaired) {
+            links.set(node, level, neighbors);
+        }
+        for &node in gone {
+            links.remove(node);
+        }
+        self.rejoin(links, &orphans);
+    }
+
+    /// Links nodes that lost every neighbour at a level to the nearest of those left.
+    fn rejoin(&self, links: &mut Links, orphans: &[(u32, usize)]) {
+        for &(node, level) in orphans {
+            if !links.neighbors(node, level).is_empty() {
+                continue;
+            }
+            let others = links.nodes().filter(|&other| other != node);
+            let others = others.filter(|&other| links.level(other).is_some_and(|l| l >= level));
+            let graph = Graph {
+                links,
+                vectors: self.vectors,
+            };
+            let neighbors = with_scratch(|scratch| {
+                graph.scan(self.vectors.row(node), others, self.width, scratch);
+                let ranked = scratch.found.clone();
+                self.select(node, &ranked, links.m(), scratch)
+            });
+            links.set(node, level, &neighbors);
+            for neighbor in neighbors {
+                let back = self.link_back(links, &[(level, neighbor, node)]);
+                links.set(neighbor, level, &back);
+            }
+        }
+    }
+}
+
+fn mixed(a: u32, b: u32) -> u32 {
+    (a ^ b.rotate_left(16)).wrapping_mul(0x9E37_79B1) ^ (b.wrapping_mul(0x85EB_CA77) >> 13)
+}
+
+/// Maps in order, on the threads of the pool that the caller runs in.
+fn mapped<T: Sync, U: Send>(items: &[T], map: impl Fn(&T) -> U + Sync + Send) -> Vec<U> {
+    if items.len() < WORTH_THREADS || rayon::current_num_threads() == 1 {
+        items.iter().map(map).collect()
+    } else {
+        items.par_iter().map(map).collect()
+    }
+}

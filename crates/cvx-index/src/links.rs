@@ -1,0 +1,158 @@
+//! The links of the graph: a flat table for the ground level, blocks for the levels above.
+
+/// Of a node that is not in the graph.
+const OUTSIDE: u8 = u8::MAX;
+
+/// Who is linked to whom at which level, and where walks begin.
+///
+/// The m of the paper is the most links a node has above the ground; at the ground it is 2 m.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Links {
+    m: usize,
+    levels: Vec<u8>,
+    /// Per node: how many, then the links, in a row of 2 m + 1.
+    ground: Vec<u32>,
+    /// Per node: where its block begins in `upper`; a row of m + 1 for each of its levels from 1.
+    upper_at: Vec<u32>,
+    upper: Vec<u32>,
+    entry: Option<u32>,
+    len: usize,
+}
+
+impl Links {
+    pub(crate) fn new(m: usize) -> Self {
+        Links {
+            m,
+            levels: Vec::new(),
+            ground: Vec::new(),
+            upper_at: Vec::new(),
+            upper: Vec::new(),
+            entry: None,
+            len: 0,
+        }
+    }
+
+    /// How many nodes are in the graph.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// How many nodes the tables cover.
+    pub(crate) fn table_len(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// The node where walks begin: of the highest level.
+    pub(crate) fn entry(&self) -> Option<u32> {
+        self.entry
+    }
+
+    /// The highest level, of an empty graph none.
+    pub(crate) fn top(&self) -> Option<usize> {
+        self.entry.and_then(|entry| self.level(entry))
+    }
+
+    /// The level of a node; `None` outside the graph.
+    #[inline]
+    pub(crate) fn level(&self, node: u32) -> Option<usize> {
+        let level = *self.levels.get(node as usize)?;
+        (level != OUTSIDE).then_some(usize::from(level))
+    }
+
+    /// The nodes of the graph, by id.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.levels.len() as u32).filter(|&node| self.level(node).is_some())
+    }
+
+    /// The most links that a node may have at a level.
+    pub(crate) fn most(&self, level: usize) -> usize {
+        if level == 0 { 2 * self.m } else { self.m }
+    }
+
+    pub(crate) fn m(&self) -> usize {
+        self.m
+    }
+
+    #[inline]
+    pub(crate) fn neighbors(&self, node: u32, level: usize) -> &[u32] {
+        let row = self.row(node, level);
+        let row = if level == 0 {
+            &self.ground[row..]
+        } else {
+            &self.upper[row..]
+        };
+        &row[1..=row[0] as usize]
+    }
+
+    #[inline]
+    fn row(&self, node: u32, level: usize) -> usize {
+        match level {
+            0 => node as usize * (2 * self.m + 1),
+            _ => self.upper_at[node as usize] as usize + (level - 1) * (self.m + 1),
+        }
+    }
+
+    /// Adds a node without links; it becomes the entry if no level is as high as its own.
+    pub(crate) fn add(&mut self, node: u32, level: usize) {
+        let end = node as usize + 1;
+        if self.levels.len() < end {
+            self.levels.resize(end, OUTSIDE);
+            self.upper_at.resize(end, 0);
+            self.ground.resize(end * (2 * self.m + 1), 0);
+        }
+        self.upper_at[node as usize] = self.upper.len() as u32;
+        self.upper
+            .resize(self.upper.len() + level * (self.m + 1), 0);
+        if self.top().is_none_or(|top| level > top) {
+            self.entry = Some(node);
+        }
+        self.levels[node as usize] = level as u8;
+        self.len += 1;
+    }
+
+    /// Makes a node the entry; whether it is one of the highest level, as the entry must be.
+    pub(crate) fn enter(&mut self, entry: Option<u32>) -> bool {
+        let fits = entry.and_then(|entry| self.level(entry)) == self.top()
+            && entry.is_some() == self.entry.is_some();
+        if fits {
+            self.entry = entry;
+        }
+        fits
+    }
+
+    /// Takes a node out. Links to it are for the caller to replace.
+    pub(crate) fn remove(&mut self, node: u32) {
+        for level in 0..=self.level(node).unwrap_or(0) {
+            self.set(node, level, &[]);
+        }
+        self.levels[node as usize] = OUTSIDE;
+        self.len -= 1;
+        if self.entry == Some(node) {
+            // Of the highest level the lowest id, whatever the order of removal.
+            self.entry = self
+                .nodes()
+                .max_by_key(|&node| (self.level(node), std::cmp::Reverse(node)));
+        }
+    }
+
+    /// Sets the links of a node at a level, at most [`most`](Self::most).
+    pub(crate) fn set(&mut self, node: u32, level: usize, links: &[u32]) {
+        let row = self.row(node, level);
+        let table = if level == 0 {
+            &mut self.ground
+        } else {
+            &mut self.upper
+        };
+        table[row] = links.len() as u32;
+        table[row + 1..][..links.len()].copy_from_slice(links);
+        let most = if level == 0 { 2 * self.m } else { self.m };
+        // What is unused is zero: equal graphs are equal tables.
+        table[row + 1 + links.len()..row + 1 + most].fill(0);
+    }
+
+    /// How many bytes the links take.
+    pub(crate) fn bytes(&self) -> usize {
+        4 * (self.ground.capacity() + self.upper.capacity() + self.upper_at.capacity())
+            + self.levels.capacity()
+    }
+}

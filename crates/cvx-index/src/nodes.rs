@@ -1,0 +1,398 @@
+//! What is known of each node, what comes before and after it, and its typed edges.
+
+use crate::columns::RECALLABLE;
+use crate::distance::kernels::Isa;
+use crate::edges::{self, Direction, Edge, EdgeKind, HalfEdge, Path};
+use crate::error::{Error, Result};
+use crate::id::{EntityId, NodeId};
+use crate::index::{TemporalIndex, check_reward};
+
+/// Counts of what an index holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stats {
+    /// Live nodes.
+    pub nodes: usize,
+    /// Ids given so far.
+    pub ids_given: usize,
+    /// Live nodes with a vector.
+    pub vectors: usize,
+    /// Rows of deleted nodes that the graph still holds: none, deletion links around them.
+    pub deleted_rows: usize,
+    /// Typed edges, temporal ones not counted.
+    pub edges: usize,
+    /// Entities with nodes, namespace by namespace.
+    pub timelines: usize,
+    /// Namespaces ever named by a node.
+    pub namespaces: usize,
+    /// The highest level of the graph.
+    pub top_level: usize,
+    /// Which snapshot of the hubs is in force.
+    pub region_epoch: u64,
+    /// The instruction set of the distances: "scalar", "avx2" or "avx512".
+    pub kernels: &'static str,
+    /// Memory of rows and links.
+    pub bytes: usize,
+}
+
+impl TemporalIndex {
+    /// Who a node belongs to.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`], here and below.
+    pub fn entity(&self, node: NodeId) -> Result<EntityId> {
+        Ok(EntityId(self.columns.entity[self.check(node)?]))
+    }
+
+    /// When it happened.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn timestamp(&self, node: NodeId) -> Result<i64> {
+        Ok(self.columns.time[self.check(node)?])
+    }
+
+    /// How it ended.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn reward(&self, node: NodeId) -> Result<Option<f32>> {
+        self.check(node)?;
+        Ok(self.columns.reward(node.0))
+    }
+
+    /// Gives a node an outcome, or takes it away.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`], [`Error::RewardRange`].
+    pub fn set_reward(&mut self, node: NodeId, reward: Option<f32>) -> Result<()> {
+        let at = self.check(node)?;
+        check_reward(reward)?;
+        self.columns.set_reward(at, reward);
+        Ok(())
+    }
+
+    /// Whether it may advise.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn recallable(&self, node: NodeId) -> Result<bool> {
+        self.check(node)?;
+        Ok(self.columns.has(node.0, RECALLABLE))
+    }
+
+    /// Lets a node advise, or keeps it from that.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn set_recallable(&mut self, node: NodeId, recallable: bool) -> Result<()> {
+        let at = self.check(node)?;
+        let flags = &mut self.columns.flags[at];
+        *flags = if recallable {
+            *flags | RECALLABLE
+        } else {
+            *flags & !RECALLABLE
+        };
+        self.postings.note_recallable(&self.columns, node.0);
+        Ok(())
+    }
+
+    /// Which memory it is part of.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn namespace(&self, node: NodeId) -> Result<&str> {
+        let at = self.check(node)?;
+        let name = self.columns.namespaces.get(self.columns.namespace[at]);
+        Ok(name.map_or("", String::as_str))
+    }
+
+    /// Its labels, in alphabetical order.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn tags(&self, node: NodeId) -> Result<Vec<&str>> {
+        self.check(node)?;
+        let places = self.columns.tag_places(node.0);
+        let names = places
+            .iter()
+            .filter_map(|&tag| self.columns.tag_names.get(tag));
+        let mut names: Vec<&str> = names.map(String::as_str).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// What was done there.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn action(&self, node: NodeId) -> Result<Option<&str>> {
+        let at = self.check(node)?;
+        Ok(self
+            .columns
+            .actions
+            .get(self.columns.action[at])
+            .map(String::as_str))
+    }
+
+    /// Its vector as it was inserted.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn vector(&self, node: NodeId) -> Result<Option<&[f32]>> {
+        self.check(node)?;
+        Ok(self.links.level(node.0).map(|_| self.vectors.raw(node.0)))
+    }
+
+    /// Up to `n` nodes of the same entity just before a node, in time order.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn predecessors(&self, node: NodeId, n: usize) -> Result<Vec<NodeId>> {
+        self.check(node)?;
+        let (before, _) = self.timelines.around(&self.columns, node.0);
+        Ok(ids(&before[before.len().saturating_sub(n)..]))
+    }
+
+    /// Up to `n` nodes of the same entity just after a node, in time order.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn successors(&self, node: NodeId, n: usize) -> Result<Vec<NodeId>> {
+        self.check(node)?;
+        let (_, after) = self.timelines.around(&self.columns, node.0);
+        Ok(ids(&after[..n.min(after.len())]))
+    }
+
+    /// The nodes just before and after a node, one each, where there are such.
+    pub(crate) fn beside(&self, node: u32) -> impl Iterator<Item = u32> + use<> {
+        let (before, after) = self.timelines.around(&self.columns, node);
+        before
+            .last()
+            .copied()
+            .into_iter()
+            .chain(after.first().copied())
+    }
+
+    /// The nodes of an entity with `since <= t < until`, in time order, ties by id.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEntity`] for one without nodes in the namespace, [`Error::InvertedRange`].
+    pub fn trajectory(
+        &self,
+        namespace: &str,
+        entity: EntityId,
+        since: Option<i64>,
+        until: Option<i64>,
+    ) -> Result<Vec<NodeId>> {
+        crate::filter::check_times(since, until)?;
+        let line = self.line(namespace, entity)?;
+        let before = |bound: i64| line.partition_point(|&n| self.columns.time[n as usize] < bound);
+        let start = since.map_or(0, before);
+        Ok(ids(&line[start..until.map_or(line.len(), before)]))
+    }
+
+    pub(crate) fn line(&self, namespace: &str, entity: EntityId) -> Result<&[u32]> {
+        let place = self.columns.namespaces.place(namespace);
+        let line = place.map_or(&[][..], |place| self.timelines.line(place, entity.0));
+        if line.is_empty() {
+            return Err(Error::UnknownEntity {
+                entity,
+                namespace: namespace.to_owned(),
+            });
+        }
+        Ok(line)
+    }
+
+    /// Makes `name` an edge kind; a name that is one already stays what it is.
+    ///
+    /// # Errors
+    /// [`Error::InvalidEdgeKindName`], [`Error::TooManyEdgeKinds`].
+    pub fn declare_edge_kind(&mut self, name: &str) -> Result<EdgeKind> {
+        self.edges.declare_kind(name)
+    }
+
+    /// The kind of that name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEdgeKind`], which lists the known ones.
+    pub fn edge_kind(&self, name: &str) -> Result<EdgeKind> {
+        self.edges.kind(name)
+    }
+
+    /// The name of a kind; a custom one of another index may have none here.
+    #[must_use]
+    pub fn edge_kind_name(&self, kind: EdgeKind) -> Option<&str> {
+        self.edges.kind_name(kind)
+    }
+
+    /// Every name that is an edge kind.
+    pub fn edge_kinds(&self) -> impl Iterator<Item = &str> + '_ {
+        self.edges.kind_names()
+    }
+
+    /// Adds an edge; the same ends and kind again take the new weight.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`], [`Error::EdgeWeight`] outside [0, 1], [`Error::SelfEdge`],
+    /// [`Error::ImpliedEdgeKind`] for temporal edges, [`Error::UnknownEdgeKind`].
+    pub fn add_edge(
+        &mut self,
+        from: NodeId,
+        to: NodeId,
+        kind: EdgeKind,
+        weight: f32,
+    ) -> Result<()> {
+        self.check(from)?;
+        self.check(to)?;
+        self.edges.add(from, to, kind, weight).map(drop)
+    }
+
+    /// Removes an edge.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`], [`Error::UnknownEdge`], [`Error::ImpliedEdgeKind`].
+    pub fn remove_edge(&mut self, from: NodeId, to: NodeId, kind: EdgeKind) -> Result<()> {
+        self.check(from)?;
+        self.check(to)?;
+        if kind == EdgeKind::Temporal {
+            return Err(Error::ImpliedEdgeKind);
+        }
+        self.edges.remove(from, to, kind)
+    }
+
+    /// Every typed edge, by start, kind and end; temporal ones are in the timelines.
+    pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
+        self.edges.edges()
+    }
+
+    /// The edges of a node, of one kind or all, the temporal ones included; by kind, then by the
+    /// node at the other end. That node is in one of `namespaces`, by default in the node's own.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`], [`Error::EdgeWeight`] for a bound that is NaN.
+    pub fn typed_neighbors(
+        &self,
+        node: NodeId,
+        kind: Option<EdgeKind>,
+        min_weight: f32,
+        direction: Direction,
+        namespaces: Option<&[&str]>,
+    ) -> Result<Vec<HalfEdge>> {
+        let open = self.open_namespaces(node, namespaces)?;
+        if min_weight.is_nan() {
+            return Err(Error::EdgeWeight { weight: min_weight });
+        }
+        let mut found = Vec::new();
+        match kind {
+            Some(kind) => self.append_edges(node, kind, direction, &mut found),
+            None => {
+                self.append_edges(node, EdgeKind::Temporal, direction, &mut found);
+                found.extend_from_slice(self.edges.neighbors(node, direction));
+            }
+        }
+        found.retain(|edge| edge.weight >= min_weight && self.is_open(&open, edge.node));
+        Ok(found)
+    }
+
+    /// The strongest simple paths of 1 to `max_hops` edges of these kinds, at most `max_paths`,
+    /// through `namespaces`, by default those of the start.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`], [`Error::Parameter`] for no hops or no paths.
+    pub fn traverse(
+        &self,
+        start: NodeId,
+        kinds: &[EdgeKind],
+        max_hops: usize,
+        max_paths: usize,
+        namespaces: Option<&[&str]>,
+    ) -> Result<Vec<Path>> {
+        let open = self.open_namespaces(start, namespaces)?;
+        for (name, value) in [("max_hops", max_hops), ("max_paths", max_paths)] {
+            if value == 0 {
+                return Err(Error::Parameter {
+                    name,
+                    value: "0".to_owned(),
+                    bound: "1 or more",
+                });
+            }
+        }
+        let mut kinds = kinds.to_vec();
+        kinds.sort_unstable();
+        kinds.dedup();
+        Ok(edges::traverse(
+            start,
+            max_hops,
+            max_paths,
+            |node, found| {
+                for &kind in &kinds {
+                    self.append_edges(node, kind, Direction::Out, found);
+                }
+                found.retain(|edge| self.is_open(&open, edge.node));
+            },
+        ))
+    }
+
+    fn open_namespaces(&self, node: NodeId, names: Option<&[&str]>) -> Result<Vec<u32>> {
+        let own = self.columns.namespace[self.check(node)?];
+        Ok(names.map_or_else(
+            || vec![own],
+            |names| {
+                names
+                    .iter()
+                    .filter_map(|name| self.columns.namespaces.place(*name))
+                    .collect()
+            },
+        ))
+    }
+
+    fn is_open(&self, namespaces: &[u32], node: NodeId) -> bool {
+        namespaces.contains(&self.columns.namespace[node.index()])
+    }
+
+    /// Appends the edges of one kind of a live node; temporal ones are read off its timeline.
+    pub(crate) fn append_edges(
+        &self,
+        node: NodeId,
+        kind: EdgeKind,
+        direction: Direction,
+        found: &mut Vec<HalfEdge>,
+    ) {
+        if kind != EdgeKind::Temporal {
+            found.extend_from_slice(self.edges.neighbors_of(node, kind, direction));
+            return;
+        }
+        let (before, after) = self.timelines.around(&self.columns, node.0);
+        let other = match direction {
+            Direction::Out => after.first(),
+            Direction::In => before.last(),
+        };
+        found.extend(other.map(|&other| HalfEdge {
+            node: NodeId(other),
+            kind,
+            weight: 1.0,
+        }));
+    }
+
+    /// Counts of what the index holds.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats {
+            nodes: self.live,
+            ids_given: self.columns.len(),
+            vectors: self.links.len(),
+            deleted_rows: 0,
+            edges: self.edges.len(),
+            timelines: self.timelines.len(),
+            namespaces: self.columns.namespaces.values().len(),
+            top_level: self.links.top().unwrap_or(0),
+            region_epoch: self.regions.epoch(),
+            kernels: Isa::chosen().map_or("none", Isa::name),
+            bytes: self.vectors.bytes() + self.links.bytes(),
+        }
+    }
+}
+
+fn ids(nodes: &[u32]) -> Vec<NodeId> {
+    nodes.iter().map(|&node| NodeId(node)).collect()
+}

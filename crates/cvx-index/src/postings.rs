@@ -1,0 +1,141 @@
+//! Who can be found by what: nodes with vectors by namespace, tag and time.
+
+use roaring::RoaringBitmap;
+
+use crate::columns::{Columns, EMBEDDED, RECALLABLE};
+
+/// How many late arrivals wait before they are merged into the order of time.
+const LATE: usize = 4096;
+
+/// A timestamp and a node.
+pub(crate) type Dated = (i64, u32);
+
+/// Nodes by timestamp, then id. Arrivals in order are appended; late ones wait in a short second
+/// list, so that one of them does not move the whole first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TimeOrder {
+    nodes: Vec<Dated>,
+    late: Vec<Dated>,
+}
+
+impl TimeOrder {
+    fn add(&mut self, entry: Dated) {
+        if self.nodes.last().is_none_or(|&last| last < entry) {
+            self.nodes.push(entry);
+            return;
+        }
+        let place = self.late.partition_point(|&other| other < entry);
+        self.late.insert(place, entry);
+        if self.late.len() == LATE {
+            self.nodes.append(&mut self.late);
+            self.nodes.sort();
+        }
+    }
+
+    /// The entries within `since <= t < until`, as two ascending runs.
+    pub(crate) fn window(&self, since: Option<i64>, until: Option<i64>) -> [&[Dated]; 2] {
+        let within = |run| {
+            let run: &[Dated] = run;
+            let end = until.map_or(run.len(), |until| run.partition_point(|e| e.0 < until));
+            let start = since.map_or(0, |since| run.partition_point(|e| e.0 < since));
+            &run[start.min(end)..end]
+        };
+        [within(&self.nodes), within(&self.late)]
+    }
+}
+
+/// The postings; they hold live nodes with vectors, nothing else.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Postings {
+    pub(crate) all: RoaringBitmap,
+    /// The nodes that may not advise.
+    pub(crate) withheld: RoaringBitmap,
+    by_namespace: Vec<RoaringBitmap>,
+    by_tag: Vec<RoaringBitmap>,
+    pub(crate) by_time: TimeOrder,
+}
+
+impl Postings {
+    pub(crate) fn add(&mut self, columns: &Columns, node: u32) {
+        if !columns.has(node, EMBEDDED) {
+            return;
+        }
+        self.all.insert(node);
+        self.note_recallable(columns, node);
+        at(&mut self.by_namespace, columns.namespace[node as usize]).insert(node);
+        for &tag in columns.tag_places(node) {
+            at(&mut self.by_tag, tag).insert(node);
+        }
+        self.by_time.add((columns.time[node as usize], node));
+    }
+
+    /// Takes over what the columns say of a node.
+    pub(crate) fn note_recallable(&mut self, columns: &Columns, node: u32) {
+        if columns.has(node, RECALLABLE) || !columns.has(node, EMBEDDED) {
+            self.withheld.remove(node);
+        } else {
+            self.withheld.insert(node);
+        }
+    }
+
+    /// Removes nodes, before the columns forget them.
+    pub(crate) fn remove(&mut self, columns: &Columns, gone: &[u32]) {
+        for &node in gone {
+            self.all.remove(node);
+            self.withheld.remove(node);
+            if let Some(posting) = self
+                .by_namespace
+                .get_mut(columns.namespace[node as usize] as usize)
+            {
+                posting.remove(node);
+            }
+            for &tag in columns.tag_places(node) {
+                if let Some(posting) = self.by_tag.get_mut(tag as usize) {
+                    posting.remove(node);
+                }
+            }
+        }
+        let stays = |entry: &Dated| gone.binary_search(&entry.1).is_err();
+        self.by_time.nodes.retain(stays);
+        self.by_time.late.retain(stays);
+    }
+
+    /// The nodes of a namespace; none has none.
+    pub(crate) fn namespace(&self, namespace: u32) -> Option<&RoaringBitmap> {
+        self.by_namespace.get(namespace as usize)
+    }
+
+    /// The nodes that carry a tag.
+    pub(crate) fn tag(&self, tag: u32) -> Option<&RoaringBitmap> {
+        self.by_tag.get(tag as usize)
+    }
+
+    /// Whether both hold the same, however it came about.
+    pub(crate) fn same(&self, other: &Postings) -> bool {
+        let times = |postings: &Postings| {
+            let order = &postings.by_time;
+            let mut all = [order.nodes.as_slice(), &order.late].concat();
+            all.sort_unstable();
+            all
+        };
+        let filled = |postings: &[RoaringBitmap]| {
+            let numbered = postings.iter().cloned().enumerate();
+            numbered
+                .filter(|(_, posting)| !posting.is_empty())
+                .collect::<Vec<_>>()
+        };
+        self.all == other.all
+            && self.withheld == other.withheld
+            && filled(&self.by_namespace) == filled(&other.by_namespace)
+            && filled(&self.by_tag) == filled(&other.by_tag)
+            && times(self) == times(other)
+    }
+}
+
+fn at(postings: &mut Vec<RoaringBitmap>, place: u32) -> &mut RoaringBitmap {
+    let place = place as usize;
+    if postings.len() <= place {
+        postings.resize_with(place + 1, RoaringBitmap::new);
+    }
+    &mut postings[place]
+}

@@ -1,0 +1,336 @@
+//! Regions: the cells of the space around the nodes of a level of the graph, its hubs.
+//!
+//! The hubs are a snapshot with a number, the epoch: the nodes with a vector that there were when
+//! the epoch began, by level. Nodes that come later are assigned to these hubs and become hubs in
+//! the next epoch at the earliest. An epoch begins when the vectors have doubled, when a hub of a
+//! level above the ground is deleted, when the center moves, and on request. Regions span all
+//! namespaces: they describe the space.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::id::{EntityId, NodeId, RegionId};
+use crate::index::TemporalIndex;
+use crate::scratch::{Ranked, with_scratch};
+use crate::search::Beam;
+
+/// Up to so many hubs the nearest is found by comparing with all of them.
+const SCAN_AT_MOST: usize = 1024;
+/// How wide the walk among more hubs is.
+const WIDTH: usize = 64;
+/// The most numbers of a region trajectory.
+const MOST_SHARES: i128 = 1 << 27;
+
+/// The extent of the snapshot, and what was worked out from it so far.
+#[derive(Debug, Default)]
+pub(crate) struct Regions {
+    epoch: u64,
+    /// Nodes below this id are of the snapshot.
+    nodes: usize,
+    vectors: usize,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// How many levels have hubs.
+    levels: Option<usize>,
+    hubs: BTreeMap<usize, Arc<[u32]>>,
+    /// Per node its hub; shorter than the index where nodes came later.
+    assigned: BTreeMap<usize, Arc<[u32]>>,
+}
+
+/// Of a node without a region.
+const NONE: u32 = u32::MAX;
+
+impl Regions {
+    pub(crate) fn restored(epoch: u64, nodes: usize, vectors: usize) -> Self {
+        Regions {
+            epoch,
+            nodes,
+            vectors,
+            known: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// How many nodes and vectors the index had when the epoch began.
+    pub(crate) fn extent(&self) -> (usize, usize) {
+        (self.nodes, self.vectors)
+    }
+
+    /// Whether a node is of the snapshot.
+    pub(crate) fn covers(&self, node: u32) -> bool {
+        (node as usize) < self.nodes
+    }
+
+    /// Begins an epoch.
+    pub(crate) fn begin(&mut self, nodes: usize, vectors: usize) {
+        self.epoch += 1;
+        self.nodes = nodes;
+        self.vectors = vectors;
+        self.forget();
+    }
+
+    /// Begins an epoch if the vectors have doubled.
+    pub(crate) fn grown(&mut self, nodes: usize, vectors: usize) {
+        if vectors > 0 && vectors >= 2 * self.vectors {
+            self.begin(nodes, vectors);
+        }
+    }
+
+    /// Drops what was worked out, when nodes went or moved.
+    pub(crate) fn forget(&mut self) {
+        *self.known.get_mut().unwrap_or_else(PoisonError::into_inner) = Known::default();
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // Entries are put in whole: a panic elsewhere leaves nothing half done.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How an entity moves through the regions of a level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegionTrajectory {
+    /// The regions, ascending.
+    pub regions: Vec<RegionId>,
+    /// The middle of each window, in units of time.
+    pub centres: Vec<f64>,
+    /// Smoothed shares, window by window: `centres.len()` rows of `regions.len()`.
+    pub shares: Vec<f64>,
+}
+
+impl TemporalIndex {
+    /// The levels that have regions, finest first; at level 0 every node of the snapshot is one.
+    #[must_use]
+    pub fn region_levels(&self) -> Vec<usize> {
+        (0..self.region_level_count()).collect()
+    }
+
+    fn region_level_count(&self) -> usize {
+        *self.regions.known().levels.get_or_insert_with(|| {
+            let hubs = self
+                .links
+                .nodes()
+                .take_while(|&node| self.regions.covers(node));
+            hubs.filter_map(|node| self.links.level(node))
+                .max()
+                .map_or(0, |top| top + 1)
+        })
+    }
+
+    /// Which snapshot of the hubs is in force; every new one has a higher number.
+    #[must_use]
+    pub fn region_epoch(&self) -> u64 {
+        self.regions.epoch()
+    }
+
+    /// Begins an epoch with the hubs of now.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn refresh_regions(&mut self) -> Result<()> {
+        self.regions.begin(self.columns.len(), self.links.len());
+        Ok(())
+    }
+
+    /// The regions of a level, ascending; a region's id is that of its hub.
+    ///
+    /// # Errors
+    /// [`Error::UnknownLevel`].
+    pub fn regions(&self, level: usize) -> Result<Vec<RegionId>> {
+        Ok(self.hubs(level)?.iter().map(|&hub| NodeId(hub)).collect())
+    }
+
+    fn hubs(&self, level: usize) -> Result<Arc<[u32]>> {
+        if level >= self.region_level_count() {
+            return Err(Error::UnknownLevel {
+                level,
+                known: self.region_levels(),
+            });
+        }
+        let list = || {
+            let hubs = self
+                .links
+                .nodes()
+                .take_while(|&node| self.regions.covers(node));
+            hubs.filter(|&node| self.links.level(node).is_some_and(|l| l >= level))
+                .collect()
+        };
+        Ok(Arc::clone(
+            self.regions.known().hubs.entry(level).or_insert_with(list),
+        ))
+    }
+
+    /// The region of a vector: the hub nearest to it, of equally near ones the lowest id.
+    ///
+    /// # Errors
+    /// [`Error::UnknownLevel`], those of a vector.
+    pub fn assign_region(&self, vector: &[f32], level: usize) -> Result<RegionId> {
+        let hubs = self.hubs(level)?;
+        let query = self.vectors.prepared(vector)?;
+        Ok(NodeId(self.nearest_hub(&query, level, &hubs)))
+    }
+
+    fn nearest_hub(&self, query: &[f32], level: usize, hubs: &[u32]) -> u32 {
+        let graph = self.graph();
+        with_scratch(|scratch| {
+            scratch.found.clear();
+            if hubs.len() > SCAN_AT_MOST {
+                let starts: Vec<Ranked> =
+                    graph.descend(query, level, scratch).into_iter().collect();
+                let accepts = |node| self.regions.covers(node);
+                let beam = Beam {
+                    width: WIDTH,
+                    level,
+                    budget: usize::MAX,
+                    accepts,
+                };
+                graph.beam(query, &starts, &beam, scratch);
+            }
+            if scratch.found.is_empty() {
+                graph.scan(query, hubs.iter().copied(), 1, scratch);
+            }
+            scratch.found.first().map_or(NONE, |near| near.node())
+        })
+    }
+
+    /// Every node with a vector, ascending, and its region; a hub is in its own.
+    ///
+    /// # Errors
+    /// [`Error::UnknownLevel`].
+    pub fn region_assignments(&self, level: usize) -> Result<Vec<(NodeId, RegionId)>> {
+        let assigned = self.assigned(level)?;
+        let pairs = assigned.iter().zip(0..).filter(|(hub, _)| **hub != NONE);
+        Ok(pairs
+            .map(|(&hub, node)| (NodeId(node), NodeId(hub)))
+            .collect())
+    }
+
+    fn assigned(&self, level: usize) -> Result<Arc<[u32]>> {
+        let hubs = self.hubs(level)?;
+        let known = self.regions.known().assigned.get(&level).cloned();
+        let known = known.unwrap_or_else(|| Arc::from([]));
+        let count = self.columns.len();
+        if known.len() == count {
+            return Ok(known);
+        }
+        // Worked out without the lock: other threads may need it to get on.
+        let hub_of = |node: u32| match self.links.level(node) {
+            None => NONE,
+            Some(own) if own >= level && self.regions.covers(node) => node,
+            Some(_) => self.nearest_hub(self.vectors.row(node), level, &hubs),
+        };
+        let new: Vec<u32> = (known.len() as u32..count as u32)
+            .into_par_iter()
+            .map(hub_of)
+            .collect();
+        let assigned: Arc<[u32]> = known.iter().copied().chain(new).collect();
+        self.regions
+            .known()
+            .assigned
+            .insert(level, Arc::clone(&assigned));
+        Ok(assigned)
+    }
+
+    /// The nodes of a region, ascending.
+    ///
+    /// # Errors
+    /// [`Error::UnknownLevel`], [`Error::UnknownRegion`] for a node that is no hub of the level.
+    pub fn region_members(&self, region: RegionId, level: usize) -> Result<Vec<NodeId>> {
+        if self.hubs(level)?.binary_search(&region.0).is_err() {
+            return Err(Error::UnknownRegion {
+                region,
+                level,
+                epoch: self.region_epoch(),
+            });
+        }
+        let assigned = self.assigned(level)?;
+        let members = assigned
+            .iter()
+            .zip(0..)
+            .filter(|(hub, _)| **hub == region.0);
+        Ok(members.map(|(_, node)| NodeId(node)).collect())
+    }
+
+    /// How an entity moves through the regions.
+    ///
+    /// The time from its first event with a vector to its last is cut into windows of `window`.
+    /// p_w are the shares of the regions among its events in window w, and
+    /// `s_w = alpha * p_w + (1 - alpha) * s_(w-1)`, beginning with s_0 = p_0. A window without an
+    /// event tells nothing: there `s_w = s_(w-1)`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEntity`], [`Error::UnknownLevel`], [`Error::Parameter`] for a window below 1
+    /// or so short that there would be more than 2^27 shares, or an alpha outside (0, 1].
+    pub fn region_trajectory(
+        &self,
+        namespace: &str,
+        entity: EntityId,
+        level: usize,
+        window: i64,
+        alpha: f64,
+    ) -> Result<RegionTrajectory> {
+        let hubs = self.hubs(level)?;
+        let refused = |name, value, bound| Err(Error::Parameter { name, value, bound });
+        if window < 1 {
+            return refused("window", window.to_string(), "1 or more");
+        }
+        if !(alpha > 0.0 && alpha <= 1.0) {
+            return refused("alpha", alpha.to_string(), "above 0, at most 1");
+        }
+        let assigned = self.assigned(level)?;
+        let line = self.line(namespace, entity)?.iter();
+        let events: Vec<(i64, u32)> = line
+            .map(|&node| (self.columns.time[node as usize], assigned[node as usize]))
+            .filter(|&(_, hub)| hub != NONE)
+            .collect();
+        let regions = hubs.iter().map(|&hub| NodeId(hub)).collect();
+        let (Some(&(first, _)), Some(&(last, _))) = (events.first(), events.last()) else {
+            return Ok(RegionTrajectory {
+                regions,
+                centres: Vec::new(),
+                shares: Vec::new(),
+            });
+        };
+        let place = |time: i64| (i128::from(time) - i128::from(first)) / i128::from(window);
+        let windows = place(last) + 1;
+        if windows.saturating_mul(hubs.len() as i128) > MOST_SHARES {
+            return refused(
+                "window",
+                window.to_string(),
+                "longer, for at most 2^27 shares in all",
+            );
+        }
+        let mut shares: Vec<f64> = Vec::with_capacity(windows as usize * hubs.len());
+        let mut smooth = vec![0.0; hubs.len()];
+        let mut rest = events.as_slice();
+        for w in 0..windows {
+            let (inside, later) = rest.split_at(rest.partition_point(|&(t, _)| place(t) == w));
+            rest = later;
+            if !inside.is_empty() {
+                // The first window is all there is to smooth.
+                let alpha = if w == 0 { 1.0 } else { alpha };
+                smooth.iter_mut().for_each(|share| *share *= 1.0 - alpha);
+                for (_, hub) in inside {
+                    let column = hubs.partition_point(|other| other < hub);
+                    smooth[column] += alpha / inside.len() as f64;
+                }
+            }
+            shares.extend_from_slice(&smooth);
+        }
+        let middle = |w: i128| first as f64 + (w as f64 + 0.5) * window as f64;
+        Ok(RegionTrajectory {
+            regions,
+            centres: (0..windows).map(middle).collect(),
+            shares,
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! The invariants of an index, for tests to check after whatever they did to it.
+
+use crate::columns::{EMBEDDED, LIVE};
+use crate::index::TemporalIndex;
+use crate::insert::level_of;
+use crate::postings::Postings;
+use crate::timelines::Timelines;
+
+impl TemporalIndex {
+    /// Checks everything that parts of the index rely on in each other.
+    ///
+    /// # Errors
+    /// A sentence on the first thing that does not hold.
+    #[doc(hidden)]
+    pub fn validate(&self) -> Result<(), String> {
+        let holds = |condition: bool, what: &str| match condition {
+            true => Ok(()),
+            false => Err(what.to_owned()),
+        };
+        let live: Vec<u32> = self.columns.live().collect();
+        holds(self.live == live.len(), "the count of live nodes")?;
+        let embedded: Vec<u32> = live
+            .iter()
+            .copied()
+            .filter(|&node| self.columns.has(node, EMBEDDED))
+            .collect();
+        holds(
+            self.links.nodes().eq(embedded.iter().copied()),
+            "the graph holds the embedded nodes",
+        )?;
+        holds(self.links.len() == embedded.len(), "the count of the graph")?;
+
+        let mut postings = Postings::default();
+        live.iter()
+            .for_each(|&node| postings.add(&self.columns, node));
+        holds(
+            postings.same(&self.postings),
+            "the postings list the embedded nodes",
+        )?;
+        let mut timelines = Timelines::default();
+        timelines.add(&self.columns, live.iter().copied());
+        holds(
+            timelines == self.timelines,
+            "the timelines hold the live nodes in order",
+        )?;
+        holds(
+            timelines.nodes() == live.len(),
+            "each live node is in one timeline",
+        )?;
+
+        for edge in self.edges() {
+            let lives = |node: crate::NodeId| self.columns.has(node.0, LIVE);
+            holds(lives(edge.from) && lives(edge.to), "edges join live nodes")?;
+        }
+        let highest = embedded
+            .iter()
+            .filter_map(|&node| self.links.level(node))
+            .max();
+        holds(
+            self.links.top() == highest,
+            "the entry is of the highest level",
+        )?;
+        for &node in &embedded {
+            self.validate_links(node)?;
+        }
+        Ok(())
+    }
+
+    fn validate_links(&self, node: u32) -> Result<(), String> {
+        let level = self.links.level(node).unwrap_or(0);
+        if level != level_of(self.params.seed, node, self.params.m) {
+            return Err(format!("node {node} is at level {level}"));
+        }
+        for level in 0..=level {
+            let neighbors = self.links.neighbors(node, level);
+            let mut sorted = neighbors.to_vec();
+            sorted.sort_unstable();
+            sorted.dedup();
+            let of_level = |&n: &u32| self.links.level(n).is_some_and(|highest| highest >= level);
+            let sound = sorted.len() == neighbors.len()
+                && neighbors.len() <= self.links.most(level)
+                && !neighbors.contains(&node)
+                && neighbors.iter().all(of_level);
+            let others = self.links.nodes().filter(of_level).take(2).count() > 1;
+            if !sound || (others && neighbors.is_empty()) {
+                return Err(format!(
+                    "links of node {node} at level {level}: {neighbors:?}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
