@@ -35,7 +35,7 @@ pub enum Error {
         expected: usize,
     },
     /// NaN or infinity in a vector.
-    #[error("component {position} of the vector is {value}: every component must be finite")]
+    #[error("the vector holds {value} at position {position}: every component must be finite")]
     NonFinite {
         /// Where.
         position: usize,
@@ -44,7 +44,7 @@ pub enum Error {
     },
     /// A vector without a direction.
     #[error(
-        "the vector has length 0{}, where cosine has no direction: leave it out, or use the l2 metric",
+        "the vector is zero{}, which has no direction under the cosine metric: leave it out, or use the l2 metric",
         if *centered { " once the center is taken away" } else { "" }
     )]
     ZeroVector {
@@ -78,7 +78,7 @@ pub enum Error {
         bound: &'static str,
     },
     /// A range that ends before it begins.
-    #[error("the {range} range {from}..{to} is inverted or empty: put the lower bound first")]
+    #[error("the {range} range {from}..{to} is inverted or empty: swap its ends, or leave one out")]
     InvertedRange {
         /// "time" or "reward".
         range: &'static str,
@@ -216,7 +216,7 @@ pub enum Error {
         supported: u32,
     },
     /// A snapshot that ends before it should.
-    #[error("the snapshot ends inside section {section}: restore the file, or rebuild the index")]
+    #[error("the snapshot ends within section {section}: restore the file, or rebuild the index")]
     Truncated {
         /// Where it ends.
         section: &'static str,

@@ -28,11 +28,9 @@ pub(crate) struct Builder<'a> {
 ///
 /// The thresholds m^-l are compared with u itself, so that no logarithm of some platform decides.
 pub(crate) fn level_of(seed: u64, node: u32, m: usize) -> usize {
-    let mut hash = seed ^ u64::from(node).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    for factor in [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB] {
-        hash = (hash ^ (hash >> 30)).wrapping_mul(factor);
-        hash ^= hash >> 27;
-    }
+    // From 1 on: 0 is where the mixing below stays at 0, which would be the highest level.
+    let step = u64::from(node) + 1;
+    let hash = splitmix(splitmix(seed) ^ u64::from(node));
     // 53 bits are a float without rounding.
     let u = ((hash >> 11) + 1) as f64;
     let mut bound = (1u64 << 53) as f64 / m as f64;
@@ -42,6 +40,14 @@ pub(crate) fn level_of(seed: u64, node: u32, m: usize) -> usize {
         level += 1;
     }
     level
+}
+
+/// The next number of Steele, Lea & Flood's SplitMix64 after `state`.
+fn splitmix(state: u64) -> u64 {
+    let mut hash = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    hash ^ (hash >> 31)
 }
 
 impl Builder<'_> {
@@ -155,7 +161,7 @@ impl Builder<'_> {
             .partition(|seen| self.vectors.row(seen.node()) == row);
         let mut copies: Vec<u32> = copies.into_iter().map(Ranked::node).collect();
         let spare = most.saturating_sub(others.len());
-        copies.sort_unstable_by_key(|&copy| (mixed(node, copy), copy));
+        copies.sort_unstable_by_key(|&copy| splitmix(u64::from(node) << 32 | u64::from(copy)));
         copies.truncate((most / 4).max(1).max(spare));
         let places = most - copies.len();
         let mut kept: Vec<u32> = Vec::with_capacity(most);
@@ -240,15 +246,42 @@ impl Builder<'_> {
     }
 }
 
-fn mixed(a: u32, b: u32) -> u32 {
-    (a ^ b.rotate_left(16)).wrapping_mul(0x9E37_79B1) ^ (b.wrapping_mul(0x85EB_CA77) >> 13)
-}
-
 /// Maps in order, on the threads of the pool that the caller runs in.
 fn mapped<T: Sync, U: Send>(items: &[T], map: impl Fn(&T) -> U + Sync + Send) -> Vec<U> {
     if items.len() < WORTH_THREADS || rayon::current_num_threads() == 1 {
         items.iter().map(map).collect()
     } else {
         items.par_iter().map(map).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requirement: V2
+    #[test]
+    fn levels_follow_their_law_and_the_seed() {
+        const NODES: u32 = 200_000;
+        for (seed, m) in [(0, 2), (0, 16), (7, 16)] {
+            let mut counts = [0u32; 64];
+            for node in 0..NODES {
+                for count in &mut counts[..=level_of(seed, node, m)] {
+                    *count += 1;
+                }
+            }
+            for (level, count) in counts.into_iter().enumerate().take(5) {
+                let expected = f64::from(NODES) / (m as f64).powi(level as i32);
+                let tolerance = 5.0 * expected.sqrt() + 1.0;
+                assert!(
+                    (f64::from(count) - expected).abs() < tolerance,
+                    "{level}: {count}"
+                );
+            }
+            assert_eq!(counts[40], 0);
+        }
+        let levels = |seed| (0..1000).map(|n| level_of(seed, n, 4)).collect::<Vec<_>>();
+        assert_eq!(levels(3), levels(3));
+        assert_ne!(levels(3), levels(4));
     }
 }

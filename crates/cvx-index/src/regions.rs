@@ -18,9 +18,9 @@ use crate::scratch::{Ranked, with_scratch};
 use crate::search::Beam;
 
 /// Up to so many hubs the nearest is found by comparing with all of them.
-const SCAN_AT_MOST: usize = 1024;
+const SCAN_AT_MOST: usize = 4096;
 /// How wide the walk among more hubs is.
-const WIDTH: usize = 64;
+const WIDTH: usize = 256;
 /// The most numbers of a region trajectory.
 const MOST_SHARES: i128 = 1 << 27;
 
