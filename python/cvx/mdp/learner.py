@@ -63,6 +63,7 @@ class RegionLearner:
         self._strategies: dict[tuple[int | None, str | None], tuple[str, ...]] = {}
         self._region_of: dict[int, int] = {}
         self._around: dict[int, tuple[int, ...]] = {}
+        self._hubs: frozenset[int] | None = None
         self.traces: list[Trace] = []
         self._start_epoch()
 
@@ -84,6 +85,7 @@ class RegionLearner:
         else:
             self.level = max((at for at in index.region_levels if at <= wanted), default=0)
         self._upper = [level for level in index.region_levels if level > max(self.level, 0)]
+        self._hubs = None
         self._counts.clear()
         self._around.clear()
         self._moves.clear()
@@ -162,7 +164,13 @@ class RegionLearner:
             See ``on_stale``.
         """
         self._fresh()
-        self._learn(episode, lambda nodes, vs: locate_by_vector(self.index, self.level, nodes, vs))
+        if self._hubs is None:
+            self._hubs = frozenset(int(hub) for hub in self.index.regions(self.level))
+        hubs = self._hubs
+        self._learn(
+            episode,
+            lambda nodes, vs: locate_by_vector(self.index, self.level, hubs, nodes, vs),
+        )
 
     def retract(self) -> None:
         """Take back the episode that was learned last."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -185,18 +185,26 @@ def read_trace(
 
 
 def locate_by_vector(
-    index: RegionIndex, level: int, nodes: Sequence[int], vectors: Iterable[Vector | None]
+    index: RegionIndex,
+    level: int,
+    hubs: Container[int],
+    nodes: Sequence[int],
+    vectors: Iterable[Vector | None],
 ) -> list[int | None]:
-    """Return the region of each node by its vector, None for nodes without one."""
+    """Return the region of each node as ``region_assignments`` would, None without a vector.
+
+    Parameters
+    ----------
+    hubs : container of int
+        The hubs of the level: a hub lies in its own region, also where another one is as near.
+    """
     found: list[int | None] = [None] * len(nodes)
-    if level == 0:
-        return [
-            node if (v is not None or index.vector(node) is not None) else None
-            for node, v in zip(nodes, vectors, strict=True)
-        ]
     places: list[int] = []
     rows: list[npt.NDArray[np.float32]] = []
     for place, (node, given) in enumerate(zip(nodes, vectors, strict=True)):
+        if node in hubs:
+            found[place] = node
+            continue
         vector = index.vector(node) if given is None else given
         if vector is not None:
             places.append(place)
