@@ -114,7 +114,8 @@ class Twin:
             before, after = self.around(n)
             beside = [m for m in (*before[-1:], *after[:1]) if self.rows[m].vector is not None]
             options = [self.similarity(query, n)]
-            options += [beta * self.similarity(query, m) for m in beside]
+            # Beta 0 is plain search, also where a similarity is below 0.
+            options += [beta * self.similarity(query, m) for m in beside if beta]
             scored.append((max(options), n))
         return sorted(scored, key=lambda pair: (-pair[0], pair[1]))
 

@@ -76,7 +76,11 @@ def test_edges_are_found_from_either_end(twin: Twin, kind: str | None, min_weigh
 
 
 @pytest.mark.requirement("V8")
-@given(twins(max_rows=10), st.integers(1, 4), st.sets(st.sampled_from([*KINDS, "temporal"]), min_size=1))
+@given(
+    twins(max_rows=10),
+    st.integers(1, 4),
+    st.sets(st.sampled_from([*KINDS, "temporal"]), min_size=1),
+)
 def test_traverse_returns_the_strongest_paths_first(
     twin: Twin, max_hops: int, kinds: set[str]
 ) -> None:

@@ -59,7 +59,8 @@ def test_everything_comes_back(
     index.save(tmp_path / "a.cvx")
     read = TemporalIndex.load(tmp_path / "a.cvx")
     assert read.params == index.params
-    assert read.stats() == index.stats()
+    # Bytes are of what is reserved, which growth leaves larger than need be.
+    assert read.stats() | {"bytes": 0} == index.stats() | {"bytes": 0}
     assert read.edges() == index.edges()
     assert read.edge_kinds == index.edge_kinds
     assert (read.region_epoch, read.region_levels) == (index.region_epoch, index.region_levels)

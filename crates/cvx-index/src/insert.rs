@@ -28,8 +28,6 @@ pub(crate) struct Builder<'a> {
 ///
 /// The thresholds m^-l are compared with u itself, so that no logarithm of some platform decides.
 pub(crate) fn level_of(seed: u64, node: u32, m: usize) -> usize {
-    // From 1 on: 0 is where the mixing below stays at 0, which would be the highest level.
-    let step = u64::from(node) + 1;
     let hash = splitmix(splitmix(seed) ^ u64::from(node));
     // 53 bits are a float without rounding.
     let u = ((hash >> 11) + 1) as f64;

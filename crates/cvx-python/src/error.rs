@@ -30,6 +30,7 @@ fn class_of(error: &cvx_index::Error) -> &'static str {
         Error::ZeroVector { .. } => "ZeroVectorError",
         Error::TooLong { .. } => "InvalidVectorError",
         Error::RewardRange { .. } => "RewardRangeError",
+        Error::Filter { .. } => "InvalidFilterError",
         Error::InvertedRange { .. } => "InvertedRangeError",
         Error::UnknownNode { .. } => "UnknownNodeError",
         Error::UnknownEntity { .. } => "UnknownEntityError",
@@ -47,7 +48,5 @@ fn class_of(error: &cvx_index::Error) -> &'static str {
         Error::Truncated { .. } => "TruncatedSnapshotError",
         Error::Corrupted { .. } | Error::InvalidEdgeTable { .. } => "CorruptedSnapshotError",
         Error::Io { .. } => "SnapshotIOError",
-        // The enum may grow before this does.
-        _ => "CvxError",
     }
 }

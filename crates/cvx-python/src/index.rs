@@ -89,6 +89,7 @@ impl NativeIndex {
         dict.set_item("top_level", stats.top_level)?;
         dict.set_item("region_epoch", stats.region_epoch)?;
         dict.set_item("kernels", stats.kernels)?;
+        dict.set_item("bytes", stats.bytes)?;
         Ok(dict)
     }
 

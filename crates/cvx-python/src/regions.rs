@@ -37,10 +37,7 @@ impl NativeIndex {
 
     /// Take a new snapshot of the hubs.
     fn refresh_regions(&self, py: Python<'_>) -> PyResult<()> {
-        self.shared.write(py, |index| {
-            index.refresh_regions();
-            Ok(())
-        })
+        self.shared.write(py, |index| index.refresh_regions())
     }
 
     /// The regions of a level.

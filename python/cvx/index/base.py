@@ -144,9 +144,9 @@ class TemporalIndex(Rows, Search, Edges, Regions):
         Returns
         -------
         dict
-            nodes, ids_given (deleted ones included), vectors, deleted_rows (that still bridge),
-            edges (typed), timelines, namespaces, top_level, region_epoch, kernels (the
-            instruction set of the distances).
+            nodes, ids_given (deleted ones included), vectors, deleted_rows (that the graph still
+            holds), edges (typed), timelines, namespaces, top_level, region_epoch, kernels (the
+            instruction set of the distances), bytes (of rows and links).
         """
         return self._native.stats()
 
