@@ -84,7 +84,12 @@ class RegionLearner:
             self.level = default_level(index)
         else:
             self.level = max((at for at in index.region_levels if at <= wanted), default=0)
-        self._upper = [level for level in index.region_levels if level > max(self.level, 0)]
+        # A level with one region tells nothing that counting everywhere does not.
+        self._upper = [
+            level
+            for level in index.region_levels
+            if level > self.level and len(index.regions(level)) > 1
+        ]
         self._hubs = None
         self._counts.clear()
         self._around.clear()
