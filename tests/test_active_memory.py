@@ -520,7 +520,7 @@ def test_a_discarded_episode_teaches_nothing_and_is_over() -> None:
     decision = am.recall(Cue(step="a kitchen"))
     am.act(decision, "go to sink 1")
     am.discard(run)
-    assert am.record.episodes() == am.record.episodes()[:2]
+    assert len(am.record.episodes()) == 2
     assert len(am.index) == len(untouched.index)
     assert am.record.usage() == untouched.record.usage() == []
     for use in (lambda: am.close(run, 1.0), lambda: am.discard(run), lambda: am.step(run, "x")):

@@ -171,10 +171,14 @@ def test_a_feature_of_ones_own_takes_part() -> None:
     assert scorer.rank([HIT], ScoringContext())[0].score == 2.0
 
 
+def test_a_weight_for_an_unknown_feature_names_those_that_exist() -> None:
+    with pytest.raises(UnknownFeatureError, match=r"'similarty'.*similarity, recency, reward"):
+        Scorer({"similarty": 1.0})
+
+
 @pytest.mark.parametrize(
     ("weights", "kw", "error"),
     [
-        ({"similarty": 1.0}, {}, UnknownFeatureError),
         ({"similarity": float("nan")}, {}, InvalidParameterError),
         (None, {"mode": "product"}, InvalidParameterError),
         (None, {"floor": 0.0}, InvalidParameterError),
