@@ -171,9 +171,18 @@ def test_counting_backs_off_one_context_at_a_time() -> None:
     counts.add(["all", "here"], 1.0, True)
     counts.add(["all"], 0.0, False)
     assert counts.estimate(["all"]) == (1 + 0.5) / (2 + 1)
-    assert counts.estimate(["all", "here"]) == (1 + 0.5) / (1 + 1)
+    elsewhere = (0 + 0.5) / (1 + 1)
+    assert counts.estimate(["all", "here"]) == (1 + elsewhere) / (1 + 1)
     assert counts.estimate(["all", "never seen", "here"]) == counts.estimate(["all", "here"])
     assert counts.estimate(["never seen"]) == 0.5
+
+
+def test_one_trial_counts_once_however_many_contexts_hold_it() -> None:
+    nested, plain = SuccessCounts(), SuccessCounts()
+    chain = [f"within {n}" for n in range(10)]
+    nested.add(chain, 1.0, True)
+    plain.add(chain[-1:], 1.0, True)
+    assert nested.estimate(chain) == plain.estimate(chain[-1:]) == (1 + 2 * 0.5) / (1 + 2)
 
 
 def test_a_model_that_learned_nothing_says_nothing() -> None:

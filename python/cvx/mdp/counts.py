@@ -19,10 +19,10 @@ class SuccessCounts:
     --------
     >>> counts = SuccessCounts(prior_strength=2.0)
     >>> for won in (True, True, True, False):
-    ...     counts.add(["everywhere"], 1.0 if won else 0.0, won)
-    >>> counts.add(["here"], 1.0, True)
-    >>> round(counts.estimate(["everywhere"]), 4)         # (3 + 2 * 1/2) / (4 + 2)
-    0.6667
+    ...     counts.add(["everywhere"], float(won), won)
+    >>> counts.add(["everywhere", "here"], 1.0, True)
+    >>> round(counts.estimate(["everywhere"]), 4)          # (4 + 2 * 1/2) / (5 + 2)
+    0.7143
     >>> round(counts.estimate(["everywhere", "here"]), 4)  # (1 + 2 * 2/3) / (1 + 2)
     0.7778
     """
@@ -68,19 +68,25 @@ class SuccessCounts:
         """Return the success rate of the last context, smoothed by those before it.
 
         The estimate of each context is the mean of a Beta posterior whose prior mean is the
-        estimate of the context before it:
+        estimate of the context before it, from the trials that the next one does not hold:
         ``p_i = (wins_i + s * p_(i-1)) / (trials_i + s)``, with ``p_(-1) = 1/2`` and
-        ``s = prior_strength``. A context that was never counted passes on its prior.
+        ``s = prior_strength``. So each trial counts once, however many contexts it was counted
+        in: one success in ten nested contexts is one success. A context without trials of its
+        own passes on its prior.
 
         Parameters
         ----------
         chain : sequence of contexts
-            From the most general to the most specific.
+            From the most general to the most specific, each holding those after it.
         """
-        p = 0.5
-        s = self.prior_strength
-        for context in chain:
-            cell = self._cells.get(context)
-            if cell is not None:
-                p = (cell[1] + s * p) / (cell[0] + s)
+        counted = [cell for context in chain if (cell := self._cells.get(context)) is not None]
+        p, s = 0.5, self.prior_strength
+        for at, cell in enumerate(counted):
+            trials, wins = cell[0], cell[1]
+            if at + 1 < len(counted):
+                inner = counted[at + 1]
+                # Regions of two levels need not nest exactly: never fewer than none.
+                trials = max(trials - inner[0], 0)
+                wins = min(max(wins - inner[1], 0), trials)
+            p = (wins + s * p) / (trials + s)
         return p
