@@ -223,3 +223,107 @@ class RecordVersionError(RecordError, ValueError):
 
 class DemonstrationError(GameError):
     """A game that the demonstrator did not win within its steps."""
+
+
+class EmbedderError(CvxError, RuntimeError):
+    """Something that turns texts into vectors does not work."""
+
+
+class MissingExtraError(EmbedderError, ImportError):
+    """A package that this part of cvx needs is not installed; the message says which extra."""
+
+
+class EmbedderUnreachableError(EmbedderError, ConnectionError):
+    """An embedding server that cannot be reached, or breaks off every answer."""
+
+
+class EmbedderTimeoutError(EmbedderError, TimeoutError):
+    """An embedding server that did not answer in time, retries included."""
+
+
+class EmbedderRefusedError(EmbedderError):
+    """An embedding server that answers with an error."""
+
+
+class EndpointMissingError(EmbedderRefusedError, LookupError):
+    """A server without the endpoint asked for: it speaks another protocol."""
+
+
+class EmbedderAccessError(EmbedderRefusedError, PermissionError):
+    """An embedding server that wants another key."""
+
+
+class ModelNotFoundError(EmbedderRefusedError, LookupError):
+    """A model that the server does not have; the message says how to get it."""
+
+
+class TextTooLongError(EmbedderRefusedError, ValueError):
+    """A text with more tokens than the model reads."""
+
+
+class EmbedderAnswerError(EmbedderError, ValueError):
+    """An answer that is no matrix of finite numbers with one row a text."""
+
+
+class EmbedderDimensionError(EmbedderAnswerError):
+    """Vectors of another dimension than expected."""
+
+
+class ModelFileError(EmbedderError, OSError):
+    """A folder that holds no model which can be read."""
+
+
+class ModelFileChangedError(ModelFileError):
+    """A file of a model that has another SHA-256 than it should."""
+
+
+class EmbeddingCacheError(EmbedderError, OSError):
+    """An embedding cache that cannot be opened, or could not forget."""
+
+
+class CvxWarning(UserWarning):
+    """The root of all warnings."""
+
+
+class DamagedCacheWarning(CvxWarning):
+    """An embedding cache was damaged, set aside and started anew."""
+
+
+class CacheUnavailableWarning(CvxWarning):
+    """An embedding cache could not be read or written; texts are embedded without it."""
+
+
+class LegacyEndpointWarning(CvxWarning):
+    """A server offers only an older endpoint, with the drawback that the message names."""
+
+
+class RecordIOError(RecordError, OSError):
+    """The disk is full, or the file system refused; nothing of the transaction was stored."""
+
+
+class DamagedRecordError(RecordError, ValueError):
+    """The record holds rows, or pages, that are not what was written."""
+
+
+class LostTailError(RecordError, ValueError):
+    """The record ends before something that was written: the newest changes are gone."""
+
+
+class ForkedRecordError(RecordError):
+    """A record opened in the parent process was used in a child."""
+
+
+class ReadOnlyRecordError(RecordError, PermissionError):
+    """A write to a view of the past."""
+
+
+class EmbedderMismatchError(RecordError, ValueError):
+    """A store of vectors of another embedder."""
+
+
+class UnknownEventError(UnknownError):
+    """An event id that was never given, or whose event was erased."""
+
+
+class StoreNotFoundError(RecordError, FileNotFoundError):
+    """A folder that is no store, where one was asked for."""
