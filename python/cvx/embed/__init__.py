@@ -1,37 +1,65 @@
-"""Turning text into vectors: the protocol, and the default that needs no model and no network."""
+"""Turning text into vectors: the protocol, the default that needs no model, local and served ones.
+
+| embedder | needs |
+|---|---|
+| `LexicalEmbedder` | nothing; knows spelling, not meaning |
+| `LocalEmbedder` | a model folder, and ``pip install 'cvx[local]'`` |
+| `OllamaEmbedder`, `OpenAIEmbedder`, `detect` | a server, and ``pip install 'cvx[http]'`` |
+| `EncoderEmbedder`, `as_embedder` | an object with ``encode``, as sentence-transformers has |
+
+`CachedEmbedder` remembers the vectors of any of them on disk, `Prefixed` puts prefixes before
+queries and documents, and `cvx.embed.check.check` says whether one works and how to mend it.
+Names are loaded when they are first used, and the packages behind them when an embedder is made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from cvx.embed.lexical import LexicalEmbedder
-from cvx.types import Vector
+from cvx.embed.protocol import Embedder, aembed, embed_query
 
-__all__ = ["Embedder", "LexicalEmbedder"]
+if TYPE_CHECKING:
+    from cvx.embed.cache import CachedEmbedder as CachedEmbedder
+    from cvx.embed.detection import detect as detect
+    from cvx.embed.http import HttpOptions as HttpOptions
+    from cvx.embed.local import LocalEmbedder as LocalEmbedder
+    from cvx.embed.ollama import OllamaEmbedder as OllamaEmbedder
+    from cvx.embed.openai import OpenAIEmbedder as OpenAIEmbedder
+    from cvx.embed.presets import PRESETS as PRESETS
+    from cvx.embed.presets import Preset as Preset
+    from cvx.embed.presets import preset_for as preset_for
+    from cvx.embed.wrap import EncoderEmbedder as EncoderEmbedder
+    from cvx.embed.wrap import Prefixed as Prefixed
+    from cvx.embed.wrap import as_embedder as as_embedder
+
+_HOME = {
+    "CachedEmbedder": "cache",
+    "EncoderEmbedder": "wrap",
+    "HttpOptions": "http",
+    "LocalEmbedder": "local",
+    "OllamaEmbedder": "ollama",
+    "OpenAIEmbedder": "openai",
+    "PRESETS": "presets",
+    "Prefixed": "wrap",
+    "Preset": "presets",
+    "as_embedder": "wrap",
+    "detect": "detection",
+    "preset_for": "presets",
+}
+
+__all__ = [*_HOME, "Embedder", "LexicalEmbedder", "aembed", "embed_query"]
 
 
-@runtime_checkable
-class Embedder(Protocol):
-    """Anything that turns texts into vectors of one fixed dimension."""
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'cvx.embed' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"cvx.embed.{home}"), name)
+    globals()[name] = value
+    return value
 
-    def embed(self, texts: Sequence[str]) -> Vector:
-        """Embed a batch.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            n texts; n may be 0.
-
-        Returns
-        -------
-        ndarray of shape (n, dim), float32
-        """
-        ...
-
-    def info(self) -> Mapping[str, Any]:
-        """Say what the vectors are: at least ``id`` (str), ``dim`` (int), ``semantic`` (bool).
-
-        Vectors of two embedders with different ``id`` must not be mixed.
-        """
-        ...
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

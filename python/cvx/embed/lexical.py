@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvx.embed.protocol import Threaded, listed
 from cvx.errors import InvalidParameterError
 from cvx.types import Vector
 
@@ -20,7 +21,7 @@ _WORD = re.compile(r"\w+")
 _CACHED_WORDS = 65_536
 
 
-class LexicalEmbedder:
+class LexicalEmbedder(Threaded):
     """Vectors that are near when texts share words or parts of words.
 
     It knows spelling, not meaning: "mug" and "cup" are strangers to it, and ``info()`` says so.
@@ -73,12 +74,16 @@ class LexicalEmbedder:
         self._words: dict[str, tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]] = {}
 
     def info(self) -> dict[str, Any]:
-        """Describe the vectors: ``id``, ``dim``, ``semantic`` and the parameters."""
+        """Describe the vectors, with the parameters that made them."""
         low, high = self.ngrams
         return {
             "id": f"cvx-lexical-1/{self.dim}/{low}-{high}/{self.ngram_weight:g}",
             "dim": self.dim,
             "semantic": False,
+            "provider": "lexical",
+            "model": "cvx-lexical-1",
+            "prefixes": {"query": "", "document": ""},
+            "max_tokens": None,
             "ngrams": [low, high],
             "ngram_weight": self.ngram_weight,
         }
@@ -101,12 +106,9 @@ class LexicalEmbedder:
         InvalidParameterError
             A single string, or something in the batch that is not a string.
         """
-        if isinstance(texts, str):
-            raise InvalidParameterError("texts is a single str: give a list of texts")
-        out = np.zeros((len(texts), self.dim), dtype=np.float64)
-        for row, text in zip(out, texts, strict=True):
-            if not isinstance(text, str):
-                raise InvalidParameterError(f"a text is {text!r}: every text must be a str")
+        batch = listed(texts)
+        out = np.zeros((len(batch), self.dim), dtype=np.float64)
+        for row, text in zip(out, batch, strict=True):
             self._add(row, text)
         norms = np.linalg.norm(out, axis=1, keepdims=True)
         return np.asarray(out / norms, dtype=np.float32)

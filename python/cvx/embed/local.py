@@ -1,0 +1,253 @@
+"""A sentence encoder from a folder on this machine; nothing is ever fetched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from cvx.embed.bert import Bert, Shape
+from cvx.embed.protocol import Threaded, listed, normalised
+from cvx.errors import (
+    InvalidParameterError,
+    MissingExtraError,
+    ModelFileChangedError,
+    ModelFileError,
+    TextTooLongError,
+)
+from cvx.types import Vector
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_NEEDED = ("config.json", "model.safetensors", "tokenizer.json")
+_READ_IF_THERE = ("1_Pooling/config.json", "sentence_bert_config.json")
+_MANIFEST = "SHA256SUMS"
+
+
+class LocalEmbedder(Threaded):
+    """Vectors of norm 1 from a BERT-like sentence encoder, computed here by numpy.
+
+    The folder is laid out as sentence-transformers does, all-MiniLM-L6-v2 for example:
+    ``config.json``, ``tokenizer.json``, ``model.safetensors``, and, where there is one,
+    ``1_Pooling/config.json`` (mean or cls) and ``sentence_bert_config.json``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+    sha256 : str or mapping, optional
+        What the files must be: the digest of the whole model (see `digest`), or the SHA-256 of
+        each file by name. A file ``SHA256SUMS`` in the folder, as ``sha256sum`` writes it, is
+        held to as well. The bytes that were hashed are the bytes that are used.
+    truncate : bool, default False
+        Cut texts that are longer than the model reads, instead of raising.
+    batch_size : int, default 32
+        Texts that are computed at once.
+
+    Attributes
+    ----------
+    digest : str
+        SHA-256 over the names and hashes of the files read; part of ``info()["id"]``.
+
+    Raises
+    ------
+    MissingExtraError
+        tokenizers or safetensors is not installed.
+    ModelFileChangedError
+        A file with another hash than it should have.
+    ModelFileError
+        A file that is missing or cannot be read, or a model of another kind.
+
+    Examples
+    --------
+    >>> embedder = LocalEmbedder("models/all-MiniLM-L6-v2")   # doctest: +SKIP
+    >>> embedder.embed(["a mug on a shelf"]).shape            # doctest: +SKIP
+    (1, 384)
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        sha256: str | Mapping[str, str] | None = None,
+        truncate: bool = False,
+        batch_size: int = 32,
+    ) -> None:
+        if batch_size < 1:
+            raise InvalidParameterError(f"batch_size is {batch_size}: give at least 1")
+        self.path = Path(path)
+        self.truncate = truncate
+        self.batch_size = batch_size
+        files = _read(self.path)
+        hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+        lines = "".join(f"{hashes[name]}  {name}\n" for name in sorted(hashes))
+        self.digest = hashlib.sha256(lines.encode()).hexdigest()
+        _check_hashes(self.path, hashes, self.digest, sha256)
+        config = {name: _parsed(self.path, name, files) for name in files if name[-5:] == ".json"}
+        shape = Shape.of(config["config.json"])
+        self.dim = shape.hidden
+        self.pooling = _pooling(config.get("1_Pooling/config.json", {}))
+        limit = config.get("sentence_bert_config.json", {}).get("max_seq_length")
+        self.max_tokens = shape.positions if limit is None else min(int(limit), shape.positions)
+        self._tokenizer, weights = _loaded(self.path, files)
+        self._bert = Bert(shape, weights)
+        if self._tokenizer.get_vocab_size() > self._bert.vocabulary:
+            raise ModelFileError(
+                f"{self.path}: tokenizer.json knows {self._tokenizer.get_vocab_size()} tokens, "
+                f"the model {self._bert.vocabulary}: the files belong to different models"
+            )
+
+    def info(self) -> dict[str, Any]:
+        """Describe the vectors; the ``id`` carries the first half of the digest."""
+        return {
+            "id": f"local/{self.dim}/{self.pooling}/{self.digest[:32]}",
+            "dim": self.dim,
+            "semantic": True,
+            "provider": "local",
+            "model": self.path.name,
+            "prefixes": {"query": "", "document": ""},
+            "max_tokens": self.max_tokens,
+            "sha256": self.digest,
+        }
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        """Embed a batch.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            n texts; n may be 0.
+
+        Returns
+        -------
+        ndarray of shape (n, dim), float32
+            Rows of norm 1.
+
+        Raises
+        ------
+        TextTooLongError
+            A text with more than ``max_tokens`` tokens, unless ``truncate``.
+        """
+        batch = listed(texts)
+        out = np.zeros((len(batch), self.dim), dtype=np.float32)
+        tokens = [self._tokens(at, text) for at, text in enumerate(batch)]
+        # Texts of like length share a batch: less padding to compute.
+        order = sorted(range(len(batch)), key=lambda at: len(tokens[at]))
+        for start in range(0, len(order), self.batch_size):
+            places = order[start : start + self.batch_size]
+            length = len(tokens[places[-1]])
+            ids = np.zeros((len(places), length), dtype=np.int64)
+            mask = np.zeros((len(places), length), dtype=np.bool_)
+            for row, at in enumerate(places):
+                ids[row, : len(tokens[at])] = tokens[at]
+                mask[row, : len(tokens[at])] = True
+            rows = self._bert.encode(ids, mask, self.pooling)
+            out[places] = normalised(rows, self.path.name)
+        return out
+
+    def _tokens(self, at: int, text: str) -> list[int]:
+        # A lone surrogate is a str in Python but no text anywhere else.
+        clean = text.encode("utf-8", "replace").decode("utf-8")
+        ids: list[int] = self._tokenizer.encode(clean).ids
+        if not ids:
+            raise InvalidParameterError(f"text {at} ({text[:40]!r}) has no token: leave it out")
+        if len(ids) <= self.max_tokens:
+            return ids
+        if not self.truncate:
+            raise TextTooLongError(
+                f"text {at} has {len(ids)} tokens, {self.path.name} reads {self.max_tokens}: "
+                "split it, or pass truncate=True"
+            )
+        # The mark at the end belongs to what the model was trained on.
+        bare = len(self._tokenizer.encode(clean, add_special_tokens=False).ids)
+        return ids[: self.max_tokens - 1] + ids[-1:] if bare < len(ids) else ids[: self.max_tokens]
+
+
+def _read(path: Path) -> dict[str, bytes]:
+    files = {}
+    for name in (*_NEEDED, *_READ_IF_THERE):
+        try:
+            files[name] = (path / name).read_bytes()
+        except FileNotFoundError as error:
+            if name in _NEEDED:
+                raise ModelFileError(
+                    f"{path} has no {name}: give a folder with {', '.join(_NEEDED)}; cvx never "
+                    "fetches a model by itself"
+                ) from error
+        except OSError as error:
+            raise ModelFileError(f"{path / name} cannot be read: {error}") from error
+    return files
+
+
+def _check_hashes(
+    path: Path, hashes: Mapping[str, str], digest: str, given: str | Mapping[str, str] | None
+) -> None:
+    wanted: dict[str, str] = {}
+    try:
+        for line in (path / _MANIFEST).read_text("utf-8").splitlines():
+            code, _, name = line.strip().partition(" ")
+            wanted[name.strip().lstrip("*").removeprefix("./")] = code
+        for name in hashes:
+            if name not in wanted:
+                raise ModelFileChangedError(f"{path / _MANIFEST} says nothing of {name}: add it")
+    except FileNotFoundError:
+        pass
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelFileError(f"{path / _MANIFEST} cannot be read: {error}") from error
+    checks = [(name, hashes.get(name, "absent"), code) for name, code in wanted.items()]
+    checks = [check for check in checks if check[0] in hashes]
+    if isinstance(given, str):
+        checks.append(("the whole model", digest, given))
+    elif given is not None:
+        checks += [(name, hashes.get(name, "absent"), code) for name, code in given.items()]
+    for name, have, want in checks:
+        if have != want.lower():
+            raise ModelFileChangedError(
+                f"{path}: SHA-256 of {name} is {have}, it should be {want}: fetch the model again, "
+                "or give the hash of the model that you mean"
+            )
+
+
+def _parsed(path: Path, name: str, files: Mapping[str, bytes]) -> dict[str, Any]:
+    try:
+        value = json.loads(files[name])
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path / name} is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ModelFileError(f"{path / name} holds no JSON object")
+    return value
+
+
+def _pooling(config: Mapping[str, Any]) -> Literal["mean", "cls"]:
+    modes = {name for name, on in config.items() if name.startswith("pooling_mode_") and on is True}
+    if modes == {"pooling_mode_cls_token"}:
+        return "cls"
+    if modes <= {"pooling_mode_mean_tokens"}:
+        return "mean"
+    raise ModelFileError(f"1_Pooling/config.json asks for {sorted(modes)}: mean or cls is known")
+
+
+def _loaded(path: Path, files: Mapping[str, bytes]) -> tuple[Tokenizer, dict[str, Any]]:
+    try:
+        import safetensors
+        import safetensors.numpy
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingExtraError(f"{error}: pip install 'cvx[local]'") from error
+    try:
+        weights = safetensors.numpy.load(files["model.safetensors"])
+    except (safetensors.SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise ModelFileError(f"{path / 'model.safetensors'} cannot be read: {error}") from error
+    try:
+        tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode("utf-8"))
+    except Exception as error:  # the tokenizers package raises bare Exception
+        raise ModelFileError(f"{path / 'tokenizer.json'} cannot be read: {error}") from error
+    # Published files cut at 128 tokens and pad: both are done here, in the open.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer, weights
