@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cvx.errors import CvxError as CvxError
     from cvx.mdp import RegionMDP as RegionMDP
     from cvx.mdp import classify_action as classify_action
+    from cvx.memory import Memory as Memory
     from cvx.scoring import LearnedWeights as LearnedWeights
     from cvx.scoring import Scorer as Scorer
     from cvx.scoring import UsageTracker as UsageTracker
@@ -57,6 +58,7 @@ _HOME = {
     "Hit": "types",
     "LearnedWeights": "scoring",
     "LexicalEmbedder": "embed",
+    "Memory": "memory",
     "NoDecay": "decay",
     "ProportionalDecay": "decay",
     "Record": "store",

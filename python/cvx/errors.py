@@ -327,3 +327,7 @@ class UnknownEventError(UnknownError):
 
 class StoreNotFoundError(RecordError, FileNotFoundError):
     """A folder that is no store, where one was asked for."""
+
+
+class LexicalOnlyWarning(UserWarning):
+    """A memory was opened without an embedder; the default knows spelling, not meaning."""

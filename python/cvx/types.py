@@ -132,6 +132,16 @@ class Event:
         since 1970-01-01 UTC).
     tags : tuple of str
         Labels to filter by.
+    source : str, default ""
+        Where it comes from: a document, a tool, another agent.
+    trust : float, default 1.0
+        How far the source is believed, in [0, 1].
+    visibility : {"private", "shared", "public"}, default "private"
+        Who may see it beside its own namespace: nobody, those who name the namespace, all.
+    salience : float, optional
+        How much it mattered, in [0, 1].
+    state : {"active", "archived", "quarantined"}, default "active"
+        Only what is active is recalled.
     """
 
     entity_id: int
@@ -148,6 +158,11 @@ class Event:
     node: int | None = None
     recorded: int | None = None
     tags: tuple[str, ...] = ()
+    source: str = ""
+    trust: float = 1.0
+    visibility: str = "private"
+    salience: float | None = None
+    state: str = "active"
 
 
 @dataclass(frozen=True, slots=True)

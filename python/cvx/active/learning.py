@@ -115,7 +115,13 @@ class _Lesson:
         episode = replace(
             episode,
             steps=tuple(
-                replace(step, node=node, kind="step" if won else "failed_step")
+                replace(
+                    step,
+                    node=node,
+                    kind="step" if won else "failed_step",
+                    # With its family: an index built from the record has the same tags.
+                    tags=(*family, *step.tags),
+                )
                 for step, node in zip(episode.steps, nodes, strict=True)
             ),
         )

@@ -72,6 +72,10 @@ class TemporalIndex(Rows, Search, Edges, Regions):
         self._params = native.params()
         self._dim = int(self._params["dim"])
 
+    def become(self, other: Self) -> None:
+        """Take over everything of another index, which must not be used any more."""
+        self._adopt(other._native)
+
     @property
     def dim(self) -> int:
         """Length of the vectors."""

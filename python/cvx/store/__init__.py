@@ -1,6 +1,12 @@
-"""The record of what happened: SQLite from the standard library, the one place that writes."""
+"""The record of what happened, and the one place that writes it to disk.
+
+From below: ``rows`` (columns and checksums), ``text`` (FTS5), ``schema`` (tables, migrations),
+``lock``, ``writer`` and ``reads``, ``record`` (one SQLite database), ``replica`` (an index that
+follows it), ``snapshots``, ``store`` (all of these in one folder), ``erase``, ``past``.
+"""
 
 from cvx.store.record import Record
+from cvx.store.store import IndexKind, Store
 from cvx.store.writer import Writer
 
-__all__ = ["Record", "Writer"]
+__all__ = ["IndexKind", "Record", "Store", "Writer"]

@@ -2,45 +2,67 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Protocol
 
 from cvx.errors import (
+    DamagedRecordError,
+    ForkedRecordError,
     NestedTransactionError,
+    ReadOnlyRecordError,
     RecordClosedError,
     RecordError,
+    RecordIOError,
     RecordVersionError,
 )
-from cvx.store.schema import SCHEMA_VERSION, TABLES
+from cvx.store import rows
+from cvx.store.failpoints import reach
+from cvx.store.lock import FileLock, Tail, keep_after_fork
+from cvx.store.reads import Reads
+from cvx.store.schema import SCHEMA_VERSION, migrate
 from cvx.store.writer import Writer
-from cvx.types import Edge, Episode, Event
+
+_NO_ROOM = ("disk is full", "disk I/O error", "unable to open database file", "readonly database")
+_DAMAGED = ("malformed", "not a database", "corrupt", "decode to UTF-8")
 
 
-class Record:
+class Follower(Protocol):
+    """What keeps up with a record; ``Record.follow`` adds one."""
+
+    def begun(self, write: Writer) -> None:
+        """A transaction began: everything committed before it can be read."""
+        ...
+
+    def ended(self) -> None:
+        """The transaction was committed or taken back."""
+        ...
+
+
+class Record(Reads):
     """Everything that was written, in the standard library's SQLite.
 
-    Reading is done by the methods here; writing only inside ``transaction``.
+    Reading is done by the methods here; writing only inside ``transaction``, one writer at a time
+    over all threads and processes. Every row carries a checksum, and every row read is checked.
 
     Parameters
     ----------
     path : str or Path, default ":memory:"
-        A database file, or ":memory:" for one that lives as long as the object.
+        A database file, or ":memory:" for one that lives as long as the object. The lock is the
+        file LOCK beside a ``memory.db``, or the file's name with ``.lock``.
     clock : callable, optional
         Returns the time of recording in microseconds since 1970-01-01 UTC; the system's by
-        default.
+        default. A transaction is recorded later than the one before it, whatever the clock says.
 
     Raises
     ------
     RecordVersionError
-        The file was written by another version of cvx, or is no record at all.
+        The file was written by a later version of cvx, or is no record at all.
     RecordError
         The file cannot be opened.
 
@@ -59,10 +81,14 @@ class Record:
         self, path: str | Path = ":memory:", *, clock: Callable[[], int] | None = None
     ) -> None:
         self.path = str(path)
+        self.frozen = False
         self._clock = clock or (lambda: time.time_ns() // 1000)
         self._lock = threading.RLock()
         self._writing = False
         self._closed = False
+        self._followers: list[Follower] = []
+        self._process = os.getpid()
+        self._file: FileLock | None = None
         try:
             self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
@@ -73,43 +99,67 @@ class Record:
             self._open()
         except BaseException:
             self._db.close()
+            if self._file is not None:
+                self._file.close()
             raise
+        _open_records[id(self)] = self._db
 
     def _open(self) -> None:
         # Looked at before anything is written: a file of somebody else stays as it is.
-        version = self._version()
-        if version not in (None, str(SCHEMA_VERSION)):
-            raise RecordVersionError(
-                f"{self.path} has schema version {version}, this cvx reads {SCHEMA_VERSION}: "
-                "open it with the cvx that wrote it"
-            )
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")
-        self._db.execute("PRAGMA foreign_keys = ON")
-        if version is None:
-            self._db.executescript(
-                f"BEGIN IMMEDIATE; {TABLES}"
-                f" INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}'); COMMIT;"
-            )
+        self._version()
+        self._db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
+        if self.path != ":memory:":
+            path = Path(self.path)
+            own = path.name == "memory.db"
+            self._file = FileLock(path.with_name("LOCK" if own else f"{path.name}.lock"))
+        with self.locked(), self.typed_errors():
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.execute("PRAGMA foreign_keys = ON")
+            self._db.execute("PRAGMA secure_delete = ON")
+            version = self._version()
+            if version != SCHEMA_VERSION:
+                migrate(self._db, version)
+            if self._file is not None and self._file.tail() is None:
+                self._file.note(self.tail())
 
-    def _version(self) -> str | None:
-        """The schema version of the file, None for an empty one."""
+    def _version(self) -> int:
+        """The schema version of the file, 0 for an empty one."""
         try:
             if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                return None
+                return 0
             found = self._db.execute("SELECT value FROM meta WHERE key = 'schema_version'")
-            return str(found.fetchone()[0])
-        except (sqlite3.DatabaseError, TypeError) as error:
+            version = int(found.fetchone()[0])
+        except (sqlite3.DatabaseError, TypeError, ValueError) as error:
             raise RecordVersionError(
                 f"{self.path} is no record of cvx ({error}): give another file"
             ) from error
+        if not 1 <= version <= SCHEMA_VERSION:
+            raise RecordVersionError(
+                f"{self.path} has schema version {version}, this cvx reads 1 to {SCHEMA_VERSION}: "
+                "open it with the cvx that wrote it"
+            )
+        return version
+
+    def follow(self, follower: Follower) -> None:
+        """Tell ``follower`` of every transaction from now on."""
+        self._followers.append(follower)
 
     def close(self) -> None:
         """Close the database. Closing it again does nothing."""
         with self._lock:
-            if not self._closed:
-                self._closed = True
+            if self._closed:
+                return
+            self._closed = True
+            if os.getpid() != self._process:
+                return
+            _open_records.pop(id(self), None)
+            # The last connection to close writes the log back: a checkpoint like any other.
+            with self.locked(), suppress(sqlite3.Error):
                 self._db.close()
+                reach("close.checkpointed")
+            if self._file is not None:
+                self._file.close()
 
     def __enter__(self) -> Record:
         return self
@@ -117,10 +167,46 @@ class Record:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
     def _connection(self) -> sqlite3.Connection:
+        if os.getpid() != self._process:
+            raise ForkedRecordError(
+                f"{self.path} was opened by process {self._process}, this is {os.getpid()}: open "
+                "it again in the child"
+            )
         if self._closed:
             raise RecordClosedError(f"the record {self.path} is closed: open it again")
         return self._db
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other writer out, without a transaction; not inside one."""
+        with self._lock, self._file or nullcontext():
+            yield
+
+    @contextmanager
+    def typed_errors(self) -> Iterator[None]:
+        """Turn the errors of SQLite into those of cvx."""
+        try:
+            yield
+        except sqlite3.IntegrityError:
+            raise
+        except (sqlite3.DatabaseError, sqlite3.OperationalError) as error:
+            said = str(error)
+            if any(words in said for words in _NO_ROOM):
+                raise RecordIOError(
+                    f"{self.path}: {said}: nothing of the transaction was stored; make room, then "
+                    "write again"
+                ) from error
+            if any(words in said for words in _DAMAGED):
+                raise DamagedRecordError(
+                    f"{self.path} is damaged ({said}): restore a copy, or let doctor save the rest"
+                ) from error
+            raise
 
     @contextmanager
     def transaction(self) -> Iterator[Writer]:
@@ -135,8 +221,10 @@ class Record:
         ------
         NestedTransactionError
             A transaction of this record is open already in this thread.
-        RecordClosedError
-            The record was closed.
+        RecordClosedError, ForkedRecordError, ReadOnlyRecordError
+            The record was closed, was opened before a fork, or is a view of the past.
+        RecordIOError
+            The disk is full or failed; nothing was stored.
         """
         with self._lock:
             db = self._connection()
@@ -144,137 +232,86 @@ class Record:
                 raise NestedTransactionError(
                     f"a transaction of {self.path} is open already: write inside that one"
                 )
+            if self.frozen:
+                raise ReadOnlyRecordError("this is a view of the past: write to the memory itself")
             self._writing = True
             try:
-                db.execute("BEGIN IMMEDIATE")
-                try:
-                    yield Writer(db, self._clock())
-                    db.execute("COMMIT")
-                except BaseException:
-                    if db.in_transaction:
-                        db.execute("ROLLBACK")
-                    raise
+                with self._file or nullcontext(), self.typed_errors():
+                    yield from self._transact(db)
             finally:
                 self._writing = False
+                for follower in self._followers:
+                    follower.ended()
 
-    def _rows(self, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
-        with self._lock:
-            return self._connection().execute(sql, values).fetchall()
+    def _transact(self, db: sqlite3.Connection) -> Iterator[Writer]:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            reach("transaction.begun")
+            write = Writer(db, self._clock())
+            for follower in self._followers:
+                follower.begun(write)
+            yield write
+            write.finish()
+            reach("transaction.written")
+            db.execute("COMMIT")
+        except BaseException:
+            # After an I/O error SQLite may have taken it back by itself.
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+        reach("transaction.committed")
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.note(write.tail)
+        reach("tail.written")
 
-    def next_ids(self) -> tuple[int, int, int]:
-        """Return the first free episode id, entity id and decision id."""
-        row = self._rows(
-            "SELECT (SELECT ifnull(max(episode_id), -1) FROM episodes),"
-            " (SELECT ifnull(max(entity), -1) FROM events),"
-            " (SELECT ifnull(max(entity), -1) FROM episodes),"
-            " (SELECT ifnull(max(decision_id), -1) FROM decisions)"
-        )[0]
-        return row[0] + 1, max(row[1], row[2]) + 1, row[3] + 1
+    def copy(self) -> Record:
+        """Return the whole record once more, in RAM."""
+        twin = Record(clock=self._clock)
+        with self._lock, self.typed_errors():
+            self._connection().backup(twin._db)
+        return twin
 
-    def episodes(self) -> list[Episode]:
-        """Return every closed episode with its steps, in the order of their ids."""
-        steps: dict[int, list[Event]] = {}
-        for event in self._events("WHERE episode IS NOT NULL"):
-            if event.episode_id is not None:
-                steps.setdefault(event.episode_id, []).append(event)
-        rows = self._rows(
-            "SELECT episode_id, entity, namespace, kind, goal, task_type, reward, metadata"
-            " FROM episodes ORDER BY episode_id"
-        )
-        return [
-            Episode(
-                episode_id=row[0],
-                entity_id=row[1],
-                namespace=row[2],
-                kind=row[3],
-                goal=row[4],
-                task_type=row[5],
-                reward=row[6],
-                metadata=json.loads(row[7]),
-                steps=tuple(steps.get(row[0], ())),
-            )
-            for row in rows
-        ]
+    def now(self) -> int:
+        """Return the time of the clock of recording, in microseconds since 1970-01-01 UTC."""
+        return self._clock()
 
-    def events(self) -> list[Event]:
-        """Return every event, in the order of writing."""
-        return self._events("")
+    def lost_tail(self) -> Tail | None:
+        """Return the end that the lock file remembers, if the record does not reach it."""
+        with self.locked():
+            noted = self._file.tail() if self._file is not None else None
+            return None if noted is None or self.reaches(noted) else noted
 
-    def _events(self, where: str) -> list[Event]:
-        rows = self._rows(
-            "SELECT event_id, timestamp, text, embedding, entity, node, namespace, kind, action,"
-            f" metadata, reward, episode, recorded, tags FROM events {where} ORDER BY event_id"
-        )
-        return [
-            Event(
-                event_id=row[0],
-                timestamp=row[1],
-                text=row[2],
-                vector=None if row[3] is None else np.frombuffer(row[3], dtype="<f4"),
-                entity_id=row[4],
-                node=row[5],
-                namespace=row[6],
-                kind=row[7],
-                action=row[8],
-                metadata=json.loads(row[9]),
-                reward=row[10],
-                episode_id=row[11],
-                recorded=row[12],
-                tags=tuple(json.loads(row[13])),
-            )
-            for row in rows
-        ]
+    def forget_lost_tail(self) -> None:
+        """Take the record as it is for the whole of it."""
+        with self.locked():
+            if self._file is not None:
+                self._file.note(self.tail())
 
-    def not_recallable(self) -> list[int]:
-        """Return the nodes of events that may not advise, ascending."""
-        rows = self._rows(
-            "SELECT node FROM events WHERE NOT recallable AND node IS NOT NULL ORDER BY node"
-        )
-        return [row[0] for row in rows]
-
-    def links(self) -> list[Edge]:
-        """Return every edge, by its ends and kind."""
-        rows = self._rows(
-            "SELECT from_node, to_node, kind, weight, why, evidence, recorded FROM links"
-            " ORDER BY from_node, to_node, kind"
-        )
-        return [Edge(*row) for row in rows]
-
-    def decays(self) -> list[tuple[int, int, float, float]]:
-        """Return every decay as (episode, node, reward before, reward after), oldest first."""
-        rows = self._rows(
-            "SELECT episode, node, before, after FROM decays ORDER BY recorded, episode, node"
-        )
-        return [(row[0], row[1], row[2], row[3]) for row in rows]
-
-    def usage(self) -> list[tuple[str, int, int, int]]:
-        """Return every count as (context, retrieved, followed, helped)."""
-        rows = self._rows("SELECT context, retrieved, followed, helped FROM usage ORDER BY context")
-        return [(row[0], row[1], row[2], row[3]) for row in rows]
-
-    def decisions(self, episode_id: int | None = None) -> list[dict[str, Any]]:
-        """Return decisions as plain dictionaries, of one episode or of all.
+    def compact(self) -> bool:
+        """Write the database anew, without free pages, and empty the write-ahead log.
 
         Returns
         -------
-        list of dict
-            ``decision_id``, ``episode``, ``cue``, ``hits`` (lists of node, entity, distance,
-            score, factors as [name, value, weight]), ``action_scores``, ``rendered``,
-            ``action``, ``followed``, ``outcome``, ``recorded``.
+        bool
+            Whether the log could be emptied; another process that is reading keeps it.
         """
-        names = "decision_id episode cue hits action_scores rendered action followed outcome"
-        rows = self._rows(
-            f"SELECT {', '.join(names.split())}, recorded FROM decisions"
-            " WHERE ?1 IS NULL OR episode = ?1 ORDER BY decision_id",
-            (episode_id,),
-        )
-        out = [dict(zip((*names.split(), "recorded"), row, strict=True)) for row in rows]
-        for row in out:
-            for name in ("cue", "hits", "action_scores", "followed"):
-                row[name] = json.loads(row[name])
-        return out
+        with self.locked(), self.typed_errors():
+            db = self._connection()
+            db.execute("VACUUM")
+            reach("erase.vacuumed")
+            busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            reach("erase.truncated")
+            return not busy
 
-    def state(self, name: str) -> Mapping[str, Any] | None:
-        """Return the state of a model, or None if none was stored under that name."""
-        rows = self._rows("SELECT value FROM model_state WHERE name = ?", (name,))
-        return dict(json.loads(rows[0][0])) if rows else None
+
+_open_records: dict[int, sqlite3.Connection] = {}
+
+
+def _after_fork_in_child() -> None:
+    for connection in _open_records.values():
+        keep_after_fork(connection)
+    _open_records.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,284 @@
+"""What goes into a memory, and how it is changed and linked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cvx.episodes.recorder import check_reward
+from cvx.errors import (
+    EdgeWeightError,
+    InvalidEdgeError,
+    InvalidInputError,
+    NoVectorError,
+    UnknownEdgeKindError,
+    UnknownEventError,
+)
+from cvx.memory.base import Base, digest
+from cvx.memory.sound import labels, sound
+from cvx.types import DEFAULT_NAMESPACE, Edge, Event, Vector
+
+
+class Adding(Base):
+    """The writing half."""
+
+    def add(
+        self,
+        text: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        entity_id: int = 0,
+        timestamp: int | None = None,
+        vector: Vector | None = None,
+        aliases: Sequence[str] = (),
+        action: str | None = None,
+        reward: float | None = None,
+        kind: str = "event",
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        source: str = "",
+        trust: float = 1.0,
+        visibility: str = "private",
+        salience: float | None = None,
+        again: bool = False,
+    ) -> int:
+        """Remember one thing; when this returns, it survives a crash.
+
+        Parameters
+        ----------
+        text : str
+            What it says.
+        namespace : str, default ""
+            Which memory it is part of.
+        entity_id : int, default 0
+            Whose timeline it is on, at least 0.
+        timestamp : int, optional
+            When it happened; default now, in microseconds since 1970-01-01 UTC.
+        vector : ndarray of shape (dim,), float32, optional
+            Where it lies; by default the text is embedded.
+        aliases : sequence of str
+            Other words to find it by: the event is stored once, with a vector for each.
+        action, reward, kind, tags, metadata, source, trust, visibility, salience
+            As for ``Event``.
+        again : bool, default False
+            Store it even where it is only what this memory has just been recalled for.
+
+        Returns
+        -------
+        int
+            The id of the event. Text that this memory handed out in a recall and that comes back
+            as new is not stored: the id is that of the event that says so already.
+
+        Raises
+        ------
+        InvalidInputError and its subclasses
+            A value that cannot be stored; nothing is.
+        RecordIOError
+            The disk is full or failed; nothing is stored.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> from cvx.memory import Memory
+        >>> memory = Memory(LexicalEmbedder())
+        >>> memory.add("the spare key is under the green pot")
+        1
+        >>> [hit.event.text for hit in memory.recall("where is the key?")]
+        ['the spare key is under the green pot']
+        """
+        event = Event(
+            entity_id=entity_id,
+            timestamp=self.record.now() if timestamp is None else timestamp,
+            text=text,
+            vector=vector,
+            action=action,
+            reward=reward,
+            kind=kind,
+            namespace=namespace,
+            metadata=dict(metadata or {}),
+            tags=labels(tags),
+            source=source,
+            trust=trust,
+            visibility=visibility,
+            salience=salience,
+        )
+        return self.add_many([event], aliases=[aliases], again=again)[0]
+
+    def add_many(
+        self,
+        events: Iterable[Event],
+        *,
+        aliases: Sequence[Sequence[str]] = (),
+        again: bool = False,
+    ) -> list[int]:
+        """Remember several things, all of them or none, in one transaction.
+
+        Parameters
+        ----------
+        events : iterable of Event
+            Those without a vector are embedded. Ids, nodes and times of recording that they bring
+            are not kept.
+        aliases : sequence of sequences of str, optional
+            Further words for each event, in their order.
+        again : bool, default False
+            As for ``add``.
+
+        Returns
+        -------
+        list of int
+            The ids, in order.
+        """
+        listed = [sound(event) for event in events]
+        if aliases and len(aliases) != len(listed):
+            raise InvalidInputError(
+                f"{len(aliases)} lists of aliases for {len(listed)} events: give one for each"
+            )
+        known = [None if again else self._known(event) for event in listed]
+        new = [event for event, old in zip(listed, known, strict=True) if old is None]
+        named = [
+            list(words)
+            for words, old in zip(aliases or [()] * len(listed), known, strict=True)
+            if old is None
+        ]
+        missing = [event.text for event in new if event.vector is None]
+        others = [words for each in named for words in each]
+        made = iter(self._embedded([*missing, *others]))
+        whole = [
+            replace(
+                event,
+                vector=next(made) if event.vector is None else self._checked(event.vector),
+                event_id=None,
+            )
+            for event in new
+        ]
+        if whole:
+            with self.record.transaction() as write:
+                nodes = write.take_nodes(len(whole))
+                ids = write.add_events(
+                    replace(event, node=node) for event, node in zip(whole, nodes, strict=True)
+                )
+                for event_id, words in zip(ids, named, strict=True):
+                    if words:
+                        write.add_aliases(event_id, [(word, next(made)) for word in words])
+                write.add_usage(self._retrieved_since())
+            self._store.snapshot_if_grown()
+            given = iter(ids)
+        return [next(given) if old is None else old for old in known]
+
+    def _known(self, event: Event) -> int | None:
+        """The event that a text was handed out from, if it is still there."""
+        found = self._handed_out.get(digest(event.namespace, event.text))
+        if found is None or not event.text.strip():
+            return None
+        rows = self.record.query("SELECT 1 FROM events WHERE event_id = ?", (found,))
+        return found if rows else None
+
+    def add_aliases(self, event_id: int, texts: Sequence[str]) -> None:
+        """Give an event further words to be found by; it stays one event, and is found once.
+
+        Raises
+        ------
+        UnknownEventError
+            No such event.
+        NoVectorError
+            The event is in no index.
+        """
+        self._node(event_id)
+        vectors = self._embedded(list(texts))
+        with self.record.transaction() as write:
+            self._node(event_id)
+            write.add_aliases(event_id, zip(texts, vectors, strict=True))
+
+    def update(
+        self,
+        event_id: int,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        reward: float | None = None,
+    ) -> None:
+        """Replace the metadata of an event, its reward, or both. Its text never changes.
+
+        Raises
+        ------
+        UnknownEventError
+            No such event.
+        RewardRangeError
+            The reward is outside [0, 1].
+        """
+        value = None if reward is None else check_reward(reward)
+        with self.record.transaction() as write:
+            if metadata is not None:
+                packed = json.dumps(dict(metadata), separators=(",", ":"), allow_nan=False)
+                write.set_columns("metadata", {event_id: packed})
+            if value is not None:
+                write.set_rewards([(self._node(event_id), value)])
+
+    def link(
+        self,
+        a: int,
+        b: int,
+        kind: str = "caused",
+        weight: float = 1.0,
+        why: str = "",
+        *,
+        evidence: str = "",
+    ) -> None:
+        """Say that one event led to another; the same link again replaces the older one.
+
+        Parameters
+        ----------
+        a, b : int
+            Events, from cause to effect.
+        kind : str, default "caused"
+            A kind of edge; one of your own is declared first, with ``declare_edge_kind``.
+        weight : float, default 1.0
+            In [0, 1].
+        why, evidence : str
+            The reason in words, and what it rests on.
+
+        Raises
+        ------
+        UnknownEventError, UnknownEdgeKindError, EdgeWeightError, InvalidEdgeError
+            No such event or kind; a weight outside its bounds; a link to itself.
+        """
+        if not 0.0 <= weight <= 1.0:
+            raise EdgeWeightError(f"weight is {weight}, outside [0, 1]: scale it to that range")
+        if a == b:
+            raise InvalidEdgeError(f"event {a} cannot lead to itself: give two events")
+        if kind == "temporal":
+            raise InvalidEdgeError("temporal edges are implied by time: give another kind")
+        kinds = self.index.edge_kinds
+        if kind not in kinds:
+            raise UnknownEdgeKindError(
+                f"there is no edge kind {kind!r}: declare it first, or use {', '.join(kinds)}"
+            )
+        with self.record.transaction() as write:
+            ends = self._node(a), self._node(b)
+            write.add_links([Edge(*ends, kind, weight, why, evidence)])
+
+    def declare_edge_kind(self, name: str) -> None:
+        """Make a name an edge kind of this memory, for good.
+
+        Raises
+        ------
+        InvalidEdgeKindNameError
+            Not lower snake case.
+        """
+        if name in self.index.edge_kinds:
+            return
+        # The index knows which names it takes; this one is thrown away.
+        self._kind.fresh().declare_edge_kind(name)
+        with self.record.transaction() as write:
+            kinds = json.loads(self.record.meta("edge_kinds") or "[]")
+            write.set_meta("edge_kinds", json.dumps([*kinds, name]))
+            write.journal("kind", [name])
+
+    def _node(self, event_id: int) -> int:
+        found = self.record.query("SELECT node FROM events WHERE event_id = ?", (event_id,))
+        if not found:
+            raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
+        if found[0][0] is None:
+            raise NoVectorError(f"event {event_id} is in no index: add it as an event of its own")
+        return int(found[0][0])

@@ -1,0 +1,193 @@
+"""What every part of the memory stands on."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cvx.embed import Embedder, LexicalEmbedder
+from cvx.errors import (
+    DimensionError,
+    InvalidInputError,
+    LexicalOnlyWarning,
+    NonFiniteVectorError,
+    UnknownEventError,
+    ZeroVectorError,
+)
+from cvx.index import TemporalIndex
+from cvx.memory.frames import events_frame
+from cvx.store import IndexKind, Record, Store
+from cvx.types import Event, Vector
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOST_HANDED_OUT = 10_000
+
+
+class Base:
+    """The store behind a memory, and the checks before anything goes into it."""
+
+    def __init__(
+        self,
+        folder: Path | None,
+        embedder: Embedder | None,
+        *,
+        metric: str = "cosine",
+        clock: Callable[[], int] | None = None,
+        create: bool = True,
+        accept_lost_tail: bool = False,
+        record: Record | None = None,
+    ) -> None:
+        self.embedder = _default_embedder() if embedder is None else embedder
+        info = self.embedder.info()
+        self.dim, self.metric = int(info["dim"]), metric
+        self._kind = IndexKind(
+            lambda: TemporalIndex(self.dim, metric=metric),
+            TemporalIndex.load,
+            str(info["id"]),
+            metric,
+            self.dim,
+        )
+        self._store = Store(
+            folder,
+            self._kind,
+            clock=clock,
+            create=create,
+            accept_lost_tail=accept_lost_tail,
+            record=record,
+        )
+        # What recall gave out, by what it says: the agent may bring it back as something new.
+        self._handed_out: OrderedDict[bytes, int] = OrderedDict()
+        self._retrieved: dict[int, int] = {}
+
+    @property
+    def record(self) -> Record:
+        """The record; what is written through it is followed by the index."""
+        return self._store.record
+
+    @property
+    def index(self) -> TemporalIndex:
+        """The index, for reading: everything that is to stay goes through the memory."""
+        self._store.refresh()
+        return self._store.index
+
+    @property
+    def folder(self) -> Path | None:
+        """Where it lives, None for RAM."""
+        return self._store.folder
+
+    def __len__(self) -> int:
+        found = self.record.query("SELECT count(*) FROM events WHERE state = 'active'")
+        return int(found[0][0])
+
+    def get(self, event_id: int) -> Event:
+        """Return an event by its id, whatever its state.
+
+        Raises
+        ------
+        UnknownEventError
+            It was erased, or never given.
+        DamagedRecordError
+            Its row is not what was written.
+        """
+        found = self.record.events([event_id])
+        if not found:
+            raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
+        return found[0]
+
+    def events(self, *, namespace: str | None = None, state: str | None = "active") -> pl.DataFrame:
+        """Return events as a frame, in the order of writing.
+
+        Parameters
+        ----------
+        namespace : str, optional
+            Only those of it; ``None`` for all.
+        state : str, optional
+            "active" (the default), "archived", "quarantined"; ``None`` for all.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``event_id``, ``timestamp``, ``text``, ``entity``, ``namespace``, ``kind``, ``action``,
+            ``reward``, ``salience``, ``source``, ``trust``, ``visibility``, ``state``,
+            ``episode``, ``tags``, ``metadata`` (JSON), ``recorded``.
+        """
+        return events_frame(
+            event
+            for event in self.record.events()
+            if state in (None, event.state) and namespace in (None, event.namespace)
+        )
+
+    def stats(self) -> dict[str, Any]:
+        """Count what it holds: events, active, bytes, links, episodes, and the index's own."""
+        return self._store.stats()
+
+    def damage(self) -> list[str]:
+        """Read every row of the record and name those that are not what was written."""
+        return self.record.damage()
+
+    def snapshot(self) -> bool:
+        """Write a snapshot of the index now; tell whether there is one (never in RAM)."""
+        return self._store.snapshot()
+
+    def _checked(self, vector: Vector) -> Vector:
+        row = np.asarray(vector, dtype=np.float32)
+        if row.shape != (self.dim,):
+            raise DimensionError(
+                f"the vector has shape {row.shape}, the memory holds ({self.dim},): embed it with "
+                f"{self._kind.embedder}"
+            )
+        if not np.isfinite(row).all():
+            raise NonFiniteVectorError("the vector holds NaN or infinity: give finite numbers")
+        if self.metric == "cosine" and not row.any():
+            raise ZeroVectorError("the vector is zero and has no direction: give another one")
+        return row
+
+    def _embedded(self, texts: Sequence[str]) -> list[Vector]:
+        for text in texts:
+            if not isinstance(text, str):
+                raise InvalidInputError(f"a text is {text!r}: give a str")
+        return [self._checked(row) for row in self.embedder.embed(texts)] if texts else []
+
+    def _remember_handing_out(self, events: Iterable[Event]) -> None:
+        for event in events:
+            if event.event_id is not None and event.text.strip():
+                key = digest(event.namespace, event.text)
+                self._handed_out[key] = event.event_id
+                self._handed_out.move_to_end(key)
+                self._retrieved[event.event_id] = self._retrieved.get(event.event_id, 0) + 1
+        while len(self._handed_out) > _MOST_HANDED_OUT:
+            self._handed_out.popitem(last=False)
+
+    def _retrieved_since(self) -> Mapping[str, int]:
+        counts, self._retrieved = self._retrieved, {}
+        return {f'["event",{event}]': n for event, n in counts.items()}
+
+
+def digest(namespace: str, text: str) -> bytes:
+    """Return what two texts share that differ in nothing but case and white space."""
+    plain = f"{namespace}\0{' '.join(text.casefold().split())}"
+    return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+_warned = False
+
+
+def _default_embedder() -> Embedder:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "no embedder was given: the default compares spelling, not meaning; give one from "
+            "cvx.embed for that",
+            LexicalOnlyWarning,
+            stacklevel=4,
+        )
+    return LexicalEmbedder()

@@ -1,0 +1,190 @@
+"""The facade: one class over all parts of the memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from cvx.active import ActiveMemory
+from cvx.embed import Embedder
+from cvx.episodes import OpenEpisode
+from cvx.errors import RewardRangeError
+from cvx.memory.adding import Adding
+from cvx.memory.caring import Caring
+from cvx.memory.recalling import Recalling
+from cvx.store.erase import finish
+from cvx.store.past import as_of
+from cvx.types import Episode
+
+
+class Memory(Adding, Recalling, Caring):
+    """What an agent remembers: in RAM, or with ``Memory.open`` in a folder that survives.
+
+    Every change is durable when its call returns. Threads may share a memory; processes open the
+    same folder, and each sees what the others committed at its next call. After a fork, the child
+    opens its own.
+
+    Parameters
+    ----------
+    embedder : Embedder, optional
+        From text to vectors; the default needs no model and no network, and knows spelling only.
+    metric : {"cosine", "l2", "ip"}, default "cosine"
+        How vectors are compared.
+    clock : callable, optional
+        Time of recording in microseconds since 1970-01-01 UTC; the system's by default.
+
+    Examples
+    --------
+    >>> from cvx.embed import LexicalEmbedder
+    >>> memory = Memory(LexicalEmbedder())
+    >>> rain = memory.add("it rained all night")
+    >>> flood = memory.add("the cellar is under water")
+    >>> memory.link(rain, flood, "caused", why="the drain is too small")
+    >>> [(step.event.text, step.edge.why) for step in memory.why(flood)]
+    [('it rained all night', 'the drain is too small')]
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder | None = None,
+        *,
+        metric: str = "cosine",
+        clock: Callable[[], int] | None = None,
+    ) -> None:
+        super().__init__(None, embedder, metric=metric, clock=clock)
+        self._loop: ActiveMemory | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        embedder: Embedder | None = None,
+        *,
+        metric: str = "cosine",
+        create: bool = True,
+        accept_lost_tail: bool = False,
+        clock: Callable[[], int] | None = None,
+    ) -> Self:
+        """Open a memory in a folder, making it if there is none.
+
+        Parameters
+        ----------
+        path : str or path
+            The folder: ``memory.db`` is the record, ``LOCK`` keeps writers apart, ``index`` holds
+            snapshots, which may be deleted at any time.
+        embedder : Embedder, optional
+            The one that the store was made with; another one is refused.
+        metric : {"cosine", "l2", "ip"}, default "cosine"
+            As it was made with.
+        create : bool, default True
+            Whether a new store may be made.
+        accept_lost_tail : bool, default False
+            Go on although the newest changes are known to be missing.
+        clock : callable, optional
+            As for the class.
+
+        Raises
+        ------
+        StoreNotFoundError
+            There is no store, and ``create`` is False.
+        EmbedderMismatchError
+            The vectors in the store are those of another embedder, dimension or metric.
+        LostTailError
+            The record ends before something that was written.
+        RecordVersionError, DamagedRecordError, RecordIOError
+            The record cannot be read.
+        """
+        memory = cls.__new__(cls)
+        memory._loop = None
+        super(Memory, memory).__init__(
+            Path(path),
+            embedder,
+            metric=metric,
+            create=create,
+            accept_lost_tail=accept_lost_tail,
+            clock=clock,
+        )
+        finish(memory._store)
+        return memory
+
+    def as_of(self, recorded: int) -> Memory:
+        """Return the memory as it was at a time of recording: no later event, link or reward.
+
+        The answer is a memory of its own in RAM that refuses writes. Making it copies the record.
+
+        Parameters
+        ----------
+        recorded : int
+            In microseconds since 1970-01-01 UTC, as in ``Event.recorded``.
+        """
+        past = type(self).__new__(type(self))
+        past._loop = None
+        super(Memory, past).__init__(
+            None, self.embedder, metric=self.metric, record=as_of(self.record, recorded)
+        )
+        return past
+
+    def loop(self, **options: Any) -> ActiveMemory:
+        """Return a loop (recall, act, close, learn) that runs on this memory.
+
+        Parameters
+        ----------
+        **options
+            As for ``ActiveMemory``.
+        """
+        self._store.refresh()
+        return ActiveMemory(self._store.index, self.embedder, self.record, **options)
+
+    def begin(self, goal: str = "", task_type: str | None = None, **options: Any) -> OpenEpisode:
+        """Start an episode of the memory's own loop; see ``ActiveMemory.begin``."""
+        return self.active.begin(goal, task_type, **options)
+
+    @property
+    def active(self) -> ActiveMemory:
+        """The memory's own loop, made at its first use."""
+        if self._loop is None:
+            self._loop = self.loop()
+        return self._loop
+
+    def close(self, episode: OpenEpisode | None = None, reward: float | None = None) -> Any:
+        """Give an episode its outcome and learn from it; without one, close the memory itself.
+
+        Parameters
+        ----------
+        episode : OpenEpisode, optional
+            One that ``begin`` started.
+        reward : float, optional
+            Its outcome in [0, 1].
+
+        Returns
+        -------
+        Episode or None
+            The closed episode.
+        """
+        if episode is not None:
+            return self._close_episode(episode, reward)
+        if not self.record.closed and not self.record.frozen and self._retrieved:
+            self._flush()
+        self._store.close()
+        return None
+
+    def _close_episode(self, episode: OpenEpisode, reward: float | None) -> Episode:
+        if reward is None:
+            raise RewardRangeError("no reward: give the outcome of the episode in [0, 1]")
+        return self.active.close(episode, reward)
+
+    def _flush(self) -> None:
+        with self.record.transaction() as write:
+            write.add_usage(self._retrieved_since())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        where = "in RAM" if self.folder is None else f"at {self.folder}"
+        return f"<Memory {where}>"

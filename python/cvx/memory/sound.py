@@ -1,0 +1,38 @@
+"""What is refused before anything is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cvx.episodes.recorder import check_reward
+from cvx.errors import InvalidEntityError, InvalidInputError, InvalidParameterError
+from cvx.store.spaces import STATES, VISIBILITIES, check_namespace
+from cvx.types import Event
+
+
+def labels(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return tags as they are stored; a single string is refused."""
+    if isinstance(tags, str):
+        raise InvalidParameterError(f"tags is the string {tags!r}: give a sequence of strings")
+    return tuple(tags)
+
+
+def sound(event: Event) -> Event:
+    """Return an event whose every field can be stored, or raise what is wrong with it."""
+    check_namespace(event.namespace)
+    if not 0 <= event.entity_id < 2**63:
+        raise InvalidEntityError(f"entity {event.entity_id}: give one from 0 up to 2**63 - 1")
+    if not -(2**63) <= event.timestamp < 2**63:
+        raise InvalidInputError(f"timestamp {event.timestamp}: give one of 64 bits")
+    if event.reward is not None:
+        check_reward(event.reward)
+    for name, value in (("trust", event.trust), ("salience", event.salience)):
+        if value is not None and not 0.0 <= value <= 1.0:
+            raise InvalidParameterError(f"{name} is {value}: give one in [0, 1]")
+    if event.visibility not in VISIBILITIES:
+        raise InvalidParameterError(
+            f"visibility is {event.visibility!r}: give one of {', '.join(VISIBILITIES)}"
+        )
+    if event.state not in STATES:
+        raise InvalidParameterError(f"state is {event.state!r}: give one of {', '.join(STATES)}")
+    return event

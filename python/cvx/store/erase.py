@@ -1,0 +1,147 @@
+"""Erasing: nothing of an event stays in any file of the store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cvx.errors import UnknownEventError
+from cvx.store import rows, text
+from cvx.store.failpoints import reach
+from cvx.store.replica import Index
+from cvx.store.store import Store
+from cvx.store.writer import Writer
+
+_PENDING = "erasing"
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What an erase did.
+
+    Parameters
+    ----------
+    events : tuple of int
+        Ids that are gone.
+    texts : tuple of str
+        What they and their aliases said, for caches elsewhere.
+    complete : bool
+        Whether the write-ahead log could be emptied. A process that was reading meanwhile keeps
+        it: close it, and call ``finish`` again.
+    """
+
+    events: tuple[int, ...]
+    texts: tuple[str, ...]
+    complete: bool
+
+
+def erase(store: Store[Index], events: Sequence[int]) -> Erased:
+    """Erase events: row, text index, vectors, edges, counts, logged decisions, free pages.
+
+    A decision in which an erased event was recalled loses that hit and its rendered text; those
+    of the episode that an erased step belonged to are removed, and the episode with its last step.
+
+    Raises
+    ------
+    UnknownEventError
+        One of them does not exist; nothing is erased.
+    """
+    wanted = sorted(set(events))
+    with store.record.transaction() as write:
+        texts = _forget_rows(write, wanted)
+        write.set_meta(_PENDING, "1")
+    reach("erase.committed")
+    return Erased(tuple(wanted), tuple(texts), finish(store))
+
+
+def finish(store: Store[Index]) -> bool:
+    """Clean the files after an erase, or after one that was broken off; tell if all is done."""
+    if store.record.meta(_PENDING) is None:
+        return True
+    with store.record.locked():
+        if store.snapshots is not None:
+            store.snapshots.prune(0)
+            store.forget_snapshots()
+        reach("erase.snapshots_gone")
+    done = store.record.compact()
+    if done:
+        with store.record.transaction() as write:
+            write.connection.execute("DELETE FROM meta WHERE key = ?", (_PENDING,))
+    return done
+
+
+def _forget_rows(write: Writer, events: Sequence[int]) -> list[str]:
+    db = write.connection
+    nodes: set[int] = set()
+    owners: set[int] = set()
+    texts: list[str] = []
+    for event in events:
+        found = db.execute("SELECT text, node, episode FROM events WHERE event_id = ?", (event,))
+        row = found.fetchone()
+        if row is None:
+            raise UnknownEventError(f"there is no event {event}: it was erased or never given")
+        aliases = db.execute("SELECT text, node FROM aliases WHERE event_id = ?", (event,))
+        for words, node in [(row[0], row[1]), *aliases.fetchall()]:
+            texts.append(words)
+            nodes |= set() if node is None else {node}
+        owners |= set() if row[2] is None else {row[2]}
+        db.execute("DELETE FROM aliases WHERE event_id = ?", (event,))
+        db.execute("DELETE FROM events WHERE event_id = ?", (event,))
+    for node in nodes:
+        db.execute("DELETE FROM links WHERE from_node = ?1 OR to_node = ?1", (node,))
+        db.execute("DELETE FROM decays WHERE node = ?", (node,))
+        db.execute("DELETE FROM usage WHERE context = ?", (f'["node",{node}]',))
+    for event in events:
+        db.execute("DELETE FROM usage WHERE context = ?", (f'["event",{event}]',))
+    for owner in owners:
+        db.execute("DELETE FROM decisions WHERE episode = ?", (owner,))
+        db.execute(
+            "DELETE FROM episodes WHERE episode_id = ?1"
+            " AND NOT EXISTS (SELECT 1 FROM events WHERE episode = ?1)",
+            (owner,),
+        )
+    _scrub_decisions(write, nodes)
+    _scrub_journal(write, nodes, set(events))
+    # Contentless tables keep the words of deleted rows until they are merged away.
+    text.refill(db)
+    write.journal("erase", sorted(nodes))
+    return texts
+
+
+def _scrub_decisions(write: Writer, nodes: set[int]) -> None:
+    db = write.connection
+    for number, hits, followed in db.execute(
+        "SELECT decision_id, hits, followed FROM decisions"
+    ).fetchall():
+        kept = [hit for hit in json.loads(hits) if hit[0] not in nodes]
+        if len(kept) == len(json.loads(hits)):
+            continue
+        taken = [node for node in json.loads(followed) if node not in nodes]
+        db.execute(
+            "UPDATE decisions SET hits = ?, followed = ?, rendered = '' WHERE decision_id = ?",
+            (json.dumps(kept, separators=(",", ":")), json.dumps(taken), number),
+        )
+        db.execute(rows.renew_crc_sql("decisions", "decision_id = ?"), (number,))
+
+
+def _scrub_journal(write: Writer, nodes: set[int], events: set[int]) -> None:
+    def mentions(op: str, entry: Any) -> bool:
+        if op == "link":
+            return entry[0] in nodes or entry[1] in nodes
+        if op == "reward":
+            return entry[0] in nodes
+        return op in ("metadata", "state", "recallable") and entry[0] in events
+
+    db = write.connection
+    for seq, op, raw in db.execute("SELECT seq, op, body FROM journal").fetchall():
+        body = json.loads(raw)
+        kept = [entry for entry in body if not mentions(op, entry)]
+        if len(kept) < len(body):
+            # The chain stays: it names the history, which goes on.
+            db.execute(
+                "UPDATE journal SET body = ? WHERE seq = ?",
+                (json.dumps(kept, separators=(",", ":")), seq),
+            )
+            db.execute(rows.renew_crc_sql("journal", "seq = ?"), (seq,))

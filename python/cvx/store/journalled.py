@@ -1,0 +1,98 @@
+"""Rows with their checksums, the journal, and where it ends."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from cvx.errors import DamagedRecordError
+from cvx.store import rows
+from cvx.store.lock import Tail
+
+
+class Journalled:
+    """Checked rows, and what the record says of itself."""
+
+    path: str
+    _lock: threading.RLock
+
+    def _connection(self) -> sqlite3.Connection:
+        raise NotImplementedError
+
+    def typed_errors(self) -> AbstractContextManager[None]:
+        """Turn the errors of SQLite into those of cvx."""
+        raise NotImplementedError
+
+    @property
+    def mutex(self) -> threading.RLock:
+        """What keeps the threads of this process apart; may be taken again by its holder."""
+        return self._lock
+
+    def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of one statement, unchecked."""
+        with self._lock, self.typed_errors():
+            return self._connection().execute(sql, values).fetchall()
+
+    def _checked(
+        self, table: str, rest: str = "", values: Sequence[object] = ()
+    ) -> list[tuple[Any, ...]]:
+        names = rows.COLUMNS[table]
+        found = self.query(f"SELECT {', '.join(names)}, crc FROM {table} {rest}", values)
+        for row in found:
+            if rows.row_crc(*row[:-1]) != row[-1]:
+                key = [row[names.index(name)] for name in rows.KEYS[table]]
+                raise DamagedRecordError(
+                    f"{self.path}: row {key} of {table} is not what was written: restore a copy, "
+                    "or let doctor save the rest"
+                )
+        return found
+
+    def meta(self, key: str) -> str | None:
+        """Return what the record says of itself under a key, or None."""
+        found = self.query("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(found[0][0]) if found else None
+
+    def tail(self) -> Tail:
+        """Return the end of the journal."""
+        found = self.query("SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1")
+        return Tail(*found[0]) if found else Tail(0, 0)
+
+    def reaches(self, tail: Tail) -> bool:
+        """Return whether the journal once ended exactly so."""
+        if tail.seq == 0:
+            return True
+        found = self.query("SELECT chain FROM journal WHERE seq = ?", (tail.seq,))
+        return bool(found) and found[0][0] == tail.chain
+
+    def journal(self, after: int = 0) -> list[tuple[int, int, str, Any]]:
+        """Return what changed after a number: (seq, recorded, op, body), in order."""
+        found = self._checked("journal", "WHERE seq > ? ORDER BY seq", (after,))
+        return [(row[0], row[1], row[2], json.loads(row[3])) for row in found]
+
+    def query_after(self, recorded: int) -> list[tuple[str, Any]]:
+        """Return what was journalled after a time, as (op, body), in order."""
+        found = self._checked("journal", "WHERE recorded > ? ORDER BY seq", (recorded,))
+        return [(row[2], json.loads(row[3])) for row in found]
+
+    def data_version(self) -> int:
+        """Return a number that differs after another connection has committed."""
+        return int(self.query("PRAGMA data_version")[0][0])
+
+    def damage(self) -> list[str]:
+        """Read everything, and name each row or page that is not what was written."""
+        with self._lock:
+            db = self._connection()
+            factory = db.text_factory
+            db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            try:
+                found = [f"{d.table} {list(d.key)}" for d in rows.damaged(db)]
+                pages = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
+            except sqlite3.DatabaseError as error:
+                return [str(error)]
+            finally:
+                db.text_factory = factory
+        return found + [page for page in pages if page != "ok"]

@@ -1,0 +1,77 @@
+"""From nouns to rows."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from cvx.types import Decision, Event, Vector
+
+
+def json_of(value: object) -> str:
+    """Return JSON as the record keeps it; nothing at all is an empty object."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False) if value else "{}"
+
+
+def bytes_of(vector: Vector | None) -> bytes | None:
+    """Return a vector as little-endian float32."""
+    return None if vector is None else np.ascontiguousarray(vector, dtype="<f4").tobytes()
+
+
+def event_row(
+    event: Event, number: int, episode: int | None, recallable: bool, recorded: int
+) -> tuple[object, ...]:
+    """Return an event in the order of its columns."""
+    return (
+        number,
+        event.timestamp,
+        event.text,
+        bytes_of(event.vector),
+        event.entity_id,
+        event.node,
+        event.namespace,
+        event.kind,
+        event.action,
+        json_of(event.metadata),
+        None if event.reward is None else float(event.reward),
+        int(recallable),
+        episode,
+        json.dumps(event.tags, separators=(",", ":")),
+        recorded,
+        event.source,
+        float(event.trust),
+        event.visibility,
+        None if event.salience is None else float(event.salience),
+        event.state,
+    )
+
+
+def decision_row(decision: Decision) -> tuple[object, ...]:
+    """Return a decision in the order of its columns, without the time of recording."""
+    cue = decision.cue
+    asked = {
+        "goal": cue.goal,
+        "step": cue.step,
+        "questions": cue.questions,
+        "text": cue.text,
+        "task_type": cue.task_type,
+        "time": cue.time,
+        "place": cue.place,
+        "region": decision.region,
+    }
+    hits = [
+        [h.node, h.entity_id, h.distance, h.score, [f[:3] for f in h.factors]]
+        for h in decision.hits
+    ]
+    return (
+        decision.decision_id,
+        decision.episode_id,
+        json.dumps(asked, separators=(",", ":")),
+        json.dumps(hits, separators=(",", ":")),
+        json.dumps(decision.action_scores, separators=(",", ":")),
+        decision.rendered,
+        decision.action,
+        json.dumps(decision.followed),
+        None if decision.outcome is None else float(decision.outcome),
+    )

@@ -1,0 +1,58 @@
+"""The record as it was at a time of recording."""
+
+from __future__ import annotations
+
+import json
+
+from cvx.store import rows, text
+from cvx.store.record import Record
+
+_BY_TIME = ("decisions", "decays", "aliases", "events", "episodes", "journal")
+_COLUMNS = ("state", "recallable", "metadata")
+
+
+def as_of(record: Record, recorded: int) -> Record:
+    """Return a read-only copy in RAM that knows nothing of what was recorded later.
+
+    What was erased since is not in it. Counts of use and the state of models are not kept by time
+    and are left out.
+
+    Parameters
+    ----------
+    record : Record
+        The record of today.
+    recorded : int
+        In microseconds since 1970-01-01 UTC; what was recorded at that time is known.
+    """
+    past = record.copy()
+    later = list(reversed(past.query_after(recorded)))
+    with past.transaction() as write:
+        db = write.connection
+        for op, body in later:
+            for entry in reversed(body):
+                if op == "link":
+                    a, b, kind, before, _ = entry
+                    db.execute(
+                        "DELETE FROM links WHERE from_node = ? AND to_node = ? AND kind = ?",
+                        (a, b, kind),
+                    )
+                    if before is not None:
+                        values = (a, b, kind, *before)
+                        db.execute(rows.insert_sql("links"), (*values, rows.row_crc(*values)))
+                elif op == "reward":
+                    db.execute("UPDATE events SET reward = ? WHERE node = ?", (entry[1], entry[0]))
+                elif op in _COLUMNS:
+                    db.execute(
+                        f"UPDATE events SET {op} = ? WHERE event_id = ?", (entry[1], entry[0])
+                    )
+                elif op == "kind":
+                    kinds = json.loads(past.meta("edge_kinds") or "[]")
+                    write.set_meta("edge_kinds", json.dumps([k for k in kinds if k != entry]))
+        for table in _BY_TIME:
+            db.execute(f"DELETE FROM {table} WHERE recorded > ?", (recorded,))
+        db.execute("DELETE FROM usage")
+        db.execute("DELETE FROM model_state")
+        db.execute(rows.renew_crc_sql("events", "true"))
+        text.refill(db)
+    past.frozen = True
+    return past

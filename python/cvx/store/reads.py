@@ -1,0 +1,250 @@
+"""What can be read from the record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cvx.store import rows, text
+from cvx.store.journalled import Journalled
+from cvx.types import Edge, Episode, Event
+
+_MOST_AT_ONCE = 500
+_OF_A_NODE = (
+    "node",
+    "entity",
+    "timestamp",
+    "embedding",
+    "reward",
+    "namespace",
+    "visibility",
+    "tags",
+    "action",
+)
+
+
+class Reads(Journalled):
+    """The reading half of a record."""
+
+    def next_ids(self) -> tuple[int, int, int]:
+        """Return the first free episode id, entity id and decision id."""
+        row = self.query(
+            "SELECT (SELECT ifnull(max(episode_id), -1) FROM episodes),"
+            " (SELECT ifnull(max(entity), -1) FROM events),"
+            " (SELECT ifnull(max(entity), -1) FROM episodes),"
+            " (SELECT ifnull(max(decision_id), -1) FROM decisions)"
+        )[0]
+        return row[0] + 1, max(row[1], row[2]) + 1, row[3] + 1
+
+    def episodes(self) -> list[Episode]:
+        """Return every closed episode with its steps, in the order of their ids."""
+        steps: dict[int, list[Event]] = {}
+        for event in self._events("WHERE episode IS NOT NULL ORDER BY event_id"):
+            if event.episode_id is not None:
+                steps.setdefault(event.episode_id, []).append(event)
+        return [
+            Episode(
+                episode_id=row[0],
+                entity_id=row[1],
+                namespace=row[2],
+                kind=row[3],
+                goal=row[4],
+                task_type=row[5],
+                reward=row[6],
+                metadata=json.loads(row[7]),
+                steps=tuple(steps.get(row[0], ())),
+            )
+            for row in self._checked("episodes", "ORDER BY episode_id")
+        ]
+
+    def events(self, ids: Iterable[int] | None = None) -> list[Event]:
+        """Return every event, or those of these ids, in the order of writing.
+
+        Raises
+        ------
+        DamagedRecordError
+            A row is not what was written.
+        """
+        if ids is None:
+            return self._events("ORDER BY event_id")
+        wanted = sorted(set(ids))
+        out: list[Event] = []
+        for at in range(0, len(wanted), _MOST_AT_ONCE):
+            some = wanted[at : at + _MOST_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            out += self._events(f"WHERE event_id IN ({marks}) ORDER BY event_id", some)
+        return out
+
+    def _events(self, rest: str, values: Sequence[object] = ()) -> list[Event]:
+        return [_event(row) for row in self._checked("events", rest, values)]
+
+    def events_of_nodes(self, nodes: Sequence[int], *, active: bool = False) -> dict[int, int]:
+        """Return the event of each of these nodes, those of aliases included.
+
+        Parameters
+        ----------
+        nodes : sequence of int
+            Index rows.
+        active : bool, default False
+            Leave out events that were archived or quarantined.
+        """
+        state = " AND state = 'active'" if active else ""
+        out: dict[int, int] = {}
+        for at in range(0, len(nodes), _MOST_AT_ONCE):
+            some = nodes[at : at + _MOST_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            out.update(
+                self.query(
+                    f"SELECT node, event_id FROM events WHERE node IN ({marks}){state}"
+                    " UNION ALL SELECT aliases.node, event_id FROM aliases"
+                    f" JOIN events USING (event_id) WHERE aliases.node IN ({marks}){state}",
+                    (*some, *some),
+                )
+            )
+        return out
+
+    def trust_of(self, events: Sequence[int]) -> dict[int, float]:
+        """Return how far the source of each of these events is believed."""
+        out: dict[int, float] = {}
+        for at in range(0, len(events), _MOST_AT_ONCE):
+            some = events[at : at + _MOST_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            out.update(
+                self.query(f"SELECT event_id, trust FROM events WHERE event_id IN ({marks})", some)
+            )
+        return out
+
+    def public_namespaces(self) -> list[str]:
+        """Return the namespaces that hold something public."""
+        found = self.query(
+            "WITH RECURSIVE seen (name) AS ("
+            " SELECT min(namespace) FROM events WHERE visibility = 'public'"
+            " UNION ALL SELECT (SELECT min(namespace) FROM events"
+            " WHERE visibility = 'public' AND namespace > name) FROM seen WHERE name IS NOT NULL)"
+            " SELECT name FROM seen WHERE name IS NOT NULL"
+        )
+        return [row[0] for row in found]
+
+    def nodes_of_events(self, events: Sequence[int]) -> dict[int, list[int]]:
+        """Return the nodes of each of these events, its own before those of its aliases."""
+        out: dict[int, list[int]] = {}
+        for at in range(0, len(events), _MOST_AT_ONCE):
+            some = events[at : at + _MOST_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            for event, node in self.query(
+                f"SELECT event_id, node FROM events WHERE event_id IN ({marks})"
+                f" AND node IS NOT NULL UNION ALL SELECT event_id, node FROM aliases"
+                f" WHERE event_id IN ({marks})",
+                (*some, *some),
+            ):
+                out.setdefault(event, []).append(node)
+        return out
+
+    def index_rows(self, first: int, last: int) -> list[tuple[Any, ...]]:
+        """Return what an index holds of the nodes from first to last, by node.
+
+        Returns
+        -------
+        list of tuple
+            node, entity, timestamp, embedding, reward, namespace, visibility, tags, action,
+            whether it advises.
+        """
+        bounds = (first, last)
+        at = {name: place for place, name in enumerate(rows.COLUMNS["events"])}
+        wanted = [at[name] for name in _OF_A_NODE]
+
+        def node_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
+            advises = bool(row[at["recallable"]]) and row[at["state"]] == "active"
+            return (*(row[place] for place in wanted), advises)
+
+        own = self._checked("events", "WHERE node BETWEEN ? AND ? ORDER BY node", bounds)
+        found = [node_row(row) for row in own]
+        aliases = self._checked("aliases", "WHERE node BETWEEN ? AND ? ORDER BY node", bounds)
+        for node, event, _, embedding, *_ in aliases:
+            (row,) = self._checked("events", "WHERE event_id = ?", (event,))
+            _, entity, time, _, *rest = node_row(row)
+            found.append((node, entity, time, embedding, *rest))
+        return sorted(found, key=lambda row: row[0])
+
+    def lexical(self, words: str, k: int, where: str, values: Sequence[object]) -> list[int]:
+        """Find events by the words of a text, see ``cvx.store.text.search``."""
+        with self._lock, self.typed_errors():
+            return text.search(self._connection(), words, k, where, values)
+
+    def not_recallable(self) -> list[int]:
+        """Return the nodes of events that may not advise, ascending."""
+        found = self.query(
+            "SELECT node FROM events WHERE NOT recallable AND node IS NOT NULL ORDER BY node"
+        )
+        return [row[0] for row in found]
+
+    def links(self) -> list[Edge]:
+        """Return every edge, by its ends and kind."""
+        return [Edge(*r[:7]) for r in self._checked("links", "ORDER BY from_node, to_node, kind")]
+
+    def links_of(self, nodes: Sequence[int], *, incoming: bool) -> list[Edge]:
+        """Return the edges that end at these nodes, or those that start there."""
+        column = "to_node" if incoming else "from_node"
+        marks = ", ".join("?" * len(nodes))
+        rest = f"WHERE {column} IN ({marks}) ORDER BY weight DESC, from_node, to_node, kind"
+        return [Edge(*row[:7]) for row in self._checked("links", rest, nodes)]
+
+    def decays(self) -> list[tuple[int, int, float, float]]:
+        """Return every decay as (episode, node, reward before, reward after), oldest first."""
+        return [row[:4] for row in self._checked("decays", "ORDER BY recorded, episode, node")]
+
+    def usage(self) -> list[tuple[str, int, int, int]]:
+        """Return every count as (context, retrieved, followed, helped)."""
+        return [row[:4] for row in self._checked("usage", "ORDER BY context")]
+
+    def decisions(self, episode_id: int | None = None) -> list[dict[str, Any]]:
+        """Return decisions as plain dictionaries, of one episode or of all.
+
+        Returns
+        -------
+        list of dict
+            ``decision_id``, ``episode``, ``cue``, ``hits`` (lists of node, entity, distance,
+            score, factors as [name, value, weight]), ``action_scores``, ``rendered``,
+            ``action``, ``followed``, ``outcome``, ``recorded``.
+        """
+        found = self._checked(
+            "decisions", "WHERE ?1 IS NULL OR episode = ?1 ORDER BY decision_id", (episode_id,)
+        )
+        names = rows.COLUMNS["decisions"]
+        out = [dict(zip(names, row[:-1], strict=True)) for row in found]
+        for row in out:
+            for name in ("cue", "hits", "action_scores", "followed"):
+                row[name] = json.loads(row[name])
+        return out
+
+    def state(self, name: str) -> Mapping[str, Any] | None:
+        """Return the state of a model, or None if none was stored under that name."""
+        found = self._checked("model_state", "WHERE name = ?", (name,))
+        return dict(json.loads(found[0][1])) if found else None
+
+
+def _event(row: tuple[Any, ...]) -> Event:
+    return Event(
+        event_id=row[0],
+        timestamp=row[1],
+        text=row[2],
+        vector=None if row[3] is None else np.frombuffer(row[3], dtype="<f4"),
+        entity_id=row[4],
+        node=row[5],
+        namespace=row[6],
+        kind=row[7],
+        action=row[8],
+        metadata=json.loads(row[9]),
+        reward=row[10],
+        episode_id=row[12],
+        tags=tuple(json.loads(row[13])),
+        recorded=row[14],
+        source=row[15],
+        trust=row[16],
+        visibility=row[17],
+        salience=row[18],
+        state=row[19],
+    )

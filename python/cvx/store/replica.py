@@ -1,0 +1,295 @@
+"""An index that follows the record: filled by replaying the journal, rebuilt where that fails."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.errors import CvxError, UnknownEdgeError
+from cvx.store.record import Record
+from cvx.store.spaces import space
+from cvx.store.writer import Writer
+from cvx.types import IntArray
+
+_CHUNK = 20_000
+
+
+class CachedIndex(Protocol):
+    """What a replica asks of an index."""
+
+    @property
+    def edge_kinds(self) -> tuple[str, ...]:
+        """Every edge kind that is known."""
+        ...
+
+    def bulk_insert(
+        self,
+        entity_ids: npt.ArrayLike,
+        timestamps: npt.ArrayLike,
+        vectors: npt.ArrayLike | Sequence[Any] | None,
+        *,
+        rewards: Sequence[float | None] | None = None,
+        namespaces: Sequence[str] | None = None,
+        tags: Sequence[list[str]] | None = None,
+        actions: Sequence[str | None] | None = None,
+        recallable: Sequence[bool] | None = None,
+    ) -> IntArray:
+        """Add nodes, all of them or none."""
+        ...
+
+    def __contains__(self, node: object) -> bool: ...
+    def delete(self, nodes: Sequence[int]) -> None:
+        """Remove nodes with their edges."""
+        ...
+
+    def set_reward(self, node: int, reward: float | None) -> None:
+        """Attach an outcome to a node."""
+        ...
+
+    def set_recallable(self, node: int, recallable: bool) -> None:
+        """Let a node advise, or not."""
+        ...
+
+    def declare_edge_kind(self, name: str) -> None:
+        """Make a name an edge kind."""
+        ...
+
+    def add_edge(self, a: int, b: int, edge_type: str, weight: float = 1.0) -> None:
+        """Link two nodes."""
+        ...
+
+    def remove_edge(self, a: int, b: int, edge_type: str) -> None:
+        """Take an edge away."""
+        ...
+
+    def stats(self) -> dict[str, Any]:
+        """Count what there is; ``ids_given`` among it."""
+        ...
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a snapshot."""
+        ...
+
+    def become(self, other: Self) -> None:
+        """Take over everything of another index."""
+        ...
+
+
+Index = TypeVar("Index", bound=CachedIndex)
+
+
+class Replica(Generic[Index]):
+    """Keeps an index equal to the record.
+
+    A node's id is its place in the order of insertion, so ids that the record does not use
+    (erased events, transactions taken back) are filled with nodes that are deleted at once.
+
+    Parameters
+    ----------
+    record : Record
+        What is followed.
+    fresh : callable
+        Makes an empty index.
+    loaded : (index, int), optional
+        A snapshot and the number of the journal it holds; without it the index is built.
+
+    Attributes
+    ----------
+    index : Index
+        Stays the same object, whatever happens to it.
+    seq : int
+        How far of the journal it holds.
+    rebuilds : int
+        How often it was built from the record.
+    """
+
+    def __init__(
+        self,
+        record: Record,
+        fresh: Callable[[], Index],
+        loaded: tuple[Index, int] | None = None,
+    ) -> None:
+        self.record = record
+        self._fresh = fresh
+        self.rebuilds = 0
+        self._stale = False
+        self._version = -1
+        if loaded is None:
+            self.index = fresh()
+            self.seq = 0
+            self.rebuild()
+        else:
+            self.index, self.seq = loaded
+            self.catch_up()
+        record.follow(self)
+
+    def begun(self, write: Writer) -> None:
+        """Be level with the record before anything new is written."""
+        self.catch_up()
+        # Ids that a transaction taken back has used up in this index are used up for all.
+        write.next_node = max(write.next_node, self._given())
+        self._fill(self.index, write.next_node)
+
+    def ended(self) -> None:
+        """Take in what was committed; an index that cannot is built anew at its next use."""
+        try:
+            self.catch_up()
+        except CvxError:
+            self._stale = True
+
+    def refresh(self) -> None:
+        """Take in what other connections committed; costs microseconds where there is nothing."""
+        with self.record.mutex:
+            version = self.record.data_version()
+            if version != self._version or self._stale:
+                self.catch_up()
+                self._version = version
+
+    def catch_up(self) -> None:
+        """Replay the journal from where the index stands."""
+        with self.record.mutex:
+            if self._stale:
+                self.rebuild()
+            for seq, _, op, body in self.record.journal(self.seq):
+                if not self._apply(op, body):
+                    self.rebuild()
+                    return
+                self.seq = seq
+
+    def rebuild(self) -> None:
+        """Build the index from the rows of the record."""
+        with self.record.mutex:
+            seq = self.record.tail().seq
+            index = self._fresh()
+            for kind in json.loads(self.record.meta("edge_kinds") or "[]"):
+                index.declare_edge_kind(kind)
+            last = int(self.record.meta("next_node") or 0) - 1
+            for first in range(0, last + 1, _CHUNK):
+                self._insert(index, first, min(first + _CHUNK - 1, last))
+            self._fill(index, last + 1)
+            for edge in self.record.links():
+                _link(index, edge.from_node, edge.to_node, edge.kind, edge.weight)
+            self.index.become(index)
+            self.seq = seq
+            self.rebuilds += 1
+            self._stale = False
+
+    def _given(self) -> int:
+        return int(self.index.stats()["ids_given"])
+
+    def _apply(self, op: str, body: list[Any]) -> bool:
+        """Do what a row of the journal says; False where only a rebuild can."""
+        index = self.index
+        if op == "insert":
+            return all(self._insert_run(first, last) for first, last in body)
+        if op == "reward":
+            for node, _, after in body:
+                for one in self._with_aliases(node):
+                    index.set_reward(one, after)
+        elif op in ("state", "recallable"):
+            nodes = self.record.nodes_of_events([event for event, *_ in body])
+            advising = self._advising([event for event, *_ in body])
+            for event, some in nodes.items():
+                for node in some:
+                    if node in index:
+                        index.set_recallable(node, event in advising)
+        elif op == "link":
+            for a, b, kind, _, after in body:
+                if after is not None:
+                    _link(index, a, b, kind, after[0])
+                elif a in index and b in index:
+                    _unlink(index, a, b, kind)
+        elif op == "kind":
+            for name in body:
+                index.declare_edge_kind(name)
+        # An erased vector must leave the graph too, which only a new one has forgotten.
+        return op != "erase"
+
+    def _with_aliases(self, node: int) -> list[int]:
+        found = self.record.query(
+            "SELECT ?1 UNION ALL SELECT aliases.node FROM aliases JOIN events USING (event_id)"
+            " WHERE events.node = ?1",
+            (node,),
+        )
+        return [row[0] for row in found if row[0] in self.index]
+
+    def _advising(self, events: Sequence[int]) -> set[int]:
+        marks = ", ".join("?" * len(events))
+        found = self.record.query(
+            f"SELECT event_id FROM events WHERE event_id IN ({marks})"
+            " AND recallable AND state = 'active'",
+            events,
+        )
+        return {row[0] for row in found}
+
+    def _insert_run(self, first: int, last: int) -> bool:
+        given = self._given()
+        if first < given:
+            # There already: the loop inserts into its index before the record has the rows.
+            known = self.record.index_rows(first, min(last, given - 1))
+            if any(row[0] not in self.index for row in known):
+                return False
+            first = given
+        if first <= last:
+            self._fill(self.index, first)
+            for start in range(first, last + 1, _CHUNK):
+                self._insert(self.index, start, min(start + _CHUNK - 1, last))
+        return True
+
+    def _insert(self, index: Index, first: int, last: int) -> None:
+        rows = self.record.index_rows(first, last)
+        at = 0
+        while at < len(rows):
+            end = at + 1
+            while end < len(rows) and rows[end][0] == rows[end - 1][0] + 1:
+                end += 1
+            self._fill(index, rows[at][0])
+            _insert_rows(index, rows[at:end])
+            at = end
+
+    def _fill(self, index: Index, until: int) -> None:
+        missing = until - int(index.stats()["ids_given"])
+        if missing > 0:
+            nothing = [0] * missing
+            nodes = index.bulk_insert(nothing, nothing, [None] * missing)
+            index.delete(nodes.tolist())
+
+
+def _insert_rows(index: CachedIndex, rows: Sequence[tuple[Any, ...]]) -> None:
+    _, entities, times, blobs, rewards, names, seen, tags, actions, advise = zip(*rows, strict=True)
+    given = [blob for blob in blobs if blob is not None]
+    vectors: Any
+    if len(given) == len(blobs):
+        vectors = np.frombuffer(b"".join(given), dtype="<f4").reshape(len(given), -1)
+    else:
+        vectors = [None if blob is None else np.frombuffer(blob, dtype="<f4") for blob in blobs]
+    index.bulk_insert(
+        np.array(entities, dtype=np.uint64),
+        np.array(times, dtype=np.int64),
+        vectors,
+        rewards=rewards,
+        namespaces=[space(name, visibility) for name, visibility in zip(names, seen, strict=True)],
+        tags=[json.loads(labels) for labels in tags],
+        actions=actions,
+        recallable=[bool(value) for value in advise],
+    )
+
+
+def _link(index: CachedIndex, a: int, b: int, kind: str, weight: float) -> None:
+    if a not in index or b not in index:
+        return
+    if kind not in index.edge_kinds:
+        index.declare_edge_kind(kind)
+    index.add_edge(a, b, kind, weight)
+
+
+def _unlink(index: CachedIndex, a: int, b: int, kind: str) -> None:
+    # It may be gone already, with one of its ends.
+    with suppress(UnknownEdgeError):
+        index.remove_edge(a, b, kind)

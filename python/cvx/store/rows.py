@@ -1,0 +1,105 @@
+"""Columns of every table that is checked, and the checksum of a row."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "episodes": (
+        "episode_id", "entity", "namespace", "kind", "goal", "task_type", "reward", "metadata",
+        "recorded",
+    ),
+    "events": (
+        "event_id", "timestamp", "text", "embedding", "entity", "node", "namespace", "kind",
+        "action", "metadata", "reward", "recallable", "episode", "tags", "recorded", "source",
+        "trust", "visibility", "salience", "state",
+    ),
+    "links": ("from_node", "to_node", "kind", "weight", "why", "evidence", "recorded"),
+    "usage": ("context", "retrieved", "followed", "helped"),
+    "decays": ("episode", "node", "before", "after", "recorded"),
+    "decisions": (
+        "decision_id", "episode", "cue", "hits", "action_scores", "rendered", "action",
+        "followed", "outcome", "recorded",
+    ),
+    "model_state": ("name", "value", "recorded"),
+    "aliases": ("node", "event_id", "text", "embedding", "recorded"),
+    "journal": ("seq", "recorded", "op", "body", "chain"),
+}  # fmt: skip
+"""In the order of the table, without the last column, ``crc``."""
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "episodes": ("episode_id",),
+    "events": ("event_id",),
+    "links": ("from_node", "to_node", "kind"),
+    "usage": ("context",),
+    "decays": ("episode", "node"),
+    "decisions": ("decision_id",),
+    "model_state": ("name",),
+    "aliases": ("node",),
+    "journal": ("seq",),
+}
+
+
+class Damage(NamedTuple):
+    """A row whose checksum does not hold.
+
+    Attributes
+    ----------
+    table : str
+        Where it is.
+    key : tuple
+        Its primary key, as it reads now.
+    """
+
+    table: str
+    key: tuple[object, ...]
+
+
+def row_crc(*values: object) -> int:
+    """Return the checksum of a row's values, in the order of its columns.
+
+    Examples
+    --------
+    >>> row_crc(1, "a", None) != row_crc(1, "b", None)
+    True
+    """
+    crc = 0
+    plain: list[object] = []
+    for value in values:
+        if isinstance(value, bytes):
+            crc = zlib.crc32(value, crc)
+            plain.append(len(value))
+        else:
+            plain.append(value)
+    # ASCII JSON is the same on every version of Python, which repr() is not.
+    return zlib.crc32(json.dumps(plain, separators=(",", ":")).encode("ascii"), crc)
+
+
+def insert_sql(table: str, *, replace: bool = False) -> str:
+    """Return the statement that inserts a row with its checksum."""
+    names = (*COLUMNS[table], "crc")
+    verb = "INSERT OR REPLACE" if replace else "INSERT"
+    return f"{verb} INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+
+
+def renew_crc_sql(table: str, where: str) -> str:
+    """Return the statement that computes checksums again after an update."""
+    return f"UPDATE {table} SET crc = cvx_crc({', '.join(COLUMNS[table])}) WHERE {where}"
+
+
+def damaged(db: sqlite3.Connection) -> Iterator[Damage]:
+    """Read every checked row and yield those whose checksum does not hold."""
+    for table, names in COLUMNS.items():
+        width = len(KEYS[table])
+        cursor = db.execute(f"SELECT {', '.join((*KEYS[table], *names))}, crc FROM {table}")
+        for row in cursor:
+            try:
+                right = row_crc(*row[width:-1]) == row[-1]
+            except (TypeError, ValueError):
+                right = False
+            if not right:
+                yield Damage(table, tuple(row[:width]))

@@ -1,0 +1,214 @@
+"""Snapshots of the index: files beside the record that spare a rebuild, and nothing else.
+
+``index/<seq>.cvx`` is what the index itself writes, ``index/<seq>.json`` says of which record, at
+which number of the journal, for which embedder. The second is renamed into place last: a snapshot
+without it does not exist.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Generic
+
+from cvx.errors import RecordIOError, SnapshotError
+from cvx.store.failpoints import reach
+from cvx.store.lock import Tail
+from cvx.store.record import Record
+from cvx.store.replica import Index
+
+KEEP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a snapshot belongs to.
+
+    Parameters
+    ----------
+    uuid : str
+        Of the record.
+    seq, chain : int
+        The end of the journal that it holds.
+    embedder, metric : str
+        What the vectors are, and how they are compared.
+    dim : int
+        Length of the vectors.
+    size : int
+        Bytes of the snapshot.
+    format : int
+        Of this file.
+    """
+
+    uuid: str
+    seq: int
+    chain: int
+    embedder: str
+    metric: str
+    dim: int
+    size: int
+    format: int = 1
+
+    def to_text(self) -> str:
+        """Return it as JSON, with a checksum in the second line."""
+        body = json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+        return f"{body}\n{zlib.crc32(body.encode()):08x}\n"
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Manifest | None:
+        """Read it back; None where it is not what was written."""
+        try:
+            body, crc, rest = raw.decode().split("\n")
+            if rest or int(crc, 16) != zlib.crc32(body.encode()):
+                return None
+            return cls(**json.loads(body))
+        except (ValueError, TypeError):
+            return None
+
+
+class Snapshots(Generic[Index]):
+    """The folder of snapshots of one record.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it does not exist.
+    record : Record
+        What the snapshots are of.
+    load : callable
+        From a path to an index.
+    kind : (str, str, int)
+        Embedder, metric and dimension.
+
+    Attributes
+    ----------
+    refused : list of str
+        Why snapshots were passed over when the store was opened.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        record: Record,
+        load: Callable[[Path], Index],
+        kind: tuple[str, str, int],
+    ) -> None:
+        self.folder = folder
+        self.record = record
+        self.refused: list[str] = []
+        self._load = load
+        self._kind = kind
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
+
+    def manifests(self) -> list[Manifest]:
+        """Return what there is of this record, newest first."""
+        out = []
+        for path in self.folder.glob("*.json"):
+            with suppress(OSError):
+                found = Manifest.from_bytes(path.read_bytes())
+                if found is None or path.stem != str(found.seq):
+                    self.refused.append(f"{path.name}: not what was written")
+                elif found.uuid == self.record.meta("uuid"):
+                    out.append(found)
+        return sorted(out, key=lambda one: -one.seq)
+
+    def ahead(self) -> Tail | None:
+        """Return the end of the journal in a snapshot that the record does not reach, if any."""
+        for one in self.manifests():
+            tail = Tail(one.seq, one.chain)
+            if not self.record.reaches(tail):
+                return tail
+        return None
+
+    def newest(self) -> tuple[Index, int] | None:
+        """Return the newest snapshot that is whole and fits, with its number, or None."""
+        for one in self.manifests():
+            path = self.folder / f"{one.seq}.cvx"
+            if not self.record.reaches(Tail(one.seq, one.chain)):
+                self.refused.append(f"{path.name}: of another history")
+            elif (one.embedder, one.metric, one.dim) != self._kind:
+                self.refused.append(f"{path.name}: of embedder {one.embedder}")
+            else:
+                try:
+                    if path.stat().st_size == one.size:
+                        return self._load(path), one.seq
+                    self.refused.append(f"{path.name}: not {one.size} bytes long")
+                except (SnapshotError, OSError) as error:
+                    self.refused.append(f"{path.name}: {error}")
+        return None
+
+    def write(self, index: Index, tail: Tail) -> None:
+        """Write a snapshot; the caller keeps writers out, here and in other processes.
+
+        Raises
+        ------
+        SnapshotError, RecordIOError
+            The file system refused; older snapshots are still there.
+        """
+        path = self.folder / f"{tail.seq}.cvx"
+        reach("snapshot.begun")
+        index.save(path)
+        reach("snapshot.renamed")
+        try:
+            manifest = Manifest(
+                str(self.record.meta("uuid")),
+                tail.seq,
+                tail.chain,
+                *self._kind,
+                path.stat().st_size,
+            )
+            _write_whole(self.folder / f"{tail.seq}.json", manifest.to_text().encode())
+        except OSError as error:
+            raise RecordIOError(f"{self.folder}: {error.strerror}") from error
+        self.prune(KEEP)
+
+    def prune(self, keep: int) -> None:
+        """Remove all but the newest snapshots, and what a crash left behind."""
+        kept = {
+            f"{one.seq}.{ending}" for one in self.manifests()[:keep] for ending in ("cvx", "json")
+        }
+        # Names of manifests first: a snapshot may be without one, never the other way round.
+        for path in sorted(self.folder.iterdir(), key=lambda path: path.suffix != ".json"):
+            if path.name not in kept and path.suffix != ".lost":
+                with suppress(OSError):
+                    path.unlink()
+                reach("snapshot.pruned")
+        _sync_folder(self.folder)
+
+    def set_aside(self) -> None:
+        """Rename snapshots of a history that the record does not know, for a human to look at."""
+        for one in self.manifests():
+            if not self.record.reaches(Tail(one.seq, one.chain)):
+                for ending in ("json", "cvx"):
+                    path = self.folder / f"{one.seq}.{ending}"
+                    with suppress(OSError):
+                        path.rename(path.with_name(f"{path.name}.lost"))
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    beside = path.with_name(f"{path.name}.tmp")
+    with beside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        reach("manifest.written")
+        os.fsync(file.fileno())
+    reach("manifest.synced")
+    beside.replace(path)
+    reach("manifest.renamed")
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

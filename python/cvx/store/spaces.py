@@ -1,0 +1,64 @@
+"""How namespaces and visibility become the namespaces of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cvx.errors import InvalidInputError
+
+VISIBILITIES = ("private", "shared", "public")
+STATES = ("active", "archived", "quarantined")
+
+_MARK = "\x1f"
+
+
+def check_namespace(namespace: str) -> str:
+    """Return a namespace if it can be one.
+
+    Raises
+    ------
+    InvalidInputError
+        Not a string, or with the character U+001F in it.
+    """
+    if not isinstance(namespace, str) or _MARK in namespace:
+        raise InvalidInputError(f"namespace {namespace!r}: give a string without U+001F")
+    return namespace
+
+
+def space(namespace: str, visibility: str) -> str:
+    r"""Return the index's namespace for events of a namespace and visibility.
+
+    Examples
+    --------
+    >>> space("ana", "private"), space("ana", "public")
+    ('ana', 'ana\x1fpublic')
+    """
+    return namespace if visibility == "private" else f"{namespace}{_MARK}{visibility}"
+
+
+def visible_spaces(own: str, also: Sequence[str], public: Iterable[str]) -> list[str]:
+    """Return every space that a recall may see.
+
+    Parameters
+    ----------
+    own : str
+        The namespace that asks: everything of it.
+    also : sequence of str
+        Other namespaces that it names: what they share.
+    public : iterable of str
+        Namespaces that have public events: those.
+    """
+    seen = [space(own, visibility) for visibility in VISIBILITIES]
+    seen += [space(name, "shared") for name in also]
+    seen += [space(name, "public") for name in {*also, *public}]
+    return list(dict.fromkeys(seen))
+
+
+def visible_sql(own: str, also: Sequence[str]) -> tuple[str, list[object]]:
+    """Return the same as a condition over the columns of ``events``."""
+    marks = ", ".join("?" * len(also))
+    condition = (
+        "(namespace = ? OR visibility = 'public'"
+        f" OR (visibility = 'shared' AND namespace IN ({marks})))"
+    )
+    return condition, [own, *also]

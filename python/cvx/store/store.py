@@ -1,0 +1,224 @@
+"""A store: the record, the index that follows it, and the snapshots of that index."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic
+
+from cvx.errors import (
+    EmbedderMismatchError,
+    LostTailError,
+    RecordIOError,
+    SnapshotError,
+    StoreNotFoundError,
+)
+from cvx.store.failpoints import reach
+from cvx.store.record import Record
+from cvx.store.replica import Index, Replica
+from cvx.store.snapshots import Snapshots
+
+_FIRST_SNAPSHOT = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class IndexKind(Generic[Index]):
+    """Which index a store has.
+
+    Parameters
+    ----------
+    fresh : callable
+        Makes an empty one.
+    load : callable
+        Reads a snapshot.
+    embedder, metric : str
+        What the vectors are, and how they are compared.
+    dim : int
+        Length of the vectors.
+    """
+
+    fresh: Callable[[], Index]
+    load: Callable[[Path], Index]
+    embedder: str
+    metric: str
+    dim: int
+
+
+class Store(Generic[Index]):
+    """A folder with ``memory.db``, ``LOCK`` and ``index/``; or the same in RAM.
+
+    Parameters
+    ----------
+    folder : Path or None
+        Made if it does not exist; ``None`` for a store that lives as long as the object.
+    kind : IndexKind
+        Its index.
+    clock : callable, optional
+        As for ``Record``.
+    create : bool, default True
+        Whether a folder that is no store becomes one.
+    accept_lost_tail : bool, default False
+        Go on from what the record holds although newer changes are known to be missing.
+    record : Record, optional
+        One in RAM that is there already, such as a copy of the past.
+
+    Raises
+    ------
+    StoreNotFoundError
+        There is no store, and none is to be made.
+    EmbedderMismatchError
+        The vectors in the store are those of another embedder.
+    LostTailError
+        The record ends before something that was written.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        kind: IndexKind[Index],
+        *,
+        clock: Callable[[], int] | None = None,
+        create: bool = True,
+        accept_lost_tail: bool = False,
+        record: Record | None = None,
+    ) -> None:
+        self.folder = folder
+        self.snapshots: Snapshots[Index] | None = None
+        self._kind = kind
+        self._process = os.getpid()
+        if folder is not None:
+            self._make(folder, create)
+        self.record = record or Record(
+            ":memory:" if folder is None else folder / "memory.db", clock=clock
+        )
+        try:
+            self._check_kind()
+            loaded = None if folder is None else self._open_snapshots(folder, accept_lost_tail)
+            self._written = self._nodes_written = 0
+            self.replica: Replica[Index] = Replica(self.record, kind.fresh, loaded)
+            if loaded is not None:
+                self._written, self._nodes_written = loaded[1], self._nodes()
+        except BaseException:
+            self.record.close()
+            raise
+
+    @staticmethod
+    def _make(folder: Path, create: bool) -> None:
+        if not create and not (folder / "memory.db").is_file():
+            raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
+
+    def _check_kind(self) -> None:
+        own = {
+            "embedder": self._kind.embedder,
+            "metric": self._kind.metric,
+            "dim": str(self._kind.dim),
+        }
+        if self.record.meta("embedder") is None:
+            with self.record.transaction() as write:
+                if self.record.meta("embedder") is None:
+                    for name, value in own.items():
+                        write.set_meta(name, value)
+        for name, value in own.items():
+            stored = self.record.meta(name)
+            if stored != value:
+                raise EmbedderMismatchError(
+                    f"{self.folder} holds vectors of {name} {stored}, this is {value}: open it "
+                    f"with embedder {self.record.meta('embedder')}, or move it over with reembed"
+                )
+
+    def _open_snapshots(self, folder: Path, accept_lost_tail: bool) -> tuple[Index, int] | None:
+        kind = self._kind
+        snapshots = self.snapshots = Snapshots(
+            folder / "index", self.record, kind.load, (kind.embedder, kind.metric, kind.dim)
+        )
+        lost = self.record.lost_tail() or snapshots.ahead()
+        if lost is not None:
+            if not accept_lost_tail:
+                raise LostTailError(
+                    f"{folder} was written up to change {lost.seq}, its record ends at "
+                    f"{self.record.tail().seq}: restore a copy, or go on from there with "
+                    "accept_lost_tail=True"
+                )
+            snapshots.set_aside()
+            self.record.forget_lost_tail()
+        return snapshots.newest()
+
+    @property
+    def index(self) -> Index:
+        """The index, level with the record as it was at the last ``refresh``."""
+        return self.replica.index
+
+    def refresh(self) -> None:
+        """See what other processes committed."""
+        self.replica.refresh()
+
+    def _nodes(self) -> int:
+        return int(self.index.stats()["ids_given"])
+
+    def snapshot(self) -> bool:
+        """Write a snapshot if something changed since the last one; tell whether one is there.
+
+        Raises
+        ------
+        SnapshotError, RecordIOError
+            The file system refused. The record is untouched.
+        """
+        if self.snapshots is None:
+            return False
+        with self.record.locked():
+            self.replica.catch_up()
+            if self.replica.seq > self._written:
+                self.snapshots.write(self.index, self.record.tail())
+                self._written, self._nodes_written = self.replica.seq, self._nodes()
+        return True
+
+    def forget_snapshots(self) -> None:
+        """Take note that there is no snapshot any more."""
+        self._written = self._nodes_written = 0
+
+    def snapshot_if_grown(self) -> None:
+        """Write a snapshot when a rebuild would cost twice what it did at the last one."""
+        if self.snapshots is not None and self._nodes() >= max(
+            _FIRST_SNAPSHOT, 2 * self._nodes_written
+        ):
+            # The record has it all: a snapshot that fails costs time, never an answer.
+            with suppress(SnapshotError, RecordIOError):
+                self.snapshot()
+
+    def close(self) -> None:
+        """Write a snapshot and close. Closing again does nothing."""
+        if self.record.closed:
+            return
+        if os.getpid() == self._process:
+            with suppress(SnapshotError, RecordIOError):
+                self.snapshot()
+            reach("close.snapshot")
+        self.record.close()
+
+    def stats(self) -> dict[str, Any]:
+        """Count what the store holds, and say how its index came about."""
+        count = self.record.query(
+            "SELECT count(*), ifnull(sum(state = 'active'), 0),"
+            " ifnull(sum(length(CAST(text AS BLOB)) + ifnull(length(embedding), 0)), 0)"
+            " FROM events"
+        )[0]
+        return {
+            "events": count[0],
+            "active": count[1],
+            "bytes": count[2],
+            "links": self.record.query("SELECT count(*) FROM links")[0][0],
+            "episodes": self.record.query("SELECT count(*) FROM episodes")[0][0],
+            "seq": self.record.tail().seq,
+            "snapshot_seq": self._written,
+            "rebuilds": self.replica.rebuilds,
+            "snapshots_refused": [] if self.snapshots is None else list(self.snapshots.refused),
+            "embedder": self._kind.embedder,
+            "index": self.index.stats(),
+        }
