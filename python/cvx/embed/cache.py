@@ -12,6 +12,7 @@ import numpy as np
 
 from cvx.embed.cachefile import CacheFile
 from cvx.embed.protocol import Embedder, Threaded, checked_rows, embed_query, listed
+from cvx.embed.wrap import close
 from cvx.errors import EmbedderDimensionError, InvalidParameterError
 from cvx.types import Vector
 
@@ -123,6 +124,10 @@ class CachedEmbedder(Threaded):
             If that could not be done.
         """
         return self._file.forget([_key(text, role) for text in texts for role in _ROLES])
+
+    def close(self) -> None:
+        """Close the connections of the inner embedder, if it has any; the file is never open."""
+        close(self.inner)
 
     def __len__(self) -> int:
         """How many vectors the file remembers, those of other embedders included."""

@@ -9,8 +9,7 @@ from cvx.embed.http import HttpOptions
 from cvx.embed.ollama import OllamaEmbedder
 from cvx.embed.openai import OpenAIEmbedder
 from cvx.embed.presets import preset_for
-from cvx.embed.protocol import Embedder
-from cvx.embed.wrap import with_prefixes
+from cvx.embed.wrap import Prefixed, with_prefixes
 from cvx.errors import (
     EmbedderAnswerError,
     EmbedderDimensionError,
@@ -31,7 +30,7 @@ def detect(
     dim: int | None = None,
     prefixes: Mapping[str, str] | None = None,
     http: HttpOptions | None = None,
-) -> Embedder:
+) -> OllamaEmbedder | OpenAIEmbedder | Prefixed:
     """Make the embedder that fits a server: Ollama's protocol or OpenAI's.
 
     The address tells which is tried first (``/v1`` in the path: OpenAI's; port 11434, ``/api``
@@ -53,8 +52,8 @@ def detect(
 
     Returns
     -------
-    Embedder
-        With its dimension known.
+    OllamaEmbedder, OpenAIEmbedder or Prefixed
+        With its dimension known. Close it when it is no longer needed.
 
     Raises
     ------

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from cvx.embed.protocol import Embedder, Threaded, checked_rows, listed
 from cvx.errors import InvalidParameterError
 from cvx.types import Vector
+
+E = TypeVar("E", bound=Embedder)
 
 
 class Prefixed(Threaded):
@@ -59,6 +61,10 @@ class Prefixed(Threaded):
         """
         row: Vector = self.inner.embed([self.query + text for text in listed([text])])[0]
         return row
+
+    def close(self) -> None:
+        """Close the connections of the inner embedder, if it has any."""
+        close(self.inner)
 
 
 @runtime_checkable
@@ -166,7 +172,14 @@ def innermost(embedder: Embedder) -> Embedder:
     return embedder
 
 
-def with_prefixes(embedder: Embedder, prefixes: Mapping[str, str] | None) -> Embedder:
+def close(embedder: Embedder) -> None:
+    """Close an embedder that can be closed."""
+    own = getattr(embedder, "close", None)
+    if callable(own):
+        own()
+
+
+def with_prefixes(embedder: E, prefixes: Mapping[str, str] | None) -> E | Prefixed:
     """Wrap in `Prefixed` if there is any prefix in ``{"query": ..., "document": ...}``."""
     if not prefixes or not any(prefixes.values()):
         return embedder
