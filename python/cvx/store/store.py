@@ -123,6 +123,7 @@ class Store(Generic[Index]):
         if self.record.meta("embedder") is None:
             with self.record.transaction() as write:
                 if self.record.meta("embedder") is None:
+                    self._check_first_vector()
                     for name, value in own.items():
                         write.set_meta(name, value)
         for name, value in own.items():
@@ -132,6 +133,17 @@ class Store(Generic[Index]):
                     f"{self.folder} holds vectors of {name} {stored}, this is {value}: open it "
                     f"with embedder {self.record.meta('embedder')}, or move it over with reembed"
                 )
+
+    def _check_first_vector(self) -> None:
+        # A record of the first version does not say what its vectors are.
+        found = self.record.query(
+            "SELECT length(embedding) / 4 FROM events WHERE embedding IS NOT NULL LIMIT 1"
+        )
+        if found and found[0][0] != self._kind.dim:
+            raise EmbedderMismatchError(
+                f"{self.folder} holds vectors of dimension {found[0][0]}, this embedder makes "
+                f"{self._kind.dim}: open it with the one that it was made with"
+            )
 
     def _open_snapshots(self, folder: Path, accept_lost_tail: bool) -> tuple[Index, int] | None:
         kind = self._kind
