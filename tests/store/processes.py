@@ -15,7 +15,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
 
 CONTEXT = get_context("forkserver")
-CONTEXT.set_forkserver_preload(["cvx.memory", "tests.store.processes"])
+CONTEXT.set_forkserver_preload(["sklearn.linear_model", "cvx.memory", "tests.store.processes"])
 
 
 def embedder() -> LexicalEmbedder:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from cvx.types import Decision, Edge, Hit
+from cvx.types import Decision, Edge, Episode, Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,25 @@ class Taken:
 
     decision: Decision
     place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A finished episode with everything that was decided in it.
+
+    Parameters
+    ----------
+    episode : Episode
+        With its reward.
+    taken : sequence of Taken
+        Its decisions, in order.
+    won : bool
+        Whether the reward counts as a success.
+    """
+
+    episode: Episode
+    taken: Sequence[Taken]
+    won: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cvx.active.attribution import (
+    Outcome,
     Recalled,
-    Taken,
     attribution_edges,
     recalled,
     usage_contexts,
@@ -23,25 +23,6 @@ from cvx.types import Episode, Hit
 if TYPE_CHECKING:
     from cvx.active.parts import Parts
     from cvx.store import Writer
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A finished episode with everything that was decided in it.
-
-    Parameters
-    ----------
-    episode : Episode
-        With its reward.
-    taken : sequence of Taken
-        Its decisions, in order.
-    won : bool
-        Whether the reward counts as a success.
-    """
-
-    episode: Episode
-    taken: Sequence[Taken]
-    won: bool
 
 
 def learn(memory: Parts, outcome: Outcome) -> Episode:
@@ -57,7 +38,9 @@ def learn(memory: Parts, outcome: Outcome) -> Episode:
     undo: list[Callable[[], object]] = []
     try:
         with memory.record.transaction() as write:
-            return _Lesson(memory, outcome, write, undo).run()
+            # What others closed since this episode began was learned first, and has its numbers.
+            memory.catch_up()
+            return _Lesson(memory, memory.renumbered(outcome), write, undo).run()
     except BaseException:
         for take_back in reversed(undo):
             take_back()

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cvx.active.attribution import Taken
-from cvx.active.learning import Outcome, learn
+from cvx.active.attribution import Outcome, Taken
+from cvx.active.learning import learn
 from cvx.active.recall import Recall
 from cvx.episodes import OpenEpisode
 from cvx.errors import (
@@ -257,6 +257,7 @@ class ActiveMemory(Recall):
         won = float(reward) > self.success_above
         episode = learn(self, Outcome(episode, self._taken[run.episode_id], won))
         self.recorder.seal(run, episode)
+        self._known.add(episode.episode_id)
         self._end(run)
         return episode
 
@@ -281,6 +282,7 @@ class ActiveMemory(Recall):
         taken = self._taken.pop(run.episode_id)
         self._acted.difference_update(one.decision.decision_id for one in taken)
         del self._open[run.episode_id]
+        self._own_entities.discard(run.episode_id)
         self._closed.add(run.episode_id)
 
     def add_demonstration(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from cvx.active.attribution import Taken
+from cvx.active.attribution import Outcome, Taken
 from cvx.active.history import History
 from cvx.active.protocol import ActiveIndex
 from cvx.decay import ContextAwareDecay, DecayLedger, DecayPolicy
@@ -111,32 +112,41 @@ class Parts:
         self._acted: set[int] = set()
         self._current: OpenEpisode | None = None
         self._next_decision = 0
+        self._seen = 0
+        self._known: set[int | None] = set()
+        self._own_entities: set[int] = set()
         self._restore()
 
     def _restore(self) -> None:
+        self._seen = self.record.tail().seq
         episodes = self.record.episodes()
         first_episode, first_entity, self._next_decision = self.record.next_ids()
         self.recorder = EpisodeRecorder(first_episode=first_episode, first_entity=first_entity)
-        learned = []
-        for episode in episodes:
-            nodes = [step.node for step in episode.steps]
-            unknown = [node for node in nodes if node is not None and node not in self.index]
-            if unknown:
-                raise RecordMismatchError(
-                    f"the record has node {unknown[0]}, the index has not: load the index that "
-                    "was saved with it"
-                )
-            self.history.add(episode)
-            self.recorder.log.append(episode)
-            if episode.steps:
-                last = episode.steps[-1].timestamp
-                self.recorder.clock = max(self.recorder.clock, last + 1)
-            if nodes and None not in nodes:
-                learned.append(episode)
+        learned = [episode for episode in episodes if self._remember(episode)]
         if not episodes:
             return
         if self.mdp is not None and not len(self.mdp):
             self.mdp.learn_from_episodes(self.index, learned)
+        self._restore_counts()
+
+    def _remember(self, episode: Episode) -> bool:
+        """Take in a closed episode of the record; tell whether all of it is in the index."""
+        nodes = [step.node for step in episode.steps]
+        unknown = [node for node in nodes if node is not None and node not in self.index]
+        if unknown:
+            raise RecordMismatchError(
+                f"the record has node {unknown[0]}, the index has not: load the index that "
+                "was saved with it"
+            )
+        self.history.add(episode)
+        self.recorder.log.append(episode)
+        if episode.steps:
+            last = episode.steps[-1].timestamp
+            self.recorder.clock = max(self.recorder.clock, last + 1)
+        self._known.add(episode.episode_id)
+        return bool(nodes) and None not in nodes
+
+    def _restore_counts(self) -> None:
         if self.usage is not None:
             self.usage.load(self.record)
         self.ledger.load(self.record.decays())
@@ -144,8 +154,70 @@ class Parts:
         if state is None or self.weights is None or self.scorer is None:
             return
         if tuple(state["names"]) == self.weights.names:
-            self.weights = LearnedWeights.from_dict(state)
+            weights = LearnedWeights.from_dict(state)
+            self.weights = weights.refill(*self._logged_samples(weights))
             self.scorer = self.scorer.with_weights(self.weights.blend(self.prior_weights))
+
+    def _logged_samples(self, weights: LearnedWeights) -> tuple[list[list[float]], list[float]]:
+        """The newest samples that the weights were learned from, as many as their window holds."""
+        rows: list[list[float]] = []
+        labels: list[float] = []
+        for logged in self.record.newest_decisions():
+            won = float(logged["outcome"]) > self.success_above
+            if not won and not self.learn_from_failures:
+                continue
+            for node, _, _, _, factors in reversed(logged["hits"]):
+                values = {name: value for name, value, _ in factors}
+                if node in logged["followed"] and values.keys() >= set(weights.names):
+                    rows.append([values[name] for name in weights.names])
+                    labels.append(float(won))
+            if len(rows) >= weights.window:
+                break
+        return rows[::-1], labels[::-1]
+
+    def catch_up(self) -> None:
+        """Learn from the episodes that others closed in the same record meanwhile."""
+        self.record.refresh()
+        seen, self._seen = self._seen, self.record.tail().seq
+        if seen == self._seen:
+            return
+        changes = self.record.journal(seen, op="episode")
+        closed = {number for *_, body in changes for number in body} - self._known
+        if not closed:
+            return
+        for episode in self.record.episodes(closed):
+            if self._remember(episode) and self.mdp is not None:
+                self.mdp.update(episode)
+        self._restore_counts()
+        episode_id, entity, decision = self.record.next_ids()
+        self.recorder.start_at(episode_id, entity)
+        self._next_decision = max(self._next_decision, decision)
+
+    def renumbered(self, outcome: Outcome) -> Outcome:
+        """Return an outcome with numbers that no other process has used meanwhile."""
+        episode, number = outcome.episode, outcome.episode.episode_id
+        if number is None or number not in self._known:
+            return outcome
+        new_number, new_entity, decision = self.record.next_ids()
+        entity = new_entity if number in self._own_entities else episode.entity_id
+        episode = replace(
+            episode,
+            episode_id=new_number,
+            entity_id=entity,
+            steps=tuple(
+                replace(step, episode_id=new_number, entity_id=entity) for step in episode.steps
+            ),
+        )
+        taken = [
+            replace(
+                one,
+                decision=replace(one.decision, episode_id=new_number, decision_id=decision + place),
+            )
+            for place, one in enumerate(outcome.taken)
+        ]
+        self.recorder.start_at(new_number + 1, entity + 1)
+        self._next_decision = max(self._next_decision, decision + len(taken))
+        return Outcome(episode, taken, outcome.won)
 
     @property
     def episodes(self) -> Sequence[Episode]:
@@ -167,6 +239,7 @@ class Parts:
         metadata: Mapping[str, Any] | None = None,
     ) -> OpenEpisode:
         """Start an episode; see ``EpisodeRecorder.begin``. Recall is for the one begun last."""
+        self.catch_up()
         run = self.recorder.begin(
             goal,
             task_type,
@@ -175,6 +248,8 @@ class Parts:
             kind=kind,
             metadata=metadata,
         )
+        if entity_id is None:
+            self._own_entities.add(run.episode_id)
         self._open[run.episode_id] = run
         self._taken[run.episode_id] = []
         self._current = run

@@ -143,6 +143,11 @@ class EpisodeRecorder:
         self._next_episode += 1
         return run
 
+    def start_at(self, episode: int, entity: int) -> None:
+        """Give out no episode or entity below these any more."""
+        self._next_episode = max(self._next_episode, episode)
+        self._next_entity = max(self._next_entity, entity)
+
     def step(
         self,
         run: OpenEpisode,

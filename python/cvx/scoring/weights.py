@@ -100,6 +100,17 @@ class LearnedWeights:
         self._fit()
         return self
 
+    def refill(self, features: npt.ArrayLike, labels: npt.ArrayLike) -> LearnedWeights:
+        """Put samples that were learned from before back into the window; nothing is fitted.
+
+        ``to_dict`` leaves them out, since a record has them with its decisions.
+
+        Parameters and errors are those of ``fit``.
+        """
+        x, y = self._checked(features, labels)
+        self._features, self._labels = x[-self.window :], y[-self.window :]
+        return self
+
     def _checked(self, features: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Matrix, Matrix]:
         x = np.asarray(features, dtype=np.float64)
         y = np.asarray(labels, dtype=np.float64)
@@ -210,7 +221,7 @@ class LearnedWeights:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> LearnedWeights:
-        """Rebuild it from ``to_dict``: it predicts the same, and ``update`` starts a new window."""
+        """Rebuild it from ``to_dict``: it predicts the same; ``refill`` gives it its samples."""
         made = cls(
             data["names"],
             strength=data["strength"],

@@ -68,9 +68,11 @@ class Journalled:
         found = self.query("SELECT chain FROM journal WHERE seq = ?", (tail.seq,))
         return bool(found) and found[0][0] == tail.chain
 
-    def journal(self, after: int = 0) -> list[tuple[int, int, str, Any]]:
-        """Return what changed after a number: (seq, recorded, op, body), in order."""
-        found = self._checked("journal", "WHERE seq > ? ORDER BY seq", (after,))
+    def journal(self, after: int = 0, op: str | None = None) -> list[tuple[int, int, str, Any]]:
+        """Return what changed after a number, of every kind or one: (seq, recorded, op, body)."""
+        found = self._checked(
+            "journal", "WHERE seq > ?1 AND (?2 IS NULL OR op = ?2) ORDER BY seq", (after, op)
+        )
         return [(row[0], row[1], row[2], json.loads(row[3])) for row in found]
 
     def query_after(self, recorded: int) -> list[tuple[str, Any]]:

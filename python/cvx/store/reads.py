@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from cvx.store.journalled import Journalled
 from cvx.types import Edge, Episode, Event
 
 _MOST_AT_ONCE = 500
+_IN = "IN (SELECT value FROM json_each(?))"
 _OF_A_NODE = (
     "node",
     "entity",
@@ -39,10 +40,11 @@ class Reads(Journalled):
         )[0]
         return row[0] + 1, max(row[1], row[2]) + 1, row[3] + 1
 
-    def episodes(self) -> list[Episode]:
-        """Return every closed episode with its steps, in the order of their ids."""
+    def episodes(self, ids: Iterable[int] | None = None) -> list[Episode]:
+        """Return every closed episode with its steps, or those of these ids, in order."""
+        which, chosen = ("IS NOT NULL", ()) if ids is None else (_IN, (str(list(ids)),))
         steps: dict[int, list[Event]] = {}
-        for event in self._events("WHERE episode IS NOT NULL ORDER BY event_id"):
+        for event in self._events(f"WHERE episode {which} ORDER BY event_id", chosen):
             if event.episode_id is not None:
                 steps.setdefault(event.episode_id, []).append(event)
         return [
@@ -57,7 +59,9 @@ class Reads(Journalled):
                 metadata=json.loads(row[7]),
                 steps=tuple(steps.get(row[0], ())),
             )
-            for row in self._checked("episodes", "ORDER BY episode_id")
+            for row in self._checked(
+                "episodes", f"WHERE episode_id {which} ORDER BY episode_id", chosen
+            )
         ]
 
     def events(self, ids: Iterable[int] | None = None) -> list[Event]:
@@ -200,6 +204,18 @@ class Reads(Journalled):
         """Return every count as (context, retrieved, followed, helped)."""
         return [row[:4] for row in self._checked("usage", "ORDER BY context")]
 
+    def newest_decisions(self, page: int = 500) -> Iterator[dict[str, Any]]:
+        """Yield decisions as ``decisions`` returns them, the last one first."""
+        before = 2**63 - 1
+        while True:
+            found = self._decisions(
+                "WHERE decision_id < ? ORDER BY decision_id DESC LIMIT ?", (before, page)
+            )
+            yield from found
+            if len(found) < page:
+                return
+            before = found[-1]["decision_id"]
+
     def decisions(self, episode_id: int | None = None) -> list[dict[str, Any]]:
         """Return decisions as plain dictionaries, of one episode or of all.
 
@@ -210,9 +226,12 @@ class Reads(Journalled):
             score, factors as [name, value, weight]), ``action_scores``, ``rendered``,
             ``action``, ``followed``, ``outcome``, ``recorded``.
         """
-        found = self._checked(
-            "decisions", "WHERE ?1 IS NULL OR episode = ?1 ORDER BY decision_id", (episode_id,)
+        return self._decisions(
+            "WHERE ?1 IS NULL OR episode = ?1 ORDER BY decision_id", (episode_id,)
         )
+
+    def _decisions(self, rest: str, values: Sequence[object]) -> list[dict[str, Any]]:
+        found = self._checked("decisions", rest, values)
         names = rows.COLUMNS["decisions"]
         out = [dict(zip(names, row[:-1], strict=True)) for row in found]
         for row in out:

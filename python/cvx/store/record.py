@@ -43,6 +43,10 @@ class Follower(Protocol):
         """The transaction was committed or taken back."""
         ...
 
+    def refresh(self) -> None:
+        """Somebody is about to read."""
+        ...
+
 
 class Record(Reads):
     """Everything that was written, in the standard library's SQLite.
@@ -144,6 +148,11 @@ class Record(Reads):
     def follow(self, follower: Follower) -> None:
         """Tell ``follower`` of every transaction from now on."""
         self._followers.append(follower)
+
+    def refresh(self) -> None:
+        """Let the followers see what other processes committed."""
+        for follower in self._followers:
+            follower.refresh()
 
     def close(self) -> None:
         """Close the database. Closing it again does nothing."""

@@ -108,6 +108,7 @@ class Writer:
             ],
         )
         self.add_events(episode.steps, episode_id=number, recallable=recallable)
+        self.journal("episode", [number])
         return number
 
     def _next(self, table: str, key: str) -> int:
