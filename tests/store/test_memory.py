@@ -1,0 +1,402 @@
+"""The memory as its callers see it: in RAM and in a folder the same."""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cvx
+from cvx.errors import (
+    DimensionError,
+    EdgeWeightError,
+    EmbedderMismatchError,
+    InvalidEdgeError,
+    InvalidFilterError,
+    InvalidInputError,
+    InvalidKError,
+    InvalidParameterError,
+    LexicalOnlyWarning,
+    NonFiniteVectorError,
+    ReadOnlyRecordError,
+    RecordClosedError,
+    RewardRangeError,
+    StoreNotFoundError,
+    UnknownEdgeKindError,
+    UnknownEventError,
+    ZeroVectorError,
+)
+from cvx.memory import Memory, base
+from cvx.types import Cue, Event, Filter
+from tests.store.processes import embedder
+
+
+@pytest.fixture(params=["ram", "folder"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    ticks = iter(range(1000, 100_000))
+    made = (
+        Memory(embedder(), clock=ticks.__next__)
+        if request.param == "ram"
+        else Memory.open(tmp_path / "m", embedder(), clock=ticks.__next__)
+    )
+    with made:
+        yield made
+
+
+def texts(memory: Memory, cue: str, **options: object) -> list[str]:
+    hits = memory.recall(cue, **options)  # type: ignore[arg-type]
+    return [hit.event.text for hit in hits if hit.event]
+
+
+@pytest.mark.requirement("W26", "X9")
+def test_everything_is_there_after_closing_and_opening_again(tmp_path: Path) -> None:
+    with cvx.Memory.open(tmp_path / "m", embedder()) as memory:
+        key = memory.add("the key is under the pot", metadata={"a": 1}, reward=0.5)
+        door = memory.add("the door is open", aliases=["entrance unlocked"])
+        memory.link(key, door, "caused", 0.75, why="it fits")
+        memory.declare_edge_kind("my_kind")
+    with cvx.Memory.open(tmp_path / "m", embedder()) as memory:
+        assert texts(memory, "where is the key")[0] == "the key is under the pot"
+        assert texts(memory, "entrance unlocked")[0] == "the door is open"
+        assert memory.get(key).metadata == {"a": 1}
+        assert [(b.event.event_id, b.edge.why) for b in memory.why(door)] == [(key, "it fits")]
+        memory.link(key, door, "my_kind")
+        assert memory.stats()["rebuilds"] == 0
+    for path in (tmp_path / "m" / "index").iterdir():
+        path.unlink()
+    with cvx.Memory.open(tmp_path / "m", embedder()) as memory:
+        assert memory.stats()["rebuilds"] == 1
+        assert "my_kind" in memory.index.edge_kinds
+        assert texts(memory, "entrance unlocked")[0] == "the door is open"
+
+
+def test_several_events_are_stored_together_or_not_at_all(memory: Memory) -> None:
+    good = [Event(1, 5, "one"), Event(1, 6, "two")]
+    assert memory.add_many(good) == [1, 2]
+    with pytest.raises(DimensionError, match="16"):
+        memory.add_many([Event(1, 7, "three"), Event(1, 8, "four", np.ones(3, np.float32))])
+    assert len(memory) == 2
+    with pytest.raises(RewardRangeError):
+        memory.add_many([Event(1, 7, "three"), Event(1, 8, "four", reward=2.0)])
+    assert len(memory) == 2
+    assert memory.add("five") == 3
+
+
+@pytest.mark.requirement("X7")
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"vector": np.zeros(16, np.float32)}, ZeroVectorError),
+        ({"vector": np.full(16, np.nan, np.float32)}, NonFiniteVectorError),
+        ({"trust": 1.5}, InvalidParameterError),
+        ({"salience": -0.1}, InvalidParameterError),
+        ({"visibility": "hidden"}, InvalidParameterError),
+        ({"namespace": "a\x1fshared"}, InvalidInputError),
+        ({"entity_id": -1}, InvalidInputError),
+        ({"timestamp": 2**63}, InvalidInputError),
+        ({"tags": "red"}, InvalidParameterError),
+        ({"metadata": {"x": float("nan")}}, ValueError),
+    ],
+)
+def test_what_cannot_be_stored_is_named_and_nothing_is_stored(
+    memory: Memory, options: dict[str, object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        memory.add("text", **options)  # type: ignore[arg-type]
+    assert len(memory) == 0
+    assert memory.add("text") == 1
+    assert texts(memory, "text") == ["text"]
+
+
+@pytest.mark.requirement("W25")
+def test_an_event_with_aliases_takes_one_place(memory: Memory) -> None:
+    memory.add("the mug is on the table", aliases=["cup place", "cup spot", "cup location"])
+    for number in range(5):
+        memory.add(f"a cup number {number}")
+    found = texts(memory, "cup place", k=4, sources=["dense"])
+    assert len(found) == len(set(found)) == 4
+    assert found[0] == "the mug is on the table"
+    memory.add_aliases(2, ["zebra stripes"])
+    assert texts(memory, "zebra stripes", k=1) == ["a cup number 0"]
+    assert len(memory) == 6
+
+
+@pytest.mark.requirement("X15")
+def test_reward_and_salience_are_two_things(memory: Memory) -> None:
+    event = memory.add("something", reward=0.25, salience=0.75)
+    assert (memory.get(event).reward, memory.get(event).salience) == (0.25, 0.75)
+    memory.update(event, reward=1.0, metadata={"k": "v"})
+    assert (memory.get(event).reward, memory.get(event).salience) == (1.0, 0.75)
+    assert memory.index.reward(0) == 1.0
+    assert texts(memory, "something", where=Filter(min_reward=0.9)) == ["something"]
+    assert texts(memory, "something", where=Filter(max_reward=0.9)) == []
+    with pytest.raises(UnknownEventError):
+        memory.update(77, reward=1.0)
+
+
+def test_a_filter_holds_for_words_as_for_vectors(memory: Memory) -> None:
+    for number in range(6):
+        memory.add("a lamp", entity_id=number, timestamp=number, tags=["even"][: 1 - number % 2])
+    for sources in (["dense"], ["lexical"], ["dense", "lexical"]):
+        def found(where: Filter, sources: list[str] = sources) -> set[int | None]:
+            hits = memory.recall("a lamp", where=where, sources=sources)
+            return {hit.event.event_id for hit in hits if hit.event}
+
+        assert found(Filter(since=2, until=4)) == {3, 4}
+        assert found(Filter(since=4)) == {5, 6}
+        assert found(Filter(entities=[0, 5])) == {1, 6}
+        assert found(Filter(tags=["even"])) == {1, 3, 5}
+        assert found(Filter(ids=[2, 3])) == {2, 3}
+        assert found(Filter(ids=[])) == set()
+        assert found(Filter(tags=["even"], since=3)) == {5}
+
+
+def test_scores_say_where_they_come_from(memory: Memory) -> None:
+    memory.add("a red lamp", trust=0.5)
+    memory.add("a green lamp")
+    hits = memory.recall("red lamp")
+    for hit in hits:
+        assert sum(f.share for f in hit.factors) == pytest.approx(hit.score)
+        assert {f.name for f in hit.factors} <= {"dense", "lexical"}
+        assert hit.event
+        assert all(f.weight == hit.event.trust for f in hit.factors)
+    # The better match comes from a source that is believed by half.
+    assert [hit.event.text for hit in hits if hit.event] == ["a green lamp", "a red lamp"]
+    assert memory.recall("red lamp", floor=2.0, sources=["dense"]) == []
+
+
+def test_a_cue_may_bring_its_own_vector(memory: Memory) -> None:
+    memory.add("one", vector=np.eye(16, dtype=np.float32)[0])
+    memory.add("two", vector=np.eye(16, dtype=np.float32)[1])
+    cue = Cue(vector=np.eye(16, dtype=np.float32)[1])
+    (hit,) = memory.recall(cue, k=1)
+    assert hit.event
+    assert (hit.event.text, hit.distance, hit.similarity) == ("two", 0.0, 1.0)
+
+
+def test_a_walk_over_links_goes_both_ways_and_ends(memory: Memory) -> None:
+    a, b, c = (memory.add(f"event {n}") for n in "abc")
+    memory.link(a, b, "caused", 0.5, "first")
+    memory.link(b, c, "caused", 1.0, "second")
+    memory.link(c, a, "caused", 1.0, "round")
+    assert [(s.event.event_id, s.depth) for s in memory.why(c)] == [(b, 1), (a, 2)]
+    assert [(s.event.event_id, s.depth) for s in memory.consequences(a)] == [(b, 1), (c, 2)]
+    assert [s.event.event_id for s in memory.why(c, max_depth=1)] == [b]
+    memory.link(a, b, "caused", 0.25, "better known")
+    assert [s.edge.why for s in memory.why(b, max_depth=1)] == ["better known"]
+    for bad, error in (
+        (lambda: memory.link(a, a), InvalidEdgeError),
+        (lambda: memory.link(a, b, "temporal"), InvalidEdgeError),
+        (lambda: memory.link(a, b, "nonsense"), UnknownEdgeKindError),
+        (lambda: memory.link(a, b, "caused", 1.5), EdgeWeightError),
+        (lambda: memory.link(a, 99), UnknownEventError),
+        (lambda: memory.why(99), UnknownEventError),
+    ):
+        with pytest.raises(error):
+            bad()
+    memory.forget(b)
+    assert memory.why(c) == []
+
+
+@pytest.mark.requirement("B3")
+def test_recalled_text_that_comes_back_is_not_stored_again(memory: Memory) -> None:
+    first = memory.add("the bridge is closed on sundays")
+    assert memory.add("the bridge is closed on sundays") == 2
+    assert memory.recall("bridge")
+    assert memory.add("The bridge  is closed on Sundays") in (first, 2)
+    assert len(memory) == 2
+    assert memory.add("The bridge is closed on Sundays", again=True) == 3
+    assert memory.add("the bridge is closed on sundays", namespace="other") == 4
+    mixed = memory.add_many([Event(0, 1, "new"), Event(0, 1, "the bridge is closed on sundays")])
+    assert mixed[0] == 5
+    assert mixed[1] in (1, 2, 3)
+
+
+@pytest.mark.requirement("B3")
+def test_a_source_is_quarantined_audited_released_and_rolled_back(memory: Memory) -> None:
+    good = memory.add("the well is clean", source="ana")
+    bad = memory.add("the well is poisoned", source="bob", aliases=["do not drink"])
+    memory.link(bad, good, "caused")
+    assert memory.quarantine("bob") == [bad]
+    for cue in ("the well", "do not drink", "poisoned"):
+        for outcome in ("success", "failure", "any"):
+            assert "the well is poisoned" not in texts(memory, cue, outcome=outcome)
+    assert [e.state for e in memory.audit("bob")] == ["quarantined"]
+    assert memory.why(good) == []
+    assert memory.release("bob") == [bad]
+    assert "the well is poisoned" in texts(memory, "poisoned")
+    assert memory.why(good) != []
+    assert memory.roll_back("bob") == [bad]
+    assert "the well is poisoned" not in texts(memory, "poisoned")
+    assert memory.record.links() == []
+    assert memory.index.edges() == []
+    assert texts(memory, "the well") == ["the well is clean"]
+
+
+@pytest.mark.requirement("B8")
+def test_what_is_forgotten_can_be_restored(memory: Memory) -> None:
+    event = memory.add("a blue door", aliases=["azure gate"])
+    memory.forget(event)
+    assert len(memory) == 0
+    assert texts(memory, "blue door") == []
+    assert texts(memory, "azure gate", outcome="any") == []
+    assert memory.get(event).state == "archived"
+    with pytest.raises(UnknownEventError):
+        memory.forget([event, 99])
+    memory.restore(event)
+    assert texts(memory, "azure gate") == ["a blue door"]
+
+
+@pytest.mark.requirement("B8")
+def test_a_budget_puts_the_least_useful_away_and_says_so_first(memory: Memory) -> None:
+    for number in range(6):
+        memory.add(f"note {number}", reward=number / 5)
+    plan = memory.keep_within(events=4)
+    assert plan.events == (1, 2)
+    assert (plan.events_left, len(memory)) == (4, 6)
+    assert memory.keep_within(events=4, dry_run=False).events == (1, 2)
+    assert len(memory) == 4
+    size = memory.keep_within(bytes=10**9).bytes_left
+    # "note n" is 6 bytes, its vector 64.
+    assert size == 4 * 70
+    assert memory.keep_within(bytes=size - 1).events == (3,)
+    with pytest.raises(InvalidParameterError, match="no budget"):
+        memory.keep_within()
+    # Of equals, what was asked for stays.
+    a, b = memory.add("alpha words", salience=1.0), memory.add("beta words", salience=1.0)
+    assert texts(memory, "alpha words", k=1) == ["alpha words"]
+    order = memory.keep_within(events=0).events
+    assert order.index(b) < order.index(a)
+
+
+@pytest.mark.requirement("B1")
+def test_the_past_knows_nothing_of_what_came_later(memory: Memory) -> None:
+    a = memory.add("rain in april", reward=0.25)
+    b = memory.add("flood in may")
+    memory.link(a, b, "caused", 0.5, "then")
+    then = memory.get(b).recorded
+    assert then is not None
+    linked = memory.record.links()[0].recorded
+    assert linked is not None
+    c = memory.add("drought in june", aliases=["no rain"])
+    memory.update(a, reward=1.0, metadata={"later": True})
+    memory.link(a, b, "caused", 0.9, "now")
+    memory.link(b, c, "caused", 0.9, "later")
+    memory.forget(b)
+    memory.add_aliases(a, ["april showers"])
+
+    past = memory.as_of(linked)
+    assert len(past) == 2
+    assert sorted(past.events()["text"].to_list()) == ["flood in may", "rain in april"]
+    assert (past.get(a).reward, past.get(a).metadata) == (0.25, {})
+    assert past.index.reward(0) == 0.25
+    assert [(s.event.event_id, s.edge.why, s.edge.weight) for s in past.why(b)] == [(a, "then", 0.5)]
+    assert "drought in june" not in texts(past, "drought june no rain")
+    assert past.index.stats()["nodes"] == 2
+    assert past.damage() == []
+    assert len(memory.as_of(then).record.links()) == 0
+    with pytest.raises(ReadOnlyRecordError):
+        past.add("a change of history")
+    assert memory.get(a).reward == 1.0
+    past.close()
+
+
+@pytest.mark.requirement("B1")
+def test_the_past_answers_as_the_memory_did_then(memory: Memory) -> None:
+    rng = np.random.default_rng(7)
+    marks: list[tuple[int, list[list[object]]]] = []
+    cues = ["lamp table", "door", "window lamp"]
+    ids: list[int] = []
+    for step in range(40):
+        words = " ".join(rng.choice(["lamp", "table", "door", "window", "cat"], 3))
+        ids.append(memory.add(f"{words} {step}", reward=float(rng.random()), again=True))
+        match rng.integers(4):
+            case 0:
+                memory.update(int(rng.choice(ids)), reward=float(rng.random()))
+            case 1:
+                memory.forget(int(rng.choice(ids)))
+            case 2 if len(ids) > 1:
+                memory.link(*(int(i) for i in rng.choice(ids, 2, replace=False)), "caused")
+            case _:
+                memory.restore(ids)
+        if step % 10 == 9:
+            stamp = memory.record.query("SELECT max(recorded) FROM journal")[0][0]
+            marks.append((stamp, [answers(memory, cue) for cue in cues]))
+    for stamp, before in marks:
+        past = memory.as_of(stamp)
+        assert [answers(past, cue) for cue in cues] == before
+        past.close()
+
+
+def answers(memory: Memory, cue: str) -> list[object]:
+    return [(h.node, h.score, h.distance, h.reward) for h in memory.recall(cue, k=8)]
+
+
+@pytest.mark.requirement("X8")
+def test_another_embedder_is_refused_by_name(tmp_path: Path) -> None:
+    Memory.open(tmp_path / "m", embedder()).close()
+    with pytest.raises(EmbedderMismatchError, match=r"cvx-lexical-1/16.*reembed"):
+        Memory.open(tmp_path / "m", cvx.LexicalEmbedder(dim=32))
+    with pytest.raises(EmbedderMismatchError, match="metric"):
+        Memory.open(tmp_path / "m", embedder(), metric="l2")
+
+
+def test_the_default_embedder_says_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "_warned", False)
+    with pytest.warns(LexicalOnlyWarning, match="spelling"):
+        Memory()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        memory = Memory()
+    assert memory.embedder.info()["semantic"] is False
+
+
+def test_questions_that_make_no_sense_are_refused(memory: Memory) -> None:
+    with pytest.raises(InvalidKError):
+        memory.recall("x", 0)
+    with pytest.raises(InvalidParameterError):
+        memory.recall("x", outcome="maybe")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError):
+        memory.recall("x", sources=["stars"])
+    with pytest.raises(InvalidFilterError, match="also"):
+        memory.recall("x", where=Filter(namespaces=["a"]))
+    with pytest.raises(UnknownEventError):
+        memory.get(1)
+    assert memory.recall("anything at all") == []
+
+
+def test_a_closed_memory_says_so_and_a_missing_one_is_not_made(tmp_path: Path) -> None:
+    memory = Memory.open(tmp_path / "m", embedder())
+    memory.close()
+    memory.close()
+    with pytest.raises(RecordClosedError):
+        memory.add("late")
+    with pytest.raises(StoreNotFoundError):
+        Memory.open(tmp_path / "none", embedder(), create=False)
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.requirement("V16")
+def test_the_memory_closes_episodes_through_the_one_closer(memory: Memory) -> None:
+    run = memory.begin("wash the cup", "clean")
+    loop = memory.active
+    loop.act(loop.recall(Cue(step="at the sink")), "open tap")
+    episode = memory.close(run, 1.0)
+    assert [e.goal for e in memory.record.episodes()] == ["wash the cup"]
+    assert episode.steps[0].node == 0
+    assert texts(memory, "at the sink")[0].endswith("at the sink")
+    with pytest.raises(RewardRangeError):
+        memory.close(memory.begin("again"))
+
+
+def test_events_are_a_frame(memory: Memory) -> None:
+    memory.add("a", tags=["x"], metadata={"n": 1}, entity_id=4)
+    memory.forget(memory.add("b", namespace="other"))
+    frame = memory.events()
+    assert frame["text"].to_list() == ["a"]
+    assert frame["tags"].to_list() == [["x"]]
+    assert frame["metadata"].to_list() == ['{"n": 1}']
+    assert memory.events(state=None)["text"].to_list() == ["a", "b"]
+    assert memory.events(state=None, namespace="other")["text"].to_list() == ["b"]
+    assert memory.events(namespace="nobody").is_empty()
