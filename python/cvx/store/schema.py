@@ -165,10 +165,16 @@ def _to_version_2(db: sqlite3.Connection) -> None:
     for table in COLUMNS:
         db.execute(renew_crc_sql(table, "true"))
     text.refill(db)
-    next_node = db.execute("SELECT ifnull(max(node), -1) + 1 FROM events").fetchone()[0]
+    next_node, next_event = db.execute(
+        "SELECT ifnull(max(node), -1) + 1, ifnull(max(event_id), 0) + 1 FROM events"
+    ).fetchone()
     db.executemany(
         "INSERT INTO meta VALUES (?, ?)",
-        [("uuid", uuid.uuid4().hex), ("next_node", str(next_node))],
+        [
+            ("uuid", uuid.uuid4().hex),
+            ("next_node", str(next_node)),
+            ("next_event", str(next_event)),
+        ],
     )
 
 

@@ -37,8 +37,14 @@ class Writer:
         ).fetchone() or (0, 0, now - 1)
         self.tail = Tail(last[0], last[1])
         self.recorded = max(now, last[2] + 1)
-        known = connection.execute("SELECT value FROM meta WHERE key = 'next_node'").fetchone()
-        self._stored_next_node = self.next_node = int(known[0])
+        self._stored = {"next_node": self._counter("next_node")}
+        self._stored["next_event"] = self._counter("next_event")
+        self.next_node = self._stored["next_node"]
+        self._next_event = self._stored["next_event"]
+
+    def _counter(self, name: str) -> int:
+        found = self._db.execute("SELECT value FROM meta WHERE key = ?", (name,))
+        return int(found.fetchone()[0])
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -47,8 +53,9 @@ class Writer:
 
     def finish(self) -> None:
         """Store what the transaction counted; called once, before the commit."""
-        if self.next_node != self._stored_next_node:
-            self.set_meta("next_node", str(self.next_node))
+        for name, value in (("next_node", self.next_node), ("next_event", self._next_event)):
+            if value != self._stored[name]:
+                self.set_meta(name, str(value))
 
     def journal(self, op: str, body: object) -> None:
         """Add a row to the journal."""
@@ -139,11 +146,11 @@ class Writer:
         InvalidInputError
             A text that is no Unicode (a lone surrogate).
         """
-        following = self._next("events", "event_id")
+        following = self._next_event
         stored, found = [], []
         for event in events:
             number = following if event.event_id is None else event.event_id
-            following = max(following, number + 1)
+            self._next_event = following = max(following, number + 1)
             owner = event.episode_id if episode_id is None else episode_id
             stored.append(event_row(event, number, owner, recallable, self.recorded))
             found.append((number, event.text))

@@ -1,0 +1,320 @@
+"""Damaged files: an index is built again, a row is named, a lost tail is said."""
+
+import os
+import random
+import shutil
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cvx.errors import (
+    CvxError,
+    DamagedRecordError,
+    LostTailError,
+    RecordIOError,
+    RecordVersionError,
+    SnapshotError,
+)
+from cvx.memory import Memory
+from cvx.store import Record
+from cvx.store.rows import COLUMNS, KEYS
+from cvx.store.schema import SCHEMA_VERSION
+from cvx.types import Cue, Filter
+from tests.store.processes import embedder
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def filled(folder: Path, n: int = 20) -> list[object]:
+    with Memory.open(folder, embedder()) as memory:
+        for number in range(n):
+            memory.add(f"thing {number} lies in drawer {number % 3}", reward=number / n)
+        memory.link(1, 2, "caused", 0.5)
+        memory.snapshot()
+        memory.add("the newest thing")
+        return answers(memory)
+
+
+def answers(memory: Memory) -> list[object]:
+    queries = np.random.default_rng(3).normal(size=(4, 16)).astype(np.float32)
+    return [
+        [(h.node, h.distance, h.reward) for h in memory.recall(Cue(vector=q), k=12)]
+        for q in queries
+    ]
+
+
+def snapshots(folder: Path) -> list[Path]:
+    return sorted((folder / "index").glob("*.cvx"))
+
+
+def newest(folder: Path) -> Path:
+    return max(snapshots(folder), key=lambda path: int(path.stem))
+
+
+@pytest.mark.requirement("X9")
+def test_every_truncation_of_a_snapshot_is_survived(tmp_path: Path) -> None:
+    expected = filled(tmp_path / "m", 6)
+    path = newest(tmp_path / "m")
+    whole = path.read_bytes()
+    manifest = path.with_suffix(".json")
+    sidecar = manifest.read_bytes()
+    for other in snapshots(tmp_path / "m"):
+        if other != path:
+            other.unlink()
+            other.with_suffix(".json").unlink()
+    # Every length of the manifest, and lengths over all of the snapshot.
+    cuts = random.Random(0).sample(range(len(whole)), 60)
+    for length in range(len(sidecar)):
+        write(path, whole)
+        write(manifest, sidecar[:length])
+        with Memory.open(tmp_path / "m", embedder()) as memory:
+            assert memory.stats()["rebuilds"] == 1
+            if length % 20 == 0:
+                assert answers(memory) == expected
+    for length in cuts:
+        write(path, whole[:length])
+        write(manifest, sidecar)
+        with Memory.open(tmp_path / "m", embedder()) as memory:
+            assert memory.stats()["rebuilds"] == 1
+            assert memory.stats()["snapshots_refused"]
+            assert answers(memory) == expected
+
+
+def write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+@pytest.mark.requirement("X9")
+def test_no_flipped_bit_of_a_snapshot_changes_an_answer(tmp_path: Path) -> None:
+    expected = filled(tmp_path / "m")
+    path = newest(tmp_path / "m")
+    whole = path.read_bytes()
+    rng = random.Random(1)
+    built = 0
+    flips = 2000
+    for number in range(flips):
+        broken = bytearray(whole)
+        broken[rng.randrange(len(broken))] ^= 1 << rng.randrange(8)
+        path.write_bytes(broken)
+        # Loading is what reads it: all flips go through that, some through a whole open.
+        if number % 40 == 0:
+            # A rebuild wrote nothing new: there was nothing to add to the newest number.
+            with Memory.open(tmp_path / "m", embedder()) as memory:
+                assert answers(memory) == expected
+                built += memory.stats()["rebuilds"]
+        else:
+            with pytest.raises(SnapshotError):
+                memory._kind.load(path)
+    assert built == 0 or built <= flips // 40
+    print(f"{flips} flips, every one detected")
+
+
+@pytest.mark.requirement("X9")
+def test_a_snapshot_of_another_store_or_history_is_passed_over(tmp_path: Path) -> None:
+    expected = filled(tmp_path / "one")
+    with Memory.open(tmp_path / "two", embedder()) as memory:
+        for number in range(21):
+            memory.add(f"quite another thing {number}")
+    for path in (tmp_path / "one" / "index").iterdir():
+        path.unlink()
+    for path in (tmp_path / "two" / "index").iterdir():
+        shutil.copy(path, tmp_path / "one" / "index")
+    with Memory.open(tmp_path / "one", embedder()) as memory:
+        assert memory.stats()["rebuilds"] == 1
+        assert answers(memory) == expected
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.parametrize("by", ["lock", "snapshot"])
+def test_a_record_that_ends_too_early_is_a_lost_tail(tmp_path: Path, by: str) -> None:
+    folder = tmp_path / "m"
+    filled(folder)
+    older = (folder / "memory.db").read_bytes()
+    with Memory.open(folder, embedder()) as memory:
+        lost = memory.add("what will be lost")
+    (folder / "memory.db").write_bytes(older)
+    if by == "snapshot":
+        (folder / "LOCK").unlink()
+    else:
+        for path in (folder / "index").iterdir():
+            path.unlink()
+    with pytest.raises(LostTailError, match="accept_lost_tail"):
+        Memory.open(folder, embedder())
+    with Memory.open(folder, embedder(), accept_lost_tail=True) as memory:
+        assert len(memory) == 21
+        assert memory.add("another history now") == lost
+    with Memory.open(folder, embedder()) as memory:
+        assert memory.get(lost).text == "another history now"
+        top = memory.recall("another history now", k=1)[0]
+        assert top.event
+        assert top.event.event_id == lost
+
+
+@pytest.mark.requirement("X9")
+def test_five_hundred_flips_in_rows_are_all_found_and_named(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        loop = memory.loop()
+        for number in range(4):
+            run = loop.begin(f"goal {number}", "clean")
+            for place in ("sink", "table"):
+                decision = loop.recall(Cue(step=f"at the {place}"))
+                loop.act(decision, f"go to {place}", decision.hits[:1])
+            loop.close(run, float(number % 2 == 0))
+        memory.add("an event", aliases=["other words"], metadata={"a": "b"}, source="x")
+        memory.link(1, 2, "caused", 0.5, "why", evidence="seen")
+    rng = random.Random(5)
+    db = sqlite3.connect(tmp_path / "m" / "memory.db", isolation_level=None)
+    db.execute("PRAGMA foreign_keys = OFF")
+    db.execute("PRAGMA ignore_check_constraints = ON")
+    record = Record(tmp_path / "m" / "memory.db")
+    assert record.damage() == []
+    flips = 0
+    while flips < 500:
+        table = rng.choice([name for name in COLUMNS if name != "meta"])
+        column = rng.choice([name for name in COLUMNS[table] if name not in KEYS[table]])
+        keys = db.execute(f"SELECT {', '.join(KEYS[table])} FROM {table}").fetchall()
+        if not keys:
+            continue
+        key = rng.choice(keys)
+        where = " AND ".join(f"{name} IS ?" for name in KEYS[table])
+        (value,) = db.execute(f"SELECT {column} FROM {table} WHERE {where}", key).fetchone()
+        bad = flipped(value, rng)
+        if bad == value or (table, column) in {("events", "node"), ("events", "episode")}:
+            continue
+        db.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (bad, *key))
+        (stored,) = db.execute(f"SELECT {column} FROM {table} WHERE {where}", key).fetchone()
+        if stored != value:
+            assert f"{table} {list(key)}" in record.damage()
+            flips += 1
+        db.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (value, *key))
+    assert record.damage() == []
+    db.close()
+    record.close()
+
+
+def flipped(value: object, rng: random.Random) -> object:
+    if isinstance(value, bytes) and value:
+        out = bytearray(value)
+        out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
+        return bytes(out)
+    if isinstance(value, str) and value:
+        at = rng.randrange(len(value))
+        return value[:at] + chr(ord(value[at]) ^ (1 << rng.randrange(5))) + value[at + 1 :]
+    if isinstance(value, int):
+        return value ^ (1 << rng.randrange(20))
+    if isinstance(value, float):
+        raw = bytearray(np.float64(value).tobytes())
+        raw[rng.randrange(6)] ^= 1 << rng.randrange(8)
+        return float(np.frombuffer(bytes(raw))[0])
+    return value
+
+
+def test_a_damaged_row_is_refused_when_it_is_read(tmp_path: Path) -> None:
+    filled(tmp_path / "m")
+    db = sqlite3.connect(tmp_path / "m" / "memory.db")
+    db.execute("UPDATE events SET text = 'thing 3 lies in a trap' WHERE event_id = 4")
+    db.commit()
+    db.close()
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        with pytest.raises(DamagedRecordError, match=r"row \[4\] of events"):
+            memory.get(4)
+        assert memory.damage() == ["events [4]"]
+        assert memory.get(5).text.startswith("thing 4")
+
+
+def test_random_bytes_over_the_file_are_typed_errors_or_right_answers(tmp_path: Path) -> None:
+    filled(tmp_path / "m")
+    path = tmp_path / "m" / "memory.db"
+    whole = path.read_bytes()
+    rng = random.Random(9)
+    refused = 0
+    for _ in range(60):
+        broken = bytearray(whole)
+        at = rng.randrange(len(broken))
+        broken[at : at + 64] = rng.randbytes(64)[: len(broken) - at]
+        path.write_bytes(broken)
+        try:
+            with Memory.open(tmp_path / "m", embedder(), accept_lost_tail=True) as memory:
+                events = memory.record.events()
+                for event in events:
+                    assert event.text.startswith(("thing", "the newest"))
+                if len(events) < 21:
+                    assert memory.damage()
+        except CvxError:
+            refused += 1
+        for name in ("memory.db-wal", "memory.db-shm"):
+            (tmp_path / "m" / name).unlink(missing_ok=True)
+    assert refused
+
+
+@pytest.mark.requirement("W26")
+def test_a_store_of_the_first_version_is_moved_over(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    shutil.copy(GOLDEN / "v1.db", tmp_path / "m" / "memory.db")
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        assert memory.record.meta("schema_version") == str(SCHEMA_VERSION)
+        assert memory.damage() == []
+        assert [e.reward for e in memory.record.events()] == [0.75, 1.0, 0.0, None]
+        assert memory.record.usage() == [('["node",0]', 1, 0, 0)]
+        assert [e.goal for e in memory.record.episodes()] == ["clean the mug", "heat the egg"]
+        hits = memory.recall("at the sink")
+        assert hits[0].event
+        assert hits[0].event.text == "at the sink"
+        assert memory.index.tags(0) == {"moment", "task:clean"}
+        stove = embedder().embed(["a stove"])[0]
+        assert sorted(memory.index.search(stove, 5)[0].tolist()) == [0, 1]
+        failed = Filter(recallable=False)
+        assert memory.index.search(stove, 5, where=failed)[0].tolist() == [2]
+        new = memory.add("written by this version")
+        assert memory.get(new).node == 3
+        assert [hit.event.event_id for hit in memory.recall("written version", k=1) if hit.event]
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        assert len(memory) == 5
+
+
+def test_a_store_of_a_later_version_is_refused_untouched(tmp_path: Path) -> None:
+    filled(tmp_path / "m")
+    db = sqlite3.connect(tmp_path / "m" / "memory.db")
+    db.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
+    db.commit()
+    db.close()
+    before = (tmp_path / "m" / "memory.db").read_bytes()
+    with pytest.raises(RecordVersionError, match="99"):
+        Memory.open(tmp_path / "m", embedder())
+    assert (tmp_path / "m" / "memory.db").read_bytes() == before
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of a process need fork")
+def test_a_full_disk_is_a_typed_error_and_writing_resumes(tmp_path: Path) -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("the first")
+        wal = (tmp_path / "m" / "memory.db-wal").stat().st_size
+        for number in range(20):
+            # The write-ahead log may grow by so much; then every write to it fails.
+            size = max((tmp_path / "m" / "memory.db-wal").stat().st_size, wal)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size + number * 1500, hard))
+            refused = 0
+            try:
+                for turn in range(8):
+                    try:
+                        memory.add(f"event {number} {turn} " + "x" * 3000)
+                    except RecordIOError:
+                        refused += 1
+                        break
+                assert memory.recall("the first", k=1)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            assert refused, number
+            event = memory.add(f"there is room again {number}")
+            assert memory.get(event).text == f"there is room again {number}"
+            assert len(memory) == len(memory.record.events())
+        assert memory.damage() == []
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        assert memory.damage() == []
+        assert sum(e.text.startswith("there is room") for e in memory.record.events()) == 20

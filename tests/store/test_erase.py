@@ -1,0 +1,111 @@
+"""Erased is erased: no byte of it in any file."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cvx.embed import LexicalEmbedder
+from cvx.errors import UnknownEventError
+from cvx.memory import Memory
+from cvx.types import Cue
+from tests.store.processes import consistent, embedder
+
+SECRET = "xylophone zanzibar quixotic"
+
+
+def files_with(folder: Path, needle: bytes) -> list[str]:
+    return [p.name for p in folder.rglob("*") if p.is_file() and needle in p.read_bytes()]
+
+
+@pytest.mark.requirement("B8")
+def test_nothing_of_an_erased_event_is_left_in_any_file(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    vector = np.arange(1, 17, dtype=np.float32) * np.float32(0.12345)
+    alias = embedder().embed(["kaleidoscope"])[0]
+    with Memory.open(folder, embedder()) as memory:
+        for number in range(30):
+            memory.add(f"ordinary text {number}")
+        secret = memory.add(
+            SECRET, vector=vector, aliases=["kaleidoscope"], metadata={"pin": "8731-4455"}
+        )
+        memory.link(1, secret, "caused", why="because of the walrus")
+        memory.update(secret, metadata={"pin": "9999-0000"}, reward=0.5)
+        assert memory.recall(SECRET, 1)[0].similarity < 1
+        memory.snapshot()
+        for needle in (b"zanzibar", vector.tobytes(), alias.tobytes(), b"8731-4455", b"walrus"):
+            assert files_with(folder, needle)
+        done = memory.erase([secret])
+        assert done.complete
+        for needle in (
+            b"xylophone",
+            b"zanzibar",
+            b"quixotic",
+            b"kaleidoscope",
+            vector.tobytes(),
+            alias.tobytes(),
+            b"8731-4455",
+            b"9999-0000",
+            b"walrus",
+        ):
+            assert files_with(folder, needle) == []
+        assert memory.recall(SECRET, 40, sources=["lexical"]) == []
+        assert len(memory) == 30
+        assert memory.damage() == []
+        with pytest.raises(UnknownEventError):
+            memory.get(secret)
+        again = memory.add("the next one")
+        assert again != secret
+        assert memory.get(again).node == 32
+    assert files_with(folder, vector.tobytes()) == []
+    consistent(folder)
+
+
+@pytest.mark.requirement("B8")
+def test_decisions_that_recalled_an_erased_step_forget_it(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    with Memory.open(folder, embedder()) as memory:
+        loop = memory.loop()
+        run = loop.begin(f"find the {SECRET}", "find")
+        loop.act(loop.recall(Cue(step="in the zanzibar room")), "take xylophone")
+        first = loop.close(run, 1.0)
+        run = loop.begin("an ordinary goal", "find")
+        decision = loop.recall(Cue(step="in a room"))
+        loop.act(decision, "take it", decision.hits, rendered="take xylophone")
+        loop.close(run, 0.0)
+        (secret,) = (e.event_id for e in memory.record.events() if e.episode_id == first.episode_id)
+        assert secret is not None
+        memory.erase(secret)
+        for needle in (b"zanzibar", b"xylophone", b"quixotic"):
+            assert files_with(folder, needle) == []
+        (left,) = memory.record.decisions()
+        assert (left["hits"], left["followed"], left["rendered"]) == ([], [], "")
+        assert [e.goal for e in memory.record.episodes()] == ["an ordinary goal"]
+        assert memory.damage() == []
+        assert len(memory.loop().episodes) == 1
+
+
+class Remembering(LexicalEmbedder):
+    """The lexical embedder with a cache that can be told to forget."""
+
+    forgotten: tuple[str, ...] = ()
+
+    def forget(self, texts: tuple[str, ...]) -> None:
+        self.forgotten = tuple(texts)
+
+
+@pytest.mark.requirement("B8")
+def test_the_cache_of_the_embedder_is_told_and_so_is_the_past() -> None:
+    model = Remembering(dim=16)
+    with Memory(model) as memory:
+        kept = memory.add("kept")
+        secret = memory.add(SECRET, aliases=["another name"])
+        stamp = memory.get(secret).recorded
+        assert stamp is not None
+        memory.erase(secret)
+        assert set(model.forgotten) == {SECRET, "another name"}
+        past = memory.as_of(stamp)
+        assert past.events()["event_id"].to_list() == [kept]
+        with pytest.raises(UnknownEventError):
+            memory.erase([kept, secret])
+        assert len(memory) == 1

@@ -1,0 +1,84 @@
+"""Words: any text can be asked for, and what holds the word is found."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cvx.errors import InvalidInputError
+from cvx.memory import Memory
+from cvx.store.text import pairs
+from tests.store.processes import embedder
+
+ALSO = st.sampled_from(
+    ["AND", "OR", "NOT", "NEAR(", '"', "'", "*", "foo.bar", "a:b", "^x", "-y", "{", ")", "\0", "東"]
+)
+ANYTHING = st.lists(
+    st.one_of(ALSO, st.text(st.characters(codec="utf-8"), max_size=12)), max_size=6
+).map(" ".join)
+LONE = st.text(st.characters(categories=["Cs"]), min_size=1, max_size=3)
+
+
+@pytest.fixture(scope="module")
+def memory() -> Iterator[Memory]:
+    with Memory(embedder()) as made:
+        for number in range(20):
+            made.add(f"plain text {number} about foo.bar and 東京都")
+        yield made
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(text=st.one_of(ANYTHING, LONE))
+def test_no_text_raises_when_it_is_asked_for(memory: Memory, text: str) -> None:
+    hits = memory.recall(text, 5, sources=["lexical"])
+    assert len(hits) <= 5
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=ANYTHING)
+def test_a_stored_text_is_found_by_each_of_its_words(text: str) -> None:
+    with Memory(embedder()) as memory:
+        event = memory.add(text)
+        assert memory.get(event).text == text
+        words = [word for word in text.split() if word.isascii() and word.isalnum()]
+        for word in words:
+            hits = memory.recall(word, sources=["lexical"])
+            assert [hit.event.event_id for hit in hits if hit.event] == [event]
+        assert memory.damage() == []
+
+
+def test_lone_surrogates_are_refused_with_a_reason_and_nothing_is_stored() -> None:
+    with Memory(embedder()) as memory:
+        with pytest.raises(InvalidInputError, match="surrogate"):
+            memory.add("broken \ud800 text")
+        assert len(memory) == 0
+        assert memory.add("whole text") == 1
+
+
+def test_words_of_scripts_without_spaces_are_found_inside_a_sentence(memory: Memory) -> None:
+    with Memory(embedder()) as other:
+        other.add("我喜欢猫和狗")
+        other.add("今天下雨")
+        other.add("ฉันรักแมว")
+        for word, event in (("喜欢", 1), ("猫", 1), ("下雨", 2), ("แมว", 3)):
+            hits = other.recall(word, sources=["lexical"])
+            assert [hit.event.event_id for hit in hits if hit.event] == [event], word
+    assert pairs("no such script") == []
+
+
+def test_a_word_in_every_event_does_not_hide_the_rare_one() -> None:
+    with Memory(embedder()) as memory:
+        from cvx.types import Event
+
+        vectors = embedder().embed(["x"])
+        memory.add_many(
+            Event(0, n, f"the common word and number{n}", vectors[0]) for n in range(1500)
+        )
+        hits = memory.recall("the common number77", 3, sources=["lexical"])
+        assert [hit.event.event_id for hit in hits if hit.event] == [78]
+        # With nothing rare in it: the newest that hold them all.
+        hits = memory.recall("common word", 3, sources=["lexical"])
+        assert [hit.event.event_id for hit in hits if hit.event] == [1500, 1499, 1498]
