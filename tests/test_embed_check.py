@@ -234,13 +234,13 @@ class Broken(LexicalEmbedder):
     """Raises what no caller expects."""
 
     def embed(self, texts: Sequence[str]) -> Vector:
-        raise ZeroDivisionError("by zero")
+        raise ZeroDivisionError(f"{len(texts)} by zero")
 
 
 def test_a_check_finds_an_embedder_that_lies_or_breaks() -> None:
     with pytest.raises(EmbedderDimensionError, match="says it gives 99 dimensions and gives 16"):
         check(Lying(16))
-    with pytest.raises(EmbedderError, match="Broken failed with ZeroDivisionError: by zero"):
+    with pytest.raises(EmbedderError, match="Broken failed with ZeroDivisionError: 1 by zero"):
         check(Broken(16))
     assert check(LexicalEmbedder(16), expected_dim=16).provider == "lexical"
 

@@ -242,7 +242,7 @@ def test_answers_that_break_off_are_a_typed_error_after_the_retries(serve: Serve
 def test_no_server_is_a_typed_error() -> None:
     with (
         OllamaEmbedder("toy", "http://127.0.0.1:9", http=HttpOptions(retries=0)) as embedder,
-        pytest.raises(EmbedderUnreachableError, match="start the server .* check the address"),
+        pytest.raises(EmbedderUnreachableError, match=r"start the server .* check the address"),
     ):
         embedder.embed(["a mug"])
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ def test_what_is_no_row_of_finite_numbers_a_text_is_refused(values: object, says
 def test_good_rows_pass_as_float32_and_can_be_scaled() -> None:
     rows = checked_rows(np.array([[3, 4], [0, 2]]), 2, "toy", 2)
     assert rows.dtype == np.float32
-    np.testing.assert_allclose(normalised(rows, "toy"), [[0.6, 0.8], [0, 1]])
+    np.testing.assert_allclose(normalised(rows, "toy"), np.array([[0.6, 0.8], [0.0, 1.0]]))
     with pytest.raises(EmbedderAnswerError, match="zeros for text 1 of 2"):
         normalised(np.array([[1, 0], [0, 0]], dtype=np.float32), "toy")
     with pytest.raises(EmbedderDimensionError, match="toy gives 2 dimensions, 3 were expected"):
@@ -180,10 +180,7 @@ def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.M
 def test_every_name_of_the_package_can_be_loaded() -> None:
     import cvx.embed
 
-    loaders: list[Callable[[], Any]] = [
-        (lambda name=name: getattr(cvx.embed, name)) for name in cvx.embed.__all__
-    ]
-    assert all(load() is not None for load in loaders)
+    assert all(getattr(cvx.embed, name) is not None for name in cvx.embed.__all__)
     assert set(cvx.embed.__all__) <= set(dir(cvx.embed))
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = cvx.embed.Nothing

@@ -69,9 +69,9 @@ def forget(db: sqlite3.Connection, keys: Sequence[bytes]) -> int:
 
 def sweep(db: sqlite3.Connection) -> None:
     """Write the file anew if rows were deleted since that was last done."""
-    # secure_delete zeroes what is deleted, but a row that once moved between pages while the
-    # tree was balanced may have left a copy in a gap. Only writing all pages anew clears those;
-    # the mark stays until that is done, so that a crash in between does not lose the duty.
+    # secure_delete zeroes deleted cells, but SQLite does not promise it for cells that moved
+    # between pages before. Writing all pages anew needs no such promise. The mark stays until
+    # that is done, so that a crash in between does not lose the duty.
     if db.execute("SELECT 1 FROM remnants LIMIT 1").fetchone():
         db.execute("VACUUM")
         db.execute("DELETE FROM remnants")

