@@ -36,9 +36,7 @@ def state(memory: Memory) -> dict[str, object]:
     record = memory.record
     return {
         "episodes": [(e.episode_id, e.entity_id, e.reward, e.actions) for e in record.episodes()],
-        "events": [
-            (e.event_id, e.node, e.text, e.reward, e.tags, e.kind) for e in record.events()
-        ],
+        "events": [(e.event_id, e.node, e.text, e.reward, e.tags, e.kind) for e in record.events()],
         "links": [(e.from_node, e.to_node, e.kind, e.weight) for e in record.links()],
         "usage": record.usage(),
         "decays": sorted(record.decays()),

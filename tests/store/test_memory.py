@@ -139,6 +139,7 @@ def test_a_filter_holds_for_words_as_for_vectors(memory: Memory) -> None:
     for number in range(6):
         memory.add("a lamp", entity_id=number, timestamp=number, tags=["even"][: 1 - number % 2])
     for sources in (["dense"], ["lexical"], ["dense", "lexical"]):
+
         def found(where: Filter, sources: list[str] = sources) -> set[int | None]:
             hits = memory.recall("a lamp", where=where, sources=sources)
             return {hit.event.event_id for hit in hits if hit.event}
@@ -291,7 +292,9 @@ def test_the_past_knows_nothing_of_what_came_later(memory: Memory) -> None:
     assert sorted(past.events()["text"].to_list()) == ["flood in may", "rain in april"]
     assert (past.get(a).reward, past.get(a).metadata) == (0.25, {})
     assert past.index.reward(0) == 0.25
-    assert [(s.event.event_id, s.edge.why, s.edge.weight) for s in past.why(b)] == [(a, "then", 0.5)]
+    assert [(s.event.event_id, s.edge.why, s.edge.weight) for s in past.why(b)] == [
+        (a, "then", 0.5)
+    ]
     assert "drought in june" not in texts(past, "drought june no rain")
     assert past.index.stats()["nodes"] == 2
     assert past.damage() == []

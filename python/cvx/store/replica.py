@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -156,7 +156,7 @@ class Replica(Generic[Index]):
         with self.record.mutex:
             if self._stale:
                 self.rebuild()
-            for seq, _, op, body in self.record.journal(self.seq):
+            for seq, op, body in _joined(self.record.journal(self.seq)):
                 if not self._apply(op, body):
                     self.rebuild()
                     return
@@ -259,6 +259,24 @@ class Replica(Generic[Index]):
             nothing = [0] * missing
             nodes = index.bulk_insert(nothing, nothing, [None] * missing)
             index.delete(nodes.tolist())
+
+
+def _joined(changes: Iterable[tuple[int, int, str, Any]]) -> Iterator[tuple[int, str, list[Any]]]:
+    """Make one insert of those that follow each other: many at once cost less."""
+    waiting: tuple[int, str, list[Any]] | None = None
+    for seq, _, op, body in changes:
+        if waiting is not None and op == "insert" and waiting[2][-1][1] + 1 == body[0][0]:
+            runs = waiting[2]
+            runs[-1] = [runs[-1][0], body[0][1]]
+            waiting = (seq, op, runs + body[1:])
+            continue
+        if waiting is not None:
+            yield waiting
+        waiting = (seq, op, body) if op == "insert" else None
+        if waiting is None:
+            yield seq, op, body
+    if waiting is not None:
+        yield waiting
 
 
 def _insert_rows(index: CachedIndex, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -19,6 +19,8 @@ _RUN = re.compile(f"[{_UNSPACED}]+")
 _WORD = re.compile(r"\w+")
 _COMMON = 1000
 """A word in this many events says too little to be ranked by, and would cost too much."""
+_MOST_RANKED = 2000
+"""Words are ranked by, rarest first, until they are in this many events together."""
 _MOST_WORDS = 64
 
 
@@ -86,8 +88,8 @@ def search(
     Returns
     -------
     list of int
-        Event ids. Ranked by BM25 over the words that fewer than 1,000 events hold. Where there
-        is no such word: the newest events that hold all the words.
+        Event ids. Ranked by BM25 over the rarest words, none of which 1,000 events hold. Where
+        there is no such word: the newest events that hold all the words.
     """
     out: list[int] = []
     words = list(dict.fromkeys(w.casefold() for w in _WORD.findall(text)))
@@ -114,7 +116,11 @@ def _match(
 ) -> list[int]:
     quoted = [_quoted(token) for token in tokens]
     counts = {word: _count(db, table, word) for word in quoted}
-    rare = [word for word in quoted if 0 < counts[word] < _COMMON]
+    rare, cost = list[str](), 0
+    for word in sorted(quoted, key=counts.__getitem__):
+        cost += counts[word]
+        if 0 < counts[word] < _COMMON and (not rare or cost <= _MOST_RANKED):
+            rare.append(word)
     common = [word for word in quoted if counts[word] >= _COMMON]
     if rare:
         asked, order = " OR ".join(rare), f"bm25({table}), {table}.rowid DESC"
