@@ -65,6 +65,7 @@ class Recall(Parts):
             raise InvalidParameterError(f"k is {k}: give at least 1")
         if outcome not in ("success", "failure"):
             raise InvalidParameterError(f"outcome is {outcome!r}: give 'success' or 'failure'")
+        self.record.refresh()
         run = self._current if episode is None else self._running(episode)
         if run is not None and run.closed:
             run = None

@@ -18,6 +18,8 @@ from cvx.store.writer import Writer
 from cvx.types import IntArray
 
 _CHUNK = 20_000
+_MOST_BEHIND = 256
+"""So many transactions may wait until the index takes them in, all at once."""
 
 
 class CachedIndex(Protocol):
@@ -119,6 +121,7 @@ class Replica(Generic[Index]):
         self._fresh = fresh
         self.rebuilds = 0
         self._stale = False
+        self._behind = 0
         self._version = -1
         if loaded is None:
             self.index = fresh()
@@ -130,24 +133,25 @@ class Replica(Generic[Index]):
         record.follow(self)
 
     def begun(self, write: Writer) -> None:
-        """Be level with the record before anything new is written."""
-        self.catch_up()
+        """See to it that no id is given twice."""
         # Ids that a transaction taken back has used up in this index are used up for all.
         write.next_node = max(write.next_node, self._given())
-        self._fill(self.index, write.next_node)
 
     def ended(self) -> None:
-        """Take in what was committed; an index that cannot is built anew at its next use."""
-        try:
-            self.catch_up()
-        except CvxError:
-            self._stale = True
+        """Take in what was committed, now or with the next ones."""
+        self._behind += 1
+        if self._behind >= _MOST_BEHIND:
+            # An index that cannot take it in is built anew at its next use.
+            try:
+                self.catch_up()
+            except CvxError:
+                self._stale = True
 
     def refresh(self) -> None:
-        """Take in what other connections committed; costs microseconds where there is nothing."""
+        """Be level with the record; costs microseconds where nothing was committed since."""
         with self.record.mutex:
             version = self.record.data_version()
-            if version != self._version or self._stale:
+            if version != self._version or self._behind or self._stale:
                 self.catch_up()
                 self._version = version
 
@@ -161,6 +165,8 @@ class Replica(Generic[Index]):
                     self.rebuild()
                     return
                 self.seq = seq
+            self._fill(self.index, int(self.record.meta("next_node") or 0))
+            self._behind = 0
 
     def rebuild(self) -> None:
         """Build the index from the rows of the record."""
@@ -179,6 +185,7 @@ class Replica(Generic[Index]):
             self.seq = seq
             self.rebuilds += 1
             self._stale = False
+            self._behind = 0
 
     def _given(self) -> int:
         return int(self.index.stats()["ids_given"])
