@@ -73,6 +73,7 @@ def sweep(db: sqlite3.Connection) -> None:
     # between pages before. Writing all pages anew needs no such promise. The mark stays until
     # that is done, so that a crash in between does not lose the duty.
     if db.execute("SELECT 1 FROM remnants LIMIT 1").fetchone():
+        db.execute("PRAGMA synchronous = FULL")
         db.execute("VACUUM")
         db.execute("DELETE FROM remnants")
 

@@ -188,6 +188,9 @@ class CacheFile:
 
     def _write(self, db: sqlite3.Connection, embedder: str, rows: Mapping[bytes, Vector]) -> None:
         now = int(self._clock())
+        # A kill loses nothing either way; what a power failure breaks, the checks find, and it
+        # costs an embedding. Waiting for the disk would cost more than most of those.
+        db.execute("PRAGMA synchronous = OFF")
         with transaction(db):
             db.execute("INSERT OR IGNORE INTO embedders (id) VALUES (?)", (embedder,))
             (number,) = db.execute(
