@@ -20,7 +20,7 @@ WRITERS = 4
 def run_and_kill(folder: Path, cycles: int, seed: int) -> tuple[int, int]:
     rng = random.Random(seed)
     added: dict[int, str] = {}
-    rewards: dict[int, float] = {}
+    rewards: dict[int, float | None] = {}
     forgotten: set[int] = set()
     links: set[tuple[int, int]] = set()
     unacknowledged = 0
@@ -60,7 +60,7 @@ def run_and_kill(folder: Path, cycles: int, seed: int) -> tuple[int, int]:
                 links.add((a, b))
         with Memory.open(folder, embedder()) as memory:
             assert memory.damage() == []
-            there = {event.event_id: event for event in memory.record.events()}
+            there = {int(e.event_id or 0): e for e in memory.record.events()}
             for event, text in added.items():
                 assert there[event].text == text
             extra = set(there) - set(added)
@@ -134,7 +134,7 @@ def test_a_death_at_any_write_sync_or_rename_loses_nothing(
     erased = {int(line[1]) for line in said if line[0] == "erased"}
     with Memory.open(folder, embedder()) as memory:
         assert memory.damage() == []
-        there = {event.event_id: event.text for event in memory.record.events()}
+        there = {int(e.event_id or 0): e.text for e in memory.record.events()}
         secret = "the first secret number 0"
         gone = secret not in there.values() and secret in added.values()
         for event, text in added.items():

@@ -74,7 +74,7 @@ def test_three_thousand_random_operations_never_cross_a_namespace() -> None:
                     and passes(event, where)
                 }
                 found = [hit.event.event_id for hit in hits if hit.event]
-                assert set(found) <= allowed  # type: ignore[arg-type]
+                assert set(found) <= allowed
                 assert len(found) == len(set(found))
                 if "dense" in sources:
                     # The filter is inside the search: k results whenever k events match.

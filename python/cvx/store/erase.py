@@ -9,8 +9,8 @@ from typing import Any
 
 from cvx.errors import UnknownEventError
 from cvx.store import rows, text
+from cvx.store.cached import Index
 from cvx.store.failpoints import reach
-from cvx.store.replica import Index
 from cvx.store.store import Store
 from cvx.store.writer import Writer
 

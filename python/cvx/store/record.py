@@ -9,43 +9,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Protocol
 
 from cvx.errors import (
-    DamagedRecordError,
     ForkedRecordError,
     NestedTransactionError,
     ReadOnlyRecordError,
     RecordClosedError,
     RecordError,
-    RecordIOError,
     RecordVersionError,
 )
 from cvx.store import rows
 from cvx.store.failpoints import reach
+from cvx.store.following import Follower, typed_error
 from cvx.store.lock import FileLock, Tail, keep_after_fork
 from cvx.store.reads import Reads
 from cvx.store.schema import SCHEMA_VERSION, migrate
 from cvx.store.writer import Writer
-
-_NO_ROOM = ("disk is full", "disk I/O error", "unable to open database file", "readonly database")
-_DAMAGED = ("malformed", "not a database", "corrupt", "decode to UTF-8")
-
-
-class Follower(Protocol):
-    """What keeps up with a record; ``Record.follow`` adds one."""
-
-    def begun(self, write: Writer) -> None:
-        """A transaction began: everything committed before it can be read."""
-        ...
-
-    def ended(self) -> None:
-        """The transaction was committed or taken back."""
-        ...
-
-    def refresh(self) -> None:
-        """Somebody is about to read."""
-        ...
 
 
 class Record(Reads):
@@ -202,20 +181,11 @@ class Record(Reads):
         """Turn the errors of SQLite into those of cvx."""
         try:
             yield
-        except sqlite3.IntegrityError:
-            raise
-        except (sqlite3.DatabaseError, sqlite3.OperationalError) as error:
-            said = str(error)
-            if any(words in said for words in _NO_ROOM):
-                raise RecordIOError(
-                    f"{self.path}: {said}: nothing of the transaction was stored; make room, then "
-                    "write again"
-                ) from error
-            if any(words in said for words in _DAMAGED):
-                raise DamagedRecordError(
-                    f"{self.path} is damaged ({said}): restore a copy, or let doctor save the rest"
-                ) from error
-            raise
+        except sqlite3.DatabaseError as error:
+            typed = typed_error(self.path, error)
+            if typed is error:
+                raise
+            raise typed from error
 
     @contextmanager
     def transaction(self) -> Iterator[Writer]:

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Generic
 
 from cvx.errors import RecordIOError, SnapshotError
+from cvx.store.cached import Index
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
 from cvx.store.record import Record
-from cvx.store.replica import Index
 
 KEEP = 2
 

@@ -16,9 +16,10 @@ from cvx.errors import (
     SnapshotError,
     StoreNotFoundError,
 )
+from cvx.store.cached import Index
 from cvx.store.failpoints import reach
 from cvx.store.record import Record
-from cvx.store.replica import Index, Replica
+from cvx.store.replica import Replica
 from cvx.store.snapshots import Snapshots
 
 _FIRST_SNAPSHOT = 5_000

@@ -1,0 +1,148 @@
+"""Trust, forgetting, budgets and the past."""
+
+import numpy as np
+import pytest
+
+from cvx.errors import InvalidParameterError, ReadOnlyRecordError, UnknownEventError
+from cvx.memory import Memory
+from cvx.types import Event
+from tests.store.facade import memory, texts
+
+__all__ = ["memory"]
+
+
+@pytest.mark.requirement("B3")
+def test_recalled_text_that_comes_back_is_not_stored_again(memory: Memory) -> None:
+    first = memory.add("the bridge is closed on sundays")
+    assert memory.add("the bridge is closed on sundays") == 2
+    assert memory.recall("bridge")
+    assert memory.add("The bridge  is closed on Sundays") in (first, 2)
+    assert len(memory) == 2
+    assert memory.add("The bridge is closed on Sundays", again=True) == 3
+    assert memory.add("the bridge is closed on sundays", namespace="other") == 4
+    mixed = memory.add_many([Event(0, 1, "new"), Event(0, 1, "the bridge is closed on sundays")])
+    assert mixed[0] == 5
+    assert mixed[1] in (1, 2, 3)
+
+
+@pytest.mark.requirement("B3")
+def test_a_source_is_quarantined_audited_released_and_rolled_back(memory: Memory) -> None:
+    good = memory.add("the well is clean", source="ana")
+    bad = memory.add("the well is poisoned", source="bob", aliases=["do not drink"])
+    memory.link(bad, good, "caused")
+    assert memory.quarantine("bob") == [bad]
+    for cue in ("the well", "do not drink", "poisoned"):
+        for outcome in ("success", "failure", "any"):
+            assert "the well is poisoned" not in texts(memory, cue, outcome=outcome)
+    assert [e.state for e in memory.audit("bob")] == ["quarantined"]
+    assert memory.why(good) == []
+    assert memory.release("bob") == [bad]
+    assert "the well is poisoned" in texts(memory, "poisoned")
+    assert memory.why(good) != []
+    assert memory.roll_back("bob") == [bad]
+    assert "the well is poisoned" not in texts(memory, "poisoned")
+    assert memory.record.links() == []
+    assert memory.index.edges() == []
+    assert texts(memory, "the well") == ["the well is clean"]
+
+
+@pytest.mark.requirement("B8")
+def test_what_is_forgotten_can_be_restored(memory: Memory) -> None:
+    event = memory.add("a blue door", aliases=["azure gate"])
+    memory.forget(event)
+    assert len(memory) == 0
+    assert texts(memory, "blue door") == []
+    assert texts(memory, "azure gate", outcome="any") == []
+    assert memory.get(event).state == "archived"
+    with pytest.raises(UnknownEventError):
+        memory.forget([event, 99])
+    memory.restore(event)
+    assert texts(memory, "azure gate") == ["a blue door"]
+
+
+@pytest.mark.requirement("B8")
+def test_a_budget_puts_the_least_useful_away_and_says_so_first(memory: Memory) -> None:
+    for number in range(6):
+        memory.add(f"note {number}", reward=number / 5)
+    plan = memory.keep_within(events=4)
+    assert plan.events == (1, 2)
+    assert (plan.events_left, len(memory)) == (4, 6)
+    assert memory.keep_within(events=4, dry_run=False).events == (1, 2)
+    assert len(memory) == 4
+    size = memory.keep_within(bytes=10**9).bytes_left
+    # "note n" is 6 bytes, its vector 64.
+    assert size == 4 * 70
+    assert memory.keep_within(bytes=size - 1).events == (3,)
+    with pytest.raises(InvalidParameterError, match="no budget"):
+        memory.keep_within()
+    # Of equals, what was asked for stays.
+    a, b = memory.add("alpha words", salience=1.0), memory.add("beta words", salience=1.0)
+    assert texts(memory, "alpha words", k=1) == ["alpha words"]
+    order = memory.keep_within(events=0).events
+    assert order.index(b) < order.index(a)
+
+
+@pytest.mark.requirement("B1")
+def test_the_past_knows_nothing_of_what_came_later(memory: Memory) -> None:
+    a = memory.add("rain in april", reward=0.25)
+    b = memory.add("flood in may")
+    memory.link(a, b, "caused", 0.5, "then")
+    then = memory.get(b).recorded
+    assert then is not None
+    linked = memory.record.links()[0].recorded
+    assert linked is not None
+    c = memory.add("drought in june", aliases=["no rain"])
+    memory.update(a, reward=1.0, metadata={"later": True})
+    memory.link(a, b, "caused", 0.9, "now")
+    memory.link(b, c, "caused", 0.9, "later")
+    memory.forget(b)
+    memory.add_aliases(a, ["april showers"])
+
+    past = memory.as_of(linked)
+    assert len(past) == 2
+    assert sorted(past.events()["text"].to_list()) == ["flood in may", "rain in april"]
+    assert (past.get(a).reward, past.get(a).metadata) == (0.25, {})
+    assert past.index.reward(0) == 0.25
+    assert [(s.event.event_id, s.edge.why, s.edge.weight) for s in past.why(b)] == [
+        (a, "then", 0.5)
+    ]
+    assert "drought in june" not in texts(past, "drought june no rain")
+    assert past.index.stats()["nodes"] == 2
+    assert past.damage() == []
+    assert len(memory.as_of(then).record.links()) == 0
+    with pytest.raises(ReadOnlyRecordError):
+        past.add("a change of history")
+    assert memory.get(a).reward == 1.0
+    past.close()
+
+
+@pytest.mark.requirement("B1")
+def test_the_past_answers_as_the_memory_did_then(memory: Memory) -> None:
+    rng = np.random.default_rng(7)
+    marks: list[tuple[int, list[list[object]]]] = []
+    cues = ["lamp table", "door", "window lamp"]
+    ids: list[int] = []
+    for step in range(40):
+        words = " ".join(rng.choice(["lamp", "table", "door", "window", "cat"], 3))
+        ids.append(memory.add(f"{words} {step}", reward=float(rng.random()), again=True))
+        match rng.integers(4):
+            case 0:
+                memory.update(int(rng.choice(ids)), reward=float(rng.random()))
+            case 1:
+                memory.forget(int(rng.choice(ids)))
+            case 2 if len(ids) > 1:
+                a, b = rng.choice(ids, 2, replace=False).tolist()
+                memory.link(a, b, "caused")
+            case _:
+                memory.restore(ids)
+        if step % 10 == 9:
+            stamp = memory.record.query("SELECT max(recorded) FROM journal")[0][0]
+            marks.append((stamp, [answers(memory, cue) for cue in cues]))
+    for stamp, before in marks:
+        past = memory.as_of(stamp)
+        assert [answers(past, cue) for cue in cues] == before
+        past.close()
+
+
+def answers(memory: Memory, cue: str) -> list[object]:
+    return [(h.node, h.score, h.distance, h.reward) for h in memory.recall(cue, k=8)]

@@ -1,0 +1,88 @@
+"""Older and later formats, and a disk without room."""
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from cvx.errors import RecordIOError, RecordVersionError
+from cvx.memory import Memory
+from cvx.store.schema import SCHEMA_VERSION
+from cvx.types import Filter
+from tests.store.processes import embedder
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.requirement("W26")
+def test_a_store_of_the_first_version_is_moved_over(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    shutil.copy(GOLDEN / "v1.db", tmp_path / "m" / "memory.db")
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        assert memory.record.meta("schema_version") == str(SCHEMA_VERSION)
+        assert memory.damage() == []
+        assert [e.reward for e in memory.record.events()] == [0.75, 1.0, 0.0, None]
+        assert memory.record.usage() == [('["node",0]', 1, 0, 0)]
+        assert [e.goal for e in memory.record.episodes()] == ["clean the mug", "heat the egg"]
+        hits = memory.recall("at the sink")
+        assert hits[0].event
+        assert hits[0].event.text == "at the sink"
+        assert memory.index.tags(0) == {"moment", "task:clean"}
+        stove = embedder().embed(["a stove"])[0]
+        assert sorted(memory.index.search(stove, 5)[0].tolist()) == [0, 1]
+        failed = Filter(recallable=False)
+        assert memory.index.search(stove, 5, where=failed)[0].tolist() == [2]
+        new = memory.add("written by this version")
+        assert memory.get(new).node == 3
+        assert [hit.event.event_id for hit in memory.recall("written version", k=1) if hit.event]
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        assert len(memory) == 5
+
+
+def test_a_store_of_a_later_version_is_refused_untouched(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("something")
+    db = sqlite3.connect(tmp_path / "m" / "memory.db")
+    db.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
+    db.commit()
+    db.close()
+    before = (tmp_path / "m" / "memory.db").read_bytes()
+    with pytest.raises(RecordVersionError, match="99"):
+        Memory.open(tmp_path / "m", embedder())
+    assert (tmp_path / "m" / "memory.db").read_bytes() == before
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of a process need fork")
+def test_a_full_disk_is_a_typed_error_and_writing_resumes(tmp_path: Path) -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("the first")
+        wal = (tmp_path / "m" / "memory.db-wal").stat().st_size
+        for number in range(20):
+            # The write-ahead log may grow by so much; then every write to it fails.
+            size = max((tmp_path / "m" / "memory.db-wal").stat().st_size, wal)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size + number * 1500, hard))
+            refused = 0
+            try:
+                for turn in range(8):
+                    try:
+                        memory.add(f"event {number} {turn} " + "x" * 3000)
+                    except RecordIOError:
+                        refused += 1
+                        break
+                assert memory.recall("the first", k=1)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            assert refused, number
+            event = memory.add(f"there is room again {number}")
+            assert memory.get(event).text == f"there is room again {number}"
+            assert len(memory) == len(memory.record.events())
+        assert memory.damage() == []
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        assert memory.damage() == []
+        assert sum(e.text.startswith("there is room") for e in memory.record.events()) == 20
