@@ -54,6 +54,8 @@ def test_lone_surrogates_are_refused_with_a_reason_and_nothing_is_stored() -> No
     with Memory(embedder()) as memory:
         with pytest.raises(InvalidInputError, match="surrogate"):
             memory.add("broken \ud800 text")
+        with pytest.raises(InvalidInputError, match="surrogate"):
+            memory.add("fine", aliases=["broken \ud800 alias"])
         assert len(memory) == 0
         assert memory.add("whole text") == 1
 
@@ -82,3 +84,25 @@ def test_a_word_in_every_event_does_not_hide_the_rare_one() -> None:
         # With nothing rare in it: the newest that hold them all.
         hits = memory.recall("common word", 3, sources=["lexical"])
         assert [hit.event.event_id for hit in hits if hit.event] == [1500, 1499, 1498]
+
+
+def test_an_event_is_found_by_the_words_of_its_aliases() -> None:
+    with Memory(embedder()) as memory:
+        event = memory.add("the mug is on the table", aliases=["porcelain vessel", "喜欢"])
+        other = memory.add("a chair")
+
+        def found(words: str) -> list[int | None]:
+            hits = memory.recall(words, sources=["lexical"])
+            return [hit.event.event_id for hit in hits if hit.event]
+
+        for words in ("mug", "vessel", "喜欢"):
+            assert found(words) == [event]
+        memory.add_aliases(event, ["drinking gear"])
+        memory.add_aliases(other, ["seating gear"])
+        assert set(found("gear")) == {event, other}
+        for words in ("mug", "vessel", "喜欢"):
+            assert found(words) == [event]
+        memory.erase(event)
+        assert found("gear") == [other]
+        assert found("vessel") == []
+        assert memory.damage() == []

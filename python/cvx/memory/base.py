@@ -154,6 +154,12 @@ class Base:
         for text in texts:
             if not isinstance(text, str):
                 raise InvalidInputError(f"a text is {text!r}: give a str")
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise InvalidInputError(
+                    f"a text cannot be stored ({error}): replace lone surrogates first"
+                ) from error
         return [self._checked(row) for row in self.embedder.embed(texts)] if texts else []
 
     def _remember_handing_out(self, events: Iterable[Event]) -> None:

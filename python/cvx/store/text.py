@@ -58,13 +58,35 @@ def add(db: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> None:
         db.executemany("INSERT INTO events_pairs (rowid, text) VALUES (?, ?)", cut)
 
 
+def whole(db: sqlite3.Connection, event: int) -> str:
+    """Return what an event is found by: its text, then those of its aliases."""
+    found = db.execute(
+        "SELECT text, -1 AS place FROM events WHERE event_id = ?1"
+        " UNION ALL SELECT text, node FROM aliases WHERE event_id = ?1 ORDER BY place",
+        (event,),
+    )
+    return "\n".join(row[0] for row in found)
+
+
+def replace(db: sqlite3.Connection, event: int, before: str, after: str) -> None:
+    """Index an event by another text; ``before`` is what it was indexed by."""
+    # A contentless table must be told what it is to forget.
+    for table, old in (("events_words", before), ("events_pairs", " ".join(pairs(before)))):
+        if old:
+            db.execute(
+                f"INSERT INTO {table} ({table}, rowid, text) VALUES ('delete', ?, ?)", (event, old)
+            )
+    add(db, [(event, after)])
+
+
 def refill(db: sqlite3.Connection) -> None:
     """Build both tables anew from the events, leaving nothing of what was there."""
     for table in ("events_words", "events_pairs"):
         db.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
+    named = {row[0] for row in db.execute("SELECT DISTINCT event_id FROM aliases")}
     cursor = db.execute("SELECT event_id, text FROM events ORDER BY event_id")
     while rows := cursor.fetchmany(1000):
-        add(db, rows)
+        add(db, [(event, whole(db, event) if event in named else text) for event, text in rows])
 
 
 def search(

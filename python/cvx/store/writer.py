@@ -181,6 +181,7 @@ class Writer:
         """Give an event further vectors to be found by; returns their nodes."""
         listed = list(aliases)
         nodes = list(self.take_nodes(len(listed)))
+        before = text.whole(self._db, event_id)
         self._put(
             "aliases",
             (
@@ -188,6 +189,7 @@ class Writer:
                 for node, (words, vector) in zip(nodes, listed, strict=True)
             ),
         )
+        text.replace(self._db, event_id, before, text.whole(self._db, event_id))
         self._journal_nodes(nodes)
         return nodes
 
