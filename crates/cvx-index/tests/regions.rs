@@ -153,12 +153,10 @@ fn a_trajectory_smooths_the_shares_of_each_window() {
         ..IndexParams::new(1)
     };
     let mut index = TemporalIndex::new(params).unwrap();
-    // Times out of order; windows of 10 from 100 on: {a, a, b}, {}, {b}, and an event unseen.
-    for (time, x) in [(129, 5.0), (100, 0.0), (105, 0.0), (109, 5.0)] {
-        index
-            .insert(NewNode::new(EntityId(9), time, Some(&[x])))
-            .unwrap();
-    }
+    // Times out of order; windows of 10 from 100 on: nodes 1, 2 and 3, nobody, node 0.
+    let events = [(129, &[5.0]), (100, &[0.0]), (105, &[0.0]), (109, &[5.0])];
+    let node = |(time, x): (i64, &'static [f32; 1])| NewNode::new(EntityId(9), time, Some(x));
+    index.bulk_insert(&events.map(node), 1).unwrap();
     index.insert(NewNode::new(EntityId(9), 150, None)).unwrap();
     index.refresh_regions().unwrap();
     let found = index
