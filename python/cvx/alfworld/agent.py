@@ -154,13 +154,13 @@ class Agent:
         Its default embedder, `action_type=shape` and `usage_key=use_key` suit this agent.
     neighbours : int, default 15
         How many moments, and how many finds, have a vote.
-    exponent : float, default 2.0
+    exponent : float, default 1.0
         The vote of a neighbour is its score to this power.
     plans : int, default 64
         How many episodes are looked at for a plan.
     patience : int, default 8
-        When a plan counts as stuck: a command given again on the way to a subgoal is one doubt,
-        one about the very thing that is wanted two.
+        When a plan counts as stuck: every command on the way to a subgoal that was given before,
+        or is about the very thing that is wanted, is one more doubt.
     seed : int, default 0
         Decides between equals.
     """
@@ -170,7 +170,7 @@ class Agent:
         memory: ActiveMemory,
         *,
         neighbours: int = 15,
-        exponent: float = 2.0,
+        exponent: float = 1.0,
         plans: int = 64,
         patience: int = 8,
         seed: int = 0,
@@ -200,9 +200,9 @@ class Agent:
             self.lexicon.learn(goal, slots, [step.command for step in steps])
             ready.append((goal, slots, steps))
         for goal, slots, steps in ready:
-            self._watch(goal, slots, steps)
+            self._observe(goal, slots, steps)
 
-    def _watch(self, goal: str, slots: Sequence[str], steps: Sequence[Played]) -> None:
+    def _observe(self, goal: str, slots: Sequence[str], steps: Sequence[Played]) -> None:
         binding = Binding(slots, self.lexicon)
         plan = tuple(binding.abstract(s.command) for s in steps if self._aimed(s.command, slots))
         run = self.memory.begin(goal, template(goal, slots), kind="demonstration")
@@ -216,8 +216,7 @@ class Agent:
             if self._aimed(command, slots):
                 self._advance(attempt, sight, command, text)
             else:
-                vector = self._features.embed([text])[0]
-                self.memory.step(run, text, shape(command), vector, tags=(MOMENT,))
+                self.memory.step(run, text, shape(command), self._stored(text), tags=(MOMENT,))
                 attempt.explored = True
             sight.do(command)
         self._close(attempt, won=True)
@@ -233,6 +232,9 @@ class Agent:
         kept = {w: x for w, x in weights.items() if x} or {"": 1.0}
         rows = self.memory.embedder.embed(list(kept))
         return np.asarray(np.array(list(kept.values()), dtype=np.float32) @ rows)
+
+    def _stored(self, moment: str) -> Vector:
+        return np.asarray(self._features.embed([moment])[0])
 
     def play(self, game: Game) -> Result:
         """Play one game to its end.
@@ -356,7 +358,7 @@ class Agent:
             vector = self._sum(dict.fromkeys(nouns, 1.0))
             way = unnumbered(sight.done[-1])
             self.memory.step(attempt.run, " ".join(nouns), way, vector, tags=(FIND,))
-        self._record(attempt, text, action, self._features.embed([text])[0])
+        self._record(attempt, text, action, self._stored(text))
         attempt.place += 1
         attempt.doubts, attempt.explored = 0, False
 
@@ -365,7 +367,9 @@ class Agent:
         self.memory.step(attempt.run, text, action, vector, tags=(SUBGOAL,))
 
     def _explore(self, attempt: _Attempt, sight: _Sight, text: str) -> str:
-        vector = self._features.embed([text])[0]
+        named = text.split()
+        rare = np.array([self.lexicon.moments.rarity(f) for f in named], dtype=np.float32)
+        vector = rare @ self._features.embed(named) if rare.any() else self._stored(text)
         self._decisions += 1
         decision = self._recall(Cue(step=text, vector=vector), MOMENT, self.neighbours)
         votes: dict[str, float] = defaultdict(float)
@@ -391,6 +395,7 @@ class Agent:
         def worth(command: str) -> float:
             form, named = shape(command), {a.word for a in arguments(command)}
             share = votes[form] * expected.get(form, 1.0) + 1e-4 * (not self.lexicon.aimed(form))
+            share *= self.lexicon.leads(form)
             share *= 1 + 3 * about(command) + 2 * bool(named & as_shown)
             if command in ways and command != sight.done[-1]:
                 share *= 5
@@ -402,9 +407,9 @@ class Agent:
             command = max(sight.commands, key=lambda c: (worth(c), self._rng.random()))
         else:
             command = self._rng.choice(sight.commands)
-        self.memory.act(decision, shape(command), tags=(MOMENT,))
+        self.memory.act(decision, shape(command), vector=self._stored(text), tags=(MOMENT,))
         attempt.explored = True
-        attempt.doubts += (sight.tried[command] > 0) + 2 * about(command)
+        attempt.doubts += (sight.tried[command] > 0) + about(command)
         return command
 
     def _finds(self, nouns: set[str | None]) -> dict[str, float]:
@@ -421,11 +426,19 @@ class Agent:
         return {command: n / total for command, n in votes.items()}
 
     def _close(self, attempt: _Attempt, won: bool) -> None:
+        """End an attempt, and learn its words if memory kept it."""
         episode = self.memory.close(attempt.run, float(won))
+        if not episode.steps or episode.steps[0].node is None:
+            return
+        for step, after in zip(episode.steps, [*episode.steps[1:], None], strict=True):
+            if MOMENT in step.tags and step.action:
+                led = after is not None and MOMENT not in after.tags
+                self.lexicon.explored(step.action, led)
+                self.lexicon.moments.note(w for w in step.text.split() if "_" in w)
         if won:
-            slots = attempt.binding.slots
             plan = [s.action for s in episode.steps if s.action and variables_of(s.action)]
-            self.lexicon.note([*self._terms(episode.goal, slots), *(words(p)[0] for p in plan)])
+            terms = self._terms(episode.goal, attempt.binding.slots)
+            self.lexicon.goals.note([*terms, *(words(p)[0] for p in plan)])
 
 
 def _verbs(plan: Iterable[str]) -> frozenset[str]:

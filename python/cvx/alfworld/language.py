@@ -69,6 +69,26 @@ def arguments(command: str) -> list[Argument]:
     return found
 
 
+class Spread:
+    """In how many different sets of words a word occurs."""
+
+    def __init__(self) -> None:
+        self._sets: set[frozenset[str]] = set()
+        self._counts: Counter[str] = Counter()
+
+    def note(self, found: Iterable[str]) -> None:
+        """Count the words of a set, unless the same set was counted before."""
+        kept = frozenset(found)
+        if kept not in self._sets:
+            self._sets.add(kept)
+            self._counts.update(kept)
+
+    def rarity(self, word: str) -> float:
+        """Return the inverse document frequency of a word, at least 0; an unknown one is rare."""
+        known = self._counts[word]
+        return max(0.0, math.log((len(self._sets) + 1) / (known + 0.5 if known else 1)))
+
+
 class Lexicon:
     """What remembered episodes teach about words and shapes of commands."""
 
@@ -79,8 +99,10 @@ class Lexicon:
         self._sizes: Counter[int] = Counter()
         self._uses: Counter[object] = Counter()
         self._aimed: Counter[object] = Counter()
-        self._documents: set[frozenset[str]] = set()
-        self._spread: Counter[str] = Counter()
+        self._tried: Counter[str] = Counter()
+        self._led: Counter[str] = Counter()
+        self.goals = Spread()
+        self.moments = Spread()
 
     def learn(self, goal: str, slots: Sequence[str], commands: Iterable[str]) -> None:
         """Take in the goal of an episode, its nouns, and the commands that won it."""
@@ -97,20 +119,28 @@ class Lexicon:
                 self._aimed[part.position] += part.word in slots
 
     def aimed(self, form: object) -> bool:
-        """Whether commands of a shape, or arguments at a position of it, mostly name the goal's."""
-        return 2 * self._aimed[form] > self._uses[form]
+        """Whether commands of a shape, or arguments at a position of it, nearly always name the
+        goal's things: (aimed + 1/2) / (uses + 1) above 0.7, so that few uses suffice.
+        """
+        return (self._aimed[form] + 0.5) / (self._uses[form] + 1) > 0.7
 
     def readings(
         self, plan: Sequence[str], nouns: Mapping[int, str]
     ) -> Iterator[tuple[tuple[str, ...], float]]:
         """Yield a plan, then the other ways of reading it, each with its odds.
 
-        A thing that was both the goal's and where something is always done may have been shown
-        as the latter: any variable but the first of a command may stand for its noun alone.
+        Commands of a shape that does not always name the goal's things may have been means, not
+        ends: the plan may do without. A thing that was both the goal's and where something is
+        always done may have been shown as the latter: any variable but the first of a command may
+        stand for its noun alone.
         """
         if not plan:
             return
         yield tuple(plan), 1.0
+        for form in sorted({shape(p) for p in plan}):
+            rest = tuple(p for p in plan if shape(p) != form)
+            if rest and self._aimed[form] < self._uses[form]:
+                yield rest, 1 - (self._aimed[form] + 1) / (self._uses[form] + 2)
         for place, subgoal in enumerate(plan):
             for part in arguments(subgoal)[1:]:
                 noun = nouns.get(int(part.word[1])) if part.word.startswith("{") else None
@@ -133,22 +163,19 @@ class Lexicon:
             found.remove(unheard[0] if unheard else found[0])
         return tuple(found)
 
-    def note(self, document: Iterable[str]) -> None:
-        """Count the words of a goal and of its plan, once for each different set of them."""
-        kept = frozenset(document)
-        if kept not in self._documents:
-            self._documents.add(kept)
-            self._spread.update(kept)
+    def explored(self, form: str, led: bool) -> None:
+        """Count an explored command, and whether the next step of the plan was possible then."""
+        self._tried[form] += 1
+        self._led[form] += led
+
+    def leads(self, form: str) -> float:
+        """Return how often a shape of command led on at once, shrunk to the mean of all shapes."""
+        mean = (sum(self._led.values()) + 1) / (sum(self._tried.values()) + 2)
+        return (self._led[form] + mean) / (self._tried[form] + 1)
 
     def weight(self, word: str) -> float:
-        """Return how much a goal's word tells: rare ones more, those that commands begin with most.
-
-        The inverse document frequency, three times that for first words of commands.
-        """
-        rarity = math.log(
-            (len(self._documents) + 1) / (self._spread[word] + 0.5 if self._spread[word] else 1)
-        )
-        return max(rarity, 0.0) * (3.0 if word in self.verbs else 1.0)
+        """Return how much a goal's word tells: rare ones more, first words of commands most."""
+        return self.goals.rarity(word) * (3.0 if word in self.verbs else 1.0)
 
 
 class Binding:
