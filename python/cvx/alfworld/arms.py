@@ -181,7 +181,12 @@ class FrequencyPlayer:
         return Result(reward > 0, steps, 1, 0, 0.0)
 
 
-_COMMON: dict[str, Any] = {"action_type": shape, "usage_key": use_key}
+# A plan is all that follows the start of an episode: 128 is more than any of them has.
+_COMMON: dict[str, Any] = {
+    "action_type": shape,
+    "usage_key": use_key,
+    "temporal_context": 128,
+}
 _NO_LEARNING: dict[str, Any] = {
     "decay": None, "mdp": None, "usage": None, "weights": None,
     "learn_from_failures": False, "edges": False,
@@ -253,7 +258,7 @@ _ARMS = (
     Arm("full", "full loop", _full),
     Arm("nearest", "similarity only, keeps its wins", _by_similarity),
     Arm("frozen", "demonstrations only", lambda seed: _by_similarity(seed, FrozenMemory)),
-    Arm("wins_blind", "wins only, blind decay (E7d)", _wins_blind, agent={"plans": 10}),
+    Arm("wins_blind", "wins only, blind decay (E7d)", _wins_blind, agent={"plans": 4}),
     Arm("shuffled", "full loop on wrong goals", lambda seed: _full(seed, ShuffledMemory)),
     Arm("frequency", "frequencies of actions", None),
     Arm("none", "no memory", lambda seed: _by_similarity(seed, FrozenMemory), shown=False),

@@ -129,7 +129,6 @@ def prepare(setup: Setup, seed: int) -> Material:
     DemonstrationError
         No demonstration of some kind of task could be won.
     """
-    rng = random.Random(f"experiment {seed}")
     wanted = setup.rounds * setup.games_per_round
     if setup.games is None:
         folder = setup.cache / "generated"
@@ -143,7 +142,8 @@ def prepare(setup: Setup, seed: int) -> Material:
                 f"{setup.rounds} rounds of {setup.games_per_round} games were asked for, "
                 f"{setup.games} has {len(games)}: ask for fewer"
             )
-    rng.shuffle(games)
+    random.Random(f"order {seed}").shuffle(games)
+    rng = random.Random(f"demonstrations {seed}")
     demonstrations, shown = [], []
     for task_type in TASK_TYPES:
         choices = [game for game in pool if task_type_of(game) == task_type]

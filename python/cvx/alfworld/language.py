@@ -16,6 +16,8 @@ FUNCTION_WORDS = frozenset(
 )
 _WORD = re.compile(r"#|[a-z][a-z'-]*|\d+|\{\d(?:\.\d+)?\}")
 
+_PLAUSIBLE = 0.25  # other readings of a plan must be as likely as this
+
 
 class Argument(NamedTuple):
     """A word of a command that is neither its first nor a function word."""
@@ -139,15 +141,18 @@ class Lexicon:
         yield tuple(plan), 1.0
         for form in sorted({shape(p) for p in plan}):
             rest = tuple(p for p in plan if shape(p) != form)
-            if rest and self._aimed[form] < self._uses[form]:
-                yield rest, 1 - (self._aimed[form] + 1) / (self._uses[form] + 2)
+            if rest and self._doubt(form) > _PLAUSIBLE and self._aimed[form] < self._uses[form]:
+                yield rest, self._doubt(form)
         for place, subgoal in enumerate(plan):
             for part in arguments(subgoal)[1:]:
                 noun = nouns.get(int(part.word[1])) if part.word.startswith("{") else None
-                if noun:
-                    odds = 1 - (self._aimed[part.position] + 1) / (self._uses[part.position] + 2)
+                if noun and self._doubt(part.position) > _PLAUSIBLE:
                     other = subgoal.replace(part.word, noun)
-                    yield (*plan[:place], other, *plan[place + 1 :]), odds
+                    yield (*plan[:place], other, *plan[place + 1 :]), self._doubt(part.position)
+
+    def _doubt(self, form: object) -> float:
+        """Return the chance that a shape or position does not name the goal's thing."""
+        return 1 - (self._aimed[form] + 1) / (self._uses[form] + 2)
 
     def slots(self, goal: str, heard: Iterable[str]) -> tuple[str, ...]:
         """Return the nouns of a goal, in its order.
