@@ -1,6 +1,6 @@
 //! Search that also follows boosted edges from the nodes it finds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::edges::{Direction, EdgeKind, HalfEdge};
 use crate::error::{Error, Result};
@@ -148,10 +148,11 @@ impl TemporalIndex {
                     for &edge in &edges {
                         let node = edge.node.0;
                         let value = from.value * (boost * edge.weight);
-                        let enters =
-                            value > 0.0 && node != from.start && accepted.has_namespace(node);
+                        if value <= 0.0 || node == from.start || !accepted.has_namespace(node) {
+                            continue;
+                        }
                         let best = best.entry(node).or_default();
-                        if enters && best.admit(&arrivals, from.start, value, arrivals.len()) {
+                        if best.admit(&arrivals, from.start, value, arrivals.len()) {
                             let Arrival { start, .. } = from;
                             arrivals.push(Arrival {
                                 node,
@@ -178,7 +179,7 @@ impl TemporalIndex {
         best: &HashMap<u32, Best>,
         accepted: &Accepted<'_>,
     ) -> Vec<GraphHit> {
-        let known: std::collections::HashSet<u32> = near.iter().map(|near| near.node()).collect();
+        let known: HashSet<u32> = near.iter().map(|near| near.node()).collect();
         let reached = best
             .iter()
             .filter(|(_, best)| best.0[0].is_some())

@@ -197,9 +197,9 @@ impl TemporalIndex {
             self.vectors.erase(node);
         }
         self.live -= gone.len();
-        self.regions.forget();
-        if regions_change {
-            self.regions.begin(self.columns.len(), self.links.len());
+        match regions_change {
+            true => self.regions.begin(self.columns.len(), self.links.len()),
+            false => self.regions.remove(&gone),
         }
         Ok(())
     }

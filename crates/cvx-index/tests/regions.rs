@@ -134,8 +134,13 @@ fn an_epoch_ends_when_vectors_double_a_hub_goes_or_the_center_moves() {
         .map(NodeId)
         .find(|n| !index.regions(1).unwrap().contains(n))
         .unwrap();
+    let mut expected = index.region_assignments(1).unwrap();
+    let ground = index.region_assignments(0).unwrap().len();
     index.delete(&[no_hub]).unwrap();
     assert_eq!(index.region_epoch(), epoch + 1);
+    expected.retain(|pair| pair.0 != no_hub);
+    assert_eq!(index.region_assignments(1).unwrap(), expected);
+    assert_eq!(index.region_assignments(0).unwrap().len(), ground - 1);
     index.delete(&hubs[..1]).unwrap();
     assert_eq!(index.region_epoch(), epoch + 2);
     index.set_center(Center::Mean).unwrap();
