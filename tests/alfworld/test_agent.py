@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 from cvx.alfworld import agent as agent_module
+from cvx.alfworld import explore as explore_module
 from cvx.alfworld import language as language_module
-from cvx.alfworld.agent import Agent, template, use_key
+from cvx.alfworld import sight as sight_module
+from cvx.alfworld.agent import Agent
 from cvx.alfworld.arms import ARMS, FrozenMemory, ShuffledMemory, arm_of
 from cvx.alfworld.demonstrations import demonstrate
 from cvx.alfworld.engine import AlfworldGame
 from cvx.alfworld.floorplans import tables
-from cvx.alfworld.language import Binding, Lexicon, arguments, shape, signature
+from cvx.alfworld.language import Binding, Lexicon, arguments, shape, signature, template
+from cvx.alfworld.sight import use_key
 from cvx.errors import InvalidParameterError
 from cvx.types import Cue, Filter
 from tests.alfworld.hats import HatGame, demonstrations
@@ -55,7 +58,7 @@ def _strings(source: str) -> list[str]:
 def test_the_agent_names_no_object_no_receptacle_and_no_verb_of_the_game() -> None:
     nouns = {kind.lower() for kind in (*tables().objects, *tables().receptacles)}
     assert {"mug", "fridge", "desklamp"} <= nouns
-    for module in (agent_module, language_module):
+    for module in (agent_module, language_module, sight_module, explore_module):
         source = inspect.getsource(module)
         said = set(re.findall(r"[a-z]+", source.lower()))
         assert not said & nouns, f"{module.__name__} names {said & nouns}"

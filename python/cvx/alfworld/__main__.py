@@ -19,16 +19,18 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Play the experiment; return 0, or 2 where something asked for cannot be played."""
+    from cvx.alfworld.arms import ARMS
     from cvx.alfworld.experiment import Setup
     from cvx.errors import CvxError
 
     options = _parser().parse_args(argv)
     real = options.games is not None
+    usual = [name for name, arm in ARMS.items() if arm.readable or not options.llm]
     setup = Setup(
-        seeds=options.seeds,
-        rounds=options.rounds or (7 if real else 3),
+        seeds=(3 if real else 5) if options.seeds is None else options.seeds,
+        rounds=(7 if real else 3) if options.rounds is None else options.rounds,
         games_per_round=options.games_per_round,
-        arms=tuple(options.arms.split(",")),
+        arms=tuple(options.arms.split(",") if options.arms else usual),
         games=options.games,
         workers=options.workers,
         max_steps=options.max_steps,
@@ -101,11 +103,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m cvx.alfworld", description=__doc__)
     add = parser.add_argument
     add("--games", type=Path, help="folder of real ALFWorld games (json_2.1.1); default: generated")
-    add("--seeds", type=int, default=3)
+    add("--seeds", type=int, help="default 5, with --games 3")
     add("--rounds", type=int, help="default 3, with --games 7")
     add("--games-per-round", type=int, default=20)
     add("--max-steps", type=int, default=50)
-    add("--arms", default=",".join(ARMS), help="names joined by commas (default: %(default)s)")
+    add("--arms", help=f"names joined by commas; default {','.join(ARMS)}")
     add("--workers", type=int, default=2)
     add("--out", type=Path, help="where to write, without ending; default runs/alfworld/<time>")
     add("--cache", type=Path, default=Path(DEFAULT_CACHE))

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from cvx.active import ActiveMemory
-from cvx.alfworld.agent import PLAN, Agent, Game, Result, use_key
+from cvx.alfworld.agent import Agent
 from cvx.alfworld.language import shape
 from cvx.alfworld.reader import Reader
+from cvx.alfworld.sight import PLAN, Game, Result, use_key
 from cvx.decay import BlindDecay
 from cvx.episodes import OpenEpisode
 from cvx.errors import InvalidParameterError
@@ -234,6 +235,8 @@ class Arm:
         Whether it sees the demonstrations.
     agent : mapping
         Parameters of the agent.
+    readable : bool
+        Whether a language model can play with it.
     """
 
     name: str
@@ -241,6 +244,7 @@ class Arm:
     memory: Callable[[int], ActiveMemory] | None
     shown: bool = True
     agent: Mapping[str, Any] = field(default_factory=dict)
+    readable: bool = True
 
     def player(self, seed: int, policy: LLMPolicy | None = None) -> Player:
         """Return a new player; a language model takes the agent's place where one is given."""
@@ -259,8 +263,13 @@ _ARMS = (
     Arm("nearest", "similarity only, keeps its wins", _by_similarity),
     Arm("frozen", "demonstrations only", lambda seed: _by_similarity(seed, FrozenMemory)),
     Arm("wins_blind", "wins only, blind decay (E7d)", _wins_blind, agent={"plans": 4}),
-    Arm("shuffled", "full loop on wrong goals", lambda seed: _full(seed, ShuffledMemory)),
-    Arm("frequency", "frequencies of actions", None),
+    Arm(
+        "shuffled",
+        "full loop on wrong goals",
+        lambda seed: _full(seed, ShuffledMemory),
+        readable=False,
+    ),
+    Arm("frequency", "frequencies of actions", None, readable=False),
     Arm("none", "no memory", lambda seed: _by_similarity(seed, FrozenMemory), shown=False),
 )
 ARMS: Mapping[str, Arm] = {arm.name: arm for arm in _ARMS}

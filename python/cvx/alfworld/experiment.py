@@ -65,12 +65,12 @@ class Setup:
                 raise InvalidParameterError(f"{name} is {getattr(self, name)}: give at least 1")
         if not self.arms:
             raise InvalidParameterError(f"arms is empty: choose from {', '.join(ARMS)}")
-        for name in self.arms:
-            arm = arm_of(name)
-            if self.llm and arm.memory is None:
-                raise InvalidParameterError(f"arm {name!r} has no place for a language model")
         if (self.llm is None) != (self.model is None):
             raise InvalidParameterError("a language model needs both its address and its name")
+        for name in self.arms:
+            arm = arm_of(name)
+            if self.llm and not arm.readable:
+                raise InvalidParameterError(f"arm {name!r} has no place for a language model")
         if self.games is not None:
             _split(self.games, _TRAIN)
             _split(self.games, _TEST)

@@ -71,6 +71,17 @@ def arguments(command: str) -> list[Argument]:
     return found
 
 
+def template(goal: str, slots: Sequence[str]) -> str:
+    """Return a goal with numbered gaps in the place of its nouns.
+
+    Examples
+    --------
+    >>> template("hang a hat on the peg", ("hat", "peg"))
+    'hang a {0} on the {1}'
+    """
+    return " ".join(f"{{{slots.index(w)}}}" if w in slots else w for w in words(goal))
+
+
 class Spread:
     """In how many different sets of words a word occurs."""
 
