@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import random
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from cvx.alfworld.explore import Advice, Wish, worth
+from cvx.alfworld.explore import Advice, Wish, tally, worth
 from cvx.alfworld.language import (
     Binding,
     Lexicon,
     arguments,
     content,
+    filled,
     shape,
     signature,
     template,
@@ -84,8 +84,7 @@ class Agent:
         seed: int = 0,
     ) -> None:
         self.memory = memory
-        self.neighbours = neighbours
-        self.exponent = exponent
+        self.neighbours, self.exponent = neighbours, exponent
         self.plans = plans
         self.patience = patience
         self.lexicon = Lexicon()
@@ -164,7 +163,7 @@ class Agent:
                 attempt, attempts = self._begin(sight, slots, stuck), attempts + 1
             attempt.binding.slots = list(slots)
             text = sight.moment(attempt.subgoal)
-            command = self._next_of_plan(attempt, sight)
+            command = attempt.next_command(sight, self._rng)
             if command is None:
                 command = self._explore(attempt, sight, text)
             else:
@@ -227,24 +226,8 @@ class Agent:
         return (None, ()) if best is None else best[2:]
 
     def _nouns(self, hit: Hit) -> dict[int, str]:
-        """Return the nouns of the goal that a hit was recorded for, by number."""
         episode = self.memory.episode_of(hit)
-        if episode is None or episode.task_type is None:
-            return {}
-        pairs = zip(words(episode.task_type), words(episode.goal), strict=True)
-        return {int(gap[1]): noun for gap, noun in pairs if gap.startswith("{")}
-
-    def _next_of_plan(self, attempt: Attempt, sight: Sight) -> str | None:
-        subgoal = attempt.subgoal
-        if subgoal is None:
-            return None
-        ready = [c for c in sight.commands if attempt.binding.fits(c, subgoal)]
-        as_shown = set(words(subgoal))
-        return max(
-            ready,
-            key=lambda c: (len(as_shown & set(words(c))), -sight.tried[c], self._rng.random()),
-            default=None,
-        )
+        return {} if episode is None else filled(episode.task_type or "", episode.goal)
 
     def _advance(self, attempt: Attempt, sight: Sight, command: str, text: str) -> None:
         """Record a step of the plan and, if it was made possible by exploring, what did so."""
@@ -269,9 +252,7 @@ class Agent:
         vector = rare @ self._features.embed(named) if rare.any() else self._stored(text)
         self._decisions += 1
         decision = self._recall(Cue(step=text, vector=vector), MOMENT, self.neighbours)
-        votes: dict[str, float] = defaultdict(float)
-        for hit in decision.hits:
-            votes[str(hit.action)] += max(hit.score, 0.0) ** self.exponent
+        votes = tally(((str(h.action), h.score) for h in decision.hits), self.exponent)
         wish = Wish(attempt)
         advice = Advice(votes, dict(decision.action_scores), self._finds(wish.unbound))
         if votes:
@@ -293,9 +274,7 @@ class Agent:
             return {}
         vector = self._sum(dict.fromkeys(asked, 1.0))
         decision = self._recall(Cue(text=" ".join(asked), vector=vector), FIND, self.neighbours)
-        votes: dict[str, float] = defaultdict(float)
-        for hit in decision.hits:
-            votes[str(hit.action)] += max(hit.similarity, 0.0) ** 2
+        votes = tally(((str(h.action), h.similarity) for h in decision.hits), 2.0)
         total = 1.0 + sum(votes.values())
         return {command: n / total for command, n in votes.items()}
 

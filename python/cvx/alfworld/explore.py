@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +17,14 @@ from cvx.alfworld.language import (
     words,
 )
 from cvx.alfworld.sight import Attempt, Sight
+
+
+def tally(scored: Iterable[tuple[str, float]], exponent: float) -> dict[str, float]:
+    """Add up the scores of each action to a power; those below 0 count nothing."""
+    votes: dict[str, float] = defaultdict(float)
+    for action, score in scored:
+        votes[action] += max(score, 0.0) ** exponent
+    return dict(votes)
 
 
 class Advice(NamedTuple):

@@ -82,6 +82,18 @@ def template(goal: str, slots: Sequence[str]) -> str:
     return " ".join(f"{{{slots.index(w)}}}" if w in slots else w for w in words(goal))
 
 
+def filled(gaps: str, goal: str) -> dict[int, str]:
+    """Return what stands in the gaps of a template, by number.
+
+    Examples
+    --------
+    >>> filled("hang a {0} on the {1}", "hang a hat on the peg")
+    {0: 'hat', 1: 'peg'}
+    """
+    pairs = zip(words(gaps), words(goal), strict=False)
+    return {int(gap[1]): word for gap, word in pairs if gap.startswith("{")}
+
+
 class Spread:
     """In how many different sets of words a word occurs."""
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from random import Random
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from cvx.alfworld.language import (
@@ -163,6 +164,22 @@ class Attempt:
     def subgoal(self) -> str | None:
         """The next step of the plan, None without a plan or after its end."""
         return self.plan[self.place] if self.place < len(self.plan) else None
+
+    def next_command(self, sight: Sight, rng: Random) -> str | None:
+        """Return the command that does the next subgoal, most like it was shown, if there is one.
+
+        Among equals the one given least often; ``rng`` decides the rest.
+        """
+        subgoal = self.subgoal
+        if subgoal is None:
+            return None
+        shown = set(words(subgoal))
+        ready = [c for c in sight.commands if self.binding.fits(c, subgoal)]
+        return max(
+            ready,
+            key=lambda c: (len(shown & set(words(c))), -sight.tried[c], rng.random()),
+            default=None,
+        )
 
 
 def verbs(plan: Iterable[str]) -> frozenset[str]:
