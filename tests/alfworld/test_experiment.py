@@ -138,7 +138,7 @@ def test_the_command_line_plays_and_writes_a_table_a_json_and_a_picture(
     assert main([*argv.split(), "--cache", str(tmp_path / "cache")]) == 0
     told = capsys.readouterr().out
     assert "ALFWorld-generated" in told
-    assert "ms/decision" in told
+    assert "ms: of memory, a decision" in " ".join(told.split())
     written = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
     assert len(written["games"]) == 4
     by_arm = {arm: [g["game"] for g in written["games"] if g["arm"] == arm] for arm in ARMS}

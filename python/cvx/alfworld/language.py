@@ -154,24 +154,25 @@ class Lexicon:
     ) -> Iterator[tuple[tuple[str, ...], float]]:
         """Yield a plan, then the other ways of reading it, each with its odds.
 
-        Commands of a shape that does not always name the goal's things may have been means, not
-        ends: the plan may do without. A thing that was both the goal's and where something is
-        always done may have been shown as the latter: any variable but the first of a command may
-        stand for its noun alone.
+        A thing that was both the goal's and where something is always done may have been shown
+        as the latter: any variable but the first of a command may stand for its noun alone.
         """
         if not plan:
             return
         yield tuple(plan), 1.0
-        for form in sorted({shape(p) for p in plan}):
-            rest = tuple(p for p in plan if shape(p) != form)
-            if rest and self._doubt(form) > _PLAUSIBLE and self._aimed[form] < self._uses[form]:
-                yield rest, self._doubt(form)
         for place, subgoal in enumerate(plan):
             for part in arguments(subgoal)[1:]:
                 noun = nouns.get(int(part.word[1])) if part.word.startswith("{") else None
                 if noun and self._doubt(part.position) > _PLAUSIBLE:
                     other = subgoal.replace(part.word, noun)
                     yield (*plan[:place], other, *plan[place + 1 :]), self._doubt(part.position)
+
+    def may_be_means(self, form: str) -> bool:
+        """Whether commands of a shape at times do not name the goal's things.
+
+        Such a step of a plan may have been a means, not an end: the plan may do without it.
+        """
+        return self._aimed[form] < self._uses[form]
 
     def _doubt(self, form: object) -> float:
         """Return the chance that a shape or position does not name the goal's thing."""

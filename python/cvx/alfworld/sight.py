@@ -168,18 +168,21 @@ class Attempt:
     def next_command(self, sight: Sight, rng: Random) -> str | None:
         """Return the command that does the next subgoal, most like it was shown, if there is one.
 
-        Among equals the one given least often; ``rng`` decides the rest.
+        A subgoal that may have been a means is passed over if what comes after it can be done.
+        Among equals it is the command given least often; ``rng`` decides the rest.
         """
-        subgoal = self.subgoal
-        if subgoal is None:
-            return None
-        shown = set(words(subgoal))
-        ready = [c for c in sight.commands if self.binding.fits(c, subgoal)]
-        return max(
-            ready,
-            key=lambda c: (len(shown & set(words(c))), -sight.tried[c], rng.random()),
-            default=None,
-        )
+        for place in range(self.place, len(self.plan)):
+            subgoal = self.plan[place]
+            ready = [c for c in sight.commands if self.binding.fits(c, subgoal)]
+            if ready:
+                self.place, shown = place, set(words(subgoal))
+                return max(
+                    ready,
+                    key=lambda c: (len(shown & set(words(c))), -sight.tried[c], rng.random()),
+                )
+            if not self.binding.lexicon.may_be_means(shape(subgoal)):
+                return None
+        return None
 
 
 def verbs(plan: Iterable[str]) -> frozenset[str]:
