@@ -54,7 +54,8 @@ class Agent:
 
     An attempt is one episode of the memory: it starts with the recall of a plan, goes on with the
     steps of the plan and, in between, with explored ones; it ends when the game is won, or when
-    the plan was carried out, or got stuck, in vain. The game then goes on with another plan.
+    the plan was carried out, or got stuck, in vain. The game then goes on with another plan. An
+    attempt that was broken off teaches nothing, since its plan was not followed to the end.
 
     Parameters
     ----------
@@ -177,7 +178,11 @@ class Agent:
                 # Carried out in vain, the plan is wrong; stuck, perhaps only this reading of it.
                 vain = verbs(attempt.plan) if done else frozenset()
                 sight.rejected[signature(attempt.plan)] = vain
-                self._close(attempt, won)
+                if won or done or not attempt.plan:
+                    self._close(attempt, won)
+                else:
+                    # Broken off, it says nothing about its plan: that was not followed to the end.
+                    self.memory.discard(attempt.run)
                 stuck, attempt = (None if done else attempt), None
         return Result(won, len(sight.done), attempts, self._decisions, self._seconds)
 
