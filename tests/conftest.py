@@ -8,8 +8,13 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
+# The same examples in every run, and no clock: the machine is shared.
+settings.register_profile("cvx", deadline=None, derandomize=True)
+settings.load_profile("cvx")
+
 PROOFS = ROOT / "runs" / "pytest-proofs.json"
 
 
