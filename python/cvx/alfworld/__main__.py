@@ -30,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         seeds=(3 if real else 5) if options.seeds is None else options.seeds,
         rounds=(7 if real else 3) if options.rounds is None else options.rounds,
         games_per_round=options.games_per_round,
+        first_seed=options.first_seed,
         arms=tuple(options.arms.split(",") if options.arms else usual),
         games=options.games,
         workers=options.workers,
@@ -82,6 +83,8 @@ def _run(setup: Setup, out: Path | None) -> int:
             own = [g.won for g in played if g.arm == game.arm]
             progress.update(bars[game.arm], advance=1, won=f"{100 * sum(own) / len(own):3.0f}% won")
             progress.update(whole, advance=1)
+            if not console.is_terminal and len(played) % 100 == 0:
+                console.print(f"{len(played)} of {total * len(setup.arms)} games played")
     seconds = time.monotonic() - start
     figures = summary(setup, played)
     console.print(render(setup, figures))
@@ -104,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--games", type=Path, help="folder of real ALFWorld games (json_2.1.1); default: generated")
     add("--seeds", type=int, help="default 5, with --games 3")
+    add("--first-seed", type=int, default=0)
     add("--rounds", type=int, help="default 3, with --games 7")
     add("--games-per-round", type=int, default=20)
     add("--max-steps", type=int, default=50)

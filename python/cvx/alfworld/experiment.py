@@ -32,6 +32,8 @@ class Setup:
     ----------
     seeds, rounds, games_per_round : int
         Every seed has its own demonstrations and its own games, or its own order of real ones.
+    first_seed : int, default 0
+        The seeds are this one and those after it.
     arms : tuple of str
         Names in `ARMS`.
     games : Path, optional
@@ -50,6 +52,7 @@ class Setup:
     seeds: int = 3
     rounds: int = 3
     games_per_round: int = 20
+    first_seed: int = 0
     arms: tuple[str, ...] = tuple(ARMS)
     games: Path | None = None
     workers: int = 2
@@ -201,7 +204,7 @@ def run(setup: Setup) -> Iterator[Played]:
     with ProcessPoolExecutor(setup.workers, mp_context=context) as pool:
         jobs: list[Future[None]] = [
             pool.submit(_work, setup, arm, seed, ended)
-            for seed in range(setup.seeds)
+            for seed in range(setup.first_seed, setup.first_seed + setup.seeds)
             for arm in setup.arms
         ]
         try:

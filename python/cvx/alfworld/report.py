@@ -108,7 +108,12 @@ def render(setup: Setup, figures: Mapping[str, Any]) -> Group:
     arms = figures["arms"]
     last = setup.rounds - 1
     numbers = range(setup.rounds) if setup.rounds <= 3 else (0, last // 2, last)
-    table = Table(title="Games won, %, with 95% intervals (Wilson)", box=box.SIMPLE, pad_edge=False)
+    table = Table(
+        title="Games won, %, with 95% intervals (Wilson)",
+        box=box.SIMPLE,
+        pad_edge=False,
+        collapse_padding=True,
+    )
     table.add_column("arm", no_wrap=True)
     for title in (*(f"round {n + 1}" for n in numbers), "all", "steps", "of won", "ms"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -120,7 +125,7 @@ def render(setup: Setup, figures: Mapping[str, Any]) -> Group:
             _rate(whole["success"]),
             _number(whole["steps"]),
             _number(whole["steps_of_wins"]),
-            _number(whole["ms_per_decision"], 2),
+            _number(whole["ms_per_decision"]),
         )
     legend = "; ".join(f"{name}: {arm['title']}" for name, arm in arms.items())
     parts: list[Table | Text] = [
@@ -133,6 +138,7 @@ def render(setup: Setup, figures: Mapping[str, Any]) -> Group:
             title=f"\n{FOCUS} minus each other arm, paired by game (95% bootstrap over games)",
             box=box.SIMPLE,
             pad_edge=False,
+            collapse_padding=True,
         )
         paired.add_column("arm", no_wrap=True)
         for title in ("points", "p", f"round {last + 1}", "steps"):
@@ -142,9 +148,9 @@ def render(setup: Setup, figures: Mapping[str, Any]) -> Group:
             paired.add_row(
                 name,
                 _points(whole),
-                "-" if whole is None else f"{whole.p:.4f}",
+                "-" if whole is None else f"{whole.p:.3f}",
                 _points(late),
-                "-" if steps is None else f"{steps.mean:+.1f} [{steps.low:.1f}, {steps.high:.1f}]",
+                "-" if steps is None else f"{steps.mean:+.1f} [{steps.low:.0f}, {steps.high:.0f}]",
             )
         parts.append(paired)
     return Group(*parts)
