@@ -60,7 +60,6 @@ def test_unequal_or_no_pairs_are_refused(
         paired_difference(first, second, clusters)
 
 
-@pytest.mark.requirement("X20")
 def test_the_summary_counts_every_game_once_and_pairs_by_game() -> None:
     setup = Setup(seeds=2, rounds=2, games_per_round=2, arms=("full", "none"))
     games = [_played("full", s, p, won=True) for s in range(2) for p in range(4)]
@@ -101,7 +100,7 @@ class _Script:
         return (unheard or observation.admissible_commands)[0]
 
 
-@pytest.mark.requirement("V16")
+@pytest.mark.requirement("V18")
 def test_a_reading_player_is_shown_evidence_and_its_games_are_remembered() -> None:
     policy = _Script()
     memory = ARMS["full"].memory
@@ -128,7 +127,6 @@ def test_demonstrations_of_a_seed_do_not_depend_on_how_many_games_are_played(
 
 
 @pytest.mark.slow
-@pytest.mark.requirement("X20", "V16")
 def test_the_command_line_plays_and_writes_a_table_a_json_and_a_picture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,7 +145,6 @@ def test_the_command_line_plays_and_writes_a_table_a_json_and_a_picture(
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.requirement("X20")
 def test_a_missing_folder_of_games_ends_with_code_2_and_the_cure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,7 +155,6 @@ def test_a_missing_folder_of_games_ends_with_code_2_and_the_cure(
 
 
 @pytest.mark.slow
-@pytest.mark.requirement("X20")
 def test_a_damaged_game_ends_with_code_2_and_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
