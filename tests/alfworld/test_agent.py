@@ -147,8 +147,12 @@ def test_a_failed_plan_is_not_tried_first_again() -> None:
     assert [result.attempts for result in results[1:]] == [1, 1, 1]
     failed = [e for e in agent.memory.episodes if e.reward == 0.0]
     assert len(failed) == 1
-    nodes = [step.node for step in failed[0].steps]
-    assert all(not agent.memory.index.recallable(node) for node in nodes if node is not None)
+    nodes = {step.node for step in failed[0].steps}
+    advice = agent.memory.recall(Cue(goal=game), Filter(tags=["goal"]), 100).hits
+    assert advice
+    assert nodes.isdisjoint(hit.node for hit in advice)
+    asked = agent.memory.recall(Cue(goal=game), Filter(tags=["goal"]), outcome="failure").hits
+    assert nodes >= {hit.node for hit in asked} > set()
 
 
 def test_a_frozen_memory_repeats_its_mistake() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from cvx.alfworld.__main__ import main
 from cvx.alfworld.arms import ARMS, FrequencyPlayer, arm_of
+from cvx.alfworld.engine import Observation
 from cvx.alfworld.experiment import Played, Setup, prepare, task_type_of
 from cvx.alfworld.generator import TASK_TYPES, generate_games
 from cvx.alfworld.reader import Reader
@@ -82,7 +83,12 @@ def test_the_frequency_player_draws_what_was_shown_most() -> None:
     game = HatGame("hang a hat on the peg", seed=1, max_steps=60)
     given: list[str] = []
     step = game.step
-    game.step = lambda command: (given.append(command), step(command))[1]  # type: ignore[method-assign]
+
+    def noted(command: str) -> tuple[Observation, float, bool]:
+        given.append(command)
+        return step(command)
+
+    game.step = noted  # type: ignore[method-assign]
     player.play(game)
     assert given
     assert "wait" not in given, "no demonstration waits"
