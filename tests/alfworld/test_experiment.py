@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ import pytest
 from cvx.alfworld.__main__ import main
 from cvx.alfworld.arms import ARMS, FrequencyPlayer, arm_of
 from cvx.alfworld.engine import Observation
-from cvx.alfworld.experiment import Played, Setup, prepare, task_type_of
+from cvx.alfworld.experiment import Played, Setup, generated_games, prepare, task_type_of
 from cvx.alfworld.generator import TASK_TYPES, generate_games
 from cvx.alfworld.reader import Reader
 from cvx.alfworld.report import conditions, summary
@@ -117,6 +119,16 @@ def test_a_reading_player_is_shown_evidence_and_its_games_are_remembered() -> No
     assert result.steps == len(policy.contexts)
     assert "evidence from earlier episodes" in policy.contexts[0]
     assert len(reader.memory.episodes) == 3
+
+
+def test_processes_that_ask_for_the_same_games_at_once_get_whole_ones(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
+        made = list(pool.map(generated_games, [tmp_path] * 8, [12] * 8, [7] * 8))
+    assert all(games == made[0] for games in made)
+    assert len(made[0]) == 12
+    for game in made[0]:
+        assert json.loads(game.read_text(encoding="utf-8"))["solvable"] is True
+    assert [p.name for p in (tmp_path / "generated").iterdir()] == [made[0][0].parents[2].name]
 
 
 def test_demonstrations_of_a_seed_do_not_depend_on_how_many_games_are_played(

@@ -7,9 +7,11 @@ import hashlib
 import multiprocessing
 import queue
 import random
+import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -134,9 +136,8 @@ def prepare(setup: Setup, seed: int) -> Material:
     """
     wanted = setup.rounds * setup.games_per_round
     if setup.games is None:
-        folder = setup.cache / "generated"
-        games = generate_games(wanted, 2 * seed, folder / f"play-{seed}")
-        pool = generate_games(_TO_SHOW * len(TASK_TYPES), 2 * seed + 1, folder / f"show-{seed}")
+        games = generated_games(setup.cache, wanted, 2 * seed)
+        pool = generated_games(setup.cache, _TO_SHOW * len(TASK_TYPES), 2 * seed + 1)
     else:
         games = find_games(_split(setup.games, _TEST))
         pool = find_games(_split(setup.games, _TRAIN))
@@ -165,6 +166,19 @@ def prepare(setup: Setup, seed: int) -> Material:
                 f"{setup.max_steps} steps: raise max_steps"
             )
     return Material(demonstrations, shown, games[:wanted])
+
+
+def generated_games(cache: Path, n: int, seed: int) -> list[Path]:
+    """Return n generated games in order, made once however many processes ask for them."""
+    folder = cache / "generated" / f"{version('alfworld')}-{seed}-{n}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as draft:
+            generate_games(n, seed, Path(draft) / "games")
+            # Only one rename can win; the games of the others are the same.
+            with contextlib.suppress(OSError):
+                (Path(draft) / "games").rename(folder)
+    return sorted(find_games(folder), key=lambda game: game.parent.name)
 
 
 def play_arm(setup: Setup, arm_name: str, seed: int) -> Iterator[Played]:
