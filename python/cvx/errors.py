@@ -223,3 +223,7 @@ class RecordVersionError(RecordError, ValueError):
 
 class DemonstrationError(GameError):
     """A game that the demonstrator did not win within its steps."""
+
+
+class OutputError(CvxError, OSError):
+    """A place where results are to be written, and cannot be."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cvx.alfworld.__main__ import main
+from cvx.alfworld.__main__ import _check_writable, main
 from cvx.alfworld.arms import ARMS, FrequencyPlayer, arm_of
 from cvx.alfworld.engine import Observation
 from cvx.alfworld.experiment import Played, Setup, generated_games, prepare, task_type_of
@@ -19,7 +19,13 @@ from cvx.alfworld.generator import TASK_TYPES, generate_games
 from cvx.alfworld.reader import Reader
 from cvx.alfworld.report import conditions, summary
 from cvx.alfworld.statistics import paired_difference, wilson
-from cvx.errors import GameError, GameNotFoundError, InvalidParameterError, LengthMismatchError
+from cvx.errors import (
+    GameError,
+    GameNotFoundError,
+    InvalidParameterError,
+    LengthMismatchError,
+    OutputError,
+)
 from tests.alfworld.hats import HatGame, demonstrations
 
 
@@ -210,3 +216,14 @@ def test_setups_that_cannot_be_played_are_refused(wrong: Setup, named: str) -> N
 def test_a_folder_without_the_two_parts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GameNotFoundError, match="valid_train"):
         Setup(games=tmp_path).check()
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_before_playing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(OutputError, match="--out"):
+        _check_writable(blocked / "folder")
+    assert main(["--seeds", "1", "--arms", "none", "--out", str(blocked / "folder" / "x")]) == 2
+    assert "cannot be written to" in capsys.readouterr().err

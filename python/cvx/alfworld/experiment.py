@@ -68,10 +68,14 @@ class Setup:
         for name in ("seeds", "rounds", "games_per_round", "workers", "max_steps"):
             if getattr(self, name) < 1:
                 raise InvalidParameterError(f"{name} is {getattr(self, name)}: give at least 1")
+        if self.first_seed < 0:
+            raise InvalidParameterError(f"first_seed is {self.first_seed}: give at least 0")
         if not self.arms:
             raise InvalidParameterError(f"arms is empty: choose from {', '.join(ARMS)}")
         if (self.llm is None) != (self.model is None):
-            raise InvalidParameterError("a language model needs both its address and its name")
+            raise InvalidParameterError(
+                "a language model needs --llm, its address, and --model, its name"
+            )
         for name in self.arms:
             arm = arm_of(name)
             if self.llm and not arm.readable:
