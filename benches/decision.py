@@ -1,7 +1,8 @@
 """Time of one decision: recall, region model and re-ranking, embedding apart.
 
 The memory is filled with seeded episodes of 20 steps, half of them won, and then asked within a
-running episode; every tenth decision is acted on and closed, so that what is timed has learned.
+running episode; every tenth decision is acted on and closed, so that what is timed has learned
+and pays for it. The bound is held against CPU time, which other processes do not stretch.
 
     python benches/decision.py [--events 10000 100000] [--decisions 500]
 """
@@ -65,14 +66,15 @@ def measured(events: int, decisions: int) -> dict[str, Any]:
     fill_s = time.perf_counter() - start
     rng = np.random.default_rng(SEED + 2)
     cues = situations(decisions + 20, rng)
-    times, run = [], memory.begin("a goal", "heat")
+    times, busy, run = [], [], memory.begin("a goal", "heat")
     for number, vector in enumerate(cues):
-        before = time.perf_counter()
+        wall, cpu = time.perf_counter(), time.process_time()
         decision = memory.recall(Cue(goal="a goal", task_type="heat", vector=vector))
-        took = time.perf_counter() - before
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         # The first ones build what is kept for later.
         if number >= 20:
-            times.append(took * 1e3)
+            times.append(wall * 1e3)
+            busy.append(cpu * 1e3)
         if number % 10 == 9:
             memory.act(decision, ACTIONS[number % len(ACTIONS)])
             memory.close(run, float(number % 20 == 9))
@@ -84,6 +86,7 @@ def measured(events: int, decisions: int) -> dict[str, Any]:
         "decisions": decisions,
         "seed": SEED,
         "fill_s": round(fill_s, 1),
+        "cpu_mean_ms": round(float(np.mean(busy)), 3),
         "p50_ms": round(float(np.median(times)), 3),
         "mean_ms": round(float(np.mean(times)), 3),
         "p99_ms": round(float(np.percentile(times, 99)), 3),
@@ -99,18 +102,20 @@ def main() -> int:
     args = parser.parse_args()
     print(f"one decision (recall, region model, re-ranking), dim={DIM}, seed={SEED}, one thread")
     rows = [measured(events, args.decisions) for events in args.events]
-    print(f"\n{'events':>9}{'p50 ms':>10}{'mean ms':>10}{'p99 ms':>10}{'must':>8}")
+    print(
+        f"\n{'events':>9}{'CPU mean ms':>14}{'p50 ms':>10}{'mean ms':>10}{'p99 ms':>10}{'must':>8}"
+    )
     for row in rows:
         must = f"< {row['must_ms']:g}" if row["must_ms"] else "-"
         print(
-            f"{row['events']:>9,}{row['p50_ms']:>10.2f}{row['mean_ms']:>10.2f}"
+            f"{row['events']:>9,}{row['cpu_mean_ms']:>14.2f}{row['p50_ms']:>10.2f}{row['mean_ms']:>10.2f}"
             f"{row['p99_ms']:>10.2f}{must:>8}"
         )
     args.out.parent.mkdir(parents=True, exist_ok=True)
     report = {"machine": f"{platform.machine()}, {os.cpu_count()} cores", "rows": rows}
     args.out.write_text(json.dumps(report, indent=1) + "\n")
     print(args.out)
-    late = [row for row in rows if row["must_ms"] and row["mean_ms"] >= row["must_ms"]]
+    late = [row for row in rows if row["must_ms"] and row["cpu_mean_ms"] >= row["must_ms"]]
     return 1 if late else 0
 
 

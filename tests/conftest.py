@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
+# The same examples in every run, and no clock: the machine is shared.
+settings.register_profile("cvx", deadline=None, derandomize=True)
+settings.load_profile("cvx")
+
 PROOFS = ROOT / "runs" / "pytest-proofs.json"
 
 
@@ -16,8 +22,10 @@ _seen: dict[str, dict[str, object]] = {}
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> object:
-    report: pytest.TestReport = yield
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
     ids = [str(i) for mark in item.iter_markers("requirement") for i in mark.args]
     report.user_properties.append(("requirement", ids))
     return report

@@ -70,10 +70,8 @@ def test_it_says_that_it_knows_no_meaning() -> None:
 
 
 def test_other_parameters_have_another_id() -> None:
-    ids = {
-        LexicalEmbedder(*args, **kw).info()["id"]
-        for args, kw in [((64,), {}), ((65,), {}), ((64,), {"ngrams": (3, 4)})]
-    }
+    embedders = [LexicalEmbedder(64), LexicalEmbedder(65), LexicalEmbedder(64, ngrams=(3, 4))]
+    ids = {embedder.info()["id"] for embedder in embedders}
     assert len(ids) == 3
 
 

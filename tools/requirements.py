@@ -21,7 +21,7 @@ CARGO_LOG = ROOT / "runs" / "cargo-test.log"
 
 RUST_TEST = re.compile(
     r"/// Requirements?: (?P<ids>[A-Z][0-9]+(?:, [A-Z][0-9]+)*)\n"
-    r"(?:\s*(?:///|#\[).*\n)*"
+    r"(?:\s*(?:///|#\[)[^\n]*\n)*"
     r"\s*fn (?P<name>\w+)\([^{]*\{(?P<body>.*?)\n(?=    \}\n|\}\n)",
     re.DOTALL,
 )

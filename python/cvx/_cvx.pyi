@@ -5,6 +5,8 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+__all__ = ["NativeIndex"]
+
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float32]
 _Doubles = npt.NDArray[np.float64]
@@ -159,10 +161,10 @@ class NativeIndex:
     def edge_kinds(self) -> list[str]:
         """Every name that is an edge kind."""
 
-    def add_edge(self, from_: int, to: int, kind: str, weight: float) -> None:
+    def add_edge(self, a: int, b: int, kind: str, weight: float) -> None:
         """Add an edge, or give it a new weight."""
 
-    def remove_edge(self, from_: int, to: int, kind: str) -> None:
+    def remove_edge(self, a: int, b: int, kind: str) -> None:
         """Remove an edge."""
 
     def edges(self) -> list[_Edge]:

@@ -331,3 +331,7 @@ class StoreNotFoundError(RecordError, FileNotFoundError):
 
 class LexicalOnlyWarning(UserWarning):
     """A memory was opened without an embedder; the default knows spelling, not meaning."""
+
+
+class OutputError(CvxError, OSError):
+    """A place where results are to be written, and cannot be."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -244,3 +245,26 @@ def test_impossible_requests_are_refused(tmp_path: Path) -> None:
     with pytest.raises(GameError, match=r"\[401\] allows pick_heat.*name more floor plans"):
         generate_games(1, 0, tmp_path, ["pick_heat_then_place_in_recep"], floor_plans=[401])
     assert not list(tmp_path.iterdir())
+
+
+def test_games_can_be_read_while_another_worker_makes_them_again(tmp_path: Path) -> None:
+    games = generate_games(4, 5, tmp_path)
+    done = threading.Event()
+    damaged: list[Exception] = []
+
+    def read() -> None:
+        while not done.is_set():
+            for game in games:
+                try:
+                    json.loads(game.read_text())
+                except ValueError as error:
+                    damaged.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(60):
+        generate_games(4, 5, tmp_path)
+    done.set()
+    reader.join()
+    assert not damaged
+    assert not list(tmp_path.rglob("*.part"))

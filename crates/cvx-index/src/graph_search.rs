@@ -1,6 +1,7 @@
 //! Search that also follows boosted edges from the nodes it finds.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::edges::{Direction, EdgeKind, HalfEdge};
 use crate::error::{Error, Result};
@@ -61,6 +62,45 @@ struct Best([Option<usize>; 2]);
 /// Marks an arrival that is a start.
 const NOWHERE: usize = usize::MAX;
 
+/// What a node must bring to be among the best.
+///
+/// A node outside S is no more similar than the last of S, and `k` nodes score at least as the
+/// k-th of S does without any edge.
+struct Bound {
+    own: ByNode<f32>,
+    elsewhere: f32,
+    needed: f32,
+}
+
+impl Bound {
+    fn admits(&self, node: u32, value: f32) -> bool {
+        self.own.get(&node).unwrap_or(&self.elsewhere) + value >= self.needed
+    }
+}
+
+type ByNode<T> = HashMap<u32, T, BuildHasherDefault<NodeHasher>>;
+
+/// Node ids are dense and nobody's to choose: one multiplication spreads them well enough.
+#[derive(Default)]
+struct NodeHasher(u64);
+
+impl Hasher for NodeHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|&byte| self.write_u32(u32::from(byte)));
+    }
+
+    fn write_u32(&mut self, node: u32) {
+        self.0 = (self.0.rotate_left(5) ^ u64::from(node)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 ^= self.0 >> 32;
+    }
+}
+
 impl TemporalIndex {
     /// The best `k` nodes by similarity and by the edges that lead to them.
     ///
@@ -94,8 +134,9 @@ impl TemporalIndex {
             self.nearest(&query, k, width, &accepted, &route, scratch);
             scratch.found.clone()
         });
-        let (arrivals, best) = self.spread(&near, boosts, max_hops, &accepted);
-        let mut hits = self.hits(&query, &near, &arrivals, &best, &accepted);
+        let bound = self.bound(&near, k);
+        let (arrivals, best) = self.spread(&near, &bound, boosts, max_hops, &accepted);
+        let mut hits = self.hits(&query, &near, &bound, &arrivals, &best, &accepted);
         hits.sort_unstable_by(|a, b| {
             let nearer = |hit: &GraphHit| Ranked::new(hit.distance, hit.node.0);
             b.score
@@ -111,14 +152,27 @@ impl TemporalIndex {
         Ok(hits)
     }
 
+    fn bound(&self, near: &[Ranked], k: usize) -> Bound {
+        let similarity = |near: &Ranked| self.params.metric.similarity(near.distance());
+        Bound {
+            own: near
+                .iter()
+                .map(|near| (near.node(), similarity(near)))
+                .collect(),
+            elsewhere: near.last().map_or(f32::NEG_INFINITY, similarity),
+            needed: near.get(k - 1).map_or(f32::NEG_INFINITY, similarity),
+        }
+    }
+
     /// Walks hop by hop from the near nodes over boosted edges.
     fn spread(
         &self,
         near: &[Ranked],
+        bound: &Bound,
         boosts: &[(EdgeKind, f32)],
         max_hops: usize,
         accepted: &Accepted<'_>,
-    ) -> (Vec<Arrival>, HashMap<u32, Best>) {
+    ) -> (Vec<Arrival>, ByNode<Best>) {
         let edge = HalfEdge {
             node: NodeId(0),
             kind: EdgeKind::Temporal,
@@ -136,10 +190,10 @@ impl TemporalIndex {
                 boost: 0.0,
             }
         }));
-        let mut best: HashMap<u32, Best> = HashMap::new();
+        let mut best: ByNode<Best> = ByNode::default();
         let mut edges = Vec::new();
         let mut hop = 0..arrivals.len();
-        for _ in 0..max_hops {
+        for hops_left in (0..max_hops).rev() {
             for before in hop.clone() {
                 let from = arrivals[before];
                 for &(kind, boost) in boosts {
@@ -148,10 +202,15 @@ impl TemporalIndex {
                     for &edge in &edges {
                         let node = edge.node.0;
                         let value = from.value * (boost * edge.weight);
-                        let enters =
-                            value > 0.0 && node != from.start && accepted.has_namespace(node);
+                        if value <= 0.0 || node == from.start || !accepted.has_namespace(node) {
+                            continue;
+                        }
+                        // Nobody goes on from here, so it counts only as a result.
+                        if hops_left == 0 && !bound.admits(node, value) {
+                            continue;
+                        }
                         let best = best.entry(node).or_default();
-                        if enters && best.admit(&arrivals, from.start, value, arrivals.len()) {
+                        if best.admit(&arrivals, from.start, value, arrivals.len()) {
                             let Arrival { start, .. } = from;
                             arrivals.push(Arrival {
                                 node,
@@ -174,17 +233,17 @@ impl TemporalIndex {
         &self,
         query: &[f32],
         near: &[Ranked],
+        bound: &Bound,
         arrivals: &[Arrival],
-        best: &HashMap<u32, Best>,
+        best: &ByNode<Best>,
         accepted: &Accepted<'_>,
     ) -> Vec<GraphHit> {
-        let known: std::collections::HashSet<u32> = near.iter().map(|near| near.node()).collect();
-        let reached = best
+        let value = |best: &Best| best.0[0].map(|at| arrivals[at].value);
+        let far: Vec<u32> = best
             .iter()
-            .filter(|(_, best)| best.0[0].is_some())
-            .map(|(node, _)| *node);
-        let far: Vec<u32> = reached
-            .filter(|node| !known.contains(node) && accepted.has(*node))
+            .filter(|(node, best)| value(best).is_some_and(|value| bound.admits(**node, value)))
+            .map(|(node, _)| *node)
+            .filter(|node| !bound.own.contains_key(node) && accepted.has(*node))
             .collect();
         let mut distances = Vec::with_capacity(far.len());
         self.vectors.distances(query, &far, &mut distances);
@@ -195,10 +254,7 @@ impl TemporalIndex {
             .chain(far);
         all.map(|(node, distance)| {
             let similarity = self.params.metric.similarity(distance);
-            let lent = best
-                .get(&node)
-                .and_then(|best| best.0[0])
-                .map_or(0.0, |at| arrivals[at].value);
+            let lent = best.get(&node).and_then(value).unwrap_or(0.0);
             let score = similarity + lent;
             GraphHit {
                 node: NodeId(node),

@@ -1,7 +1,5 @@
 //! Search in which the neighbours in time count too.
 
-use std::collections::HashMap;
-
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::id::NodeId;
@@ -86,42 +84,48 @@ impl TemporalIndex {
     }
 
     fn scored(&self, query: &[f32], candidates: &[u32], beta: f32, k: usize) -> Vec<Scored> {
-        // Each distance once: in a scan most nodes are also somebody's neighbour.
-        let mut nodes: Vec<u32> = candidates
-            .iter()
-            .flat_map(|&node| self.beside(node).chain([node]))
-            .collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        nodes.retain(|&node| self.links.level(node).is_some());
+        let embedded = |node: &u32| self.links.level(*node).is_some();
+        // Each candidate, then those beside it that can be compared.
+        let mut nodes = Vec::with_capacity(3 * candidates.len());
+        let mut ends = Vec::with_capacity(candidates.len());
+        for &node in candidates {
+            nodes.push(node);
+            nodes.extend(self.beside(node).filter(embedded));
+            ends.push(nodes.len());
+        }
         let mut distances = Vec::with_capacity(nodes.len());
         self.vectors.distances(query, &nodes, &mut distances);
-        let distances: HashMap<u32, f32> = nodes.into_iter().zip(distances).collect();
-        let similarity = |node: u32| {
-            let distance = *distances.get(&node)?;
-            Some(self.params.metric.similarity(distance))
-        };
-        let mut scored: Vec<Scored> = candidates
-            .iter()
-            .filter_map(|&node| {
-                let own = similarity(node)?;
-                let beside = self
-                    .beside(node)
-                    .filter_map(|at| Some((NodeId(at), similarity(at)?)));
-                let neighbor = beside.reduce(|a, b| if b.1 > a.1 { b } else { a });
-                // At beta 0 a neighbour has no say, not even against a similarity below 0.
-                let lent = neighbor
-                    .filter(|_| beta > 0.0)
-                    .map_or(own, |(_, near)| beta * near);
-                Some(Scored {
-                    node: NodeId(node),
-                    distance: distances[&node],
-                    score: own.max(lent),
-                    similarity: own,
-                    neighbor,
-                })
-            })
-            .collect();
+        let mut start = 0;
+        let mut scored = Vec::with_capacity(candidates.len());
+        for end in ends {
+            let mut near =
+                nodes[start..end]
+                    .iter()
+                    .zip(&distances[start..end])
+                    .map(|(&node, &distance)| {
+                        (
+                            NodeId(node),
+                            distance,
+                            self.params.metric.similarity(distance),
+                        )
+                    });
+            start = end;
+            let Some((node, distance, similarity)) = near.next() else {
+                continue;
+            };
+            let neighbor = near.map(|(node, _, similarity)| (node, similarity));
+            let neighbor = neighbor.reduce(|a, b| if b.1 > a.1 { b } else { a });
+            // At beta 0 a neighbour has no say, not even against a similarity below 0.
+            let lent = neighbor.filter(|_| beta > 0.0).map(|(_, near)| beta * near);
+            let score = lent.map_or(similarity, |lent| similarity.max(lent));
+            scored.push(Scored {
+                node,
+                distance,
+                score,
+                similarity,
+                neighbor,
+            });
+        }
         scored.sort_unstable_by(|a, b| {
             let nearer = |s: &Scored| Ranked::new(s.distance, s.node.0);
             b.score

@@ -8,7 +8,7 @@ use crate::distance::kernels::Isa;
 use crate::edges::TypedEdgeLayer;
 use crate::error::{Error, Result};
 use crate::id::NodeId;
-use crate::insert::Builder;
+use crate::insert::{Builder, WORTH_THREADS};
 use crate::links::Links;
 use crate::params::IndexParams;
 use crate::postings::Postings;
@@ -110,6 +110,10 @@ impl TemporalIndex {
     /// [`Error::Dimension`], [`Error::NonFinite`], [`Error::ZeroVector`] and [`Error::TooLong`] of
     /// a vector, [`Error::RewardRange`], [`Error::Capacity`], [`Error::Parameter`] for no threads.
     pub fn bulk_insert(&mut self, nodes: &[NewNode<'_>], threads: usize) -> Result<Vec<NodeId>> {
+        // Starting threads takes longer than linking a few nodes.
+        if threads > 0 && nodes.len() < WORTH_THREADS {
+            return self.add(nodes);
+        }
         on_threads(threads, || self.add(nodes))?
     }
 
@@ -197,9 +201,9 @@ impl TemporalIndex {
             self.vectors.erase(node);
         }
         self.live -= gone.len();
-        self.regions.forget();
-        if regions_change {
-            self.regions.begin(self.columns.len(), self.links.len());
+        match regions_change {
+            true => self.regions.begin(self.columns.len(), self.links.len()),
+            false => self.regions.remove(&gone),
         }
         Ok(())
     }

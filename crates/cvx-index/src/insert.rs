@@ -13,7 +13,7 @@ use crate::vectors::Vectors;
 /// A batch is at most this part of the graph it is searched against: its nodes do not see each other.
 const BATCH_SHARE: usize = 32;
 /// Below this many nodes threads cost more than they save.
-const WORTH_THREADS: usize = 64;
+pub(crate) const WORTH_THREADS: usize = 64;
 
 /// What links are made by.
 #[derive(Clone, Copy)]

@@ -9,6 +9,24 @@
 //! - [`edges`]: typed edges and walks over them;
 //! - `nearest`, `hybrid`, `graph_search`, `regions`: searches in which neighbours count, cells of the space;
 //! - `snapshot`: the file, and the only I/O.
+//!
+//! ```
+//! use cvx_index::{EntityId, Filter, IndexParams, NewNode, TemporalIndex};
+//!
+//! # fn main() -> cvx_index::Result<()> {
+//! let mut index = TemporalIndex::new(IndexParams::new(2))?;
+//! let before = index.insert(NewNode::new(EntityId(7), 10, Some(&[1.0, 0.0])))?;
+//! let after = index.insert(NewNode::new(EntityId(7), 20, Some(&[0.0, 1.0])))?;
+//!
+//! let nearest = index.search(&[0.9, 0.1], 1, None, &Filter::default())?;
+//! assert_eq!(nearest[0].node, before);
+//! assert_eq!(index.successors(before, 1)?, [after]);
+//!
+//! let late = Filter { since: Some(15), ..Filter::default() };
+//! assert_eq!(index.search(&[0.9, 0.1], 1, None, &late)?[0].node, after);
+//! # Ok(())
+//! # }
+//! ```
 
 mod columns;
 mod distance;

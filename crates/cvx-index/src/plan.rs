@@ -221,7 +221,7 @@ impl<'a> Accepted<'a> {
             return Route::Walk(usize::MAX);
         }
         // A walk among a share s of the nodes measures 1/s times as many of them.
-        let walk = MEASURED_PER_PLACE * width * WALK_COST;
+        let walk = width.saturating_mul(MEASURED_PER_PLACE * WALK_COST);
         let worth_scanning = |accepted: usize| {
             too_wide || accepted.saturating_mul(accepted) <= walk.saturating_mul(vectors)
         };

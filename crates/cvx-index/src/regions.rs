@@ -21,6 +21,10 @@ use crate::search::Beam;
 const SCAN_AT_MOST: usize = 4096;
 /// How wide the walk among more hubs is.
 const WIDTH: usize = 256;
+/// Nodes whose hubs are looked for together.
+const TILE: usize = 16;
+/// Up to so many hubs, nodes by the tile are compared with all of them.
+const TILED_AT_MOST: usize = 16_384;
 /// The most numbers of a region trajectory.
 const MOST_SHARES: i128 = 1 << 27;
 
@@ -85,9 +89,25 @@ impl Regions {
         }
     }
 
-    /// Drops what was worked out, when nodes went or moved.
-    pub(crate) fn forget(&mut self) {
+    fn forget(&mut self) {
         *self.known.get_mut().unwrap_or_else(PoisonError::into_inner) = Known::default();
+    }
+
+    /// Takes out nodes that are no hubs above the ground: there nobody else's region changes.
+    pub(crate) fn remove(&mut self, gone: &[u32]) {
+        let known = self.known.get_mut().unwrap_or_else(PoisonError::into_inner);
+        known.levels = None;
+        known.hubs.remove(&0);
+        known.assigned.remove(&0);
+        for assigned in known.assigned.values_mut() {
+            let mut hubs = assigned.to_vec();
+            for &node in gone {
+                if let Some(hub) = hubs.get_mut(node as usize) {
+                    *hub = NONE;
+                }
+            }
+            *assigned = Arc::from(hubs);
+        }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -223,21 +243,55 @@ impl TemporalIndex {
             return Ok(known);
         }
         // Worked out without the lock: other threads may need it to get on.
-        let hub_of = |node: u32| match self.links.level(node) {
-            None => NONE,
-            Some(own) if own >= level && self.regions.covers(node) => node,
-            Some(_) => self.nearest_hub(self.vectors.row(node), level, &hubs),
-        };
-        let new: Vec<u32> = (known.len() as u32..count as u32)
-            .into_par_iter()
-            .map(hub_of)
-            .collect();
+        let new: Vec<u32> = (known.len() as u32..count as u32).collect();
+        let new = new
+            .par_chunks(TILE)
+            .flat_map_iter(|tile| self.nearest_hubs(tile, level, &hubs));
+        let new: Vec<u32> = new.collect();
         let assigned: Arc<[u32]> = known.iter().copied().chain(new).collect();
         self.regions
             .known()
             .assigned
             .insert(level, Arc::clone(&assigned));
         Ok(assigned)
+    }
+
+    /// The hub of each of a few nodes; a hub is its own, and a node outside the graph has none.
+    fn nearest_hubs(&self, nodes: &[u32], level: usize, hubs: &[u32]) -> Vec<u32> {
+        let is_hub = |node: u32| {
+            self.regions.covers(node) && self.links.level(node).is_some_and(|own| own >= level)
+        };
+        let others = |node: &u32| self.links.level(*node).is_some() && !is_hub(*node);
+        let open: Vec<u32> = nodes.iter().copied().filter(others).collect();
+        let found: Vec<u32> = if hubs.len() > TILED_AT_MOST {
+            let find = |&node: &u32| self.nearest_hub(self.vectors.row(node), level, hubs);
+            open.iter().map(find).collect()
+        } else {
+            // The hubs pass by the rows of the nodes, which stay in the nearest cache.
+            let mut best: Vec<Option<Ranked>> = vec![None; open.len()];
+            let mut distances = Vec::with_capacity(open.len());
+            for &hub in hubs {
+                distances.clear();
+                self.vectors
+                    .distances(self.vectors.row(hub), &open, &mut distances);
+                for (best, &distance) in best.iter_mut().zip(&distances) {
+                    let seen = Ranked::new(distance, hub);
+                    if best.is_none_or(|best| seen < best) {
+                        *best = Some(seen);
+                    }
+                }
+            }
+            best.into_iter()
+                .map(|best| best.map_or(NONE, Ranked::node))
+                .collect()
+        };
+        let mut found = found.into_iter();
+        let hub_of = |&node: &u32| match node {
+            _ if is_hub(node) => node,
+            _ if self.links.level(node).is_some() => found.next().unwrap_or(NONE),
+            _ => NONE,
+        };
+        nodes.iter().map(hub_of).collect()
     }
 
     /// The nodes of a region, ascending.

@@ -88,25 +88,18 @@ impl NativeIndex {
     }
 
     /// Add an edge, or give it a new weight.
-    fn add_edge(
-        &self,
-        py: Python<'_>,
-        from: Node,
-        to: Node,
-        kind: &str,
-        weight: f32,
-    ) -> PyResult<()> {
+    fn add_edge(&self, py: Python<'_>, a: Node, b: Node, kind: &str, weight: f32) -> PyResult<()> {
         self.shared.write(py, |index| {
             let kind = index.edge_kind(kind)?;
-            index.add_edge(from.0, to.0, kind, weight).map(drop)
+            index.add_edge(a.0, b.0, kind, weight).map(drop)
         })
     }
 
     /// Remove an edge.
-    fn remove_edge(&self, py: Python<'_>, from: Node, to: Node, kind: &str) -> PyResult<()> {
+    fn remove_edge(&self, py: Python<'_>, a: Node, b: Node, kind: &str) -> PyResult<()> {
         self.shared.write(py, |index| {
             let kind = index.edge_kind(kind)?;
-            index.remove_edge(from.0, to.0, kind)
+            index.remove_edge(a.0, b.0, kind)
         })
     }
 

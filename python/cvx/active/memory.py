@@ -31,7 +31,8 @@ class ActiveMemory(Recall):
     Parameters
     ----------
     index : TemporalIndex
-        Where the steps become nodes. It must be empty, or be the one that ``record`` fits.
+        Where the steps become nodes. It must hold those of ``record``; nodes that somebody else
+        inserted are recalled too.
     embedder : Embedder, optional
         For cues without a vector; default ``LexicalEmbedder(dim=index.dim)``.
     record : Record, optional

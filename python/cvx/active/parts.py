@@ -66,6 +66,10 @@ class Parts:
         for name, value in (("k", k), ("pool", pool)):
             if value < 1:
                 raise InvalidParameterError(f"{name} is {value}: give at least 1")
+        if not 0.0 <= success_above < 1.0:
+            raise InvalidParameterError(
+                f"success_above is {success_above}: rewards lie in [0, 1], give 0 <= value < 1"
+            )
         if temporal_context < 0:
             raise InvalidParameterError(f"temporal_context is {temporal_context}: give 0 or more")
         if distinct not in ("entity", None):

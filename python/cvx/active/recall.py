@@ -57,10 +57,15 @@ class Recall(Parts):
         EpisodeClosedError, ForeignEpisodeError
             The episode is over, or another memory's.
         InvalidParameterError
-            k below 1, another outcome, another ``distinct``.
+            A cue that is no Cue, a filter that is no Filter, k below 1, another outcome,
+            another ``distinct``.
         DimensionError, NonFiniteVectorError, ZeroVectorError
             A vector that cannot be compared.
         """
+        if not isinstance(cue, Cue):
+            raise InvalidParameterError(f"cue is {cue!r}: give a cvx.Cue, such as Cue(text=...)")
+        if not (where is None or isinstance(where, Filter)):
+            raise InvalidParameterError(f"where is {where!r}: give a cvx.Filter or None")
         if k is not None and k < 1:
             raise InvalidParameterError(f"k is {k}: give at least 1")
         if outcome not in ("success", "failure"):

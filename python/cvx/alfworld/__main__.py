@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from cvx.errors import OutputError
 
 if TYPE_CHECKING:
     from cvx.alfworld.experiment import Setup
@@ -19,16 +22,19 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Play the experiment; return 0, or 2 where something asked for cannot be played."""
+    from cvx.alfworld.arms import ARMS
     from cvx.alfworld.experiment import Setup
     from cvx.errors import CvxError
 
     options = _parser().parse_args(argv)
     real = options.games is not None
+    usual = [name for name, arm in ARMS.items() if arm.readable or not options.llm]
     setup = Setup(
-        seeds=options.seeds,
-        rounds=options.rounds or (7 if real else 3),
+        seeds=(3 if real else 5) if options.seeds is None else options.seeds,
+        rounds=(7 if real else 3) if options.rounds is None else options.rounds,
         games_per_round=options.games_per_round,
-        arms=tuple(options.arms.split(",")),
+        first_seed=options.first_seed,
+        arms=tuple(options.arms.split(",") if options.arms else usual),
         games=options.games,
         workers=options.workers,
         max_steps=options.max_steps,
@@ -41,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CvxError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("stopped: what was played is not reported; the games stay cached", file=sys.stderr)
+        return 130
 
 
 def _run(setup: Setup, out: Path | None) -> int:
@@ -57,8 +66,12 @@ def _run(setup: Setup, out: Path | None) -> int:
     from cvx.alfworld.experiment import run
     from cvx.alfworld.report import conditions, draw, render, summary, write_json
 
-    console = Console()
+    # A file or a pipe has no width of its own: wide enough that nothing is cut.
+    console = Console(width=None if sys.stdout.isatty() else 110)
     setup.check()
+    kind = "generated" if setup.games is None else "real"
+    base = out or Path("runs") / "alfworld" / time.strftime(f"{kind}-%Y%m%d-%H%M%S")
+    _check_writable(base.parent)
     console.print(conditions(setup))
     each = setup.rounds * setup.games_per_round
     start = time.monotonic()
@@ -80,11 +93,11 @@ def _run(setup: Setup, out: Path | None) -> int:
             own = [g.won for g in played if g.arm == game.arm]
             progress.update(bars[game.arm], advance=1, won=f"{100 * sum(own) / len(own):3.0f}% won")
             progress.update(whole, advance=1)
+            if not console.is_terminal and len(played) % 100 == 0:
+                console.print(f"{len(played)} of {total * len(setup.arms)} games played")
     seconds = time.monotonic() - start
     figures = summary(setup, played)
     console.print(render(setup, figures))
-    kind = "generated" if setup.games is None else "real"
-    base = out or Path("runs") / "alfworld" / time.strftime(f"{kind}-%Y%m%d-%H%M%S")
     files = base.with_suffix(".json"), base.with_suffix(".png")
     write_json(files[0], setup, figures, played, seconds)
     draw(files[1], setup, figures)
@@ -94,6 +107,18 @@ def _run(setup: Setup, out: Path | None) -> int:
     return 0
 
 
+def _check_writable(folder: Path) -> None:
+    """Fail before the games are played rather than after."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"{folder} cannot be written to ({error}): choose another --out"
+        ) from error
+
+
 def _parser() -> argparse.ArgumentParser:
     from cvx.alfworld.arms import ARMS
     from cvx.alfworld.demonstrations import DEFAULT_CACHE
@@ -101,14 +126,20 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m cvx.alfworld", description=__doc__)
     add = parser.add_argument
     add("--games", type=Path, help="folder of real ALFWorld games (json_2.1.1); default: generated")
-    add("--seeds", type=int, default=3)
+    add("--seeds", type=int, help="default 5, with --games 3")
+    add("--first-seed", type=int, default=0, help="the others count up from it; default 0")
     add("--rounds", type=int, help="default 3, with --games 7")
-    add("--games-per-round", type=int, default=20)
-    add("--max-steps", type=int, default=50)
-    add("--arms", default=",".join(ARMS), help="names joined by commas (default: %(default)s)")
-    add("--workers", type=int, default=2)
+    add("--games-per-round", type=int, default=20, help="default 20")
+    add("--max-steps", type=int, default=50, help="of a game; default 50")
+    add("--arms", help=f"names joined by commas; default {','.join(ARMS)}")
+    add("--workers", type=int, default=2, help="processes; default 2")
     add("--out", type=Path, help="where to write, without ending; default runs/alfworld/<time>")
-    add("--cache", type=Path, default=Path(DEFAULT_CACHE))
+    add(
+        "--cache",
+        type=Path,
+        default=Path(DEFAULT_CACHE),
+        help="games, demonstrations and translations",
+    )
     add("--llm", metavar="URL", help="an OpenAI-compatible server that plays in the agent's place")
     add("--model", metavar="NAME", help="the model's name there")
     return parser

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from cvx.alfworld.engine import Observation, game_file, goal_of, open_engine
+from cvx.alfworld.files import write_whole
 from cvx.alfworld.package import alfworld_module
 from cvx.alfworld.planner import plan
 from cvx.errors import DemonstrationError, GameError
@@ -207,10 +208,7 @@ def _read(path: Path) -> list[Played] | None:
 
 def _write(path: Path, played: list[Played]) -> None:
     rows = [(*_fields(step.observation), step.command) for step in played]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".{random.SystemRandom().getrandbits(32):08x}")
-    draft.write_text(json.dumps(rows), encoding="utf-8")
-    draft.replace(path)
+    write_whole(path, json.dumps(rows).encode())
 
 
 def _fields(seen: Observation) -> tuple[str, str, tuple[str, ...]]:

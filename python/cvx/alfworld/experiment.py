@@ -7,9 +7,11 @@ import hashlib
 import multiprocessing
 import queue
 import random
+import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,8 @@ class Setup:
     ----------
     seeds, rounds, games_per_round : int
         Every seed has its own demonstrations and its own games, or its own order of real ones.
+    first_seed : int, default 0
+        The seeds are this one and those after it.
     arms : tuple of str
         Names in `ARMS`.
     games : Path, optional
@@ -50,6 +54,7 @@ class Setup:
     seeds: int = 3
     rounds: int = 3
     games_per_round: int = 20
+    first_seed: int = 0
     arms: tuple[str, ...] = tuple(ARMS)
     games: Path | None = None
     workers: int = 2
@@ -63,14 +68,18 @@ class Setup:
         for name in ("seeds", "rounds", "games_per_round", "workers", "max_steps"):
             if getattr(self, name) < 1:
                 raise InvalidParameterError(f"{name} is {getattr(self, name)}: give at least 1")
+        if self.first_seed < 0:
+            raise InvalidParameterError(f"first_seed is {self.first_seed}: give at least 0")
         if not self.arms:
             raise InvalidParameterError(f"arms is empty: choose from {', '.join(ARMS)}")
+        if (self.llm is None) != (self.model is None):
+            raise InvalidParameterError(
+                "a language model needs --llm, its address, and --model, its name"
+            )
         for name in self.arms:
             arm = arm_of(name)
-            if self.llm and arm.memory is None:
+            if self.llm and not arm.readable:
                 raise InvalidParameterError(f"arm {name!r} has no place for a language model")
-        if (self.llm is None) != (self.model is None):
-            raise InvalidParameterError("a language model needs both its address and its name")
         if self.games is not None:
             _split(self.games, _TRAIN)
             _split(self.games, _TEST)
@@ -129,12 +138,10 @@ def prepare(setup: Setup, seed: int) -> Material:
     DemonstrationError
         No demonstration of some kind of task could be won.
     """
-    rng = random.Random(f"experiment {seed}")
     wanted = setup.rounds * setup.games_per_round
     if setup.games is None:
-        folder = setup.cache / "generated"
-        games = generate_games(wanted, 2 * seed, folder / f"play-{seed}")
-        pool = generate_games(_TO_SHOW * len(TASK_TYPES), 2 * seed + 1, folder / f"show-{seed}")
+        games = generated_games(setup.cache, wanted, 2 * seed)
+        pool = generated_games(setup.cache, _TO_SHOW * len(TASK_TYPES), 2 * seed + 1)
     else:
         games = find_games(_split(setup.games, _TEST))
         pool = find_games(_split(setup.games, _TRAIN))
@@ -143,7 +150,8 @@ def prepare(setup: Setup, seed: int) -> Material:
                 f"{setup.rounds} rounds of {setup.games_per_round} games were asked for, "
                 f"{setup.games} has {len(games)}: ask for fewer"
             )
-    rng.shuffle(games)
+    random.Random(f"order {seed}").shuffle(games)
+    rng = random.Random(f"demonstrations {seed}")
     demonstrations, shown = [], []
     for task_type in TASK_TYPES:
         choices = [game for game in pool if task_type_of(game) == task_type]
@@ -162,6 +170,19 @@ def prepare(setup: Setup, seed: int) -> Material:
                 f"{setup.max_steps} steps: raise max_steps"
             )
     return Material(demonstrations, shown, games[:wanted])
+
+
+def generated_games(cache: Path, n: int, seed: int) -> list[Path]:
+    """Return n generated games in order, made once however many processes ask for them."""
+    folder = cache / "generated" / f"{version('alfworld')}-{seed}-{n}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as draft:
+            generate_games(n, seed, Path(draft) / "games")
+            # Only one rename can win; the games of the others are the same.
+            with contextlib.suppress(OSError):
+                (Path(draft) / "games").rename(folder)
+    return sorted(find_games(folder), key=lambda game: game.parent.name)
 
 
 def play_arm(setup: Setup, arm_name: str, seed: int) -> Iterator[Played]:
@@ -201,7 +222,7 @@ def run(setup: Setup) -> Iterator[Played]:
     with ProcessPoolExecutor(setup.workers, mp_context=context) as pool:
         jobs: list[Future[None]] = [
             pool.submit(_work, setup, arm, seed, ended)
-            for seed in range(setup.seeds)
+            for seed in range(setup.first_seed, setup.first_seed + setup.seeds)
             for arm in setup.arms
         ]
         try:

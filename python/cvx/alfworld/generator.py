@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cvx.alfworld.engine import GAME_FILE
+from cvx.alfworld.files import write_whole
 from cvx.alfworld.floorplans import FloorPlan, coordinate, floor_plan, location, pddl_name, tables
 from cvx.errors import GameError
 
@@ -287,4 +288,4 @@ def _trajectory(task: Task, trial: str, goal: str) -> dict[str, object]:
 
 
 def _write(path: Path, content: object) -> None:
-    path.write_text(json.dumps(content, sort_keys=True) + "\n", encoding="utf-8", newline="\n")
+    write_whole(path, (json.dumps(content, sort_keys=True) + "\n").encode())

@@ -16,6 +16,8 @@ FUNCTION_WORDS = frozenset(
 )
 _WORD = re.compile(r"#|[a-z][a-z'-]*|\d+|\{\d(?:\.\d+)?\}")
 
+_PLAUSIBLE = 0.25  # other readings of a plan must be as likely as this
+
 
 class Argument(NamedTuple):
     """A word of a command that is neither its first nor a function word."""
@@ -69,6 +71,49 @@ def arguments(command: str) -> list[Argument]:
     return found
 
 
+def template(goal: str, slots: Sequence[str]) -> str:
+    """Return a goal with numbered gaps in the place of its nouns.
+
+    Examples
+    --------
+    >>> template("hang a hat on the peg", ("hat", "peg"))
+    'hang a {0} on the {1}'
+    """
+    return " ".join(f"{{{slots.index(w)}}}" if w in slots else w for w in words(goal))
+
+
+def filled(gaps: str, goal: str) -> dict[int, str]:
+    """Return what stands in the gaps of a template, by number.
+
+    Examples
+    --------
+    >>> filled("hang a {0} on the {1}", "hang a hat on the peg")
+    {0: 'hat', 1: 'peg'}
+    """
+    pairs = zip(words(gaps), words(goal), strict=False)
+    return {int(gap[1]): word for gap, word in pairs if gap.startswith("{")}
+
+
+class Spread:
+    """In how many different sets of words a word occurs."""
+
+    def __init__(self) -> None:
+        self._sets: set[frozenset[str]] = set()
+        self._counts: Counter[str] = Counter()
+
+    def note(self, found: Iterable[str]) -> None:
+        """Count the words of a set, unless the same set was counted before."""
+        kept = frozenset(found)
+        if kept not in self._sets:
+            self._sets.add(kept)
+            self._counts.update(kept)
+
+    def rarity(self, word: str) -> float:
+        """Return the inverse document frequency of a word, at least 0; an unknown one is rare."""
+        known = self._counts[word]
+        return max(0.0, math.log((len(self._sets) + 1) / (known + 0.5 if known else 1)))
+
+
 class Lexicon:
     """What remembered episodes teach about words and shapes of commands."""
 
@@ -79,8 +124,10 @@ class Lexicon:
         self._sizes: Counter[int] = Counter()
         self._uses: Counter[object] = Counter()
         self._aimed: Counter[object] = Counter()
-        self._documents: set[frozenset[str]] = set()
-        self._spread: Counter[str] = Counter()
+        self._tried: Counter[str] = Counter()
+        self._led: Counter[str] = Counter()
+        self.goals = Spread()
+        self.moments = Spread()
 
     def learn(self, goal: str, slots: Sequence[str], commands: Iterable[str]) -> None:
         """Take in the goal of an episode, its nouns, and the commands that won it."""
@@ -97,8 +144,10 @@ class Lexicon:
                 self._aimed[part.position] += part.word in slots
 
     def aimed(self, form: object) -> bool:
-        """Whether commands of a shape, or arguments at a position of it, mostly name the goal's."""
-        return 2 * self._aimed[form] > self._uses[form]
+        """Whether commands of a shape, or arguments at a position of it, nearly always name the
+        goal's things: (aimed + 1/2) / (uses + 1) above 0.7, so that few uses suffice.
+        """
+        return (self._aimed[form] + 0.5) / (self._uses[form] + 1) > 0.7
 
     def readings(
         self, plan: Sequence[str], nouns: Mapping[int, str]
@@ -114,10 +163,20 @@ class Lexicon:
         for place, subgoal in enumerate(plan):
             for part in arguments(subgoal)[1:]:
                 noun = nouns.get(int(part.word[1])) if part.word.startswith("{") else None
-                if noun:
-                    odds = 1 - (self._aimed[part.position] + 1) / (self._uses[part.position] + 2)
+                if noun and self._doubt(part.position) > _PLAUSIBLE:
                     other = subgoal.replace(part.word, noun)
-                    yield (*plan[:place], other, *plan[place + 1 :]), odds
+                    yield (*plan[:place], other, *plan[place + 1 :]), self._doubt(part.position)
+
+    def may_be_means(self, form: str) -> bool:
+        """Whether commands of a shape at times do not name the goal's things.
+
+        Such a step of a plan may have been a means, not an end: the plan may do without it.
+        """
+        return self._aimed[form] < self._uses[form]
+
+    def _doubt(self, form: object) -> float:
+        """Return the chance that a shape or position does not name the goal's thing."""
+        return 1 - (self._aimed[form] + 1) / (self._uses[form] + 2)
 
     def slots(self, goal: str, heard: Iterable[str]) -> tuple[str, ...]:
         """Return the nouns of a goal, in its order.
@@ -133,22 +192,19 @@ class Lexicon:
             found.remove(unheard[0] if unheard else found[0])
         return tuple(found)
 
-    def note(self, document: Iterable[str]) -> None:
-        """Count the words of a goal and of its plan, once for each different set of them."""
-        kept = frozenset(document)
-        if kept not in self._documents:
-            self._documents.add(kept)
-            self._spread.update(kept)
+    def explored(self, form: str, led: bool) -> None:
+        """Count an explored command, and whether the next step of the plan was possible then."""
+        self._tried[form] += 1
+        self._led[form] += led
+
+    def leads(self, form: str) -> float:
+        """Return how often a shape of command led on at once, shrunk to the mean of all shapes."""
+        mean = (sum(self._led.values()) + 1) / (sum(self._tried.values()) + 2)
+        return (self._led[form] + mean) / (self._tried[form] + 1)
 
     def weight(self, word: str) -> float:
-        """Return how much a goal's word tells: rare ones more, those that commands begin with most.
-
-        The inverse document frequency, three times that for first words of commands.
-        """
-        rarity = math.log(
-            (len(self._documents) + 1) / (self._spread[word] + 0.5 if self._spread[word] else 1)
-        )
-        return max(rarity, 0.0) * (3.0 if word in self.verbs else 1.0)
+        """Return how much a goal's word tells: rare ones more, first words of commands most."""
+        return self.goals.rarity(word) * (3.0 if word in self.verbs else 1.0)
 
 
 class Binding:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cvx.alfworld.agent import Game, Result
+from cvx.alfworld.sight import Game, Result
 from cvx.types import Cue
 
 if TYPE_CHECKING:

@@ -99,56 +99,69 @@ def conditions(setup: Setup) -> str:
 
 
 def render(setup: Setup, figures: Mapping[str, Any]) -> Group:
-    """Return the tables for a terminal."""
+    """Return the tables for a terminal of 80 columns or more."""
+    from rich import box
     from rich.console import Group
     from rich.table import Table
+    from rich.text import Text
 
     arms = figures["arms"]
-    table = Table(title="Success with 95% interval (Wilson)", caption=conditions(setup))
-    table.add_column("arm")
-    for number in range(setup.rounds):
-        table.add_column(f"round {number + 1}", justify="right")
-    for title in ("all rounds", "steps", "steps of wins", "ms/decision"):
-        table.add_column(title, justify="right")
+    last = setup.rounds - 1
+    numbers = range(setup.rounds) if setup.rounds <= 3 else (0, last // 2, last)
+    table = Table(
+        title="Games won, %, with 95% intervals (Wilson)",
+        box=box.SIMPLE,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    table.add_column("arm", no_wrap=True)
+    for title in (*(f"round {n + 1}" for n in numbers), "all", "steps", "of won", "ms"):
+        table.add_column(title, justify="right", no_wrap=True)
     for name, arm in arms.items():
         whole = arm["all"]
         table.add_row(
-            f"{name} ({arm['title']})",
-            *(_rate(one["success"]) for one in arm["rounds"]),
+            name,
+            *(_rate(arm["rounds"][n]["success"]) for n in numbers),
             _rate(whole["success"]),
             _number(whole["steps"]),
             _number(whole["steps_of_wins"]),
-            _number(whole["ms_per_decision"], 2),
+            _number(whole["ms_per_decision"]),
         )
-    parts = [table]
+    legend = "; ".join(f"{name}: {arm['title']}" for name, arm in arms.items())
+    parts: list[Table | Text] = [
+        table,
+        Text(f"{conditions(setup)}. steps: lost games included; ms: of memory, a decision."),
+        Text(legend),
+    ]
     if figures["differences"]:
         paired = Table(
-            title=f"{FOCUS} minus the others, paired by game (95% bootstrap, clustered by game)"
+            title=f"\n{FOCUS} minus each other arm, paired by game (95% bootstrap over games)",
+            box=box.SIMPLE,
+            pad_edge=False,
+            collapse_padding=True,
         )
-        paired.add_column("arm")
-        for title in ("success, points", "p", "last round, points", "steps"):
-            paired.add_column(title, justify="right")
+        paired.add_column("arm", no_wrap=True)
+        for title in ("points", "p", f"round {last + 1}", "steps"):
+            paired.add_column(title, justify="right", no_wrap=True)
         for name, found in figures["differences"].items():
-            whole, last, steps = found["success"], found["success_last_round"], found["steps"]
+            whole, late, steps = found["success"], found["success_last_round"], found["steps"]
             paired.add_row(
                 name,
                 _points(whole),
-                "-" if whole is None else f"{whole.p:.4f}",
-                _points(last),
-                "-"
-                if steps is None
-                else f"{steps.mean:+.1f} [{steps.low:+.1f}, {steps.high:+.1f}]",
+                "-" if whole is None else f"{whole.p:.3f}",
+                _points(late),
+                "-" if steps is None else f"{steps.mean:+.1f} [{steps.low:.0f}, {steps.high:.0f}]",
             )
         parts.append(paired)
     return Group(*parts)
 
 
 def _rate(rate: Interval) -> str:
-    return f"{100 * rate.mean:.0f}% [{100 * rate.low:.0f}-{100 * rate.high:.0f}]"
+    return f"{100 * rate.mean:.0f} [{100 * rate.low:.0f}-{100 * rate.high:.0f}]"
 
 
 def _points(d: Difference | None) -> str:
-    return "-" if d is None else f"{100 * d.mean:+.1f} [{100 * d.low:+.1f}, {100 * d.high:+.1f}]"
+    return "-" if d is None else f"{100 * d.mean:+.1f} [{100 * d.low:.1f}, {100 * d.high:.1f}]"
 
 
 def _number(value: float | None, digits: int = 1) -> str:

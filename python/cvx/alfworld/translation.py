@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import tempfile
 import zlib
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from cvx.alfworld.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,7 +172,4 @@ def _write(path: Path, translation: Translation) -> None:
     sas = fields.pop("sas")
     fields["fluents"] = sorted(fields["fluents"])
     header = zlib.compress(json.dumps(fields).encode(), 6).hex().encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(header + b"\n" + sas)
-    Path(file.name).replace(path)
+    write_whole(path, header + b"\n" + sas)

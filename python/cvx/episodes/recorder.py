@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from cvx.episodes.checks import check_text, checked_metadata, checked_tags
 from cvx.episodes.frames import episodes_frame, steps_frame
 from cvx.errors import (
     EpisodeClosedError,
@@ -28,7 +29,12 @@ def check_reward(reward: float) -> float:
     RewardRangeError
         It is outside, or not a number.
     """
-    value = float(reward)
+    try:
+        value = float(reward)
+    except (TypeError, ValueError):
+        raise RewardRangeError(
+            f"reward is {reward!r}: give a number in [0, 1], 1 is a win"
+        ) from None
     if not 0.0 <= value <= 1.0:
         raise RewardRangeError(
             f"reward is {reward}, outside [0, 1]: scale outcomes to that range, 1 is a win"
@@ -133,13 +139,22 @@ class EpisodeRecorder:
         Returns
         -------
         OpenEpisode
+
+        Raises
+        ------
+        InvalidParameterError
+            A text that is no string, another ``kind``, or metadata that JSON cannot hold.
         """
+        check_text("goal", goal)
+        check_text("task_type", task_type, optional=True)
+        check_text("namespace", namespace)
+        if kind not in ("experience", "demonstration"):
+            raise InvalidParameterError(f"kind is {kind!r}: give 'experience' or 'demonstration'")
+        kept = checked_metadata(metadata)
         if entity_id is None:
             entity_id = self._next_entity
         self._next_entity = max(self._next_entity, entity_id + 1)
-        run = OpenEpisode(
-            self._next_episode, entity_id, goal, task_type, namespace, kind, dict(metadata or {})
-        )
+        run = OpenEpisode(self._next_episode, entity_id, goal, task_type, namespace, kind, kept)
         self._next_episode += 1
         return run
 
@@ -187,7 +202,7 @@ class EpisodeRecorder:
         EpisodeClosedError
             The episode has its outcome already.
         InvalidParameterError
-            ``tags`` is a single string.
+            A text, action or tag that is no string, or metadata that JSON cannot hold.
         TimestampOrderError
             The step lies before the one recorded last.
         """
@@ -195,8 +210,9 @@ class EpisodeRecorder:
             raise EpisodeClosedError(
                 f"episode {run.episode_id} is closed: begin another one for further steps"
             )
-        if isinstance(tags, str):
-            raise InvalidParameterError(f"tags is the string {tags!r}: give a sequence of strings")
+        check_text("text", text)
+        check_text("action", action, optional=True)
+        labels, kept = checked_tags(tags), checked_metadata(metadata)
         if timestamp is None:
             timestamp = self.clock
         elif run.steps and timestamp < run.steps[-1].timestamp:
@@ -213,9 +229,9 @@ class EpisodeRecorder:
             action=action,
             kind="step",
             namespace=run.namespace,
-            metadata=dict(metadata or {}),
+            metadata=kept,
             episode_id=run.episode_id,
-            tags=tuple(tags),
+            tags=labels,
         )
         run.steps.append(event)
         return event

@@ -1,0 +1,40 @@
+"""Refusing at once what could not be written down when the episode ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cvx.errors import InvalidParameterError
+
+
+def check_text(name: str, value: object, *, optional: bool = False) -> None:
+    """Raise an InvalidParameterError unless the value is a string (or None, where it may be)."""
+    if not (isinstance(value, str) or (optional and value is None)):
+        wanted = "a string or None" if optional else "a string"
+        raise InvalidParameterError(f"{name} is {value!r}: give {wanted}")
+
+
+def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return tags as a tuple; raise an InvalidParameterError unless each is a string."""
+    if isinstance(tags, str):
+        raise InvalidParameterError(f"tags is the string {tags!r}: give a sequence of strings")
+    found = tuple(tags)
+    for tag in found:
+        check_text("a tag", tag)
+    return found
+
+
+def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return metadata as a dict; raise an InvalidParameterError unless JSON can hold it."""
+    found = dict(metadata or {})
+    if found:
+        try:
+            json.dumps(found)
+        except (TypeError, ValueError) as error:
+            raise InvalidParameterError(
+                f"metadata is {found!r}, which JSON cannot hold ({error}): "
+                "give strings, numbers, lists and dicts of these"
+            ) from error
+    return found
