@@ -67,7 +67,7 @@ def test_a_cue_is_a_cue(cue: Any) -> None:
     with pytest.raises(InvalidParameterError, match=r"give a cvx\.Cue"):
         memory.recall(cue)
     with pytest.raises(InvalidParameterError, match=r"give a cvx\.Filter"):
-        memory.recall(cvx.Cue(text="mug"), run)  # type: ignore[arg-type]
+        memory.recall(cvx.Cue(text="mug"), run)
 
 
 @pytest.mark.parametrize("bound", [-0.1, 1.0, float("nan")])
