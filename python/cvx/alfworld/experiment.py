@@ -218,10 +218,11 @@ def run(setup: Setup) -> Iterator[Played]:
     """
     setup.check()
     context = multiprocessing.get_context("spawn")
-    ended = context.Manager().Queue()
+    manager = context.Manager()
+    ended, stop = manager.Queue(), manager.Event()
     with ProcessPoolExecutor(setup.workers, mp_context=context) as pool:
         jobs: list[Future[None]] = [
-            pool.submit(_work, setup, arm, seed, ended)
+            pool.submit(_work, setup, arm, seed, ended, stop)
             for seed in range(setup.first_seed, setup.first_seed + setup.seeds)
             for arm in setup.arms
         ]
@@ -237,12 +238,17 @@ def run(setup: Setup) -> Iterator[Played]:
                 if finished:
                     return
         finally:
+            # An interrupt at a terminal may have ended the manager, and then the workers too.
+            with contextlib.suppress(OSError, EOFError):
+                stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _work(setup: Setup, arm: str, seed: int, ended: Any) -> None:
+def _work(setup: Setup, arm: str, seed: int, ended: Any, stop: Any) -> None:
     for played in play_arm(setup, arm, seed):
         ended.put(played)
+        if stop.is_set():
+            return
 
 
 def describe(setup: Setup) -> Mapping[str, Any]:
