@@ -26,7 +26,7 @@ help: ## what there is to make
 	@echo "setting up .venv (two to three minutes the first time)"
 	$(PY) -m pip install --quiet --upgrade pip
 	$(PY) -m pip install --quiet "maturin>=1.9,<2"
-	$(PY) tools/extras.py alfworld http local plot bench dev > .venv/requirements.txt
+	$(PY) tools/extras.py alfworld causal duckdb gymnasium http local plot bench dev > .venv/requirements.txt
 	$(PY) -m pip install --quiet -r .venv/requirements.txt
 	touch $@
 
