@@ -1,5 +1,6 @@
 //! What a node is, apart from its vector: one column a fact.
 
+use crate::column::Column;
 use crate::id::EntityId;
 use crate::names::Names;
 
@@ -50,14 +51,14 @@ pub(crate) const NO_ACTION: u32 = u32::MAX;
 /// The columns; a row a node, rows of deleted nodes wiped.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
-    pub(crate) entity: Vec<u64>,
-    pub(crate) time: Vec<i64>,
+    pub(crate) entity: Column<u64>,
+    pub(crate) time: Column<i64>,
     /// NaN is no reward.
-    pub(crate) reward: Vec<f32>,
-    pub(crate) namespace: Vec<u32>,
-    pub(crate) tags: Vec<u32>,
-    pub(crate) action: Vec<u32>,
-    pub(crate) flags: Vec<u8>,
+    pub(crate) reward: Column<f32>,
+    pub(crate) namespace: Column<u32>,
+    pub(crate) tags: Column<u32>,
+    pub(crate) action: Column<u32>,
+    pub(crate) flags: Column<u8>,
     pub(crate) namespaces: Names<String>,
     pub(crate) tag_names: Names<String>,
     /// Distinct sets of tags, each ascending.
@@ -68,13 +69,13 @@ pub(crate) struct Columns {
 impl Columns {
     pub(crate) fn new() -> Self {
         Columns {
-            entity: Vec::new(),
-            time: Vec::new(),
-            reward: Vec::new(),
-            namespace: Vec::new(),
-            tags: Vec::new(),
-            action: Vec::new(),
-            flags: Vec::new(),
+            entity: Column::new(),
+            time: Column::new(),
+            reward: Column::new(),
+            namespace: Column::new(),
+            tags: Column::new(),
+            action: Column::new(),
+            flags: Column::new(),
             namespaces: Names::new(),
             tag_names: Names::new(),
             tag_sets: Names::new(),
@@ -115,19 +116,19 @@ impl Columns {
 
     pub(crate) fn set_reward(&mut self, at: usize, reward: Option<f32>) {
         // -0.0 is in the range, and must not make a second spelling of 0.
-        self.reward[at] = reward.map_or(f32::NAN, |reward| reward + 0.0);
+        self.reward.to_mut()[at] = reward.map_or(f32::NAN, |reward| reward + 0.0);
     }
 
     /// Forgets a node.
     pub(crate) fn wipe(&mut self, node: u32) {
         let at = node as usize;
-        self.entity[at] = 0;
-        self.time[at] = 0;
-        self.reward[at] = f32::NAN;
-        self.namespace[at] = 0;
-        self.tags[at] = 0;
-        self.action[at] = NO_ACTION;
-        self.flags[at] = 0;
+        self.entity.to_mut()[at] = 0;
+        self.time.to_mut()[at] = 0;
+        self.reward.to_mut()[at] = f32::NAN;
+        self.namespace.to_mut()[at] = 0;
+        self.tags.to_mut()[at] = 0;
+        self.action.to_mut()[at] = NO_ACTION;
+        self.flags.to_mut()[at] = 0;
     }
 
     #[inline]

@@ -28,6 +28,7 @@
 //! # }
 //! ```
 
+mod column;
 mod columns;
 mod distance;
 pub mod edges;

@@ -1,5 +1,7 @@
 //! The links of the graph: a flat table for the ground level, blocks for the levels above.
 
+use crate::column::Column;
+
 /// Of a node that is not in the graph.
 const OUTSIDE: u8 = u8::MAX;
 
@@ -9,12 +11,12 @@ const OUTSIDE: u8 = u8::MAX;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Links {
     m: usize,
-    levels: Vec<u8>,
+    levels: Column<u8>,
     /// Per node: how many, then the links, in a row of 2 m + 1.
-    ground: Vec<u32>,
+    ground: Column<u32>,
     /// Per node: where its block begins in `upper`; a row of m + 1 for each of its levels from 1.
-    upper_at: Vec<u32>,
-    upper: Vec<u32>,
+    upper_at: Column<u32>,
+    upper: Column<u32>,
     entry: Option<u32>,
     len: usize,
 }
@@ -23,10 +25,10 @@ impl Links {
     pub(crate) fn new(m: usize) -> Self {
         Links {
             m,
-            levels: Vec::new(),
-            ground: Vec::new(),
-            upper_at: Vec::new(),
-            upper: Vec::new(),
+            levels: Column::new(),
+            ground: Column::new(),
+            upper_at: Column::new(),
+            upper: Column::new(),
             entry: None,
             len: 0,
         }
@@ -96,17 +98,19 @@ impl Links {
     pub(crate) fn add(&mut self, node: u32, level: usize) {
         let end = node as usize + 1;
         if self.levels.len() < end {
-            self.levels.resize(end, OUTSIDE);
-            self.upper_at.resize(end, 0);
-            self.ground.resize(end * (2 * self.m + 1), 0);
+            self.levels.to_mut().resize(end, OUTSIDE);
+            self.upper_at.to_mut().resize(end, 0);
+            self.ground.to_mut().resize(end * (2 * self.m + 1), 0);
         }
-        self.upper_at[node as usize] = self.upper.len() as u32;
-        self.upper
-            .resize(self.upper.len() + level * (self.m + 1), 0);
+        let block = self.upper.len();
+        self.upper_at.to_mut()[node as usize] = block as u32;
+        if level > 0 {
+            self.upper.to_mut().resize(block + level * (self.m + 1), 0);
+        }
         if self.top().is_none_or(|top| level > top) {
             self.entry = Some(node);
         }
-        self.levels[node as usize] = level as u8;
+        self.levels.to_mut()[node as usize] = level as u8;
         self.len += 1;
     }
 
@@ -125,7 +129,7 @@ impl Links {
         for level in 0..=self.level(node).unwrap_or(0) {
             self.set(node, level, &[]);
         }
-        self.levels[node as usize] = OUTSIDE;
+        self.levels.to_mut()[node as usize] = OUTSIDE;
         self.len -= 1;
         if self.entry == Some(node) {
             // Of the highest level the lowest id, whatever the order of removal.
@@ -139,9 +143,9 @@ impl Links {
     pub(crate) fn set(&mut self, node: u32, level: usize, links: &[u32]) {
         let row = self.row(node, level);
         let table = if level == 0 {
-            &mut self.ground
+            self.ground.to_mut()
         } else {
-            &mut self.upper
+            self.upper.to_mut()
         };
         table[row] = links.len() as u32;
         table[row + 1..][..links.len()].copy_from_slice(links);
@@ -150,9 +154,11 @@ impl Links {
         table[row + 1 + links.len()..row + 1 + most].fill(0);
     }
 
-    /// How many bytes the links take.
+    /// How many bytes of memory the links take.
     pub(crate) fn bytes(&self) -> usize {
-        4 * (self.ground.capacity() + self.upper.capacity() + self.upper_at.capacity())
-            + self.levels.capacity()
+        self.ground.heap_bytes()
+            + self.upper.heap_bytes()
+            + self.upper_at.heap_bytes()
+            + self.levels.heap_bytes()
     }
 }

@@ -86,7 +86,7 @@ impl TemporalIndex {
     /// [`Error::UnknownNode`].
     pub fn set_recallable(&mut self, node: NodeId, recallable: bool) -> Result<()> {
         let at = self.check(node)?;
-        let flags = &mut self.columns.flags[at];
+        let flags = &mut self.columns.flags.to_mut()[at];
         *flags = if recallable {
             *flags | RECALLABLE
         } else {

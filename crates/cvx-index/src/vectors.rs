@@ -1,5 +1,6 @@
 //! The vectors as they came, and as they are compared.
 
+use crate::column::Column;
 use crate::distance::Metric;
 use crate::distance::kernels::Isa;
 use crate::error::{Error, Result};
@@ -14,10 +15,10 @@ pub(crate) struct Vectors {
     metric: Metric,
     isa: Isa,
     center: Option<Vec<f32>>,
-    raw: Vec<f32>,
+    raw: Column<f32>,
     /// Rows with the center taken away and, for cosine, of length 1; absent where raw rows serve:
     /// always for l2, whose distances do not move with the center.
-    compared: Option<Vec<f32>>,
+    compared: Option<Column<f32>>,
 }
 
 impl Vectors {
@@ -27,7 +28,7 @@ impl Vectors {
             metric,
             isa,
             center: None,
-            raw: Vec::new(),
+            raw: Column::new(),
             compared: None,
         };
         vectors.set_center(None, std::iter::empty());
@@ -92,18 +93,18 @@ impl Vectors {
 
     /// Stores the row of a node; `vector` passed [`prepared`](Self::prepared), which made `moved`.
     pub(crate) fn put(&mut self, node: u32, vector: &[f32], moved: &[f32]) {
-        put_row(&mut self.raw, node, vector);
+        put_row(self.raw.to_mut(), node, vector);
         if let Some(compared) = &mut self.compared {
-            put_row(compared, node, moved);
+            put_row(compared.to_mut(), node, moved);
         }
     }
 
     /// Forgets the row of a node.
     pub(crate) fn erase(&mut self, node: u32) {
         let row = node as usize * self.dim..(node as usize + 1) * self.dim;
-        self.raw[row.clone()].fill(0.0);
+        self.raw.to_mut()[row.clone()].fill(0.0);
         if let Some(compared) = &mut self.compared {
-            compared[row].fill(0.0);
+            compared.to_mut()[row].fill(0.0);
         }
     }
 
@@ -152,7 +153,7 @@ impl Vectors {
                     let row = moved(self.metric, self.center.as_deref(), self.raw(node));
                     put_row(&mut compared, node, &row.unwrap_or_default());
                 }
-                Some(compared)
+                Some(compared.into())
             }
         };
     }
@@ -163,9 +164,9 @@ impl Vectors {
             .distances(self.isa, prepared, self.table(), nodes, out);
     }
 
-    /// How many bytes the rows take.
+    /// How many bytes of memory the rows take.
     pub(crate) fn bytes(&self) -> usize {
-        4 * (self.raw.capacity() + self.compared.as_ref().map_or(0, Vec::capacity))
+        self.raw.heap_bytes() + self.compared.as_ref().map_or(0, Column::heap_bytes)
     }
 }
 

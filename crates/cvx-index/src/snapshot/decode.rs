@@ -211,8 +211,8 @@ fn read_columns(meta: &Meta, bytes: &[u8]) -> Result<Columns> {
         rest = after;
         column.as_chunks::<8>().0
     };
-    let entity = wide().iter().map(|x| u64::from_le_bytes(*x)).collect();
-    let time = wide().iter().map(|x| i64::from_le_bytes(*x)).collect();
+    let entity: Vec<u64> = wide().iter().map(|x| u64::from_le_bytes(*x)).collect();
+    let time: Vec<i64> = wide().iter().map(|x| i64::from_le_bytes(*x)).collect();
     let mut narrow = || {
         let (column, after) = rest.split_at(4 * nodes);
         rest = after;
@@ -240,13 +240,13 @@ fn read_columns(meta: &Meta, bytes: &[u8]) -> Result<Columns> {
     let tag_sets = Names::from_values(meta.tag_sets.clone())
         .ok_or_else(|| corrupted(META, "a set of tags twice"))?;
     let columns = Columns {
-        entity,
-        time,
-        reward,
-        namespace,
-        tags,
-        action,
-        flags,
+        entity: entity.into(),
+        time: time.into(),
+        reward: reward.into(),
+        namespace: namespace.into(),
+        tags: tags.into(),
+        action: action.into(),
+        flags: flags.into(),
         namespaces: names(&meta.namespaces)?,
         tag_names: names(&meta.tag_names)?,
         tag_sets,

@@ -1,0 +1,166 @@
+//! A table of plain values, in memory or in a mapped file.
+#![cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the second snapshot format maps")
+)]
+
+use std::fs::File;
+use std::io;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use memmap2::Mmap;
+
+#[cfg(target_endian = "big")]
+compile_error!("snapshots hold little-endian numbers and are mapped as they are");
+
+/// A whole file, mapped for reading.
+#[derive(Debug)]
+pub(crate) struct MappedFile(Mmap);
+
+impl MappedFile {
+    /// Maps a file that is written once, renamed into place, and never written again.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn open(file: &File) -> io::Result<Arc<Self>> {
+        // SAFETY: the bytes of a map change, or vanish with a SIGBUS, only if somebody writes to or
+        // truncates the file itself. Snapshots are written beside their place and renamed there, so
+        // a newer one is another file; removing a file leaves its maps whole. Whoever edits a
+        // snapshot in place while it is open breaks that promise: what they write is then read as
+        // other numbers (every number used as an index is held against its table at use), and only
+        // what they cut off faults.
+        let map = unsafe { Mmap::map(file)? };
+        Ok(Arc::new(MappedFile(map)))
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Values of one type, owned or in a mapped file; a mapped table is copied before its first change.
+#[derive(Clone, Debug)]
+pub(crate) enum Column<T> {
+    Owned(Vec<T>),
+    /// `bytes` lies within the file, is aligned for `T` and a multiple of its size.
+    Mapped {
+        file: Arc<MappedFile>,
+        bytes: Range<usize>,
+    },
+}
+
+impl<T: Pod> Column<T> {
+    pub(crate) const fn new() -> Self {
+        Column::Owned(Vec::new())
+    }
+
+    /// The values that `bytes` of a file hold; `None` where they lie outside it or uneven.
+    pub(crate) fn mapped(file: &Arc<MappedFile>, bytes: Range<usize>) -> Option<Self> {
+        let part = file.bytes().get(bytes.clone())?;
+        bytemuck::try_cast_slice::<u8, T>(part).ok()?;
+        Some(Column::Mapped {
+            file: Arc::clone(file),
+            bytes,
+        })
+    }
+
+    /// The values that `bytes` hold, copied; `None` for a part of a value.
+    pub(crate) fn copied(bytes: &[u8]) -> Option<Self> {
+        let whole = bytes.len().is_multiple_of(size_of::<T>());
+        whole.then(|| Column::Owned(bytemuck::allocation::pod_collect_to_vec(bytes)))
+    }
+
+    /// The values to be changed.
+    pub(crate) fn to_mut(&mut self) -> &mut Vec<T> {
+        if let Column::Mapped { .. } = self {
+            *self = Column::Owned(self.to_vec());
+        }
+        match self {
+            Column::Owned(values) => values,
+            Column::Mapped { .. } => unreachable!("it was made an owned one above"),
+        }
+    }
+
+    pub(crate) fn push(&mut self, value: T) {
+        self.to_mut().push(value);
+    }
+
+    /// Bytes of memory that the values take; those of a file are the system's to keep or drop.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match self {
+            Column::Owned(values) => values.capacity() * size_of::<T>(),
+            Column::Mapped { .. } => 0,
+        }
+    }
+}
+
+impl<T: Pod> Deref for Column<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match self {
+            Column::Owned(values) => values,
+            Column::Mapped { file, bytes } => bytemuck::cast_slice(&file.bytes()[bytes.clone()]),
+        }
+    }
+}
+
+impl<T> From<Vec<T>> for Column<T> {
+    fn from(values: Vec<T>) -> Self {
+        Column::Owned(values)
+    }
+}
+
+impl<T: Pod + PartialEq> PartialEq for Column<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn file_of(bytes: &[u8]) -> Arc<MappedFile> {
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(bytes).expect("room for a few bytes");
+        MappedFile::open(&file).expect("a map")
+    }
+
+    #[test]
+    fn a_mapped_column_reads_as_its_copy_and_is_its_own_after_a_change() {
+        let values: Vec<u32> = (0..100).map(|x| x * x).collect();
+        let file = file_of(bytemuck::cast_slice(&values));
+        let mut mapped = Column::<u32>::mapped(&file, 8..400).expect("whole and aligned");
+        assert_eq!(&*mapped, &values[2..]);
+        assert_eq!(
+            mapped,
+            Column::copied(&file.bytes()[8..400]).expect("whole")
+        );
+        assert_eq!(mapped.heap_bytes(), 0);
+
+        let before = mapped.clone();
+        mapped.to_mut()[0] = 7;
+        mapped.push(8);
+        assert_eq!((mapped[0], mapped.last()), (7, Some(&8)));
+        assert_eq!(&*before, &values[2..]);
+    }
+
+    #[test]
+    fn what_is_outside_uneven_or_misaligned_is_no_column() {
+        let file = file_of(&[0; 64]);
+        for bytes in [0..68, 60..72, 1..5, 2..64, 0..7, 100..104] {
+            assert!(
+                Column::<u32>::mapped(&file, bytes.clone()).is_none(),
+                "{bytes:?}"
+            );
+        }
+        assert!(Column::<u32>::mapped(&file, 64..64).is_some_and(|column| column.is_empty()));
+        assert!(Column::<u32>::copied(&[0; 7]).is_none());
+    }
+}
