@@ -34,6 +34,8 @@ help: ## what there is to make
 $(NATIVE): .venv/.python $(RUST_SOURCES)
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin develop --release --quiet --skip-install
 	echo "$(CURDIR)/python" > "$$($(PY) -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/cvx.pth"
+	printf '#!%s\nfrom cvx.cli import main\n\nmain()\n' "$(CURDIR)/$(PY)" > .venv/bin/cvx
+	chmod +x .venv/bin/cvx
 	touch $@
 
 run: $(NATIVE) ## the ALFWorld learning experiment: a table, a JSON, a picture

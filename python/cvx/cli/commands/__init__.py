@@ -1,0 +1,1 @@
+"""One file a command; ``cvx.cli.app`` lists them."""

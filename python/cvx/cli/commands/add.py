@@ -1,0 +1,104 @@
+"""cvx add."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cvx.cli.opening import only_one, opened
+from cvx.cli.options import EmbedderSpec, Json, Namespace, Store
+from cvx.cli.output import emit, line, progress
+from cvx.cli.times import timestamp_of
+
+if TYPE_CHECKING:
+    from cvx.cli.lines import Lines
+    from cvx.memory import Memory
+
+_AT_ONCE = 256
+
+
+def add(
+    text: Annotated[str | None, typer.Argument(help="What to remember; - reads stdin.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", help="JSON Lines, one event a line; - reads stdin."),
+    ] = None,
+    entity: Annotated[int, typer.Option(help="Whose timeline it is on.")] = 0,
+    time: Annotated[
+        str | None, typer.Option(help="When it happened: a date, or an integer; default now.")
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A label; may be repeated.")] = None,
+    alias: Annotated[
+        list[str] | None, typer.Option(help="Other words to find it by; may be repeated.")
+    ] = None,
+    metadata: Annotated[
+        list[str] | None, typer.Option(help="key=value, JSON where it is; may be repeated.")
+    ] = None,
+    namespace: Namespace = "",
+    action: Annotated[str | None, typer.Option(help="What was done there.")] = None,
+    reward: Annotated[float | None, typer.Option(help="How it ended, in [0, 1].")] = None,
+    salience: Annotated[float | None, typer.Option(help="How much it matters, [0, 1].")] = None,
+    kind: Annotated[str, typer.Option(help="A free label such as observation.")] = "event",
+    source: Annotated[str, typer.Option(help="Where it comes from.")] = "",
+    trust: Annotated[float, typer.Option(help="How far the source is believed, [0, 1].")] = 1.0,
+    visibility: Annotated[str, typer.Option(help="private, shared or public.")] = "private",
+    store: Store = None,
+    embedder: EmbedderSpec = None,
+    json: Json = False,
+) -> None:
+    """Remember one thing, or many from a file: all of them or none.
+
+    For example:
+      cvx add "the spare key is under the green pot" --tag house --entity 3
+      echo "a long note" | cvx add -
+      cvx add --file events.jsonl
+
+    A line of the file is a JSON object with "text" and, as here, any of entity, time, tags,
+    aliases, metadata (an object), namespace, action, reward, salience, kind, source, trust,
+    visibility, vector. With --file, the options here are what lines leave out.
+    """
+    from cvx.cli.lines import from_options, read_lines
+
+    which = only_one(text=text is not None, file=file is not None)
+    given = {
+        "entity": entity,
+        "time": timestamp_of(time),
+        "tags": tag or [],
+        "aliases": alias or [],
+        "metadata": from_options(metadata or []),
+        "namespace": namespace,
+        "action": action,
+        "reward": reward,
+        "salience": salience,
+        "kind": kind,
+        "source": source,
+        "trust": trust,
+        "visibility": visibility,
+    }
+    with opened(store, embedder, create=True) as memory:
+        lines = read_lines(file if which == "file" else None, text, given, memory.record.now())
+        ids, new = _store(memory, lines)
+    if json:
+        emit({"ids": ids, "added": new, "known": len(ids) - new})
+    else:
+        shown = f"event {ids[0]}" if len(ids) == 1 else f"{len(ids)} events"
+        line(f"{'remembered' if new else 'already known:'} {shown}")
+
+
+def _store(memory: Memory, lines: Lines) -> tuple[list[int], int]:
+    from dataclasses import replace
+
+    events = list(lines.events)
+    missing = [place for place, event in enumerate(events) if event.vector is None]
+    with progress("embedding", len(missing)) as tick:
+        for at in range(0, len(missing), _AT_ONCE):
+            some = missing[at : at + _AT_ONCE]
+            vectors = memory.embedder.embed([events[place].text for place in some])
+            for place, vector in zip(some, vectors, strict=True):
+                events[place] = replace(events[place], vector=vector)
+            tick(min(at + _AT_ONCE, len(missing)), len(missing))
+    before = len(memory)
+    ids = memory.add_many(events, aliases=lines.aliases)
+    return ids, len(memory) - before

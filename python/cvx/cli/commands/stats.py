@@ -1,0 +1,46 @@
+"""cvx stats."""
+
+from __future__ import annotations
+
+from cvx.cli.opening import opened
+from cvx.cli.options import Json, Store
+from cvx.cli.output import emit, line
+
+_NAMESPACES = "SELECT namespace, count(*) FROM events GROUP BY namespace ORDER BY namespace"
+
+
+def stats(store: Store = None, json: Json = False) -> None:
+    """Count what the memory holds, and say what it is made with.
+
+    For example:
+      cvx stats --json
+    """
+    with opened(store, embeds=False) as memory:
+        counts = memory.stats()
+        told = {
+            "store": str(memory.folder),
+            "events": counts["events"],
+            "active": counts["active"],
+            "put_away": counts["events"] - counts["active"],
+            "episodes": counts["episodes"],
+            "links": counts["links"],
+            "aliases": memory.record.query("SELECT count(*) FROM aliases")[0][0],
+            "namespaces": dict(memory.record.query(_NAMESPACES)),
+            "bytes": counts["bytes"],
+            "embedder": memory.record.meta("embedder_spec"),
+            "embedder_id": counts["embedder"],
+            "dim": memory.dim,
+            "metric": memory.metric,
+            "changes": counts["seq"],
+            "snapshot_of": counts["snapshot_seq"],
+            "snapshots_refused": counts["snapshots_refused"],
+        }
+    if json:
+        emit(told)
+        return
+    for key, value in told.items():
+        if key == "namespaces":
+            for name, number in told["namespaces"].items():
+                line(f"{'namespace':<18} {name or '(default)'}: {number}")
+        elif value not in (None, []):
+            line(f"{key.replace('_', ' '):<18} {value}")

@@ -1,0 +1,127 @@
+"""From --store and --embedder to an open memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from cvx.cli.output import note
+from cvx.errors import EmbedderMismatchError, InvalidParameterError
+
+if TYPE_CHECKING:
+    from cvx.embed import Embedder
+    from cvx.memory import Memory
+    from cvx.store.peek import Description
+
+
+def folder_of(store: Path | None) -> Path:
+    """Return the folder that is meant.
+
+    Raises
+    ------
+    InvalidParameterError
+        Neither --store nor CVX_STORE says it.
+    """
+    if store is None or not str(store).strip():
+        raise InvalidParameterError("no store: say --store FOLDER, or set CVX_STORE to a folder")
+    return store.expanduser()
+
+
+@contextmanager
+def opened(
+    store: Path | None, spec: str | None = None, *, create: bool = False, embeds: bool = True
+) -> Iterator[Memory]:
+    """Open the memory for one command.
+
+    Parameters
+    ----------
+    store : Path or None
+        As given.
+    spec : str, optional
+        The embedder as given; by default the one that the store remembers.
+    create : bool, default False
+        Whether a store may be made.
+    embeds : bool, default True
+        Whether the command embeds anything; where not, no embedder is made or reached.
+
+    Raises
+    ------
+    StoreNotFoundError
+        There is no store, and none may be made.
+    EmbedderMismatchError
+        The store is of another embedder, or of one that must be named.
+    """
+    from cvx.memory import Memory
+    from cvx.store.peek import describe
+
+    folder = folder_of(store)
+    known = None if create and not (folder / "memory.db").is_file() else describe(folder)
+    embedder = embedder_for(known, spec, embeds=embeds)
+    metric = "cosine" if known is None else known.metric
+    with Memory.open(folder, embedder, metric=metric, create=create) as memory:
+        _remember(memory, spec)
+        if known is None:
+            semantic = embedder.info()["semantic"]
+            note(
+                f"made a new memory in {folder}"
+                + (
+                    ""
+                    if semantic
+                    else "; its embedder knows spelling, not meaning (see --embedder)"
+                )
+            )
+        yield memory
+
+
+def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -> Embedder:
+    """Return the embedder for a store, or for one that is to be made."""
+    from cvx.embed import LexicalEmbedder
+    from cvx.embed.check import check
+    from cvx.embed.spec import Absent, embedder_from, embedder_of
+
+    if known is None or known.embedder is None or known.dim is None:
+        made = LexicalEmbedder() if spec is None else embedder_from(spec)
+        check(made)
+        return made
+    if spec is not None:
+        return embedder_from(spec, dim=known.dim)
+    if not embeds:
+        return Absent(known.embedder, known.dim)
+    if known.spec is not None:
+        return embedder_from(known.spec, dim=known.dim)
+    inferred = embedder_of(known.embedder)
+    if inferred is None:
+        raise EmbedderMismatchError(
+            f"the vectors in this store are of {known.embedder}, and it does not remember how to "
+            "make that embedder: name it once with --embedder"
+        )
+    return inferred
+
+
+def _remember(memory: Memory, spec: str | None) -> None:
+    if spec is None or memory.record.meta("embedder_spec") == spec:
+        return
+    if spec.startswith("local:"):
+        # The store is used from other folders too.
+        spec = f"local:{Path(spec.removeprefix('local:')).absolute()}"
+    with memory.record.transaction() as write:
+        write.set_meta("embedder_spec", spec)
+
+
+def only_one(**given: object) -> str:
+    """Return which of several options that exclude each other was given.
+
+    Raises
+    ------
+    typer.BadParameter
+        None of them, or several.
+    """
+    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
+    if len(named) != 1:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise typer.BadParameter(f"give exactly one of {options}; given: {', '.join(named) or '-'}")
+    return named[0].removeprefix("--").replace("-", "_")

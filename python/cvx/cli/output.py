@@ -1,0 +1,108 @@
+"""What is printed: results on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cvx.types import Event
+
+_OLDEST = 10**14
+"""Timestamps from here on (1973) are taken for microseconds since 1970."""
+
+
+def emit(value: Mapping[str, Any]) -> None:
+    """Print one JSON object on a line of its own."""
+    typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def line(text: str = "", *, dim: bool = False, bold: bool = False) -> None:
+    """Print a line; styles only reach a terminal."""
+    typer.echo(typer.style(text, dim=dim or None, bold=bold or None))
+
+
+def note(text: str) -> None:
+    """Say something on stderr that is no result."""
+    typer.echo(f"cvx: {text}", err=True)
+
+
+def one_line(text: str, most: int = 200) -> str:
+    """Return a text as one printable line.
+
+    Examples
+    --------
+    >>> one_line("two" + chr(10) + "lines" + chr(27) + "[31m")
+    'two lines�[31m'
+    """
+    flat = " ".join(text.split())
+    # Control characters of a stored text must not steer the reader's terminal.
+    safe = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in flat)
+    return safe if len(safe) <= most else f"{safe[: most - 1]}…"
+
+
+def when(timestamp: int) -> str:
+    """Return a time as a person reads it; numbers that are no microseconds since 1970 stay.
+
+    Examples
+    --------
+    >>> when(1_700_000_000_000_000), when(42)
+    ('2023-11-14 22:13:20', '42')
+    """
+    if timestamp < _OLDEST:
+        return str(timestamp)
+    try:
+        return datetime.fromtimestamp(timestamp / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return str(timestamp)
+
+
+def plain_event(event: Event) -> dict[str, Any]:
+    """Return an event as JSON; its vector is left out."""
+    return {
+        "id": event.event_id,
+        "text": event.text,
+        "time": event.timestamp,
+        "entity": event.entity_id,
+        "namespace": event.namespace,
+        "kind": event.kind,
+        "action": event.action,
+        "reward": event.reward,
+        "episode": event.episode_id,
+        "tags": list(event.tags),
+        "metadata": dict(event.metadata),
+        "source": event.source,
+        "trust": event.trust,
+        "visibility": event.visibility,
+        "salience": event.salience,
+        "state": event.state,
+        "recorded": event.recorded,
+    }
+
+
+@contextmanager
+def progress(label: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
+    """Show how far a long piece of work is, on stderr and only where that is a terminal.
+
+    Yields
+    ------
+    callable
+        Takes (done, of how many).
+    """
+    if not sys.stderr.isatty():
+        yield lambda _done, _of: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda done, of: bar.update(task, completed=done, total=of)

@@ -1,0 +1,100 @@
+"""What a store says of itself, without opening it: nothing is written, locked or migrated."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cvx.errors import RecordIOError, RecordVersionError, StoreNotFoundError
+from cvx.store.following import typed_error
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What the record of a store says of itself.
+
+    Parameters
+    ----------
+    uuid : str
+        Of the record, "" where its schema is older than that.
+    schema_version : int
+        Of its tables.
+    embedder : str or None
+        The id of the embedder of its vectors; None while nothing was opened with one.
+    metric : str
+        How they are compared.
+    dim : int or None
+        Length of the vectors.
+    spec : str or None
+        How to make the embedder, where the store was told (``cvx.embed.spec``).
+    """
+
+    uuid: str
+    schema_version: int
+    embedder: str | None
+    metric: str
+    dim: int | None
+    spec: str | None
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Open the record of a store for reading, in one view of it that writers do not change.
+
+    Raises
+    ------
+    StoreNotFoundError
+        There is no ``memory.db`` in the folder.
+    RecordIOError, DamagedRecordError
+        It cannot be read.
+    """
+    path = folder / "memory.db"
+    if not path.is_file():
+        raise StoreNotFoundError(
+            f"{folder} is no store: there is no memory.db in it; `cvx add` makes one"
+        )
+    try:
+        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    except sqlite3.Error as error:
+        raise RecordIOError(f"{path} cannot be opened ({error})") from error
+    with closing(db):
+        try:
+            db.execute("BEGIN")
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            yield db
+        except sqlite3.DatabaseError as error:
+            typed = typed_error(str(path), error)
+            if typed is error:
+                raise
+            raise typed from error
+
+
+def describe(folder: Path) -> Description:
+    """Return what a store says of itself.
+
+    Raises
+    ------
+    StoreNotFoundError, RecordIOError, DamagedRecordError
+        As for ``read_only``.
+    RecordVersionError
+        ``memory.db`` is a database of something else.
+    """
+    with read_only(folder) as db:
+        try:
+            meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
+            version = int(meta["schema_version"])
+        except (sqlite3.OperationalError, KeyError, ValueError) as error:
+            raise RecordVersionError(
+                f"{folder / 'memory.db'} is no record of cvx ({error}): give another folder"
+            ) from error
+    return Description(
+        uuid=meta.get("uuid", ""),
+        schema_version=version,
+        embedder=meta.get("embedder"),
+        metric=meta.get("metric", "cosine"),
+        dim=int(meta["dim"]) if "dim" in meta else None,
+        spec=meta.get("embedder_spec"),
+    )

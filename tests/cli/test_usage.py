@@ -1,0 +1,86 @@
+"""Help teaches, mistakes are explained, exit codes are those of the help."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cvx.cli.app import COMMANDS
+from tests.cli.command import Cvx, process
+
+
+@pytest.mark.parametrize("command", [name.removesuffix("_") for name in COMMANDS])
+def test_every_command_shows_an_example_and_takes_json(cvx: Cvx, command: str) -> None:
+    done = cvx(command, "--help")
+    assert done.code == 0
+    assert f"cvx {command} " in done.out.split("xample", 1)[1]
+    assert "--json" in done.out
+
+
+def test_help_of_the_whole_teaches_the_first_steps(tmp_path: Path) -> None:
+    done = process(tmp_path, "--help")
+    assert done.code == 0
+    for words in ("CVX_STORE", "cvx add", "cvx recall", "Exit codes"):
+        assert words in done.out
+
+
+def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
+    done = process(tmp_path, "--help", PYTHONPROFILEIMPORTTIME="1")
+    loaded = {line.rsplit("|", 1)[-1].strip() for line in done.err.splitlines()}
+    assert "cvx.cli.app" in loaded
+    assert not loaded & {"numpy", "polars", "sklearn", "duckdb", "rich", "cvx.memory", "sqlite3"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("recall",), 2, "Missing argument"),
+        (("recall", "x", "-k", "0"), 2, "k is 0"),
+        (("recall", "x", "--since", "yesterday"), 2, "--since 'yesterday'"),
+        (("recall", "x", "--outcome", "maybe"), 2, "--outcome 'maybe'"),
+        (("recall", "x", "--since", "9", "--until", "3"), 2, "time range 9..3"),
+        (("add",), 2, "exactly one of --text, --file"),
+        (("add", " "), 2, "the text is empty"),
+        (("add", "x", "--reward", "3"), 2, "reward"),
+        (("add", "x", "--metadata", "novalue"), 2, "--metadata 'novalue'"),
+        (("add", "x", "--entity", "-1"), 2, "entity -1"),
+        (("add", "--file", "/no/such/file"), 4, "/no/such/file cannot be read"),
+        (("add", "x", "--embedder", "magic"), 2, "embedder 'magic'"),
+        (("add", "x", "--embedder", "local:/no/such/model"), 4, "/no/such/model"),
+        (("unknown",), 2, "No such command"),
+    ],
+)
+def test_wrong_input_is_explained(
+    cvx: Cvx, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    cvx("add", "there before")
+    done = cvx(*arguments)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_without_a_store_the_cure_is_named(tmp_path: Path) -> None:
+    missing = process(tmp_path / "none", "recall", "x")
+    assert missing.code == 3
+    assert "cvx add" in missing.err
+    assert not (tmp_path / "none").exists()
+    unset = process(tmp_path, "recall", "x", CVX_STORE="")
+    assert unset.code == 2
+    assert "--store" in unset.err
+
+
+def test_errors_are_one_json_object_where_json_was_asked_for(tmp_path: Path) -> None:
+    done = process(tmp_path / "none", "stats", "--json")
+    assert (done.code, done.out) == (3, "")
+    told = json.loads(done.err)["error"]
+    assert (told["kind"], told["exit"]) == ("StoreNotFoundError", 3)
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").write_text("somebody else's")
+    for arguments in (("stats",), ("add", "x"), ("recall", "x")):
+        done = process(tmp_path, *arguments)
+        assert done.code == 3, done
+        assert "memory.db" in done.err
+    assert (tmp_path / "memory.db").read_text() == "somebody else's"
