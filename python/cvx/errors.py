@@ -81,6 +81,10 @@ class InvalidEdgeError(InvalidInputError):
     """An edge that cannot be: from a node to itself, or of a kind that is implied."""
 
 
+class EffectBeforeCauseError(InvalidEdgeError):
+    """A link whose effect happened before its cause."""
+
+
 class InvalidEdgeKindNameError(InvalidInputError):
     """A name for an edge kind that is not lower snake case."""
 

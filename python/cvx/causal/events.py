@@ -1,0 +1,100 @@
+"""The nodes and links of a causal graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from cvx.causal.vectors import as_vector
+from cvx.errors import EdgeWeightError
+from cvx.types import Vector
+
+EventId: TypeAlias = str | int
+
+_NOT_CAUSAL = frozenset({"temporal", "same_action_type", "region_transition", "irrelevant"})
+
+
+def causal_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the edge kinds that say what led to what: all but those that are known to say less.
+
+    Examples
+    --------
+    >>> causal_kinds(("temporal", "caused", "irrelevant", "my_own"))
+    ('caused', 'my_own')
+    """
+    return tuple(kind for kind in kinds if kind not in _NOT_CAUSAL)
+
+
+@dataclass(frozen=True, slots=True)
+class CausalEvent:
+    """Something that happened, as a node of the graph.
+
+    Parameters
+    ----------
+    id : str or int
+        What it is called.
+    text : str
+        What it says.
+    tick : int
+        When it happened.
+    kind : str, default "event"
+        Free label, such as "crisis", "decision" or "policy".
+    institution_id : str, default ""
+        Who it happened to, or who did it.
+    embedding : array_like of shape (dim,), float32, optional
+        Where it lies.
+    metadata : mapping, optional
+        Whatever else is known of it.
+    """
+
+    id: EventId
+    text: str
+    tick: int
+    kind: str = "event"
+    institution_id: str = ""
+    embedding: Vector | None = field(default=None, repr=False, compare=False)
+    metadata: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.embedding is not None:
+            object.__setattr__(self, "embedding", as_vector(self.embedding))
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One event led to another.
+
+    Parameters
+    ----------
+    cause, effect : str or int
+        Events.
+    weight : float, default 1.0
+        How sure, in [0, 1].
+    kind : str, default "caused"
+        Kind of the edge.
+    why : str
+        How the one led to the other, in words.
+    evidence : str
+        What that rests on; ``Evidence.from_text`` reads it.
+    recorded : int, optional
+        Since when it is known.
+
+    Raises
+    ------
+    EdgeWeightError
+        A weight outside [0, 1].
+    """
+
+    cause: EventId
+    effect: EventId
+    weight: float = 1.0
+    kind: str = "caused"
+    why: str = ""
+    evidence: str = ""
+    recorded: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.weight <= 1.0:
+            raise EdgeWeightError(
+                f"weight is {self.weight}, outside [0, 1]: scale it to that range"
+            )

@@ -1,0 +1,155 @@
+"""The bounded walk over links, backwards to causes or forwards to consequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cvx.causal.events import EventId, Link
+from cvx.errors import InvalidParameterError
+
+DEFAULT_DEPTH = 4
+DEFAULT_NODES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a walk goes.
+
+    Parameters
+    ----------
+    max_depth : int, default 4
+        Links away at the most, at least 1.
+    max_nodes : int, default 10_000
+        Events found at the most, at least 1.
+    backward : bool, default True
+        To causes; ``False``: to consequences.
+    min_weight : float, default 0.0
+        Weaker links are not walked.
+
+    Raises
+    ------
+    InvalidParameterError
+        A bound below 1; a weight outside [0, 1].
+    """
+
+    max_depth: int = DEFAULT_DEPTH
+    max_nodes: int = DEFAULT_NODES
+    backward: bool = True
+    min_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("max_depth", "max_nodes"):
+            if getattr(self, name) < 1:
+                raise InvalidParameterError(f"{name} is {getattr(self, name)}: give at least 1")
+        if not 0.0 <= self.min_weight <= 1.0:
+            raise InvalidParameterError(f"min_weight is {self.min_weight}: give one in [0, 1]")
+
+
+class Reached(NamedTuple):
+    """An event that a walk has found.
+
+    Attributes
+    ----------
+    id : str or int
+        The event.
+    depth : int
+        Links on the shortest way to it.
+    weight : float
+        The product of the weights along the best way that is no longer than the walk may be.
+    path : tuple of Link
+        That way, from the start on.
+    """
+
+    id: EventId
+    depth: int
+    weight: float
+    path: tuple[Link, ...]
+
+
+class Walk(NamedTuple):
+    """What a walk has found.
+
+    Attributes
+    ----------
+    found : tuple of Reached
+        Nearest first, of one depth the strongest first.
+    truncated : bool
+        Whether the budget of events cut it off: there is more.
+    """
+
+    found: tuple[Reached, ...]
+    truncated: bool
+
+
+class _Best:
+    __slots__ = ("depth", "path", "weight")
+
+    def __init__(self, depth: int, weight: float, path: tuple[Link, ...]) -> None:
+        self.depth, self.weight, self.path = depth, weight, path
+
+
+def walk(
+    start: EventId,
+    links_of: Callable[[Sequence[EventId]], Iterable[Link]],
+    limits: Limits,
+    factor: Callable[[Link], float] | None = None,
+) -> Walk:
+    """Walk links layer by layer.
+
+    The start is never found, whatever cycle leads back to it. Where the budget runs out within a
+    layer, the strongest of it are kept. A way counts by the product of its weights, each times
+    its ``factor``; since no weight is above 1, going round a cycle never pays.
+
+    Parameters
+    ----------
+    start : str or int
+        Where the walk begins.
+    links_of : callable
+        From the events of one layer to the links that lead on from them.
+    limits : Limits
+    factor : callable, optional
+        What the weight of a link is multiplied with, in [0, 1].
+
+    Returns
+    -------
+    Walk
+
+    Examples
+    --------
+    >>> links = [Link("rain", "flood", 0.5), Link("flood", "mud", 0.5), Link("mud", "rain")]
+    >>> def into(layer):
+    ...     return [link for link in links if link.effect in layer]
+    >>> [(r.id, r.depth, r.weight) for r in walk("mud", into, Limits()).found]
+    [('flood', 1, 0.5), ('rain', 2, 0.25)]
+    """
+    best: dict[EventId, _Best] = {}
+    layer: dict[EventId, _Best] = {start: _Best(0, 1.0, ())}
+    truncated = False
+    for depth in range(1, limits.max_depth + 1):
+        following: dict[EventId, _Best] = {}
+        for link in links_of(list(layer)):
+            here, there = (
+                (link.effect, link.cause) if limits.backward else (link.cause, link.effect)
+            )
+            if there == start or link.weight < limits.min_weight:
+                continue
+            before = layer[here]
+            weight = before.weight * link.weight * (1.0 if factor is None else factor(link))
+            known = following.get(there) or best.get(there)
+            if known is None or weight > known.weight:
+                following[there] = _Best(depth, weight, (*before.path, link))
+        layer = {}
+        for event, way in sorted(following.items(), key=lambda item: -item[1].weight):
+            known = best.get(event)
+            if known is not None:
+                way.depth = known.depth
+            elif len(best) >= limits.max_nodes:
+                truncated = True
+                continue
+            best[event] = layer[event] = way
+        if not layer:
+            break
+    ranked = sorted(best.items(), key=lambda item: (item[1].depth, -item[1].weight))
+    return Walk(tuple(Reached(e, b.depth, b.weight, b.path) for e, b in ranked), truncated)
