@@ -1,16 +1,23 @@
 """Causal memory: what led to this, and what came of it."""
 
+from cvx.causal.context import Recalled, TCMFContext
 from cvx.causal.events import CausalEvent, EventId, Link
 from cvx.causal.evidence import Evidence, Observation
 from cvx.causal.graph import CausalGraph
 from cvx.causal.judges import Judge, Judgement, Pair
 from cvx.causal.linking import LinkRule
+from cvx.causal.presets import PRESETS, TCMF
 from cvx.causal.stream import Memory, MemoryStream, ScoredMemory, StreamWeights
+from cvx.causal.tcmf import Citizen, EmbedderRouter, Router, TCMFRetriever
 from cvx.causal.walk import Limits, Reached, Walk
 
 __all__ = [
+    "PRESETS",
+    "TCMF",
     "CausalEvent",
     "CausalGraph",
+    "Citizen",
+    "EmbedderRouter",
     "EventId",
     "Evidence",
     "Judge",
@@ -23,7 +30,11 @@ __all__ = [
     "Observation",
     "Pair",
     "Reached",
+    "Recalled",
+    "Router",
     "ScoredMemory",
     "StreamWeights",
+    "TCMFContext",
+    "TCMFRetriever",
     "Walk",
 ]

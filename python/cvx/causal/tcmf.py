@@ -1,0 +1,328 @@
+"""Temporal-causal memory fusion: what a council is told when a crisis breaks out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.causal.context import Recalled, TCMFContext
+from cvx.causal.events import CausalEvent, EventId
+from cvx.causal.graph import CausalGraph
+from cvx.causal.presets import PRESETS, TCMF
+from cvx.causal.stream import MemoryStream, ScoredMemory
+from cvx.causal.vectors import as_vector, unit
+from cvx.causal.witnesses import Ancestors, Candidates
+from cvx.embed import Embedder
+from cvx.embed.protocol import aembed
+from cvx.errors import DimensionError, InvalidKError, InvalidParameterError
+from cvx.types import Vector
+
+
+class Router(Protocol):
+    """Anything that embeds without blocking the event loop."""
+
+    def embed(self, texts: list[str], /) -> Awaitable[Sequence[npt.ArrayLike]]:
+        """Return one vector a text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderRouter:
+    """A router over an embedder of cvx; it works in a thread of its own."""
+
+    embedder: Embedder
+
+    async def embed(self, texts: list[str], /) -> Sequence[npt.ArrayLike]:
+        """Return one vector a text."""
+        return list(await aembed(self.embedder, texts))
+
+
+@dataclass(frozen=True, slots=True)
+class Citizen:
+    """Somebody who remembers.
+
+    Parameters
+    ----------
+    name : str
+        As the council knows them.
+    memory : MemoryStream
+        What they remember.
+    """
+
+    name: str
+    memory: MemoryStream
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    citizen_id: str
+    name: str
+    scored: ScoredMemory
+
+
+@dataclass(frozen=True, slots=True)
+class _Precedents:
+    reached: list[CausalEvent]
+    nearby: list[CausalEvent]
+    depths: dict[EventId, int]
+    weights: dict[EventId, float]
+    truncated: bool
+
+
+class TCMFRetriever:
+    """Ranks what citizens remember by the question and by what led to the crisis.
+
+    Parameters
+    ----------
+    graph : CausalGraph, optional
+        What led to what; without one memories are ranked by the question alone.
+    settings : TCMF or str, default "default"
+        How; or the name of one of ``PRESETS``: "default", "tcmf-seed".
+
+    Raises
+    ------
+    InvalidParameterError
+        There is no preset of that name.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> stream = MemoryStream("adisa")
+    >>> _ = stream.add("the city refused to fund quarantine", 65, importance=8)
+    >>> retriever = TCMFRetriever()
+    >>> found = asyncio.run(retriever.retrieve("plague?", {"a": Citizen("Adisa", stream)}, 80,
+    ...                                        "health"))
+    >>> print(found.text)
+    CRISIS: plague?
+    <BLANKLINE>
+    CITIZEN MEMORY EVIDENCE:
+    - [Adisa] the city refused to fund quarantine (importance=8)
+    <BLANKLINE>
+    CAUSAL CHAIN (temporal-causal precedents):
+    (nothing is known to have led here)
+    """
+
+    def __init__(self, graph: CausalGraph | None = None, settings: TCMF | str = "default") -> None:
+        if isinstance(settings, str) and settings not in PRESETS:
+            raise InvalidParameterError(
+                f"there is no preset {settings!r}: give one of {', '.join(PRESETS)}, or a TCMF"
+            )
+        self.graph = CausalGraph() if graph is None else graph
+        self.settings = PRESETS[settings] if isinstance(settings, str) else settings
+
+    async def retrieve(
+        self,
+        question: str,
+        citizens: Mapping[str, Citizen | MemoryStream],
+        tick: int,
+        institution_id: str,
+        crisis_event_id: EventId | None = None,
+        k: int = 12,
+        router: Router | None = None,
+    ) -> TCMFContext:
+        """Find what a council should hear.
+
+        Whatever is missing (a router, a graph, a crisis event, vectors) costs its share of the
+        answer, never the answer, and is named in ``degraded``. The event loop is given way to
+        between citizens, and the ranking runs in a thread.
+
+        Parameters
+        ----------
+        question : str
+            The crisis, in words.
+        citizens : mapping of str to Citizen or MemoryStream
+            Who may have seen something, by id.
+        tick : int
+            Now.
+        institution_id : str
+            Whose council it is: its recent events count where links do not reach.
+        crisis_event_id : str or int, optional
+            The crisis, as an event of the graph.
+        k : int, default 12
+            How many memories, at least 1.
+        router : Router, optional
+            What embeds the question.
+
+        Returns
+        -------
+        TCMFContext
+
+        Raises
+        ------
+        InvalidKError
+            k below 1.
+        InvalidParameterError
+            Streams that weigh differently: they cannot be compared.
+        DimensionError
+            The question, the memories or the events were embedded by different models.
+        """
+        if k < 1:
+            raise InvalidKError(f"k is {k}: ask for at least 1")
+        degraded: list[str] = []
+        query = await self._embedded(question, router, degraded)
+        precedents = self._precedents(crisis_event_id, institution_id, degraded)
+        pool = await self._pool(citizens, tick, query)
+        if not any(one.scored.memory.embedding is not None for one in pool):
+            degraded.append("no memory has a vector: causes cannot be matched")
+        recalled = await asyncio.to_thread(
+            self._ranked, pool, precedents, query, _weights(citizens)
+        )
+        events = precedents.reached + (precedents.nearby if self.settings.chain == "all" else [])
+        chain = tuple(sorted(events, key=lambda event: event.tick))
+        return TCMFContext(
+            question, tuple(recalled[:k]), chain, tuple(degraded), precedents.truncated
+        )
+
+    async def _embedded(
+        self, question: str, router: Router | None, degraded: list[str]
+    ) -> Vector | None:
+        if router is None:
+            degraded.append("no router: the question has no vector")
+            return None
+        try:
+            return as_vector((await router.embed([question]))[0])
+        except Exception as error:  # whatever a user's router raises
+            degraded.append(f"the router failed: {error!r}")
+            return None
+
+    def _precedents(
+        self, crisis: EventId | None, institution_id: str, degraded: list[str]
+    ) -> _Precedents:
+        graph, settings = self.graph, self.settings
+        if not len(graph):
+            degraded.append("no graph: nothing is known of causes")
+        elif crisis is None:
+            degraded.append("no crisis event: only the institution's recent events count")
+        elif crisis not in graph:
+            degraded.append(f"the graph has no event {crisis!r}")
+        walked = None
+        if crisis is not None and crisis in graph:
+            walked = graph.walk(crisis, settings.max_depth)
+        found = walked.found if walked else ()
+        events = {reached.id: graph.get_event(reached.id) for reached in found}
+        recent = graph.events_for_institution(institution_id)[-settings.institution_events :]
+        nearby = [
+            event
+            for event in (recent if settings.institution_events else [])
+            if event.id not in events and (settings.crisis_counts or event.id != crisis)
+        ]
+        depths = {reached.id: reached.depth for reached in found}
+        weights = {reached.id: reached.weight for reached in found}
+        return _Precedents(
+            [event for event in events.values() if event is not None],
+            nearby,
+            depths,
+            weights,
+            bool(walked and walked.truncated),
+        )
+
+    async def _pool(
+        self, citizens: Mapping[str, Citizen | MemoryStream], tick: int, query: Vector | None
+    ) -> list[_Candidate]:
+        pool = []
+        for citizen_id, citizen in citizens.items():
+            stream = citizen.memory if isinstance(citizen, Citizen) else citizen
+            name = citizen.name if isinstance(citizen, Citizen) else citizen_id
+            most = self.settings.per_citizen or max(len(stream), 1)
+            scored = stream.retrieve(tick, query_embedding=query, k=most, refresh=False)
+            pool += [_Candidate(citizen_id, name, one) for one in scored]
+            await asyncio.sleep(0)
+        return self._deduplicated(pool)
+
+    def _deduplicated(self, pool: list[_Candidate]) -> list[_Candidate]:
+        """Keep of each memory the one that its holder scores best."""
+        seen: set[Any] = set()
+        kept = []
+        for one in sorted(pool, key=lambda one: one.scored.score, reverse=True):
+            memory = one.scored.memory
+            names: set[Any] = {("id", memory.id)}
+            if self.settings.dedupe_content:
+                names.add(("text", " ".join(memory.text.casefold().split())))
+            if not names & seen:
+                kept.append(one)
+            seen |= names
+        return kept
+
+    def _ranked(
+        self,
+        pool: list[_Candidate],
+        precedents: _Precedents,
+        query: Vector | None,
+        weights: tuple[float, float, float],
+    ) -> list[Recalled]:
+        if not pool:
+            return []
+        events = precedents.reached + precedents.nearby
+        given = [
+            *(one.scored.memory.embedding for one in pool),
+            *(event.embedding for event in events),
+            query,
+        ]
+        dim = next((len(vector) for vector in given if vector is not None), 1)
+        candidates = Candidates(
+            vectors=_rows([one.scored.memory.embedding for one in pool], dim),
+            similarity=np.array([one.scored.relevance for one in pool]),
+            recency=np.array([one.scored.recency for one in pool]),
+            importance=np.array([one.scored.importance for one in pool]),
+        )
+        reached = _ancestors(precedents.reached, dim, precedents.depths, precedents.weights)
+        distant = dict.fromkeys((e.id for e in precedents.nearby), self.settings.nearby_depth)
+        weak = dict.fromkeys(distant, self.settings.nearby_weight)
+        nearby = _ancestors(precedents.nearby, dim, distant, weak)
+        return [
+            Recalled(
+                pool[one.candidate].citizen_id,
+                pool[one.candidate].name,
+                pool[one.candidate].scored.memory,
+                one.score,
+                one.factors,
+                event,
+                one.arm,
+            )
+            for one, event in self.settings.rank(candidates, reached, nearby, weights, events)
+        ]
+
+
+def _weights(citizens: Mapping[str, Citizen | MemoryStream]) -> tuple[float, float, float]:
+    streams = [c.memory if isinstance(c, Citizen) else c for c in citizens.values()]
+    found = {(s.weights.relevance, s.weights.recency, s.weights.importance) for s in streams}
+    if len(found) > 1:
+        raise InvalidParameterError(
+            f"the streams weigh relevance, recency and importance differently ({sorted(found)}): "
+            "give all of them the same weights"
+        )
+    return found.pop() if found else (1.0, 1.0, 1.0)
+
+
+def _rows(vectors: Sequence[Vector | None], dim: int) -> Vector:
+    if not vectors:
+        return np.zeros((0, dim), dtype=np.float32)
+    return _stacked([np.zeros(dim, np.float32) if v is None else unit(v) for v in vectors])
+
+
+def _stacked(rows: list[Vector]) -> Vector:
+    lengths = {len(row) for row in rows}
+    if len(lengths) > 1:
+        raise DimensionError(
+            f"vectors of {sorted(lengths)} dimensions cannot be compared: embed all with one model"
+        )
+    return np.stack(rows)
+
+
+def _ancestors(
+    events: Sequence[CausalEvent],
+    dim: int,
+    depths: Mapping[EventId, int],
+    weights: Mapping[EventId, float],
+) -> Ancestors:
+    return Ancestors(
+        vectors=_rows([event.embedding for event in events], dim),
+        depths=np.array([depths[event.id] for event in events], dtype=np.int64),
+        weights=np.array([weights[event.id] for event in events], dtype=np.float64),
+        times=np.array([event.tick for event in events], dtype=np.int64),
+    )
