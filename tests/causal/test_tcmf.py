@@ -380,8 +380,9 @@ def test_forty_citizens_with_hundreds_of_memories_are_ranked_as_one_pool() -> No
     for number in range(42):
         stream = MemoryStream(f"c{number}")
         for at in range(200):
-            vector = rng.normal(size=3)
-            stream.add(f"day {at} of {number}", at % 80, embedding=[vector[0], -1, vector[2]])
+            # Like the plague to any degree, and like nothing that led to it.
+            vector = np.abs(rng.normal(size=3)) * [1, -1, -1]
+            stream.add(f"day {at} of {number}", at % 80, embedding=vector)
         citizens[f"c{number}"] = stream
     seen = MemoryStream("witness")
     seen.add(REFUSAL, 66, importance=8, embedding=[0.2, math.sqrt(0.96), 0])
