@@ -190,6 +190,17 @@ class NativeIndex:
     ) -> list[_Path]:
         """Simple paths, strongest first."""
 
+    def ancestors(
+        self,
+        node: int,
+        kinds: list[str],
+        max_depth: int,
+        budget: int,
+        direction: str,
+        namespaces: list[str] | None,
+    ) -> dict[str, Any]:
+        """What leads to a node, or what it leads to, as columns."""
+
     def region_levels(self) -> list[int]:
         """The levels that have regions."""
 

@@ -1,13 +1,16 @@
 //! Typed, weighted, directed edges between nodes, beside the temporal order.
 //!
 //! [`TypedEdgeLayer`] holds the edges that somebody added. The temporal edges are implied by the
-//! timelines and belong to the facade, which lends them to [`traverse`] through a closure; so are
+//! timelines and belong to the facade, which lends them to [`traverse`] and [`Ancestry`]'s walk through closures; so are
 //! the bounds of a walk (deleted nodes, namespaces).
 
+mod ancestors;
 mod kind;
 mod layer;
 mod traverse;
 
+pub use ancestors::{Ancestor, Ancestry};
+pub(crate) use ancestors::{Looked, ancestors};
 pub use kind::EdgeKind;
 pub use layer::{Direction, Edge, EdgeTable, HalfEdge, TypedEdgeLayer};
 pub use traverse::{Path, traverse};

@@ -1,8 +1,6 @@
 //! Search that also follows boosted edges from the nodes it finds.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
+use crate::by_node::ByNode;
 use crate::edges::{Direction, EdgeKind, HalfEdge};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -75,29 +73,6 @@ struct Bound {
 impl Bound {
     fn admits(&self, node: u32, value: f32) -> bool {
         self.own.get(&node).unwrap_or(&self.elsewhere) + value >= self.needed
-    }
-}
-
-type ByNode<T> = HashMap<u32, T, BuildHasherDefault<NodeHasher>>;
-
-/// Node ids are dense and nobody's to choose: one multiplication spreads them well enough.
-#[derive(Default)]
-struct NodeHasher(u64);
-
-impl Hasher for NodeHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes
-            .iter()
-            .for_each(|&byte| self.write_u32(u32::from(byte)));
-    }
-
-    fn write_u32(&mut self, node: u32) {
-        self.0 = (self.0.rotate_left(5) ^ u64::from(node)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 ^= self.0 >> 32;
     }
 }
 

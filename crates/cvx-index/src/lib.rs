@@ -28,6 +28,7 @@
 //! # }
 //! ```
 
+mod by_node;
 mod column;
 mod columns;
 mod distance;
@@ -39,6 +40,7 @@ mod hybrid;
 mod id;
 mod index;
 mod insert;
+mod linked;
 mod links;
 mod names;
 mod nearest;
@@ -56,13 +58,14 @@ mod vectors;
 
 pub use columns::NewNode;
 pub use distance::Metric;
-pub use edges::{Direction, Edge, EdgeKind, HalfEdge, Path};
+pub use edges::{Ancestor, Ancestry, Direction, Edge, EdgeKind, HalfEdge, Path};
 pub use error::{Error, Result};
 pub use filter::Filter;
 pub use graph_search::{GraphHit, WalkedEdge};
 pub use hybrid::Scored;
 pub use id::{EntityId, NodeId, RegionId};
 pub use index::{Center, TemporalIndex};
+pub use linked::Reach;
 pub use nearest::Neighbor;
 pub use nodes::Stats;
 pub use params::{DEFAULT_EF, IndexParams};

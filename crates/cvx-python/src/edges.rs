@@ -1,7 +1,9 @@
 //! Timelines and typed edges.
 
-use cvx_index::{Direction, EdgeKind, NodeId, TemporalIndex};
+use cvx_index::{Ancestor, Direction, EdgeKind, NodeId, Reach, TemporalIndex};
+use numpy::PyArray1;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::convert::{Entity, Integer, Node};
 use crate::error::named;
@@ -121,14 +123,7 @@ impl NativeIndex {
         direction: &str,
         namespaces: Option<Vec<String>>,
     ) -> PyResult<Vec<EdgeRow>> {
-        let direction = match direction {
-            "out" => Direction::Out,
-            "in" => Direction::In,
-            _ => {
-                let message = format!("direction is {direction:?}: it is \"out\" or \"in\"");
-                return Err(named(py, "InvalidParameterError", &message));
-            }
-        };
+        let direction = direction_named(py, direction)?;
         self.shared.read(py, |index| {
             let kind = kind.map(|name| index.edge_kind(name)).transpose()?;
             let namespaces = namespaces.as_deref().map(borrowed);
@@ -179,5 +174,57 @@ impl NativeIndex {
             };
             Ok(paths.into_iter().map(row).collect())
         })
+    }
+
+    /// What leads to a node, or what it leads to, as columns.
+    #[allow(clippy::too_many_arguments)] // The arguments of the Python method.
+    fn ancestors<'py>(
+        &self,
+        py: Python<'py>,
+        node: Node,
+        kinds: Vec<String>,
+        max_depth: Integer,
+        budget: Integer,
+        direction: &str,
+        namespaces: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let parameter = "InvalidParameterError";
+        let max_depth = max_depth.at_least(1, py, parameter, "max_depth")?;
+        let budget = budget.at_least(1, py, parameter, "budget")?;
+        let direction = direction_named(py, direction)?;
+        let ancestry = self.shared.read(py, |index| {
+            let namespaces = namespaces.as_deref().map(borrowed);
+            let reach = Reach {
+                kinds: &kinds_named(index, &kinds)?,
+                direction,
+                max_depth,
+                budget,
+                namespaces: namespaces.as_deref(),
+            };
+            index.ancestors(node.0, &reach)
+        })?;
+        let found = &ancestry.found;
+        let integers = |of: fn(&Ancestor) -> i64| PyArray1::from_iter(py, found.iter().map(of));
+        let floats = |of: fn(&Ancestor) -> f32| PyArray1::from_iter(py, found.iter().map(of));
+        let columns = PyDict::new(py);
+        columns.set_item("nodes", integers(|a| i64::from(a.node.0)))?;
+        columns.set_item("depths", integers(|a| a.depth as i64))?;
+        columns.set_item("weights", floats(|a| a.weight))?;
+        columns.set_item("toward", integers(|a| i64::from(a.toward.0)))?;
+        columns.set_item("kinds", integers(|a| a.kind.place() as i64))?;
+        columns.set_item("edge_weights", floats(|a| a.edge_weight))?;
+        columns.set_item("truncated", ancestry.truncated)?;
+        Ok(columns)
+    }
+}
+
+fn direction_named(py: Python<'_>, name: &str) -> PyResult<Direction> {
+    match name {
+        "out" => Ok(Direction::Out),
+        "in" => Ok(Direction::In),
+        _ => {
+            let message = format!("direction is {name:?}: it is \"out\" or \"in\"");
+            Err(named(py, "InvalidParameterError", &message))
+        }
     }
 }

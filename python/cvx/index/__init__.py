@@ -6,6 +6,6 @@ It knows arrays, node ids and namespaces, and neither text nor files other than 
 from __future__ import annotations
 
 from cvx.index.base import TemporalIndex
-from cvx.index.edges import Path
+from cvx.index.walks import Ancestry, Path
 
-__all__ = ["Path", "TemporalIndex"]
+__all__ = ["Ancestry", "Path", "TemporalIndex"]

@@ -12,10 +12,11 @@ from cvx.index.edges import Edges
 from cvx.index.regions import Regions
 from cvx.index.rows import Rows
 from cvx.index.search import Search
+from cvx.index.walks import Walks
 from cvx.types import Vector
 
 
-class TemporalIndex(Rows, Search, Edges, Regions):
+class TemporalIndex(Rows, Search, Edges, Walks, Regions):
     """Nodes in time: found by similarity, followed along timelines and typed edges.
 
     Safe to share between threads: searches run side by side, changes one after the other.

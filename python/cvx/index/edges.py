@@ -1,30 +1,11 @@
-"""Timelines, typed edges, and walks over both."""
+"""Timelines and typed edges."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from cvx._cvx import NativeIndex
 from cvx.types import DEFAULT_NAMESPACE, Edge, Step
-
-
-class Path(NamedTuple):
-    """A walk over edges that visits no node twice.
-
-    Attributes
-    ----------
-    nodes : tuple of int
-        From the start on: one more than there are edges.
-    edges : tuple of Edge
-        What was walked, in order.
-    strength : float
-        The product of the weights.
-    """
-
-    nodes: tuple[int, ...]
-    edges: tuple[Edge, ...]
-    strength: float
 
 
 class Edges:
@@ -195,61 +176,3 @@ class Edges:
             node, edge_type, min_weight, direction, None if namespaces is None else list(namespaces)
         )
         return [Edge(*row) for row in rows]
-
-    def traverse(
-        self,
-        start: int,
-        edge_types: Sequence[str],
-        max_hops: int = 3,
-        *,
-        max_paths: int = 100,
-        namespaces: Sequence[str] | None = None,
-    ) -> list[Path]:
-        """Walk edges from a node.
-
-        Parameters
-        ----------
-        start : int
-            Where the walk begins.
-        edge_types : sequence of str
-            Kinds to follow, "temporal" (to successors, weight 1) among them.
-        max_hops : int, default 3
-            Length of the longest path, at least 1.
-        max_paths : int, default 100
-            How many paths, at least 1.
-        namespaces : sequence of str, optional
-            The walk enters nodes of these only; ``None`` is the namespace of `start`.
-
-        Returns
-        -------
-        list of Path
-            Strongest first, then fewer hops, then by node ids. Every prefix of a path is one too;
-            none visits a node twice.
-
-        Raises
-        ------
-        UnknownNodeError, UnknownEdgeKindError, InvalidParameterError
-            A node or kind that does not exist, a bound below 1.
-
-        Examples
-        --------
-        >>> from cvx.index import TemporalIndex
-        >>> ix = TemporalIndex(dim=2)
-        >>> nodes = ix.bulk_insert([1, 2, 3], [10, 10, 10], [[1, 0], [0, 1], [1, 1]])
-        >>> ix.add_edge(0, 1, "caused", 0.5)
-        >>> ix.add_edge(1, 2, "caused", 0.5)
-        >>> [(path.nodes, path.strength) for path in ix.traverse(0, ["caused"])]
-        [((0, 1), 0.5), ((0, 1, 2), 0.25)]
-        """
-        kinds = [edge_types] if isinstance(edge_types, str) else list(edge_types)
-        rows = self._native.traverse(
-            start, kinds, max_hops, max_paths, None if namespaces is None else list(namespaces)
-        )
-        return [
-            Path(
-                tuple(nodes),
-                tuple(map(Edge, nodes, nodes[1:], found, weights)),
-                strength,
-            )
-            for nodes, found, weights, strength in rows
-        ]

@@ -41,6 +41,18 @@ impl EdgeKind {
         EdgeKind::Irrelevant,
     ];
 
+    /// Its place among all kinds: the built-in ones, then the declared ones.
+    #[must_use]
+    pub fn place(self) -> usize {
+        match self {
+            EdgeKind::Custom(place) => Self::BUILT_IN.len() + usize::from(place),
+            built_in => Self::BUILT_IN
+                .iter()
+                .position(|&kind| kind == built_in)
+                .unwrap_or_default(),
+        }
+    }
+
     /// The name of a built-in kind; a custom kind's name is known to the layer alone.
     #[must_use]
     pub const fn built_in_name(self) -> Option<&'static str> {

@@ -1,0 +1,246 @@
+//! Typed edges of nodes, and walks over them that stay within namespaces.
+
+use crate::edges::{self, Ancestry, Direction, Edge, EdgeKind, HalfEdge, Looked, Path};
+use crate::error::{Error, Result};
+use crate::id::NodeId;
+use crate::index::TemporalIndex;
+
+/// How far [`TemporalIndex::ancestors`] goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reach<'a> {
+    /// The kinds of edges to follow, temporal ones among them.
+    pub kinds: &'a [EdgeKind],
+    /// In for what led to a node, out for what it led to.
+    pub direction: Direction,
+    /// The most edges between the start and a node, at least 1.
+    pub max_depth: usize,
+    /// The most edges to look at, at least 1; as many nodes at most are found.
+    pub budget: usize,
+    /// The walk enters nodes of these only; `None` is the namespace of the start.
+    pub namespaces: Option<&'a [&'a str]>,
+}
+
+impl TemporalIndex {
+    /// Makes `name` an edge kind; a name that is one already stays what it is.
+    ///
+    /// # Errors
+    /// [`Error::InvalidEdgeKindName`], [`Error::TooManyEdgeKinds`].
+    pub fn declare_edge_kind(&mut self, name: &str) -> Result<EdgeKind> {
+        self.edges.declare_kind(name)
+    }
+
+    /// The kind of that name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEdgeKind`], which lists the known ones.
+    pub fn edge_kind(&self, name: &str) -> Result<EdgeKind> {
+        self.edges.kind(name)
+    }
+
+    /// The name of a kind; a custom one of another index may have none here.
+    #[must_use]
+    pub fn edge_kind_name(&self, kind: EdgeKind) -> Option<&str> {
+        self.edges.kind_name(kind)
+    }
+
+    /// Every name that is an edge kind.
+    pub fn edge_kinds(&self) -> impl Iterator<Item = &str> + '_ {
+        self.edges.kind_names()
+    }
+
+    /// Adds an edge; the same ends and kind again take the new weight.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`], [`Error::EdgeWeight`] outside [0, 1], [`Error::SelfEdge`],
+    /// [`Error::ImpliedEdgeKind`] for temporal edges, [`Error::UnknownEdgeKind`].
+    pub fn add_edge(
+        &mut self,
+        from: NodeId,
+        to: NodeId,
+        kind: EdgeKind,
+        weight: f32,
+    ) -> Result<()> {
+        self.check(from)?;
+        self.check(to)?;
+        self.edges.add(from, to, kind, weight).map(drop)
+    }
+
+    /// Removes an edge.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`], [`Error::UnknownEdge`], [`Error::ImpliedEdgeKind`].
+    pub fn remove_edge(&mut self, from: NodeId, to: NodeId, kind: EdgeKind) -> Result<()> {
+        self.check(from)?;
+        self.check(to)?;
+        if kind == EdgeKind::Temporal {
+            return Err(Error::ImpliedEdgeKind);
+        }
+        self.edges.remove(from, to, kind)
+    }
+
+    /// Every typed edge, by start, kind and end; temporal ones are in the timelines.
+    pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
+        self.edges.edges()
+    }
+
+    /// The edges of a node, of one kind or all, the temporal ones included; by kind, then by the
+    /// node at the other end. That node is in one of `namespaces`, by default in the node's own.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`], [`Error::EdgeWeight`] for a bound that is NaN.
+    pub fn typed_neighbors(
+        &self,
+        node: NodeId,
+        kind: Option<EdgeKind>,
+        min_weight: f32,
+        direction: Direction,
+        namespaces: Option<&[&str]>,
+    ) -> Result<Vec<HalfEdge>> {
+        let open = self.open_namespaces(node, namespaces)?;
+        if min_weight.is_nan() {
+            return Err(Error::EdgeWeight { weight: min_weight });
+        }
+        let mut found = Vec::new();
+        match kind {
+            Some(kind) => self.append_edges(node, kind, direction, &mut found),
+            None => {
+                self.append_edges(node, EdgeKind::Temporal, direction, &mut found);
+                found.extend_from_slice(self.edges.neighbors(node, direction));
+            }
+        }
+        found.retain(|edge| edge.weight >= min_weight && self.is_open(&open, edge.node));
+        Ok(found)
+    }
+
+    /// The strongest simple paths of 1 to `max_hops` edges of these kinds, at most `max_paths`,
+    /// through `namespaces`, by default those of the start.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`], [`Error::Parameter`] for no hops or no paths.
+    pub fn traverse(
+        &self,
+        start: NodeId,
+        kinds: &[EdgeKind],
+        max_hops: usize,
+        max_paths: usize,
+        namespaces: Option<&[&str]>,
+    ) -> Result<Vec<Path>> {
+        let open = self.open_namespaces(start, namespaces)?;
+        at_least_one("max_hops", max_hops)?;
+        at_least_one("max_paths", max_paths)?;
+        let kinds = distinct(kinds);
+        Ok(edges::traverse(
+            start,
+            max_hops,
+            max_paths,
+            |node, found| {
+                for &kind in &kinds {
+                    self.append_edges(node, kind, Direction::Out, found);
+                }
+                found.retain(|edge| self.is_open(&open, edge.node));
+            },
+        ))
+    }
+
+    /// The nodes that a node can be reached from, or reaches, within bounds.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`], [`Error::Parameter`] for a depth or a budget of 0.
+    pub fn ancestors(&self, start: NodeId, reach: &Reach<'_>) -> Result<Ancestry> {
+        let open = self.open_namespaces(start, reach.namespaces)?;
+        at_least_one("max_depth", reach.max_depth)?;
+        at_least_one("budget", reach.budget)?;
+        let kinds = distinct(reach.kinds);
+        let (depth, budget) = (reach.max_depth, reach.budget);
+        Ok(edges::ancestors(
+            start,
+            depth,
+            budget,
+            |node, most, found| {
+                let mut looked = Looked {
+                    edges: 0,
+                    cut_off: false,
+                };
+                for &kind in &kinds {
+                    let temporal;
+                    let row = match kind {
+                        EdgeKind::Temporal => {
+                            temporal = self.temporal_edge(node, reach.direction);
+                            temporal.as_slice()
+                        }
+                        _ => self.edges.neighbors_of(node, kind, reach.direction),
+                    };
+                    let part = &row[row.len().saturating_sub(most - looked.edges)..];
+                    looked.edges += part.len();
+                    looked.cut_off |= part.len() < row.len();
+                    // The latest causes are met first.
+                    found.extend(part.iter().rev());
+                }
+                found.retain(|edge| self.is_open(&open, edge.node));
+                looked
+            },
+        ))
+    }
+
+    fn open_namespaces(&self, node: NodeId, names: Option<&[&str]>) -> Result<Vec<u32>> {
+        let own = self.columns.namespace[self.check(node)?];
+        Ok(names.map_or_else(
+            || vec![own],
+            |names| {
+                names
+                    .iter()
+                    .filter_map(|name| self.columns.namespaces.place(*name))
+                    .collect()
+            },
+        ))
+    }
+
+    fn is_open(&self, namespaces: &[u32], node: NodeId) -> bool {
+        namespaces.contains(&self.columns.namespace[node.index()])
+    }
+
+    /// Appends the edges of one kind of a live node; temporal ones are read off its timeline.
+    pub(crate) fn append_edges(
+        &self,
+        node: NodeId,
+        kind: EdgeKind,
+        direction: Direction,
+        found: &mut Vec<HalfEdge>,
+    ) {
+        match kind {
+            EdgeKind::Temporal => found.extend(self.temporal_edge(node, direction)),
+            _ => found.extend_from_slice(self.edges.neighbors_of(node, kind, direction)),
+        }
+    }
+
+    fn temporal_edge(&self, node: NodeId, direction: Direction) -> Option<HalfEdge> {
+        let (before, after) = self.timelines.around(&self.columns, node.0);
+        let other = match direction {
+            Direction::Out => after.first(),
+            Direction::In => before.last(),
+        };
+        other.map(|&other| HalfEdge {
+            node: NodeId(other),
+            kind: EdgeKind::Temporal,
+            weight: 1.0,
+        })
+    }
+}
+
+fn at_least_one(name: &'static str, value: usize) -> Result<()> {
+    match value {
+        0 => Err(Error::Parameter {
+            name,
+            value: "0".to_owned(),
+            bound: "1 or more",
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn distinct(kinds: &[EdgeKind]) -> Vec<EdgeKind> {
+    let mut kinds = kinds.to_vec();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}
