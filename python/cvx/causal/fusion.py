@@ -148,7 +148,7 @@ def additive(
     candidates, ancestors
         As in `multiplicative`.
     blend : Blend, optional
-        ``Blend(causal_boost=6.0)`` by default: the episodic score spans 0 to 3, and the boost of
+        ``Blend(causal_boost=12.0)`` by default: the episodic score spans 0 to 3, and the boost of
         the deepest of d causes is at most 1 / d.
 
     Returns
@@ -156,7 +156,7 @@ def additive(
     list of Ranked
         Every candidate, best first, equals by their place.
     """
-    blend = blend or Blend(causal_boost=6.0)
+    blend = blend or Blend(causal_boost=12.0)
     parts = _episodic(candidates, blend)
     boost, best = causal_boost(candidates, ancestors, blend)
     parts["causal"] = blend.causal_boost * boost

