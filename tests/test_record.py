@@ -1,6 +1,7 @@
 """The record: what goes in comes out, all of a transaction or nothing."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -116,7 +117,40 @@ def test_a_decision_keeps_its_hits_factors_and_outcome() -> None:
     assert row["cue"]["region"] == 8
     assert (row["action"], row["followed"], row["outcome"]) == ("take", [2], 1.0)
     assert record.decisions(episode_id=1) == []
-    assert record.next_ids()[2] == 7
+    assert record.take_decision_number() == 7
+
+
+def test_a_decision_is_replaced_with_what_became_of_it() -> None:
+    record = Record()
+    asked = Decision(3, Cue(text="where?"), (), propensities=(0.75, 0.25))
+    with record.transaction() as write:
+        write.set_decision(asked, {"shown": [4]})
+    assert record.decision(3) is not None
+    with record.transaction() as write:
+        write.set_decision(replace(asked, action="look", outcome=0.5), {"shown": [4]})
+    (row,) = record.decisions()
+    assert (row["action"], row["outcome"]) == ("look", 0.5)
+    assert row["record"] == {"shown": [4], "propensities": [0.75, 0.25]}
+    assert record.decision(4) is None
+    assert record.damage() == []
+
+
+def test_numbers_of_decisions_are_never_given_twice(tmp_path: Path) -> None:
+    with Record(tmp_path / "memory.db") as one, Record(tmp_path / "memory.db") as two:
+        numbers = [record.take_decision_number() for _ in range(100) for record in (one, two)]
+    assert len(set(numbers)) == 200
+
+
+def test_use_is_counted_and_dated_apart() -> None:
+    record = Record()
+    with record.transaction() as write:
+        write.add_usage({'["event",1]': 2})
+        write.touch({1: 50, 2: 7})
+        write.touch({1: 40})
+    assert record.used([1, 2, 3]) == {1: (2, 50), 2: (0, 7)}
+    with record.transaction() as write:
+        write.set_usage([('["event",1]', 5, 1, 1)])
+    assert record.used([1]) == {1: (5, 50)}
 
 
 def test_failures_are_listed_apart() -> None:
@@ -132,7 +166,7 @@ def test_a_file_keeps_everything_after_closing(tmp_path: Path) -> None:
         write.add_episode(EPISODE)
     with Record(path) as record:
         assert [e.goal for e in record.episodes()] == ["clean the mug"]
-        assert record.next_ids() == (2, 5, 0)
+        assert record.next_ids() == (2, 5)
 
 
 def test_a_closed_record_refuses_and_may_be_closed_again() -> None:

@@ -321,8 +321,16 @@ class ReadOnlyRecordError(RecordError, PermissionError):
     """A write to a view of the past."""
 
 
+class PastNotKeptError(RecordError, LookupError):
+    """The record was kept by an older version then, which overwrote what it knew."""
+
+
 class EmbedderMismatchError(RecordError, ValueError):
     """A store of vectors of another embedder."""
+
+
+class DuplicateKeyError(InvalidInputError):
+    """Another event of the namespace is called so already."""
 
 
 class UnknownEventError(UnknownError):

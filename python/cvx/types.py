@@ -142,6 +142,8 @@ class Event:
         How much it mattered, in [0, 1].
     state : {"active", "archived", "quarantined"}, default "active"
         Only what is active is recalled.
+    key : str, optional
+        What the event is called elsewhere; unique in its namespace.
     """
 
     entity_id: int
@@ -163,6 +165,18 @@ class Event:
     visibility: str = "private"
     salience: float | None = None
     state: str = "active"
+    key: str | None = None
+
+    @property
+    def importance(self) -> float | None:
+        """Salience as the streams of generative agents give it, on a scale up to 10.
+
+        Examples
+        --------
+        >>> Event(entity_id=0, timestamp=0, salience=0.8).importance
+        8.0
+        """
+        return None if self.salience is None else 10.0 * self.salience
 
 
 @dataclass(frozen=True, slots=True)

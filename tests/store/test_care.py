@@ -5,7 +5,8 @@ import pytest
 
 from cvx.errors import InvalidParameterError, ReadOnlyRecordError, UnknownEventError
 from cvx.memory import Memory
-from cvx.types import Event
+from cvx.store import Record
+from cvx.types import Cue, Event
 from tests.store.facade import memory, texts
 
 __all__ = ["memory"]
@@ -146,3 +147,35 @@ def test_the_past_answers_as_the_memory_did_then(memory: Memory) -> None:
 
 def answers(memory: Memory, cue: str) -> list[object]:
     return [(h.node, h.score, h.distance, h.reward) for h in memory.recall(cue, k=8)]
+
+
+@pytest.mark.requirement("B1")
+def test_the_past_has_the_weights_counts_decisions_and_models_of_then(memory: Memory) -> None:
+    loop = memory.loop()
+
+    def play(number: int) -> None:
+        run = loop.begin("put the cup away", "clean")
+        decision = loop.recall(Cue(step=f"at the shelf {number}"))
+        loop.act(decision, f"go to {number}", decision.hits[:1])
+        loop.close(run, float(number % 3 > 0))
+
+    def known(record: Record) -> list[object]:
+        decisions = [(d["decision_id"], d["outcome"]) for d in record.decisions()]
+        return [record.usage(), record.decays(), record.state("weights"), decisions]
+
+    marks = []
+    for number in range(6):
+        play(number)
+        recorded = memory.record.query("SELECT max(recorded) FROM journal")[0][0]
+        marks.append((recorded, known(memory.record)))
+    loop.reset_decay()
+    with memory.record.transaction() as write:
+        write.add_usage({'["event",1]': 3})
+    for recorded, expected in marks:
+        past = memory.as_of(recorded)
+        assert known(past.record) == expected
+        assert past.damage() == []
+        then = past.loop()
+        if then.weights is not None and expected[2] is not None:
+            assert then.weights.to_dict() == expected[2]
+        past.close()

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cvx.errors import RecordIOError, RecordVersionError
+from cvx.errors import PastNotKeptError, RecordIOError, RecordVersionError
 from cvx.memory import Memory
+from cvx.store import Record
 from cvx.store.schema import SCHEMA_VERSION
 from cvx.types import Filter
 from tests.store.processes import embedder
@@ -39,6 +40,40 @@ def test_a_store_of_the_first_version_is_moved_over(tmp_path: Path) -> None:
         assert [hit.event.event_id for hit in memory.recall("written version", k=1) if hit.event]
     with Memory.open(tmp_path / "m", embedder()) as memory:
         assert len(memory) == 5
+
+
+@pytest.mark.requirement("W26")
+def test_a_store_of_the_second_version_is_moved_over(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    shutil.copy(GOLDEN / "v2.db", tmp_path / "m" / "memory.db")
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        assert memory.record.meta("schema_version") == str(SCHEMA_VERSION)
+        assert memory.damage() == []
+        assert "my_kind" in memory.index.edge_kinds
+        assert [(s.event.event_id, s.edge.why) for s in memory.why(2)] == []
+        memory.restore(1)
+        assert [(s.event.event_id, s.edge.why) for s in memory.why(2)] == [(1, "it fits")]
+        assert (memory.get(1).source, memory.get(1).trust, memory.get(1).key) == ("ana", 0.5, None)
+        hits = memory.recall("entrance unlocked", k=1)
+        assert [hit.event.text for hit in hits if hit.event] == ["the door is open"]
+        assert [d["rendered"] for d in memory.record.decisions()] == ["", "take care"]
+        assert memory.record.take_decision_number() == 2
+        assert [e.text for e in memory.audit("ana")] == ["the key is under the pot"]
+        written = max(e.recorded or 0 for e in memory.record.events())
+        with pytest.raises(PastNotKeptError, match="older version"):
+            memory.as_of(written - 1)
+
+
+def test_damage_of_before_is_not_hidden_by_moving_over(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    path = tmp_path / "m" / "memory.db"
+    shutil.copy(GOLDEN / "v2.db", path)
+    db = sqlite3.connect(path)
+    db.execute("UPDATE events SET text = 'the door is ajar' WHERE event_id = 2")
+    db.commit()
+    db.close()
+    with Record(path) as record:
+        assert record.damage() == ["events [2]"]
 
 
 def test_a_store_of_a_later_version_is_refused_untouched(tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ def state(memory: Memory) -> dict[str, object]:
         "links": [(e.from_node, e.to_node, e.kind, e.weight) for e in record.links()],
         "usage": record.usage(),
         "decays": sorted(record.decays()),
+        # Numbers of decisions are reserved by the block: a death leaves the rest of one unused.
         "decisions": [
-            (d["decision_id"], d["episode"], d["action"], d["followed"], d["outcome"])
-            for d in record.decisions()
+            (d["episode"], d["action"], d["followed"], d["outcome"]) for d in record.decisions()
         ],
         "weights": record.state("weights"),
     }

@@ -9,6 +9,7 @@ import pytest
 import cvx
 from cvx.errors import (
     DimensionError,
+    DuplicateKeyError,
     EdgeWeightError,
     EmbedderMismatchError,
     InvalidEdgeError,
@@ -112,6 +113,7 @@ def test_reward_and_salience_are_two_things(memory: Memory) -> None:
     assert (memory.get(event).reward, memory.get(event).salience) == (0.25, 0.75)
     memory.update(event, reward=1.0, metadata={"k": "v"})
     assert (memory.get(event).reward, memory.get(event).salience) == (1.0, 0.75)
+    assert memory.get(event).importance == 7.5
     assert memory.index.reward(0) == 1.0
     assert texts(memory, "something", where=Filter(min_reward=0.9)) == ["something"]
     assert texts(memory, "something", where=Filter(max_reward=0.9)) == []
@@ -239,6 +241,24 @@ def test_the_memory_closes_episodes_through_the_one_closer(memory: Memory) -> No
     assert texts(memory, "at the sink")[0].endswith("at the sink")
     with pytest.raises(RewardRangeError):
         memory.close(memory.begin("again"))
+
+
+@pytest.mark.requirement("X6")
+def test_an_event_has_an_id_for_life_and_may_have_a_name_of_its_own(memory: Memory) -> None:
+    first = memory.add("page one", key="doc-1")
+    assert memory.id_of("doc-1") == first
+    other = memory.add("page one of another", key="doc-1", namespace="other")
+    assert memory.id_of("doc-1", namespace="other") == other
+    with pytest.raises(DuplicateKeyError, match="doc-1"):
+        memory.add("page one again", key="doc-1")
+    with pytest.raises(DuplicateKeyError, match="event 4"):
+        memory.add_many([Event(0, 0, "a", key="k"), Event(0, 0, "b", key="k")])
+    assert len(memory) == 2
+    with pytest.raises(UnknownEventError, match="doc-2"):
+        memory.id_of("doc-2")
+    memory.erase(first)
+    later = memory.add("page one, rewritten", key="doc-1")
+    assert (memory.id_of("doc-1"), later > other) == (later, True)
 
 
 def test_events_are_a_frame(memory: Memory) -> None:

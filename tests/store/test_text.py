@@ -86,6 +86,26 @@ def test_a_word_in_every_event_does_not_hide_the_rare_one() -> None:
         assert [hit.event.event_id for hit in hits if hit.event] == [1500, 1499, 1498]
 
 
+def test_a_word_is_found_in_its_other_forms() -> None:
+    with Memory(embedder()) as memory:
+        event = memory.add("she exercises every morning")
+        memory.add("a chair")
+        for word in ("exercise", "exercising", "Exercises", "mornings"):
+            hits = memory.recall(word, sources=["lexical"])
+            assert [hit.event.event_id for hit in hits if hit.event] == [event], word
+
+
+def test_postings_name_every_event_that_holds_a_word_or_say_that_they_are_many() -> None:
+    with Memory(embedder()) as memory:
+        for text in ("a lamp", "two lamps", "a door", "我喜欢猫", "'); DROP TABLE events; --"):
+            memory.add(text)
+        for word, events in (("lamp", [1, 2]), ("喜欢", [4]), ("window", []), ("*", []), ("", [])):
+            found = memory.record.postings(word)
+            assert found is not None
+            assert found.tolist() == events
+        assert memory.record.postings("lamp", most=1) is None
+
+
 def test_an_event_is_found_by_the_words_of_its_aliases() -> None:
     with Memory(embedder()) as memory:
         event = memory.add("the mug is on the table", aliases=["porcelain vessel", "喜欢"])

@@ -115,7 +115,6 @@ class Parts:
         self._closed: set[int] = set()
         self._acted: set[int] = set()
         self._current: OpenEpisode | None = None
-        self._next_decision = 0
         self._seen = 0
         self._known: set[int | None] = set()
         self._own_entities: set[int] = set()
@@ -124,7 +123,7 @@ class Parts:
     def _restore(self) -> None:
         self._seen = self.record.tail().seq
         episodes = self.record.episodes()
-        first_episode, first_entity, self._next_decision = self.record.next_ids()
+        first_episode, first_entity = self.record.next_ids()
         self.recorder = EpisodeRecorder(first_episode=first_episode, first_entity=first_entity)
         learned = [episode for episode in episodes if self._remember(episode)]
         if not episodes:
@@ -193,16 +192,14 @@ class Parts:
             if self._remember(episode) and self.mdp is not None:
                 self.mdp.update(episode)
         self._restore_counts()
-        episode_id, entity, decision = self.record.next_ids()
-        self.recorder.start_at(episode_id, entity)
-        self._next_decision = max(self._next_decision, decision)
+        self.recorder.start_at(*self.record.next_ids())
 
     def renumbered(self, outcome: Outcome) -> Outcome:
         """Return an outcome with numbers that no other process has used meanwhile."""
         episode, number = outcome.episode, outcome.episode.episode_id
         if number is None or number not in self._known:
             return outcome
-        new_number, new_entity, decision = self.record.next_ids()
+        new_number, new_entity = self.record.next_ids()
         entity = new_entity if number in self._own_entities else episode.entity_id
         episode = replace(
             episode,
@@ -213,14 +210,10 @@ class Parts:
             ),
         )
         taken = [
-            replace(
-                one,
-                decision=replace(one.decision, episode_id=new_number, decision_id=decision + place),
-            )
-            for place, one in enumerate(outcome.taken)
+            replace(one, decision=replace(one.decision, episode_id=new_number))
+            for one in outcome.taken
         ]
         self.recorder.start_at(new_number + 1, entity + 1)
-        self._next_decision = max(self._next_decision, decision + len(taken))
         return Outcome(episode, taken, outcome.won)
 
     @property

@@ -83,9 +83,8 @@ class Recall(Parts):
         elif distinct not in ("entity", None):
             raise InvalidParameterError(f"distinct is {distinct!r}: give 'entity' or None")
         found = advise(self, cue, where, k or self.k, each_entity=distinct == "entity")
-        number, self._next_decision = self._next_decision, self._next_decision + 1
         return Decision(
-            number,
+            self.record.take_decision_number(),
             cue,
             tuple(found.hits),
             tuple(found.action_scores),

@@ -105,7 +105,7 @@ class EpisodeRecorder:
         self._next_episode = first_episode
         self._next_entity = first_entity
         if record is not None:
-            episode, entity, _ = record.next_ids()
+            episode, entity = record.next_ids()
             self._next_episode = max(first_episode, episode)
             self._next_entity = max(first_entity, entity)
 

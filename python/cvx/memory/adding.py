@@ -42,6 +42,7 @@ class Adding(Base):
         trust: float = 1.0,
         visibility: str = "private",
         salience: float | None = None,
+        key: str | None = None,
         again: bool = False,
     ) -> int:
         """Remember one thing; when this returns, it survives a crash.
@@ -60,7 +61,7 @@ class Adding(Base):
             Where it lies; by default the text is embedded.
         aliases : sequence of str
             Other words to find it by: the event is stored once, with a vector for each.
-        action, reward, kind, tags, metadata, source, trust, visibility, salience
+        action, reward, kind, tags, metadata, source, trust, visibility, salience, key
             As for ``Event``.
         again : bool, default False
             Store it even where it is only what this memory has just been recalled for.
@@ -74,7 +75,8 @@ class Adding(Base):
         Raises
         ------
         InvalidInputError and its subclasses
-            A value that cannot be stored; nothing is.
+            A value that cannot be stored, such as a key that another event of the namespace has;
+            nothing is.
         RecordIOError
             The disk is full or failed; nothing is stored.
 
@@ -103,6 +105,7 @@ class Adding(Base):
             trust=trust,
             visibility=visibility,
             salience=salience,
+            key=key,
         )
         return self.add_many([event], aliases=[aliases], again=again)[0]
 

@@ -23,7 +23,8 @@ from cvx.errors import (
 from cvx.index import TemporalIndex
 from cvx.memory.frames import events_frame
 from cvx.store import IndexKind, Record, Store
-from cvx.types import Event, Vector
+from cvx.store.learned import event_context
+from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,6 +103,19 @@ class Base:
             raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
         return found[0]
 
+    def id_of(self, key: str, *, namespace: str = DEFAULT_NAMESPACE) -> int:
+        """Return the id of the event that is called so elsewhere.
+
+        Raises
+        ------
+        UnknownEventError
+            No event of the namespace has that key.
+        """
+        found = self.record.event_of_key(key, namespace)
+        if found is None:
+            raise UnknownEventError(f"no event of namespace {namespace!r} has the key {key!r}")
+        return found
+
     def events(self, *, namespace: str | None = None, state: str | None = "active") -> pl.DataFrame:
         """Return events as a frame, in the order of writing.
 
@@ -174,7 +188,7 @@ class Base:
 
     def _retrieved_since(self) -> Mapping[str, int]:
         counts, self._retrieved = self._retrieved, {}
-        return {f'["event",{event}]': n for event, n in counts.items()}
+        return {event_context(event): n for event, n in counts.items()}
 
 
 def digest(namespace: str, text: str) -> bytes:

@@ -11,6 +11,7 @@ from cvx.errors import UnknownEventError
 from cvx.store import rows, text
 from cvx.store.cached import Index
 from cvx.store.failpoints import reach
+from cvx.store.learned import event_context
 from cvx.store.store import Store
 from cvx.store.writer import Writer
 
@@ -94,7 +95,7 @@ def _forget_rows(write: Writer, events: Sequence[int]) -> list[str]:
         db.execute("DELETE FROM decays WHERE node = ?", (node,))
         db.execute("DELETE FROM usage WHERE context = ?", (f'["node",{node}]',))
     for event in events:
-        db.execute("DELETE FROM usage WHERE context = ?", (f'["event",{event}]',))
+        db.execute("DELETE FROM usage WHERE context = ?", (event_context(event),))
     for owner in owners:
         db.execute("DELETE FROM decisions WHERE episode = ?", (owner,))
         db.execute(
@@ -103,7 +104,7 @@ def _forget_rows(write: Writer, events: Sequence[int]) -> list[str]:
             (owner,),
         )
     _scrub_decisions(write, nodes)
-    _scrub_journal(write, nodes, set(events))
+    _scrub_journal(write, nodes, set(events), owners)
     # Contentless tables keep the words of deleted rows until they are merged away.
     text.refill(db)
     write.journal("erase", sorted(nodes))
@@ -126,12 +127,17 @@ def _scrub_decisions(write: Writer, nodes: set[int]) -> None:
         db.execute(rows.renew_crc_sql("decisions", "decision_id = ?"), (number,))
 
 
-def _scrub_journal(write: Writer, nodes: set[int], events: set[int]) -> None:
+def _scrub_journal(write: Writer, nodes: set[int], events: set[int], episodes: set[int]) -> None:
+    contexts = {event_context(event) for event in events} | {f'["node",{n}]' for n in nodes}
+
     def mentions(op: str, entry: Any) -> bool:
         if op == "link":
             return entry[0] in nodes or entry[1] in nodes
         if op == "reward":
             return entry[0] in nodes
+        if op == "row":
+            table, key, before = entry
+            return _row_mentions(table, key, before, nodes, episodes, contexts)
         return op in ("metadata", "state", "recallable") and entry[0] in events
 
     db = write.connection
@@ -145,3 +151,22 @@ def _scrub_journal(write: Writer, nodes: set[int], events: set[int]) -> None:
                 (json.dumps(kept, separators=(",", ":")), seq),
             )
             db.execute(rows.renew_crc_sql("journal", "seq = ?"), (seq,))
+
+
+def _row_mentions(
+    table: str,
+    key: list[Any],
+    before: list[Any] | None,
+    nodes: set[int],
+    episodes: set[int],
+    contexts: set[str],
+) -> bool:
+    """Whether a row that was overwritten says something of what is erased."""
+    if table == "usage":
+        return key[0] in contexts
+    if table == "decays":
+        return key[1] in nodes
+    if table != "decisions" or before is None:
+        return False
+    row = dict(zip(rows.COLUMNS["decisions"], before, strict=True))
+    return row["episode"] in episodes or any(hit[0] in nodes for hit in json.loads(row["hits"]))

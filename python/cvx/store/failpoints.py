@@ -26,6 +26,7 @@ NAMES = (
     "erase.vacuumed",
     "erase.truncated",
     "migrate.altered",
+    "migrate.widened",
     "close.snapshot",
     "close.checkpointed",
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -44,11 +46,15 @@ def event_row(
         event.visibility,
         None if event.salience is None else float(event.salience),
         event.state,
+        event.key,
     )
 
 
-def decision_row(decision: Decision) -> tuple[object, ...]:
-    """Return a decision in the order of its columns, without the time of recording."""
+def decision_row(decision: Decision, recorded: int, record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return a decision in the order of its columns."""
+    noted = dict(record)
+    if decision.propensities is not None:
+        noted["propensities"] = decision.propensities
     cue = decision.cue
     asked = {
         "goal": cue.goal,
@@ -74,4 +80,6 @@ def decision_row(decision: Decision) -> tuple[object, ...]:
         decision.action,
         json.dumps(decision.followed),
         None if decision.outcome is None else float(decision.outcome),
+        recorded,
+        json_of(noted),
     )

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 
+from cvx.errors import PastNotKeptError
 from cvx.store import rows, text
 from cvx.store.record import Record
 
-_BY_TIME = ("decisions", "decays", "aliases", "events", "episodes", "journal")
+_BY_TIME = (
+    "decisions", "decays", "model_state", "aliases", "events", "episodes", "journal",
+)  # fmt: skip
 _COLUMNS = ("state", "recallable", "metadata")
 
 
 def as_of(record: Record, recorded: int) -> Record:
     """Return a read-only copy in RAM that knows nothing of what was recorded later.
 
-    What was erased since is not in it. Counts of use and the state of models are not kept by time
-    and are left out.
+    What was erased since is not in it. Counts of use, decays, decisions and the state of models
+    are what they were then.
 
     Parameters
     ----------
@@ -23,14 +26,31 @@ def as_of(record: Record, recorded: int) -> Record:
         The record of today.
     recorded : int
         In microseconds since 1970-01-01 UTC; what was recorded at that time is known.
+
+    Raises
+    ------
+    PastNotKeptError
+        A time from which an older format did not keep what was overwritten since.
     """
+    since = int(record.meta("whole_since") or 0)
+    if recorded < since:
+        raise PastNotKeptError(
+            f"{record.path} keeps what was overwritten from {since} on, not at {recorded}: an "
+            "older version of cvx wrote it until then; ask for a later time"
+        )
     past = record.copy()
     later = list(reversed(past.query_after(recorded)))
     with past.transaction() as write:
         db = write.connection
         for op, body in later:
             for entry in reversed(body):
-                if op == "link":
+                if op == "row":
+                    table, key, before = entry
+                    where = " AND ".join(f"{name} = ?" for name in rows.KEYS[table])
+                    db.execute(f"DELETE FROM {table} WHERE {where}", key)
+                    if before is not None:
+                        db.execute(rows.insert_sql(table), (*before, rows.row_crc(*before)))
+                elif op == "link":
                     a, b, kind, before, _ = entry
                     db.execute(
                         "DELETE FROM links WHERE from_node = ? AND to_node = ? AND kind = ?",
@@ -50,8 +70,6 @@ def as_of(record: Record, recorded: int) -> Record:
                     write.set_meta("edge_kinds", json.dumps([k for k in kinds if k != entry]))
         for table in _BY_TIME:
             db.execute(f"DELETE FROM {table} WHERE recorded > ?", (recorded,))
-        db.execute("DELETE FROM usage")
-        db.execute("DELETE FROM model_state")
         db.execute(rows.renew_crc_sql("events", "true"))
         text.refill(db)
     past.frozen = True

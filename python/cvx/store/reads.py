@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from cvx.store import rows, text
-from cvx.store.journalled import Journalled
-from cvx.types import Edge, Episode, Event
+from cvx.store import rows
+from cvx.store.learned import Learned
+from cvx.store.wordsearch import WordSearch
+from cvx.types import Edge, Episode, Event, IntArray
 
 _MOST_AT_ONCE = 500
 _IN = "IN (SELECT value FROM json_each(?))"
@@ -27,18 +28,19 @@ _OF_A_NODE = (
 )
 
 
-class Reads(Journalled):
+class Reads(Learned):
     """The reading half of a record."""
 
-    def next_ids(self) -> tuple[int, int, int]:
-        """Return the first free episode id, entity id and decision id."""
+    _words: WordSearch
+
+    def next_ids(self) -> tuple[int, int]:
+        """Return the first free episode id and entity id."""
         row = self.query(
             "SELECT (SELECT ifnull(max(episode_id), -1) FROM episodes),"
-            " (SELECT ifnull(max(entity), -1) FROM events),"
-            " (SELECT ifnull(max(entity), -1) FROM episodes),"
-            " (SELECT ifnull(max(decision_id), -1) FROM decisions)"
+            " max((SELECT ifnull(max(entity), -1) FROM events),"
+            " (SELECT ifnull(max(entity), -1) FROM episodes))"
         )[0]
-        return row[0] + 1, max(row[1], row[2]) + 1, row[3] + 1
+        return row[0] + 1, row[1] + 1
 
     def episodes(self, ids: Iterable[int] | None = None) -> list[Episode]:
         """Return every closed episode with its steps, or those of these ids, in order."""
@@ -174,9 +176,21 @@ class Reads(Journalled):
         return sorted(found, key=lambda row: row[0])
 
     def lexical(self, words: str, k: int, where: str, values: Sequence[object]) -> list[int]:
-        """Find events by the words of a text, see ``cvx.store.text.search``."""
+        """Find events by the words of a text, see ``cvx.store.wordsearch.WordSearch.search``."""
         with self._lock, self.typed_errors():
-            return text.search(self._connection(), words, k, where, values)
+            return self._words.search(self._connection(), words, k, where, values)
+
+    def postings(self, word: str, most: int = 2000) -> IntArray | None:
+        """Return the ids of the events that hold a word, ascending; None if above ``most``."""
+        with self._lock, self.typed_errors():
+            return self._words.postings(self._connection(), word, most)
+
+    def event_of_key(self, key: str, namespace: str) -> int | None:
+        """Return the event that is called so elsewhere, None if there is none."""
+        found = self.query(
+            "SELECT event_id FROM events WHERE namespace = ? AND key = ?", (namespace, key)
+        )
+        return int(found[0][0]) if found else None
 
     def not_recallable(self) -> list[int]:
         """Return the nodes of events that may not advise, ascending."""
@@ -195,54 +209,6 @@ class Reads(Journalled):
         marks = ", ".join("?" * len(nodes))
         rest = f"WHERE {column} IN ({marks}) ORDER BY weight DESC, from_node, to_node, kind"
         return [Edge(*row[:7]) for row in self._checked("links", rest, nodes)]
-
-    def decays(self) -> list[tuple[int, int, float, float]]:
-        """Return every decay as (episode, node, reward before, reward after), oldest first."""
-        return [row[:4] for row in self._checked("decays", "ORDER BY recorded, episode, node")]
-
-    def usage(self) -> list[tuple[str, int, int, int]]:
-        """Return every count as (context, retrieved, followed, helped)."""
-        return [row[:4] for row in self._checked("usage", "ORDER BY context")]
-
-    def newest_decisions(self, page: int = 500) -> Iterator[dict[str, Any]]:
-        """Yield decisions as ``decisions`` returns them, the last one first."""
-        before = 2**63 - 1
-        while True:
-            found = self._decisions(
-                "WHERE decision_id < ? ORDER BY decision_id DESC LIMIT ?", (before, page)
-            )
-            yield from found
-            if len(found) < page:
-                return
-            before = found[-1]["decision_id"]
-
-    def decisions(self, episode_id: int | None = None) -> list[dict[str, Any]]:
-        """Return decisions as plain dictionaries, of one episode or of all.
-
-        Returns
-        -------
-        list of dict
-            ``decision_id``, ``episode``, ``cue``, ``hits`` (lists of node, entity, distance,
-            score, factors as [name, value, weight]), ``action_scores``, ``rendered``,
-            ``action``, ``followed``, ``outcome``, ``recorded``.
-        """
-        return self._decisions(
-            "WHERE ?1 IS NULL OR episode = ?1 ORDER BY decision_id", (episode_id,)
-        )
-
-    def _decisions(self, rest: str, values: Sequence[object]) -> list[dict[str, Any]]:
-        found = self._checked("decisions", rest, values)
-        names = rows.COLUMNS["decisions"]
-        out = [dict(zip(names, row[:-1], strict=True)) for row in found]
-        for row in out:
-            for name in ("cue", "hits", "action_scores", "followed"):
-                row[name] = json.loads(row[name])
-        return out
-
-    def state(self, name: str) -> Mapping[str, Any] | None:
-        """Return the state of a model, or None if none was stored under that name."""
-        found = self._checked("model_state", "WHERE name = ?", (name,))
-        return dict(json.loads(found[0][1])) if found else None
 
 
 def _event(row: tuple[Any, ...]) -> Event:
@@ -266,4 +232,5 @@ def _event(row: tuple[Any, ...]) -> Event:
         visibility=row[17],
         salience=row[18],
         state=row[19],
+        key=row[20],
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import sqlite3
 import threading
 import time
@@ -16,6 +18,7 @@ from cvx.errors import (
     ReadOnlyRecordError,
     RecordClosedError,
     RecordError,
+    RecordIOError,
     RecordVersionError,
 )
 from cvx.store import rows
@@ -24,7 +27,13 @@ from cvx.store.following import Follower, typed_error
 from cvx.store.lock import FileLock, Tail, keep_after_fork
 from cvx.store.reads import Reads
 from cvx.store.schema import SCHEMA_VERSION, migrate
+from cvx.store.wordsearch import WordSearch
 from cvx.store.writer import Writer
+
+_NUMBERS_AT_ONCE = 64
+_CACHE_KIB = 32_768
+# Each checkpoint waits for the disk twice: seldom is cheaper, and 16 MB are read back in no time.
+_CHECKPOINT_PAGES = 4_000
 
 
 class Record(Reads):
@@ -70,6 +79,8 @@ class Record(Reads):
         self._writing = False
         self._closed = False
         self._followers: list[Follower] = []
+        self._words = WordSearch()
+        self._numbers: Iterator[int] = iter(())
         self._process = os.getpid()
         self._file: FileLock | None = None
         try:
@@ -100,6 +111,8 @@ class Record(Reads):
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA foreign_keys = ON")
             self._db.execute("PRAGMA secure_delete = ON")
+            self._db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            self._db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
             version = self._version()
             if version != SCHEMA_VERSION:
                 migrate(self._db, version)
@@ -243,6 +256,28 @@ class Record(Reads):
             with suppress(OSError):
                 self._file.note(write.tail)
         reach("tail.written")
+
+    def take_decision_number(self) -> int:
+        """Return a number for a decision that nobody else has or ever gets.
+
+        Numbers are reserved by the block, each in a transaction of its own.
+        """
+        with self._lock:
+            number = next(self._numbers, None)
+            if number is None:
+                self._numbers = self._more_numbers()
+                number = next(self._numbers)
+            return number
+
+    def _more_numbers(self) -> Iterator[int]:
+        if self.frozen:
+            return itertools.count(int(self.meta("next_decision") or 0))
+        try:
+            with self.transaction() as write:
+                return iter(write.take_decisions(_NUMBERS_AT_ONCE))
+        except RecordIOError:
+            # Reading goes on where nothing can be written: numbers that nobody else will draw.
+            return itertools.count(random.SystemRandom().getrandbits(44) + 2**44)
 
     def copy(self) -> Record:
         """Return the whole record once more, in RAM."""

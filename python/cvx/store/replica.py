@@ -16,6 +16,8 @@ from cvx.store.spaces import space
 from cvx.store.writer import Writer
 
 _CHUNK = 20_000
+_FOR_THE_PAST = ("row", "metadata", "episode")
+"""What the journal keeps for views of the past; the index knows nothing of it."""
 _MOST_BEHIND = 256
 """So many transactions may wait until the index takes them in, all at once."""
 
@@ -43,6 +45,8 @@ class Replica(Generic[Index]):
         How far of the journal it holds.
     rebuilds : int
         How often it was built from the record.
+    changes : int
+        How many rows of the journal changed the index, since this object was made.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Replica(Generic[Index]):
         self.record = record
         self._fresh = fresh
         self.rebuilds = 0
+        self.changes = 0
         self._stale = False
         self._behind = 0
         self._version = -1
@@ -99,6 +104,7 @@ class Replica(Generic[Index]):
                     self.rebuild()
                     return
                 self.seq = seq
+                self.changes += op not in _FOR_THE_PAST
             self._fill(self.index, int(self.record.meta("next_node") or 0))
             self._behind = 0
 
@@ -118,6 +124,7 @@ class Replica(Generic[Index]):
             self.index.become(index)
             self.seq = seq
             self.rebuilds += 1
+            self.changes += 1
             self._stale = False
             self._behind = 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -16,14 +16,14 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "events": (
         "event_id", "timestamp", "text", "embedding", "entity", "node", "namespace", "kind",
         "action", "metadata", "reward", "recallable", "episode", "tags", "recorded", "source",
-        "trust", "visibility", "salience", "state",
+        "trust", "visibility", "salience", "state", "key",
     ),
     "links": ("from_node", "to_node", "kind", "weight", "why", "evidence", "recorded"),
-    "usage": ("context", "retrieved", "followed", "helped"),
+    "usage": ("context", "retrieved", "followed", "helped", "last_used"),
     "decays": ("episode", "node", "before", "after", "recorded"),
     "decisions": (
         "decision_id", "episode", "cue", "hits", "action_scores", "rendered", "action",
-        "followed", "outcome", "recorded",
+        "followed", "outcome", "recorded", "record",
     ),
     "model_state": ("name", "value", "recorded"),
     "aliases": ("node", "event_id", "text", "embedding", "recorded"),
@@ -86,9 +86,14 @@ def insert_sql(table: str, *, replace: bool = False) -> str:
     return f"{verb} INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 
 
+def crc_sql(names: Sequence[str]) -> str:
+    """Return the expression for the checksum of these columns."""
+    return f"cvx_crc({', '.join(names)})"
+
+
 def renew_crc_sql(table: str, where: str) -> str:
     """Return the statement that computes checksums again after an update."""
-    return f"UPDATE {table} SET crc = cvx_crc({', '.join(COLUMNS[table])}) WHERE {where}"
+    return f"UPDATE {table} SET crc = {crc_sql(COLUMNS[table])} WHERE {where}"
 
 
 def damaged(db: sqlite3.Connection) -> Iterator[Damage]:

@@ -1,7 +1,4 @@
-"""The tables of the record, and the way from each older version to this one.
-
-Column order is part of the format: new columns go to the end.
-"""
+"""The way from each older version of the record to this one."""
 
 from __future__ import annotations
 
@@ -12,143 +9,26 @@ from collections.abc import Callable
 
 from cvx.store import text
 from cvx.store.failpoints import reach
-from cvx.store.rows import COLUMNS, renew_crc_sql
+from cvx.store.rows import COLUMNS, crc_sql
+from cvx.store.versions import VERSION_1, VERSION_2, VERSION_3
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
-_VERSION_1 = """
-CREATE TABLE meta (
-    key TEXT PRIMARY KEY,
-    value TEXT NOT NULL
-) WITHOUT ROWID;
+_ADDED_BY_3 = {"events": 1, "usage": 1, "decisions": 1}
+"""Columns at the end of tables that version 2 did not have."""
 
-CREATE TABLE episodes (
-    episode_id INTEGER PRIMARY KEY,
-    entity INTEGER NOT NULL,
-    namespace TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    goal TEXT NOT NULL,
-    task_type TEXT,
-    reward REAL NOT NULL CHECK (reward BETWEEN 0 AND 1),
-    metadata TEXT NOT NULL,
-    recorded INTEGER NOT NULL
-);
-CREATE INDEX episodes_by_entity ON episodes (namespace, entity);
 
-CREATE TABLE events (
-    event_id INTEGER PRIMARY KEY,
-    timestamp INTEGER NOT NULL,
-    text TEXT NOT NULL,
-    embedding BLOB,
-    entity INTEGER NOT NULL,
-    node INTEGER UNIQUE,
-    namespace TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    action TEXT,
-    metadata TEXT NOT NULL,
-    reward REAL CHECK (reward BETWEEN 0 AND 1),
-    recallable INTEGER NOT NULL,
-    episode INTEGER REFERENCES episodes (episode_id),
-    tags TEXT NOT NULL,
-    recorded INTEGER NOT NULL
-);
-CREATE INDEX events_by_entity ON events (namespace, entity, timestamp);
-CREATE INDEX events_by_episode ON events (episode);
-
-CREATE TABLE links (
-    from_node INTEGER NOT NULL,
-    to_node INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    weight REAL NOT NULL CHECK (weight BETWEEN 0 AND 1),
-    why TEXT NOT NULL,
-    evidence TEXT NOT NULL,
-    recorded INTEGER NOT NULL,
-    PRIMARY KEY (from_node, to_node, kind)
-) WITHOUT ROWID;
-CREATE INDEX links_by_target ON links (to_node);
-
-CREATE TABLE usage (
-    context TEXT PRIMARY KEY,
-    retrieved INTEGER NOT NULL,
-    followed INTEGER NOT NULL,
-    helped INTEGER NOT NULL
-) WITHOUT ROWID;
-
-CREATE TABLE decays (
-    episode INTEGER NOT NULL,
-    node INTEGER NOT NULL,
-    before REAL NOT NULL,
-    after REAL NOT NULL,
-    recorded INTEGER NOT NULL,
-    PRIMARY KEY (episode, node)
-) WITHOUT ROWID;
-
-CREATE TABLE decisions (
-    decision_id INTEGER PRIMARY KEY,
-    episode INTEGER REFERENCES episodes (episode_id),
-    cue TEXT NOT NULL,
-    hits TEXT NOT NULL,
-    action_scores TEXT NOT NULL,
-    rendered TEXT NOT NULL,
-    action TEXT,
-    followed TEXT NOT NULL,
-    outcome REAL,
-    recorded INTEGER NOT NULL
-);
-CREATE INDEX decisions_by_episode ON decisions (episode);
-
-CREATE TABLE model_state (
-    name TEXT PRIMARY KEY,
-    value TEXT NOT NULL,
-    recorded INTEGER NOT NULL
-) WITHOUT ROWID;
-"""
-
-_VERSION_2 = """
-ALTER TABLE events ADD COLUMN source TEXT NOT NULL DEFAULT '';
-ALTER TABLE events ADD COLUMN trust REAL NOT NULL DEFAULT 1.0;
-ALTER TABLE events ADD COLUMN visibility TEXT NOT NULL DEFAULT 'private';
-ALTER TABLE events ADD COLUMN salience REAL;
-ALTER TABLE events ADD COLUMN state TEXT NOT NULL DEFAULT 'active';
-ALTER TABLE events ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX events_by_source ON events (source);
-CREATE INDEX events_public ON events (namespace) WHERE visibility = 'public';
-CREATE INDEX events_put_away ON events (state) WHERE state <> 'active';
-ALTER TABLE episodes ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE links ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE usage ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE decays ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE decisions ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE model_state ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
-
-CREATE TABLE aliases (
-    node INTEGER PRIMARY KEY,
-    event_id INTEGER NOT NULL REFERENCES events (event_id),
-    text TEXT NOT NULL,
-    embedding BLOB,
-    recorded INTEGER NOT NULL,
-    crc INTEGER NOT NULL
-);
-CREATE INDEX aliases_by_event ON aliases (event_id);
-
-CREATE TABLE journal (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    recorded INTEGER NOT NULL,
-    op TEXT NOT NULL,
-    body TEXT NOT NULL,
-    chain INTEGER NOT NULL,
-    crc INTEGER NOT NULL
-);
-"""
+def _columns_of_2(table: str) -> tuple[str, ...]:
+    names = COLUMNS[table]
+    return names[: len(names) - _ADDED_BY_3.get(table, 0)]
 
 
 def _to_version_1(db: sqlite3.Connection) -> None:
-    _run(db, _VERSION_1)
+    _run(db, VERSION_1)
 
 
 def _to_version_2(db: sqlite3.Connection) -> None:
-    _run(db, _VERSION_2)
-    text.create(db)
+    _run(db, VERSION_2)
     reach("migrate.altered")
     # Until now the family of goals was a tag of the index alone; a rebuild needs it here.
     families = db.execute(
@@ -163,22 +43,44 @@ def _to_version_2(db: sqlite3.Connection) -> None:
         ),
     )
     for table in COLUMNS:
-        db.execute(renew_crc_sql(table, "true"))
-    text.refill(db)
+        db.execute(f"UPDATE {table} SET crc = {crc_sql(_columns_of_2(table))}")
     next_node, next_event = db.execute(
         "SELECT ifnull(max(node), -1) + 1, ifnull(max(event_id), 0) + 1 FROM events"
     ).fetchone()
+    _set_meta(db, uuid=uuid.uuid4().hex, next_node=next_node, next_event=next_event)
+
+
+def _to_version_3(db: sqlite3.Connection) -> None:
+    _run(db, VERSION_3)
+    reach("migrate.widened")
+    for table in _ADDED_BY_3:
+        # A row that was damaged before stays what it is: only a right checksum is carried on.
+        db.execute(
+            f"UPDATE {table} SET crc = {crc_sql(COLUMNS[table])}"
+            f" WHERE crc = {crc_sql(_columns_of_2(table))}"
+        )
+    text.create(db)
+    text.refill(db)
+    next_decision, written = db.execute(
+        "SELECT (SELECT ifnull(max(decision_id), -1) + 1 FROM decisions),"
+        " max((SELECT ifnull(max(recorded), 0) FROM events),"
+        " (SELECT ifnull(max(recorded), 0) FROM journal))"
+    ).fetchone()
+    # Before this version, counts and models were overwritten without a trace of what they were.
+    _set_meta(db, next_decision=next_decision, whole_since=written)
+
+
+def _set_meta(db: sqlite3.Connection, **values: object) -> None:
     db.executemany(
-        "INSERT INTO meta VALUES (?, ?)",
-        [
-            ("uuid", uuid.uuid4().hex),
-            ("next_node", str(next_node)),
-            ("next_event", str(next_event)),
-        ],
+        "INSERT INTO meta VALUES (?, ?)", [(name, str(value)) for name, value in values.items()]
     )
 
 
-_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_to_version_1, _to_version_2)
+_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    _to_version_1,
+    _to_version_2,
+    _to_version_3,
+)
 
 
 def migrate(db: sqlite3.Connection, version: int) -> None:

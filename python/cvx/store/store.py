@@ -23,6 +23,9 @@ from cvx.store.replica import Replica
 from cvx.store.snapshots import Snapshots
 
 _FIRST_SNAPSHOT = 5_000
+_MOST_UNREAD = 1_000
+"""A snapshot is written again when so many rows of the journal, though of no use to an index,
+would have to be read at the next opening."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ class Store(Generic[Index]):
         try:
             self._check_kind()
             loaded = None if folder is None else self._open_snapshots(folder, accept_lost_tail)
-            self._written = self._nodes_written = 0
+            self._written = self._nodes_written = self._changes_written = 0
             self.replica: Replica[Index] = Replica(self.record, kind.fresh, loaded)
             if loaded is not None:
                 self._written, self._nodes_written = loaded[1], self._nodes()
@@ -187,14 +190,17 @@ class Store(Generic[Index]):
             return False
         with self.record.locked():
             self.replica.catch_up()
-            if self.replica.seq > self._written:
+            unread = self.replica.seq - self._written
+            if self.replica.changes > self._changes_written or unread > _MOST_UNREAD:
                 self.snapshots.write(self.index, self.record.tail())
                 self._written, self._nodes_written = self.replica.seq, self._nodes()
+                self._changes_written = self.replica.changes
         return True
 
     def forget_snapshots(self) -> None:
         """Take note that there is no snapshot any more."""
         self._written = self._nodes_written = 0
+        self._changes_written = -1
 
     def snapshot_if_grown(self) -> None:
         """Write a snapshot when a rebuild would cost twice what it did at the last one."""

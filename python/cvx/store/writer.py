@@ -2,83 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cvx.errors import InvalidInputError, UnknownEventError
-from cvx.store import rows, text
-from cvx.store.lock import Tail
-from cvx.store.packing import bytes_of, decision_row, event_row, json_of
-from cvx.types import Decision, Edge, Episode, Event, Vector
+from cvx.errors import DuplicateKeyError, InvalidInputError, UnknownEventError
+from cvx.store import text
+from cvx.store.learnedwriter import LearnedWriter
+from cvx.store.packing import bytes_of, event_row, json_of
+from cvx.types import Edge, Episode, Event, Vector
 
 
-class Writer:
+class Writer(LearnedWriter):
     """The open end of one transaction; ``Record.transaction`` hands it out.
 
     It is of no use after the transaction has ended. Everything that an index must follow, or that
     a view of the past must take back, goes into the journal with it: ids and values before and
     after, never a predicate.
-
-    Attributes
-    ----------
-    recorded : int
-        The time of recording of everything in the transaction.
-    tail : Tail
-        The end of the journal so far.
     """
-
-    def __init__(self, connection: sqlite3.Connection, now: int) -> None:
-        self._db = connection
-        last = connection.execute(
-            "SELECT seq, chain, recorded FROM journal ORDER BY seq DESC LIMIT 1"
-        ).fetchone() or (0, 0, now - 1)
-        self.tail = Tail(last[0], last[1])
-        self.recorded = max(now, last[2] + 1)
-        self._stored = {"next_node": self._counter("next_node")}
-        self._stored["next_event"] = self._counter("next_event")
-        self.next_node = self._stored["next_node"]
-        self._next_event = self._stored["next_event"]
-
-    def _counter(self, name: str) -> int:
-        found = self._db.execute("SELECT value FROM meta WHERE key = ?", (name,))
-        return int(found.fetchone()[0])
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """The database, inside the transaction."""
-        return self._db
-
-    def finish(self) -> None:
-        """Store what the transaction counted; called once, before the commit."""
-        for name, value in (("next_node", self.next_node), ("next_event", self._next_event)):
-            if value != self._stored[name]:
-                self.set_meta(name, str(value))
-
-    def journal(self, op: str, body: object) -> None:
-        """Add a row to the journal."""
-        text_of_body = json.dumps(body, separators=(",", ":"), allow_nan=False)
-        seq, chain = self.tail.seq + 1, zlib.crc32(text_of_body.encode(), self.tail.chain)
-        self._put("journal", [(seq, self.recorded, op, text_of_body, chain)])
-        self.tail = Tail(seq, chain)
-
-    def _put(
-        self, table: str, values: Iterable[tuple[object, ...]], *, replace: bool = False
-    ) -> None:
-        self._db.executemany(
-            rows.insert_sql(table, replace=replace), ((*row, rows.row_crc(*row)) for row in values)
-        )
-
-    def set_meta(self, key: str, value: str) -> None:
-        """Store what the record says of itself under a key."""
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-    def take_nodes(self, n: int) -> range:
-        """Return the next n node ids; none of them was given before, or ever will be again."""
-        first, self.next_node = self.next_node, self.next_node + n
-        return range(first, first + n)
 
     def add_episode(self, episode: Episode, *, recallable: bool = True) -> int:
         """Store a closed episode with its steps.
@@ -145,12 +86,14 @@ class Writer:
         ------
         InvalidInputError
             A text that is no Unicode (a lone surrogate).
+        DuplicateKeyError
+            A key that another event of the namespace has.
         """
-        following = self._next_event
+        following = self.next_event
         stored, found = [], []
         for event in events:
             number = following if event.event_id is None else event.event_id
-            self._next_event = following = max(following, number + 1)
+            self.next_event = following = max(following, number + 1)
             owner = event.episode_id if episode_id is None else episode_id
             stored.append(event_row(event, number, owner, recallable, self.recorded))
             found.append((number, event.text))
@@ -161,8 +104,28 @@ class Writer:
             raise InvalidInputError(
                 f"a text cannot be stored ({error}): replace lone surrogates first"
             ) from error
+        except sqlite3.IntegrityError as error:
+            if "events.key" not in str(error):
+                raise
+            raise DuplicateKeyError(
+                f"{self._known_key(stored)} is the key of another event of its namespace: give "
+                "one of its own, or leave it out"
+            ) from error
         self._journal_nodes([row[5] for row in stored])
         return [number for number, _ in found]
+
+    def _known_key(self, stored: Iterable[tuple[Any, ...]]) -> str:
+        seen = set()
+        for row in stored:
+            namespace, key, number = row[6], row[20], row[0]
+            found = self._db.execute(
+                "SELECT 1 FROM events WHERE namespace = ? AND key = ? AND event_id <> ?",
+                (namespace, key, number),
+            )
+            if key is not None and ((namespace, key) in seen or found.fetchone()):
+                return f"{key!r} of event {number}"
+            seen.add((namespace, key))
+        return "a key"
 
     def _journal_nodes(self, nodes: Iterable[Any]) -> None:
         runs: list[list[int]] = []
@@ -225,16 +188,6 @@ class Writer:
         ).fetchone()
         return found
 
-    def add_decays(self, decays: Iterable[tuple[int, int, float, float]]) -> None:
-        """Store decays as (episode, node, reward before, reward after), and the new rewards."""
-        listed = [(game, node, float(a), float(b)) for game, node, a, b in decays]
-        self._put("decays", ((*row, self.recorded) for row in listed))
-        self.set_rewards((node, after) for _, node, _, after in listed)
-
-    def clear_decays(self, nodes: Iterable[int]) -> None:
-        """Forget the decays of these nodes; their rewards are set apart from this."""
-        self._db.executemany("DELETE FROM decays WHERE node = ?", ((node,) for node in nodes))
-
     def set_rewards(self, rewards: Iterable[tuple[int, float | None]]) -> None:
         """Store new rewards as (node, reward)."""
         changes = []
@@ -273,27 +226,3 @@ class Writer:
         self._renew("events", "event_id = ?", [event for event, *_ in changes])
         if changes:
             self.journal(column, changes)
-
-    def _renew(self, table: str, where: str, keys: Sequence[object]) -> None:
-        self._db.executemany(rows.renew_crc_sql(table, where), ((key,) for key in keys))
-
-    def set_usage(self, counts: Iterable[tuple[str, int, int, int]]) -> None:
-        """Store counts as (context, retrieved, followed, helped), replacing older ones."""
-        self._put("usage", counts, replace=True)
-
-    def add_usage(self, counts: Mapping[str, int]) -> None:
-        """Add to how often contexts were retrieved."""
-        for context, more in counts.items():
-            found = self._db.execute(
-                "SELECT retrieved, followed, helped FROM usage WHERE context = ?", (context,)
-            )
-            retrieved, followed, helped = found.fetchone() or (0, 0, 0)
-            self.set_usage([(context, retrieved + more, followed, helped)])
-
-    def add_decisions(self, decisions: Iterable[Decision]) -> None:
-        """Store decisions; a hit is kept as node, entity, distance, score and its factors."""
-        self._put("decisions", ((*decision_row(decision), self.recorded) for decision in decisions))
-
-    def set_state(self, name: str, value: Mapping[str, Any]) -> None:
-        """Store the state of a model as JSON, replacing the older one."""
-        self._put("model_state", [(name, json_of(value), self.recorded)], replace=True)

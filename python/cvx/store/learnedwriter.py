@@ -1,0 +1,84 @@
+"""What outcomes write: decays, counts of use, decisions, models.
+
+These rows are replaced, so the journal keeps what they were: a view of the past has them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cvx.store.journalling import Journalling
+from cvx.store.learned import event_context
+from cvx.store.packing import decision_row, json_of
+from cvx.types import Decision
+
+
+class LearnedWriter(Journalling):
+    """The half of a writer that learning uses."""
+
+    def set_rewards(self, rewards: Iterable[tuple[int, float | None]]) -> None:
+        """Store new rewards as (node, reward)."""
+        raise NotImplementedError
+
+    def add_decays(self, decays: Iterable[tuple[int, int, float, float]]) -> None:
+        """Store decays as (episode, node, reward before, reward after), and the new rewards."""
+        listed = [(game, node, float(a), float(b)) for game, node, a, b in decays]
+        self._put("decays", ((*row, self.recorded) for row in listed))
+        self.set_rewards((node, after) for _, node, _, after in listed)
+
+    def clear_decays(self, nodes: Iterable[int]) -> None:
+        """Forget the decays of these nodes; their rewards are set apart from this."""
+        for node in nodes:
+            self._remove("decays", "node = ?", (node,))
+
+    def set_usage(self, counts: Iterable[tuple[str, int, int, int]]) -> None:
+        """Store counts as (context, retrieved, followed, helped), replacing older ones."""
+        self._overwrite("usage", [(*row, self._last_used(row[0])) for row in counts])
+
+    def add_usage(self, counts: Mapping[str, int]) -> None:
+        """Add to how often contexts were retrieved."""
+        new = []
+        for context, more in counts.items():
+            _, retrieved, followed, helped, last = self._usage(context)
+            new.append((context, retrieved + more, followed, helped, last))
+        self._overwrite("usage", new)
+
+    def touch(self, events: Mapping[int, int]) -> None:
+        """Note when events were used last, in the unit of their timestamps; the later one stays."""
+        new = []
+        for event, time in events.items():
+            *counts, last = self._usage(event_context(event))
+            new.append((*counts, time if last is None else max(time, last)))
+        self._overwrite("usage", new)
+
+    def _usage(self, context: str) -> tuple[Any, ...]:
+        return self._row("usage", (context,)) or (context, 0, 0, 0, None)
+
+    def _last_used(self, context: str) -> int | None:
+        last: int | None = self._usage(context)[-1]
+        return last
+
+    def add_decisions(self, decisions: Iterable[Decision]) -> None:
+        """Store decisions; a hit is kept as node, entity, distance, score and its factors."""
+        listed = [decision_row(decision, self.recorded, {}) for decision in decisions]
+        self._put("decisions", listed)
+        self.next_decision = max(self.next_decision, *(int(row[0]) + 1 for row in listed), 0)
+
+    def set_decision(self, decision: Decision, record: Mapping[str, Any] | None = None) -> None:
+        """Store one decision, in the place of what is known of it, if anything is.
+
+        Parameters
+        ----------
+        decision : Decision
+            With its number.
+        record : mapping, optional
+            What else is to be noted; anything JSON can hold. Propensities of the decision are
+            noted by themselves, as "propensities".
+        """
+        self._overwrite("decisions", [decision_row(decision, self.recorded, record or {})])
+        self.next_decision = max(self.next_decision, decision.decision_id + 1)
+
+    def set_state(self, name: str, value: Mapping[str, Any]) -> None:
+        """Store the state of a model as JSON, replacing the older one."""
+        self._overwrite("model_state", [(name, json_of(value), self.recorded)])
