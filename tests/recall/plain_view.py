@@ -1,0 +1,100 @@
+"""A view of a list of events that looks everything up the plain way: the twin of the real one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.recall.signals.view import FloatArray
+from cvx.types import IntArray
+
+
+class Said(NamedTuple):
+    """One event of a small world."""
+
+    text: str
+    entity: int = 0
+    timestamp: int = 0
+    session: int = 0
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Candidates that are nothing but rows."""
+
+    rows: IntArray
+    columns: dict[str, FloatArray] = field(default_factory=dict)
+
+
+class PlainView:
+    """Everything that was said is visible, in the order of the list."""
+
+    def __init__(
+        self,
+        said: Sequence[Said],
+        similarity: npt.ArrayLike | None = None,
+        names: dict[str, frozenset[int]] | None = None,
+        now: int | None = None,
+        links: Sequence[tuple[int, int, str, float]] = (),
+    ) -> None:
+        self.said = list(said)
+        self.size = len(said)
+        self.entities = np.array([one.entity for one in said], dtype=np.int64)
+        self.timestamps = np.array([one.timestamp for one in said], dtype=np.int64)
+        self.sessions = np.array([one.session for one in said], dtype=np.int64)
+        self.lengths = np.array([len(one.text) for one in said], dtype=np.int64)
+        self.asks = np.array(["?" in one.text for one in said], dtype=np.bool_)
+        self.names = names or {}
+        self.now = now
+        self._similarity = np.zeros(self.size) if similarity is None else np.asarray(similarity)
+        self._links = list(links)
+        self._in_session: dict[int, list[int]] = {}
+        for row in sorted(range(self.size), key=lambda row: (said[row].timestamp, row)):
+            self._in_session.setdefault(said[row].session, []).append(row)
+        self._words = sqlite3.connect(":memory:")
+        self._words.execute("CREATE VIRTUAL TABLE words USING fts5(text, tokenize='porter')")
+        self._words.executemany(
+            "INSERT INTO words (rowid, text) VALUES (?, ?)",
+            [(row, one.text) for row, one in enumerate(said)],
+        )
+
+    def window(self, rows: IntArray, reach: int) -> IntArray:
+        out = np.full((len(rows), 2 * reach + 1), -1, dtype=np.int64)
+        for at, row in enumerate(rows.tolist()):
+            mine = self._in_session[self.said[row].session]
+            place = mine.index(row)
+            for step in range(-reach, reach + 1):
+                if 0 <= place + step < len(mine):
+                    out[at, step + reach] = mine[place + step]
+        return out
+
+    def postings(self, word: str) -> IntArray | None:
+        found = self._words.execute(
+            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid", (f'"{word}"',)
+        )
+        return np.array([row for (row,) in found], dtype=np.int64)
+
+    def similarity(self, rows: IntArray) -> FloatArray:
+        return self._similarity[rows]
+
+    def texts(self, rows: IntArray) -> Sequence[str]:
+        return [self.said[row].text for row in rows.tolist()]
+
+    def titles(self, rows: IntArray) -> Sequence[str]:
+        return [self.said[row].title for row in rows.tolist()]
+
+    def links(self, rows: IntArray) -> tuple[IntArray, IntArray, Sequence[str], FloatArray]:
+        wanted = set(rows.tolist())
+        found = [link for link in self._links if link[0] in wanted]
+        return (
+            np.array([link[0] for link in found], dtype=np.int64),
+            np.array([link[1] for link in found], dtype=np.int64),
+            [link[2] for link in found],
+            np.array([link[3] for link in found], dtype=np.float64),
+        )

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cvx.errors import InvalidInputError, InvalidParameterError
+from cvx.recall.signals.floor import FLOOR_FEATURES, Floor, calibrated, floor_features
+
+NUMBERS = st.floats(-50, 50, allow_subnormal=False)
+
+
+def drawn(mean: float, count: int, seed: int) -> np.ndarray:
+    return np.clip(np.random.default_rng(seed).normal(mean, 0.15, (count, 4)), 0, 1)
+
+
+@given(st.tuples(*[NUMBERS] * 4), NUMBERS, st.lists(st.tuples(*[st.floats(0, 1)] * 4), max_size=5))
+def test_the_probability_is_the_logistic_of_the_best_values(
+    coefficients: tuple[float, ...], intercept: float, rows: list[tuple[float, ...]]
+) -> None:
+    table = np.array(rows).reshape(len(rows), 4)
+    columns = dict(zip(FLOOR_FEATURES, table.T, strict=True))
+    best = [max((row[at] for row in rows), default=0.0) for at in range(4)]
+    z = sum(c * b for c, b in zip(coefficients, best, strict=True)) + intercept
+    expected = 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
+    found = Floor(coefficients, intercept, 0.5).probability(columns)
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_calibrated_floor_turns_the_foreign_away_and_keeps_to_its_share() -> None:
+    answered, foreign = drawn(0.7, 500, 1), drawn(0.3, 500, 2)
+    floor = calibrated(answered, foreign, most_empty=0.02)
+
+    def passing(rows: np.ndarray) -> float:
+        tables = [dict(zip(FLOOR_FEATURES, row[:, None], strict=True)) for row in rows]
+        return float(np.mean([floor.passes(table) for table in tables]))
+
+    assert 1 - passing(answered) <= 0.02
+    assert passing(drawn(0.3, 500, 3)) < 0.05
+    assert passing(drawn(0.7, 500, 4)) > 0.95
+
+
+def test_a_floor_survives_json() -> None:
+    floor = calibrated(drawn(0.7, 50, 1), drawn(0.3, 50, 2))
+    assert Floor.from_dict(json.loads(json.dumps(floor.to_dict()))) == floor
+
+
+def test_a_floor_of_other_features_is_refused() -> None:
+    stored = Floor((1.0, 1.0, 1.0, 1.0), 0.0, 0.5).to_dict() | {"features": ["dense"]}
+    with pytest.raises(InvalidInputError, match="calibrate it again"):
+        Floor.from_dict(stored)
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "intercept", "threshold"),
+    [
+        ((1.0,), 0.0, 0.5),
+        ((1.0, 1.0, 1.0, math.nan), 0.0, 0.5),
+        ((1.0, 1.0, 1.0, 1.0), math.inf, 0.5),
+        ((1.0, 1.0, 1.0, 1.0), 0.0, 1.5),
+    ],
+)
+def test_a_floor_that_cannot_be_is_refused(
+    coefficients: tuple[float, ...], intercept: float, threshold: float
+) -> None:
+    with pytest.raises(InvalidParameterError):
+        Floor(coefficients, intercept, threshold)
+
+
+def test_too_few_questions_calibrate_nothing() -> None:
+    with pytest.raises(InvalidParameterError, match="at least 10"):
+        calibrated(drawn(0.7, 9, 1), drawn(0.3, 50, 2))
+
+
+def test_an_empty_table_has_no_evidence() -> None:
+    columns = {name: np.zeros(0) for name in FLOOR_FEATURES}
+    assert floor_features(columns).tolist() == [0.0] * 4
