@@ -1,11 +1,21 @@
-"""One ranking out of several, from places alone."""
+"""From what the sources and signals know to values that can be weighed against each other."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
 
 from cvx.errors import InvalidParameterError
+from cvx.recall.candidates import Candidates, Column
+from cvx.scoring.columns import scale
+
+Scale: TypeAlias = Literal["min-max", "max", "none"]
+Fusion: TypeAlias = Callable[[Candidates], Mapping[str, Column]]
+"""From a table to the columns that are weighed."""
+
+RRF_CONSTANT = 60.0
 
 
 class Fused(NamedTuple):
@@ -27,7 +37,7 @@ class Fused(NamedTuple):
 
 
 def reciprocal_rank_fusion(
-    rankings: Mapping[str, Sequence[int]], *, constant: float = 60.0
+    rankings: Mapping[str, Sequence[int]], *, constant: float = RRF_CONSTANT
 ) -> list[Fused]:
     """Join rankings by the sum of 1 / (constant + place).
 
@@ -54,11 +64,50 @@ def reciprocal_rank_fusion(
     >>> [one.item for one in fused]
     [8, 7, 9]
     """
-    if not constant > 0:
-        raise InvalidParameterError(f"constant is {constant}: give one above 0")
+    _check(constant)
     parts: dict[int, list[tuple[str, float]]] = {}
     for name, items in rankings.items():
         for place, item in enumerate(items, start=1):
             parts.setdefault(item, []).append((name, 1.0 / (constant + place)))
     fused = [Fused(item, sum(p for _, p in own), tuple(own)) for item, own in parts.items()]
     return sorted(fused, key=lambda one: (-one.score, one.item))
+
+
+def by_rank(*, constant: float = RRF_CONSTANT) -> Fusion:
+    """Fuse by reciprocal rank: each source's column is 1 / (constant + place), 0 where it is not.
+
+    With weights of 1 the score is that of `reciprocal_rank_fusion`.
+    """
+    _check(constant)
+
+    def fuse(table: Candidates) -> dict[str, Column]:
+        ranks = {n.removesuffix(".rank"): table[n] for n in table if n.endswith(".rank")}
+        return {
+            name: np.nan_to_num(1.0 / (constant + places), nan=0.0)
+            for name, places in ranks.items()
+        }
+
+    return fuse
+
+
+def by_scale(scales: Mapping[str, Scale] | None = None, default: Scale = "min-max") -> Fusion:
+    """Fuse by values: every column of the table, brought to a common range within the pool.
+
+    Parameters
+    ----------
+    scales : mapping of str to {"min-max", "max", "none"}, optional
+        By column.
+    default : {"min-max", "max", "none"}, default "min-max"
+        For the columns that ``scales`` does not name.
+    """
+    chosen = dict(scales or {})
+
+    def fuse(table: Candidates) -> dict[str, Column]:
+        return {name: scale(table[name], chosen.get(name, default)) for name in table}
+
+    return fuse
+
+
+def _check(constant: float) -> None:
+    if not constant > 0:
+        raise InvalidParameterError(f"constant is {constant}: give one above 0")

@@ -1,0 +1,295 @@
+"""The events of a record as columns in RAM: what a recall must know of thousands of them at once.
+
+Texts and vectors stay where they are. Words come from the postings of the full-text index.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.recall.timelines import Timelines
+from cvx.store import Record, Writer
+from cvx.store.spaces import space
+from cvx.types import IntArray
+
+GAP_US = 30 * 60 * 1_000_000
+"""Events of no session and no episode that lie further apart are not neighbours."""
+
+Mask = npt.NDArray[np.bool_]
+
+_PUBLIC = space("", "public")
+_MOST_TEXTS = 20_000
+_READ = (
+    "SELECT event_id, ifnull(node, -1), timestamp, entity, namespace, visibility,"
+    " ifnull(episode, -1), trust, salience, reward, recallable, state = 'active', length(text),"
+    " instr(text, '?') > 0,"
+    " CASE metadata WHEN '{}' THEN NULL"
+    " ELSE json_extract(metadata, '$.session', '$.speaker', '$.name', '$.title') END"
+    " FROM events"
+)
+_PLAIN: tuple[tuple[str, int, type[np.generic]], ...] = (
+    ("event_ids", 0, np.int64),
+    ("nodes", 1, np.int64),
+    ("timestamps", 2, np.int64),
+    ("entities", 3, np.int64),
+    ("episodes", 6, np.int64),
+    ("trust", 7, np.float64),
+    ("salience", 8, np.float64),
+    ("rewards", 9, np.float64),
+    ("recallable", 10, np.bool_),
+    ("active", 11, np.bool_),
+    ("lengths", 12, np.int64),
+    ("asks", 13, np.bool_),
+)
+
+
+class Corpus:
+    """Columns over all events of a record, in the order of their ids; follows the record.
+
+    Parameters
+    ----------
+    record : Record
+        What is followed.
+    gap : int, default 30 minutes in microseconds
+        See `GAP_US`; in the unit of the timestamps.
+
+    Attributes
+    ----------
+    event_ids, nodes, timestamps, entities, episodes, lengths : ndarray of shape (n,), int64
+        ``nodes`` and ``episodes`` are -1 where there is none; ``lengths`` counts characters.
+    trust, salience, rewards : ndarray of shape (n,), float64
+        NaN where there is none.
+    recallable, active, asks : ndarray of shape (n,), bool
+        Whether it may advise; whether it is neither archived nor quarantined; whether it holds a
+        question mark.
+    spaces : ndarray of shape (n,), int64
+        Codes of namespace and visibility together; `code_of` knows them.
+    timelines : Timelines
+        Who is whose neighbour in time.
+    names : dict of str to set of int
+        Words that name an entity: ``speaker`` or ``name`` of the metadata, in lower case.
+    titles : dict of str to list of int
+        Rows by the ``title`` of their metadata, in lower case.
+    """
+
+    event_ids: IntArray
+    nodes: IntArray
+    timestamps: IntArray
+    entities: IntArray
+    episodes: IntArray
+    lengths: IntArray
+    trust: npt.NDArray[np.float64]
+    salience: npt.NDArray[np.float64]
+    rewards: npt.NDArray[np.float64]
+    recallable: Mask
+    active: Mask
+    asks: Mask
+
+    def __init__(self, record: Record, *, gap: int = GAP_US) -> None:
+        self.record = record
+        self._gap = gap
+        self._version = -1
+        self._behind = True
+        self._reset()
+        record.follow(self)
+
+    def _reset(self) -> None:
+        self.seq = -1
+        for name, _, kind in _PLAIN:
+            setattr(self, name, np.zeros(0, dtype=kind))
+        self.spaces = np.zeros(0, dtype=np.int64)
+        self._codes: dict[str, int] = {}
+        self.timelines = Timelines(self._gap)
+        self.names: dict[str, set[int]] = {}
+        self.titles: dict[str, list[int]] = {}
+        self._row_of_node = np.zeros(0, dtype=np.int64)
+        self.alias_nodes = np.zeros(0, dtype=np.int64)
+        self._words: dict[str, IntArray] = {}
+        self._masks: dict[tuple[tuple[str, ...], bool | None], Mask] = {}
+        self._texts: OrderedDict[int, str] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self.event_ids)
+
+    # What a record asks of those that follow it.
+
+    def begun(self, write: Writer) -> None:
+        """Nothing is to be done before a transaction."""
+
+    def ended(self) -> None:
+        """Look again at the next use."""
+        self._behind = True
+
+    def refresh(self) -> None:
+        """Be level with the record; costs microseconds where nothing was committed since."""
+        with self.record.mutex:
+            version = self.record.data_version()
+            if self._behind or version != self._version:
+                self._catch_up()
+                self._version, self._behind = version, False
+
+    def _catch_up(self) -> None:
+        tail = self.record.tail().seq
+        if tail == self.seq:
+            return
+        changes = self.record.journal(self.seq) if self.seq >= 0 else []
+        if any(op == "erase" for _, _, op, _ in changes):
+            self._reset()
+        last = int(self.event_ids[-1]) if len(self) else -1
+        self._append(self.record.query(f"{_READ} WHERE event_id > ? ORDER BY event_id", (last,)))
+        changed: set[int] = set()
+        for _, _, op, body in changes:
+            if op in ("state", "recallable"):
+                changed.update(event for event, *_ in body)
+            elif op == "reward":
+                rows = self.rows_of_nodes(np.array([node for node, *_ in body]))
+                changed.update(self.event_ids[rows[rows >= 0]].tolist())
+        self._renew(sorted(changed))
+        self._map_nodes()
+        self._words.clear()
+        self._masks.clear()
+        self.seq = tail
+
+    def _append(self, found: list[tuple[Any, ...]]) -> None:
+        if not found:
+            return
+        first = len(self)
+        columns = list(zip(*found, strict=True))
+        for name, at, kind in _PLAIN:
+            new = np.array(columns[at], dtype=kind)
+            setattr(self, name, np.concatenate([getattr(self, name), new]))
+        codes = self._codes
+        spaces = [
+            codes.setdefault(space(name, seen), len(codes))
+            for name, seen in zip(columns[4], columns[5], strict=True)
+        ]
+        self.spaces = np.concatenate([self.spaces, np.array(spaces, dtype=np.int64)])
+        sessions: list[object] = []
+        for row, said in enumerate(columns[14], start=first):
+            sessions.append(None if said is None else self._note(row, json.loads(said)))
+        self.timelines.extend(self.spaces[first:], sessions, self.episodes[first:], self.timestamps)
+
+    def _note(self, row: int, said: Sequence[Any]) -> object:
+        session, speaker, name, title = said
+        for word in (speaker, name):
+            if isinstance(word, str) and word:
+                self.names.setdefault(word.casefold(), set()).add(int(self.entities[row]))
+        if isinstance(title, str) and title:
+            self.titles.setdefault(title.casefold(), []).append(row)
+        return session
+
+    def _renew(self, events: Sequence[int]) -> None:
+        if not events:
+            return
+        found = self.record.query(
+            "SELECT event_id, reward, recallable, state = 'active' FROM events"
+            " WHERE event_id IN (SELECT value FROM json_each(?))",
+            (str(list(events)),),
+        )
+        for event, reward, recallable, active in found:
+            row = int(np.searchsorted(self.event_ids, event))
+            self.rewards[row] = np.nan if reward is None else reward
+            self.recallable[row] = recallable
+            self.active[row] = active
+
+    def _map_nodes(self) -> None:
+        aliases = self.record.query("SELECT node, event_id FROM aliases")
+        top = max(int(self.nodes.max(initial=-1)), *(node for node, _ in aliases), -1)
+        table = np.full(top + 1, -1, dtype=np.int64)
+        has = self.nodes >= 0
+        table[self.nodes[has]] = np.flatnonzero(has)
+        self.alias_nodes = np.array([node for node, _ in aliases], dtype=np.int64)
+        if aliases:
+            table[self.alias_nodes] = self.rows_of([event for _, event in aliases])
+        self._row_of_node = table
+
+    def rows_of(self, events: Sequence[int] | IntArray) -> IntArray:
+        """Return the rows of these events, -1 for those that do not exist."""
+        wanted = np.asarray(events, dtype=np.int64)
+        if not len(self):
+            return np.full(len(wanted), -1, dtype=np.int64)
+        at = np.searchsorted(self.event_ids, wanted)
+        at[at == len(self)] = 0
+        return np.where(self.event_ids[at] == wanted, at, -1)
+
+    def rows_of_nodes(self, nodes: IntArray) -> IntArray:
+        """Return the rows of the events of these nodes, aliases included; -1 where unknown."""
+        wanted = np.asarray(nodes, dtype=np.int64)
+        if not len(self._row_of_node):
+            return np.full(len(wanted), -1, dtype=np.int64)
+        inside = (wanted >= 0) & (wanted < len(self._row_of_node))
+        return np.where(inside, self._row_of_node[np.where(inside, wanted, 0)], -1)
+
+    def nodes_of(self, rows: IntArray) -> IntArray:
+        """Return the nodes of these rows, those of their aliases included, ascending."""
+        own = self.nodes[rows]
+        own = own[own >= 0]
+        if len(self.alias_nodes):
+            chosen = np.isin(self._row_of_node[self.alias_nodes], rows)
+            own = np.concatenate([own, self.alias_nodes[chosen]])
+        return np.sort(own)
+
+    def public_namespaces(self) -> list[str]:
+        """Return the namespaces that hold something public."""
+        return [name[: -len(_PUBLIC)] for name in self._codes if name.endswith(_PUBLIC)]
+
+    def base_mask(self, spaces: tuple[str, ...], recallable: bool | None) -> Mask:
+        """Return which rows lie in these spaces, are active, and advise (or not, or either)."""
+        known = self._masks.get((spaces, recallable))
+        if known is None:
+            codes = [self._codes[name] for name in spaces if name in self._codes]
+            known = np.isin(self.spaces, codes) & self.active & (self.nodes >= 0)
+            if recallable is not None:
+                known &= self.recallable == recallable
+            self._masks[(spaces, recallable)] = known
+        return known
+
+    def tagged(self, tags: Sequence[str]) -> Mask:
+        """Return which rows carry all of these tags; none do where there are none to carry."""
+        mask = np.zeros(len(self), dtype=bool)
+        if tags:
+            each = " AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
+            found = self.record.query(
+                f"SELECT event_id FROM events WHERE true{each * len(tags)}", list(tags)
+            )
+            mask[self.rows_of([event for (event,) in found])] = True
+        return mask
+
+    def postings(self, word: str, most: int) -> IntArray | None:
+        """Return the rows that hold a word, ascending; None where more than ``most`` do."""
+        found = self._words.get(word)
+        if found is None:
+            events = self.record.postings(word, most)
+            if events is None:
+                found = _TOO_MANY
+            else:
+                rows = self.rows_of(events)
+                found = rows[rows >= 0]
+            self._words[word] = found
+        return None if found is _TOO_MANY else found
+
+    def texts(self, rows: Sequence[int] | IntArray) -> list[str]:
+        """Return the texts of these rows."""
+        events = self.event_ids[np.asarray(rows, dtype=np.int64)].tolist()
+        known = self._texts
+        missing = [event for event in events if event not in known]
+        if missing:
+            marks = ", ".join("?" * len(missing))
+            known.update(
+                self.record.query(
+                    f"SELECT event_id, text FROM events WHERE event_id IN ({marks})", missing
+                )
+            )
+        out = [known[event] for event in events]
+        while len(known) > _MOST_TEXTS:
+            known.popitem(last=False)
+        return out
+
+
+_TOO_MANY = np.zeros(0, dtype=np.int64)

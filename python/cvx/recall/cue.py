@@ -1,0 +1,141 @@
+"""The cue: what the agent is after right now, rebuilt every turn."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from cvx.errors import InvalidParameterError
+from cvx.types import Cue
+
+LONGEST = 4_096
+"""Characters of a cue that are used; what comes after them says nothing that these did not."""
+
+
+class AgentState(Protocol):
+    """What a cue is built from; any object with these attributes."""
+
+    @property
+    def goal(self) -> str:
+        """What is to be reached."""
+        ...
+
+    @property
+    def active_subtask(self) -> str:
+        """What is being done right now."""
+        ...
+
+    @property
+    def open_loops(self) -> Any:
+        """A sequence of str: what is still open."""
+        ...
+
+
+def build_cue(state: AgentState) -> str:
+    r"""Describe what the agent is trying to do right now; this is what is embedded.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> state = SimpleNamespace(goal="ship it", active_subtask="run the tests",
+    ...                         open_loops=["is staging green?", "who is on call?"])
+    >>> print(build_cue(state))
+    Goal: ship it
+    Current step: run the tests
+    Open questions: is staging green?; who is on call?
+    """
+    return _described(state.goal, state.active_subtask, state.open_loops)
+
+
+def _described(goal: str, step: str, questions: Iterable[str]) -> str:
+    return f"Goal: {goal}\nCurrent step: {step}\nOpen questions: {'; '.join(questions)}"
+
+
+def cue_of(state: AgentState, utterance: str = "", **more: Any) -> Cue:
+    """Return the cue of a state, with what was said literally beside it.
+
+    Parameters
+    ----------
+    state : AgentState
+        Its goal, step and open questions are embedded.
+    utterance : str
+        The raw words, which the lexical source looks for.
+    **more
+        Further fields of `Cue`.
+    """
+    return Cue(
+        goal=state.goal,
+        step=state.active_subtask,
+        questions=tuple(state.open_loops),
+        text=utterance,
+        **more,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlainQuestion:
+    """A cue as two texts.
+
+    Parameters
+    ----------
+    text : str
+        The raw words, for the lexical source.
+    bare : str
+        What is embedded.
+    """
+
+    text: str
+    bare: str
+
+
+def dense_text(cue: Cue) -> str:
+    """Return what of a cue is embedded: the state where there is one, else the raw words."""
+    if cue.goal or cue.step or cue.questions:
+        return _described(cue.goal, cue.step, cue.questions)
+    return cue.text
+
+
+def lexical_text(cue: Cue) -> str:
+    """Return what of a cue is looked for literally: the raw words, else everything it says."""
+    return cue.text if cue.text.strip() else cue.words()
+
+
+def sound_cue(cue: str | Cue) -> Cue:
+    """Return a cue that can be asked.
+
+    Control characters become spaces, and what is longer than `LONGEST` characters a part is cut.
+
+    Raises
+    ------
+    InvalidParameterError
+        Neither a str nor a Cue.
+    """
+    if isinstance(cue, str):
+        cue = Cue(text=cue)
+    if not isinstance(cue, Cue):
+        raise InvalidParameterError(f"the cue is {cue!r}: give a str or a cvx.Cue")
+    return replace(
+        cue,
+        goal=_clean(cue.goal),
+        step=_clean(cue.step),
+        questions=tuple(_clean(question) for question in cue.questions),
+        text=_clean(cue.text),
+    )
+
+
+def _clean(text: str) -> str:
+    text = text[:LONGEST]
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(" " if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text)
+
+
+def cue_hash(cue: Cue) -> str:
+    """Return what two cues share that ask the same: 16 hexadecimal digits."""
+    said = dense_text(cue) + "\0" + cue.text
+    if cue.vector is not None:
+        said += "\0" + hashlib.blake2b(cue.vector.tobytes(), digest_size=8).hexdigest()
+    return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

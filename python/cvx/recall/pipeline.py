@@ -1,0 +1,234 @@
+"""The read pipeline: sources, signals, fusion, score, floor. Each part can be replaced."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.errors import InvalidParameterError
+from cvx.recall.candidates import Candidates, Column
+from cvx.recall.cue import PlainQuestion, dense_text, lexical_text
+from cvx.recall.floor import Floor
+from cvx.recall.fusion import Fusion, by_rank
+from cvx.recall.running import Outcome, start, wait
+from cvx.recall.sources import NOTHING, Dense, Finder, Found, Given, Lexical, finder_of
+from cvx.recall.trace import SourceReport, Trace
+from cvx.recall.view import Question, View
+from cvx.recall.weighting import Weighting
+from cvx.scoring.columns import Scored
+from cvx.types import Cue, Hit, IntArray, Source, Vector
+
+Signal: TypeAlias = Callable[[Question, Candidates, View], Mapping[str, npt.ArrayLike]]
+"""From what is known of the candidates to further named columns."""
+Reader: TypeAlias = Callable[[View], Question]
+"""What the cue asks for; called before any source."""
+Embed: TypeAlias = Callable[[str], Vector]
+
+
+def read_plainly(view: View) -> Question:
+    """Take the cue as it stands."""
+    return PlainQuestion(lexical_text(view.cue), dense_text(view.cue))
+
+
+def _default_sources() -> dict[str, Finder | Source | None]:
+    return {"dense": Dense(), "lexical": Lexical()}
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """How a cue becomes ranked candidates; ``dataclasses.replace`` changes a part.
+
+    Parameters
+    ----------
+    reader : callable
+        From the view of a recall to its question.
+    sources : mapping of str to Finder or callable
+        Where to look; those of the user are any ``Callable[[Cue], list[Hit]]``.
+    reach : int, default 0
+        How many neighbours in time of what the sources found become candidates too.
+    signals : tuple of callable
+        Each adds columns, in order.
+    fusion : callable
+        From the table to the columns that are weighed.
+    weighting : Weighting
+        From columns to scores.
+    floor : Floor
+        What is dropped before anything is cut.
+    timeout_s : float, default 2.0
+        How long a source of the user, or the embedder, may take.
+    """
+
+    reader: Reader = read_plainly
+    sources: Mapping[str, Finder | Source | None] = field(default_factory=_default_sources)
+    reach: int = 0
+    signals: tuple[Signal, ...] = ()
+    fusion: Fusion = field(default_factory=by_rank)
+    weighting: Weighting = field(default_factory=lambda: Weighting({"dense": 1.0, "lexical": 1.0}))
+    floor: Floor = field(default_factory=Floor)
+    timeout_s: float = 2.0
+
+    def looking_in(self, sources: Sequence[str] | Mapping[str, Source | None]) -> Pipeline:
+        """Return the same pipeline with other sources; one without a weight gets 1.
+
+        Raises
+        ------
+        InvalidParameterError
+            No source at all, or one that is neither built in, nor of this pipeline, nor a callable.
+        """
+        named = dict(sources) if isinstance(sources, Mapping) else dict.fromkeys(sources)
+        if not named:
+            raise InvalidParameterError("sources are empty: name at least one")
+        chosen = {
+            name: finder_of(name, one or self.sources.get(name)) for name, one in named.items()
+        }
+        weights = {**dict.fromkeys(chosen, 1.0), **self.weighting.weights}
+        return replace(self, sources=chosen, weighting=self.weighting.with_weights(weights))
+
+    def finders(self) -> dict[str, Finder]:
+        """Return the sources, each as a `Finder`."""
+        return {name: finder_of(name, source) for name, source in self.sources.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The candidates of one recall in order.
+
+    Parameters
+    ----------
+    table : Candidates
+        With every column.
+    scored : Scored
+        Their scores and what made them.
+    order : ndarray of shape (m,), int64
+        Places in the table of what passed the floors, best first, equals by event.
+    """
+
+    table: Candidates
+    scored: Scored
+    order: IntArray
+    total: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What was asked of things that are not ours, and may be slow or broken.
+
+    Parameters
+    ----------
+    vector : ndarray of shape (dim,), float32, or None
+        Where the cue lies.
+    hits : mapping of str to Outcome
+        What the user's sources said.
+    """
+
+    vector: Vector | None
+    hits: Mapping[str, Outcome[list[Hit]]]
+
+
+def ask_outside(
+    pipeline: Pipeline, cue: Cue, question: Question, embed: Embed, trace: Trace
+) -> Outside:
+    """Ask the embedder and the user's sources, all at once, each for a limited time."""
+    asked = {
+        name: start(partial(source.ask, cue))
+        for name, source in pipeline.finders().items()
+        if isinstance(source, Given)
+    }
+    begun = time.perf_counter()
+    vector = cue.vector
+    if vector is None and question.bare.strip():
+        outcome = wait(start(partial(embed, question.bare)), pipeline.timeout_s)
+        trace.seconds["embed"] = outcome.seconds
+        vector = outcome.value
+        if outcome.problem:
+            trace.problems.append(f"embedder: {outcome.problem}: words alone were searched")
+    left = pipeline.timeout_s - (time.perf_counter() - begun)
+    return Outside(vector, {name: wait(one, left) for name, one in asked.items()})
+
+
+def gather(pipeline: Pipeline, view: View, outside: Outside, trace: Trace) -> Candidates:
+    """Ask every source and signal.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Which ones.
+    view : View
+        What they may see, with its question and vector.
+    outside : Outside
+        What the user's sources said.
+    trace : Trace
+        Told what happened.
+
+    Returns
+    -------
+    Candidates
+        With the columns ``dense`` (similarity to the cue), ``<source>.rank`` (from 1; NaN where it
+        did not find it), ``<source>.score``, ``trust``, ``salience``, ``reward``, ``time``, and
+        those of the signals.
+    """
+    found: dict[str, Found] = {}
+    for name, finder in pipeline.finders().items():
+        begun = time.perf_counter()
+        problem, waited = "", 0.0
+        if isinstance(finder, Given):
+            said = outside.hits[name]
+            problem, waited = said.problem, said.seconds
+            found[name] = finder.resolve(view, said.value or [])
+        else:
+            found[name] = finder.find(view)
+        seconds = waited + time.perf_counter() - begun
+        trace.sources.append(SourceReport(name, len(found[name].rows), seconds, problem))
+    table = _table(view, found, pipeline.reach)
+    for signal in pipeline.signals:
+        table.update(signal(view.question, table, view))
+    return table
+
+
+def _table(view: View, found: Mapping[str, Found], reach: int) -> Candidates:
+    corpus = view.corpus
+    rows = np.unique(np.concatenate([NOTHING.rows, *(one.rows for one in found.values())]))
+    if reach:
+        around = np.unique(view.window(rows, reach))
+        around = around[around >= 0]
+        rows = np.union1d(rows, around[view.visible[around]])
+    table = Candidates(rows, corpus.event_ids[rows])
+    for name, one in found.items():
+        at = table.place(one.rows)
+        for column, values in (
+            (f"{name}.rank", np.arange(1.0, len(at) + 1.0)),
+            (f"{name}.score", one.scores),
+        ):
+            whole = np.full(len(rows), np.nan)
+            whole[at] = values
+            table.add(column, whole)
+        table.paths.update(one.paths)
+    table.add("dense", view.similarity(rows))
+    table.add("trust", corpus.trust[rows])
+    table.add("salience", corpus.salience[rows])
+    table.add("reward", corpus.rewards[rows])
+    table.add("time", corpus.timestamps[rows])
+    return table
+
+
+def rank(pipeline: Pipeline, view: View, table: Candidates, trace: Trace) -> Ranking:
+    """Fuse, weigh, and drop what does not pass the floors."""
+    columns = pipeline.fusion(table) if len(table) else {}
+    scored = pipeline.weighting.score(columns, table)
+    total = scored.total
+    trace.candidates = len(table)
+    trace.floor = str(pipeline.floor)
+    trace.answerable = pipeline.floor.probability(view, table)
+    if trace.answerable is not None and trace.answerable < pipeline.floor.least:
+        kept = np.zeros(0, dtype=np.int64)
+    else:
+        kept = np.flatnonzero(pipeline.floor.kept(table, total))
+    trace.below_floor = len(table) - len(kept)
+    order = kept[np.lexsort((table.event_ids[kept], -total[kept]))]
+    return Ranking(table, scored, order, total)

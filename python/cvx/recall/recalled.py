@@ -1,0 +1,129 @@
+"""One recall from beginning to end: a ranking, and the hits at its head."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cvx.index import TemporalIndex
+from cvx.recall.corpus import Corpus
+from cvx.recall.cue import cue_hash, sound_cue
+from cvx.recall.pipeline import Embed, Pipeline, Ranking, ask_outside, gather, rank
+from cvx.recall.scope import Asker, scope_of
+from cvx.recall.trace import Trace
+from cvx.recall.view import View
+from cvx.types import Cue, Event, Factor, Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a recall stands on.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        All events, as columns.
+    index : callable
+        Returns the index, level with the record.
+    embed : callable
+        From a text to a checked vector.
+    clock : callable
+        Now, in the unit of the timestamps.
+    """
+
+    corpus: Corpus
+    index: Callable[[], TemporalIndex]
+    embed: Embed
+    clock: Callable[[], int]
+
+    def view(self, asker: Asker, cue: Cue, k: int) -> View:
+        """Return what an asker sees at this moment; the caller holds the record's mutex."""
+        index = self.index()
+        self.corpus.refresh()
+        now = self.clock() if cue.time is None else cue.time
+        return View(self.corpus, index, scope_of(self.corpus, asker), cue, now, k)
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What came of one recall.
+
+    Parameters
+    ----------
+    cue : Cue
+        As it was asked, with its vector.
+    view : View
+        What was seen.
+    ranking : Ranking
+        The candidates in order.
+    trace : Trace
+        What happened.
+    """
+
+    cue: Cue
+    view: View
+    ranking: Ranking
+    trace: Trace
+
+
+def recall_once(
+    ground: Ground, pipeline: Pipeline, asker: Asker, cue: str | Cue, k: int
+) -> Recalled:
+    """Run a pipeline.
+
+    The embedder and the sources of the user are asked while nothing is locked; the rest sees one
+    state of the record.
+    """
+    whole = cue if isinstance(cue, str) else cue.words()
+    asked = sound_cue(cue)
+    trace = Trace(cue=asked.words(), cue_hash=cue_hash(asked), turn=asked.place)
+    if not asked.words().strip() and asked.vector is None:
+        trace.problems.append("the cue says nothing: nothing was looked for")
+    if len(asked.words()) < len(whole):
+        trace.problems.append(f"the cue has {len(whole)} characters: its beginning was used")
+    mutex = ground.corpus.record.mutex
+    with mutex:
+        question = pipeline.reader(ground.view(asker, asked, k))
+    outside = ask_outside(pipeline, asked, question, ground.embed, trace)
+    with mutex:
+        view = ground.view(asker, asked, k)
+        view.question, view.vector = question, outside.vector
+        table = gather(pipeline, view, outside, trace)
+        ranking = rank(pipeline, view, table, trace)
+    return Recalled(asked, view, ranking, trace)
+
+
+def hits_of(recalled: Recalled, places: Sequence[int]) -> list[Hit]:
+    """Return hits with their events and factors for places of the table, in that order."""
+    ranking, corpus = recalled.ranking, recalled.view.corpus
+    table = ranking.table
+    ids = table.event_ids[list(places)].tolist()
+    events = {event.event_id: event for event in corpus.record.events(ids)}
+    out = []
+    for place, number in zip(places, ids, strict=True):
+        event = events.get(number)
+        if event is not None and event.node is not None:
+            factors = ranking.scored.factors(place)
+            out.append(_hit(recalled, place, event, factors))
+    return out
+
+
+def _hit(recalled: Recalled, place: int, event: Event, factors: tuple[Factor, ...]) -> Hit:
+    table = recalled.ranking.table
+    similarity = float(table["dense"][place])
+    known = not math.isnan(similarity)
+    assert event.node is not None
+    return Hit(
+        node=event.node,
+        distance=recalled.view.to_distance(similarity) if known else math.inf,
+        score=math.fsum(factor.share for factor in factors),
+        similarity=similarity if known else 0.0,
+        entity_id=event.entity_id,
+        timestamp=event.timestamp,
+        reward=event.reward,
+        action=event.action,
+        factors=factors,
+        path=table.paths.get(int(table.rows[place]), ()),
+        event=event,
+    )

@@ -1,0 +1,123 @@
+"""What happened in one recall, step by step, in numbers that add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cvx.recall.kinds import SHORT, kind_of
+from cvx.types import Hit
+
+_LONGEST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """What a source did.
+
+    Parameters
+    ----------
+    name : str
+        Which one.
+    found : int
+        How many candidates it brought.
+    seconds : float
+        How long it took.
+    problem : str
+        Why it brought none, where something was wrong.
+    """
+
+    name: str
+    found: int
+    seconds: float
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Trace:
+    """The steps of one recall.
+
+    ``candidates`` = ``below_floor`` + ``merged`` + ``beyond_k`` + ``len(hits)``.
+
+    Attributes
+    ----------
+    cue : str
+        What was asked.
+    cue_hash : str
+        Of the cue as it was embedded; the same hash turn after turn is a stale cue.
+    turn : int, optional
+        The turn it was asked in.
+    sources : list of SourceReport
+        Each source that was asked.
+    problems : list of str
+        What went wrong beside the sources.
+    candidates, below_floor, merged, beyond_k : int
+        How many there were, and what became of those that did not survive.
+    floor : str
+        The floors in words.
+    answerable : float, optional
+        The calibrated probability that there is an answer.
+    hits : list of Hit
+        What survived, best first.
+    tokens, budget : int, optional
+        The size of the rendered block and what it could have been.
+    compacted : int
+        How many hits were shortened or joined to fit.
+    seconds : dict of str to float
+        By step.
+    """
+
+    cue: str = ""
+    cue_hash: str = ""
+    turn: int | None = None
+    sources: list[SourceReport] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    candidates: int = 0
+    below_floor: int = 0
+    merged: int = 0
+    beyond_k: int = 0
+    floor: str = "none"
+    answerable: float | None = None
+    hits: list[Hit] = field(default_factory=list)
+    tokens: int | None = None
+    budget: int | None = None
+    compacted: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def degraded(self) -> bool:
+        """Whether something that should have answered did not."""
+        return bool(self.problems) or any(source.problem for source in self.sources)
+
+    def __str__(self) -> str:
+        lines = [f'recall("{_cut(self.cue)}")']
+        found = ", ".join(f"{s.name} {s.found}" for s in self.sources if not s.problem)
+        lines.append(f"candidates: {self.candidates}" + (f" ({found})" if found else ""))
+        lines += [f"{source.name}: {source.problem}" for source in self.sources if source.problem]
+        lines += self.problems
+        if self.answerable is not None:
+            lines.append(f"an answer is held with probability {self.answerable:.2f}")
+        lines.append(f"after composite scoring + floor({self.floor}): {self._survive()}")
+        for hit in self.hits:
+            text = "" if hit.event is None else hit.event.text
+            kind = SHORT[kind_of(hit.event)]
+            lines.append(f"  [{kind}] {_cut(text):<{_LONGEST}} {hit.score:.2f}")
+        gone = [
+            (self.below_floor, "below floor"),
+            (self.merged, "merged with a duplicate"),
+            (self.beyond_k, "beyond k"),
+        ]
+        if any(n for n, _ in gone):
+            lines.append(", ".join(f"{n} {why}" for n, why in gone if n) + ", dropped")
+        if self.tokens is not None and self.budget is not None:
+            how = f"{self.compacted} compacted" if self.compacted else "no compaction"
+            lines.append(f"{len(self.hits)} memories, {self.tokens} tok of {self.budget}: {how}")
+        return "\n".join(lines)
+
+    def _survive(self) -> str:
+        n = len(self.hits) + self.merged + self.beyond_k
+        return f"{n} survive" if n else "nothing survives: an empty recall"
+
+
+def _cut(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"

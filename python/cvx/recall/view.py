@@ -1,0 +1,204 @@
+"""What one recall sees: the visible part of the corpus, and the cue's likeness to any row of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.index import TemporalIndex
+from cvx.recall.corpus import Corpus
+from cvx.recall.scope import Mask, Scope
+from cvx.types import Cue, Edge, Filter, IntArray, Vector
+
+MOST_HOLDERS = 2_000
+"""A word in more events than this says too little, and would cost too much."""
+
+
+class Question(Protocol):
+    """What a reader makes of a cue; it may know more than this."""
+
+    @property
+    def text(self) -> str:
+        """The raw words, for the lexical source."""
+        ...
+
+    @property
+    def bare(self) -> str:
+        """What is embedded."""
+        ...
+
+
+class View:
+    """One recall's sight of a memory.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        All events, as columns.
+    index : TemporalIndex
+        Their vectors.
+    scope : Scope
+        Which of them may come back.
+    cue : Cue
+        What is asked.
+    now : int
+        In the unit of the timestamps.
+    k : int
+        How many hits are wanted.
+
+    Attributes
+    ----------
+    question : Question
+        What the reader made of the cue; set before any source is asked.
+    vector : ndarray of shape (dim,), float32, or None
+        Where the cue lies; None where it could not be embedded.
+    """
+
+    question: Question
+    vector: Vector | None
+
+    def __init__(
+        self, corpus: Corpus, index: TemporalIndex, scope: Scope, cue: Cue, now: int, k: int
+    ) -> None:
+        self.corpus = corpus
+        self.index = index
+        self.scope = scope
+        self.cue = cue
+        self.now = now
+        self.k = k
+        self.vector = cue.vector
+        self.size = int(np.count_nonzero(scope.readable))
+        self._known: npt.NDArray[np.float64] | None = None
+
+    def pool(self, least: int) -> int:
+        """Return how many candidates a source looks for: three for each hit, or ``least``."""
+        return max(least, 3 * self.k)
+
+    @property
+    def visible(self) -> Mask:
+        """Which rows of the corpus may come back."""
+        return self.scope.visible
+
+    @property
+    def readable(self) -> Mask:
+        """Which rows the asker may know of, whatever its filter; there are ``size`` of them."""
+        return self.scope.readable
+
+    @property
+    def event_ids(self) -> IntArray:
+        """Of all rows."""
+        return self.corpus.event_ids
+
+    @property
+    def entities(self) -> IntArray:
+        """Of all rows."""
+        return self.corpus.entities
+
+    @property
+    def timestamps(self) -> IntArray:
+        """Of all rows."""
+        return self.corpus.timestamps
+
+    @property
+    def sessions(self) -> IntArray:
+        """Codes of the sessions of all rows; see `Timelines`."""
+        return self.corpus.timelines.sessions
+
+    @property
+    def lengths(self) -> IntArray:
+        """Characters of all rows."""
+        return self.corpus.lengths
+
+    @property
+    def asks(self) -> Mask:
+        """Which of all rows hold a question mark."""
+        return self.corpus.asks
+
+    @property
+    def names(self) -> Mapping[str, set[int]]:
+        """Words that name an entity."""
+        return self.corpus.names
+
+    def window(self, rows: IntArray, reach: int) -> IntArray:
+        """Return rows with their readable neighbours in time; see `Timelines.window`."""
+        around = self.corpus.timelines.window(rows, reach)
+        hidden = (around >= 0) & ~self.readable[around]
+        hidden[:, reach] = False
+        return np.where(hidden, -1, around)
+
+    def postings(self, word: str) -> IntArray | None:
+        """Return the readable rows that hold a word, ascending; None where too many do."""
+        rows = self.corpus.postings(word, MOST_HOLDERS)
+        return None if rows is None else rows[self.readable[rows]]
+
+    def titles(self, title: str) -> IntArray:
+        """Return the readable rows whose metadata has this title, in any case."""
+        rows = np.array(self.corpus.titles.get(title.casefold(), ()), dtype=np.int64)
+        return rows[self.readable[rows]]
+
+    def texts(self, rows: IntArray) -> list[str]:
+        """Return the texts of these rows."""
+        return self.corpus.texts(rows)
+
+    def to_similarity(self, distances: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """Turn distances of the index's metric into similarities."""
+        far = distances.astype(np.float64)
+        return 1.0 / (1.0 + far) if self.index.metric == "l2" else 1.0 - far
+
+    def to_distance(self, similarity: float) -> float:
+        """Turn a similarity back into a distance."""
+        return 1.0 / similarity - 1.0 if self.index.metric == "l2" else 1.0 - similarity
+
+    def similarity(self, rows: IntArray) -> npt.NDArray[np.float64]:
+        """Return how similar rows are to the cue, exactly.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,), int64
+            At least 0.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+            The best over an event and its aliases; NaN without a vector.
+        """
+        if self.vector is None:
+            return np.full(len(rows), np.nan)
+        if self._known is None:
+            self._known = np.full(len(self.corpus), -np.inf)
+        known = self._known
+        missing = rows[np.isneginf(known[rows])]
+        if len(missing):
+            known[missing] = np.nan
+            nodes = self.corpus.nodes_of(missing)
+            if len(nodes):
+                # The spaces of the scope, whatever else it asks for: neighbours count too.
+                near = Filter(ids=nodes, namespaces=self.scope.where.namespaces, recallable=None)
+                ids, distances = self.index.search(self.vector, len(nodes), where=near)
+                owners = self.corpus.rows_of_nodes(ids)
+                # Farthest first, so that of an event's nodes the nearest is written last.
+                known[owners[::-1]] = self.to_similarity(distances)[::-1]
+        return known[rows]
+
+    def links(self, rows: IntArray, *, incoming: bool = False) -> list[tuple[int, int, Edge]]:
+        """Return the links that start at these rows, or end there: (from row, to row, edge).
+
+        Those whose other end is not readable are left out.
+        """
+        nodes = self.corpus.nodes_of(rows).tolist()
+        edges = self.corpus.record.links_of(nodes, incoming=incoming) if nodes else []
+        if not edges:
+            return []
+        ends = np.array([(edge.from_node, edge.to_node) for edge in edges])
+        owners = self.corpus.rows_of_nodes(ends.ravel()).reshape(-1, 2)
+        seen = (owners >= 0) & self.readable[owners]
+        return [
+            (int(a), int(b), edge)
+            for (a, b), edge, (left, right) in zip(
+                owners.tolist(), edges, seen.tolist(), strict=True
+            )
+            if left and right
+        ]

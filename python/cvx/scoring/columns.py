@@ -1,0 +1,155 @@
+"""Scores of many candidates at once: named columns, weights, and how they join."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.errors import InvalidParameterError, UnknownFeatureError
+from cvx.types import Factor
+
+Column = npt.NDArray[np.float64]
+Mode = Literal["sum", "log-product"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The scores of n candidates, and what made them.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The m features that weigh something.
+    values, shares : ndarray of shape (n, m), float64
+        What each feature was, and what it contributed.
+    weights : ndarray of shape (n, m), float64
+        What each feature weighed for each candidate.
+    """
+
+    names: tuple[str, ...]
+    values: Column
+    weights: Column
+    shares: Column
+
+    @property
+    def total(self) -> Column:
+        """The scores: the sum of the shares, of shape (n,)."""
+        return np.asarray(self.shares.sum(axis=1))
+
+    def times(self, factor: Column) -> Scored:
+        """Return the scores multiplied, each by a factor of its own of shape (n,)."""
+        by = factor[:, None]
+        return Scored(self.names, self.values, self.weights * by, self.shares * by)
+
+    def factors(self, place: int) -> tuple[Factor, ...]:
+        """Return the factors of one candidate; what is not known of it contributes nothing."""
+        rows = (self.values[place], self.weights[place], self.shares[place])
+        return tuple(map(Factor, self.names, *(row.tolist() for row in rows)))
+
+
+def check_weights(weights: Mapping[str, float]) -> None:
+    """Refuse weights that are no finite numbers.
+
+    Raises
+    ------
+    InvalidParameterError
+        No weight at all, or one that is NaN or infinite.
+    """
+    if not weights:
+        raise InvalidParameterError("weights are empty: give at least one feature its weight")
+    for name, weight in weights.items():
+        if not math.isfinite(weight):
+            raise InvalidParameterError(f"the weight of {name!r} is {weight}: give a finite number")
+
+
+def score_columns(
+    columns: Mapping[str, Column],
+    weights: Mapping[str, float],
+    *,
+    mode: Mode = "sum",
+    bias: float = 0.0,
+    floor: float = 1e-6,
+) -> Scored:
+    """Join columns into scores whose shares add up.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray of shape (n,)
+        The features. NaN is not known: it contributes nothing.
+    weights : mapping of str to float
+        By feature, finite; a negative one is evidence against. One of 0 is left out.
+    mode : {"sum", "log-product"}, default "sum"
+        Add weight * value, or weight * log(value): a product of powers, in which a value near 0
+        vetoes.
+    bias : float, default 0.0
+        Added to every score, as the factor "bias".
+    floor : float, default 1e-6
+        Smallest value whose logarithm is taken.
+
+    Raises
+    ------
+    UnknownFeatureError
+        A weight without its column.
+    InvalidParameterError
+        A weight that is not finite, or an unknown mode.
+
+    Examples
+    --------
+    >>> columns = {"similarity": np.array([0.9, 0.5]), "salience": np.array([0.0, 1.0])}
+    >>> score_columns(columns, {"similarity": 1.0, "salience": 0.5}).total.tolist()
+    [0.9, 1.0]
+    """
+    check_weights(weights)
+    if mode not in ("sum", "log-product"):
+        raise InvalidParameterError(f"mode is {mode!r}: give 'sum' or 'log-product'")
+    names = tuple(name for name, weight in weights.items() if weight)
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise UnknownFeatureError(
+            f"there is no column {missing[0]!r} to weigh: there are {', '.join(columns)}"
+        )
+    n = len(next(iter(columns.values()))) if columns else 0
+    values = np.empty((n, len(names)))
+    for place, name in enumerate(names):
+        values[:, place] = columns[name]
+    each = np.array([weights[name] for name in names])
+    joined = values if mode == "sum" else np.log(np.maximum(values, floor))
+    shares = np.nan_to_num(joined * each, nan=0.0)
+    spread = np.broadcast_to(each, shares.shape)
+    if bias:
+        ones = np.ones((n, 1))
+        names = (*names, "bias")
+        values = np.hstack([values, ones])
+        spread = np.hstack([spread, ones * bias])
+        shares = np.hstack([shares, ones * bias])
+    return Scored(names, values, spread, shares)
+
+
+def scale(values: Column, how: Literal["min-max", "max", "none"] = "min-max") -> Column:
+    """Bring one column of a pool to a common range; NaN becomes 0.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+    how : {"min-max", "max", "none"}, default "min-max"
+        To [0, 1] by the smallest and largest value; divided by the largest where that is above 0;
+        or left. A column that is constant becomes 0 under "min-max".
+
+    Examples
+    --------
+    >>> scale(np.array([2.0, 4.0, np.nan])).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    known = np.isfinite(values)
+    if how == "none" or not known.any():
+        return np.where(known, values, 0.0)
+    low = float(values[known].min()) if how == "min-max" else 0.0
+    reach = float(values[known].max()) - low
+    if reach <= 0.0:
+        return np.zeros_like(values) if how == "min-max" else np.where(known, values, 0.0)
+    return np.where(known, (values - low) / reach, 0.0)
