@@ -14,6 +14,7 @@ COMMANDS = (
     "add",
     "recall",
     "stats",
+    "doctor",
 )
 """Module and function of each, in the order of the help; ``import_`` is called ``import``."""
 

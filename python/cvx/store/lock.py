@@ -23,6 +23,12 @@ class Tail(NamedTuple):
     chain: int
 
 
+def parse_tail(content: bytes) -> Tail | None:
+    """Return what a lock file says, None if nothing legible."""
+    found = _TAIL.fullmatch(content)
+    return Tail(int(found[1]), int(found[2], 16)) if found else None
+
+
 class _Mutex:
     """Held by one thread of this process, whichever object it came from."""
 
@@ -95,8 +101,7 @@ class FileLock:
 
     def tail(self) -> Tail | None:
         """Return how far the journal went, None if nothing legible says so."""
-        found = _TAIL.fullmatch(os.pread(self._fd, 64, 0))
-        return Tail(int(found[1]), int(found[2], 16)) if found else None
+        return parse_tail(os.pread(self._fd, 64, 0))
 
     def note(self, tail: Tail | None) -> None:
         """Write down how far the journal goes; never synced, so never ahead of the record."""

@@ -62,6 +62,7 @@ def read_only(folder: Path) -> Iterator[sqlite3.Connection]:
         raise RecordIOError(f"{path} cannot be opened ({error})") from error
     with closing(db):
         try:
+            db.execute("PRAGMA temp_store = MEMORY")
             db.execute("BEGIN")
             db.execute("SELECT count(*) FROM sqlite_master").fetchone()
             yield db

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -96,9 +96,10 @@ def renew_crc_sql(table: str, where: str) -> str:
     return f"UPDATE {table} SET crc = {crc_sql(COLUMNS[table])} WHERE {where}"
 
 
-def damaged(db: sqlite3.Connection) -> Iterator[Damage]:
-    """Read every checked row and yield those whose checksum does not hold."""
-    for table, names in COLUMNS.items():
+def damaged(db: sqlite3.Connection, tables: Iterable[str] = tuple(COLUMNS)) -> Iterator[Damage]:
+    """Read every row of these tables and yield those whose checksum does not hold."""
+    for table in tables:
+        names = COLUMNS[table]
         width = len(KEYS[table])
         cursor = db.execute(f"SELECT {', '.join((*KEYS[table], *names))}, crc FROM {table}")
         for row in cursor:

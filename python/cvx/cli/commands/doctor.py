@@ -1,0 +1,109 @@
+"""cvx doctor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cvx.cli.failing import NOTHING
+from cvx.cli.opening import folder_of
+from cvx.cli.options import Json, Store
+from cvx.cli.output import emit, line, one_line, progress
+
+if TYPE_CHECKING:
+    from cvx.store.doctor import Finding
+
+_MOST_SHOWN = 50
+
+
+def doctor(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Repair what can be; say what was done.")
+    ] = False,
+    deep: Annotated[
+        bool,
+        typer.Option("--deep", help="Also compare the index with one built from the record."),
+    ] = False,
+    accept_lost_tail: Annotated[
+        bool,
+        typer.Option(
+            "--accept-lost-tail",
+            help="With --repair: go on although the newest changes are known to be missing.",
+        ),
+    ] = False,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Look for damage in the store, and repair it. Exit code 1 where problems are left.
+
+    For example:
+      cvx doctor
+      cvx doctor --repair --json
+
+    Looking changes nothing and needs no embedder. A repair deletes nothing that was stored: a
+    row that cannot be put right moves to the table set_aside.
+    """
+    from cvx.memory.checking import check
+
+    if accept_lost_tail and not repair:
+        raise typer.BadParameter("--accept-lost-tail goes with --repair")
+    folder = folder_of(store)
+    with progress("checking") as tick:
+        report = check(
+            folder,
+            mend=repair,
+            deep=deep,
+            accept_lost_tail=accept_lost_tail,
+            progress=tick,
+        )
+    if json:
+        emit(
+            {
+                "store": str(folder),
+                "sound": report.sound,
+                "rows": dict(report.rows),
+                "findings": [_plain(one) for one in report.findings],
+                "done": list(report.done),
+                "left": [_plain(one) for one in report.left],
+            }
+        )
+    else:
+        line(f"read {sum(report.rows.values())} rows of {folder}")
+        _show("found", report.findings)
+        for said in report.done:
+            line(f"repaired   {one_line(said)}")
+        if report.done:
+            _show("still there", report.left)
+        line("sound" if report.sound else _advice(report.left, repair=repair), bold=True)
+    if not report.sound:
+        raise typer.Exit(NOTHING)
+
+
+def _plain(one: Finding) -> dict[str, Any]:
+    return {
+        "check": str(one.check),
+        "where": one.where,
+        "what": one.what,
+        "harmless": one.harmless,
+    }
+
+
+def _show(title: str, findings: tuple[Finding, ...]) -> None:
+    for one in findings[:_MOST_SHOWN]:
+        mark = " (harmless)" if one.harmless else ""
+        line(f"{title:<10} {one.check}{mark}: {one.where}: {one_line(one.what)}")
+    if len(findings) > _MOST_SHOWN:
+        line(f"{title:<10} and {len(findings) - _MOST_SHOWN} more; --json lists them all")
+
+
+def _advice(left: tuple[Finding, ...], *, repair: bool) -> str:
+    checks = {str(one.check) for one in left}
+    if checks & {"lost_tail", "snapshot_ahead"}:
+        return (
+            "changes are lost: put a copy of memory.db back, or go on without them with "
+            "cvx doctor --repair --accept-lost-tail"
+        )
+    if checks & {"file", "page"} and repair:
+        return "the file itself is damaged, which is beyond repair here: restore a copy"
+    return "problems are left" if repair else "run cvx doctor --repair"

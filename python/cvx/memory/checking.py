@@ -1,0 +1,99 @@
+"""Looking for damage in a stored memory, from outside: it need not be one that can be opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from cvx.errors import DamagedRecordError, EmbedderMismatchError, RecordIOError
+from cvx.index import TemporalIndex
+from cvx.memory.agreement import disagreements
+from cvx.store import IndexKind
+from cvx.store.doctor import Report, examine, repair
+from cvx.store.doctor.findings import Check
+from cvx.store.peek import describe
+
+
+def check(
+    path: str | os.PathLike[str],
+    *,
+    mend: bool = False,
+    deep: bool = False,
+    accept_lost_tail: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Examine the memory in a folder, and repair it if asked to.
+
+    No embedder is needed. Without ``mend`` nothing is changed.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+    mend : bool, default False
+        Repair what can be repaired without losing what was acknowledged: rows in which one bit
+        flipped are put right, other damaged rows move to the table ``set_aside``, text index,
+        secondary indexes and snapshots are built anew, a broken-off erase is finished.
+    deep : bool, default False
+        Also build the index from the record and compare it with the stored one, node by node.
+    accept_lost_tail : bool, default False
+        With ``mend``: go on although the newest changes are known to be missing.
+    progress : callable, optional
+        Is told (checks done, of how many).
+
+    Returns
+    -------
+    Report
+        ``sound`` says whether anything serious is left.
+
+    Raises
+    ------
+    StoreNotFoundError, RecordVersionError
+        There is no store, or none of this version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cvx.embed import LexicalEmbedder
+    >>> from cvx.memory import Memory
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Memory.open(folder, LexicalEmbedder(16)) as memory:
+    ...         _ = memory.add("a mug on a shelf")
+    ...     report = check(folder)
+    >>> report.sound, report.rows["events"]
+    (True, 1)
+    """
+    folder = Path(path)
+    kind = None
+    try:
+        kind = kind_of(folder)
+    except (EmbedderMismatchError, DamagedRecordError, RecordIOError):
+        # Nothing was stored yet, or nothing can be read, which the examination says: either way
+        # there is no index to look at.
+        mend = deep = False
+    report = examine(folder, kind, progress=progress)
+    if kind is not None and deep and not any(f.check is Check.FILE for f in report.findings):
+        found = (*report.findings, *disagreements(folder, kind))
+        report = replace(report, findings=found, left=found)
+    if kind is None or not mend:
+        return report
+    return repair(folder, kind, report, accept_lost_tail=accept_lost_tail)
+
+
+def kind_of(folder: Path) -> IndexKind[TemporalIndex]:
+    """Return the kind of index that a store has, as the store itself says it.
+
+    Raises
+    ------
+    EmbedderMismatchError
+        The store does not say of which embedder its vectors are.
+    """
+    known = describe(folder)
+    if known.embedder is None or known.dim is None:
+        raise EmbedderMismatchError(f"{folder} names no embedder: open it once with the right one")
+    dim, metric = known.dim, known.metric
+    return IndexKind(
+        lambda: TemporalIndex(dim, metric=metric), TemporalIndex.load, known.embedder, metric, dim
+    )

@@ -1,0 +1,14 @@
+"""Looking for damage in a store, and repairing what can be repaired.
+
+``examine`` only reads; ``repair`` changes what findings name and says what it did. Nothing that
+was ever acknowledged is deleted: a row that cannot be put right moves to the table ``set_aside``.
+
+From below: ``findings``, one module a group of checks (``rowwise``, ``words``, ``graph``,
+``history``, ``folder``, ``agreement``), ``examination``; ``bitflip``, ``aside``, ``repairing``.
+"""
+
+from cvx.store.doctor.examination import examine
+from cvx.store.doctor.findings import Finding, Report
+from cvx.store.doctor.repairing import repair
+
+__all__ = ["Finding", "Report", "examine", "repair"]

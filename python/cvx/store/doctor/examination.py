@@ -1,0 +1,144 @@
+"""All checks of one store, in one view of its record."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from cvx.errors import CvxError, RecordVersionError, StoreNotFoundError
+from cvx.store import rows
+from cvx.store.cached import Index
+from cvx.store.doctor import folder as files
+from cvx.store.doctor import graph, history, rowwise, words
+from cvx.store.doctor.findings import Check, Finding, Report
+from cvx.store.peek import describe, read_only
+from cvx.store.schema import SCHEMA_VERSION
+from cvx.store.staging import Target, damaged_rows
+from cvx.store.store import IndexKind
+
+
+def examine(
+    folder: Path,
+    kind: IndexKind[Index] | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Look for damage; nothing is changed, locked or migrated.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the store.
+    kind : IndexKind, optional
+        Its index; without it snapshots are not loaded.
+    progress : callable, optional
+        Is told (checks done, of how many).
+
+    Raises
+    ------
+    StoreNotFoundError
+        There is no store.
+    RecordVersionError
+        ``memory.db`` is of a later version, or of something else, or of an older one: opening it
+        brings it to this one.
+    """
+    findings: list[Finding] = []
+    seen = files.look(folder)
+    try:
+        _check_version(folder)
+        with read_only(folder) as db:
+            db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
+            counts = rowwise.count_rows(db)
+            checks = _checks(db, folder, seen, kind, findings)
+            for number, check in enumerate(checks):
+                if progress is not None:
+                    progress(number, len(checks))
+                findings += _run(check)
+            if progress is not None:
+                progress(len(checks), len(checks))
+    except (StoreNotFoundError, RecordVersionError):
+        raise
+    except CvxError as error:
+        found = Finding(Check.FILE, "memory.db", str(error))
+        return Report((found,), left=(found,))
+    found_all = tuple(findings)
+    return Report(found_all, counts, left=found_all)
+
+
+def _check_version(folder: Path) -> None:
+    version = describe(folder).schema_version
+    if version != SCHEMA_VERSION:
+        raise RecordVersionError(
+            f"{folder} has schema version {version}, this examines {SCHEMA_VERSION}: open it once "
+            "with a cvx of its version or later"
+        )
+
+
+def _checks(
+    db: sqlite3.Connection,
+    folder: Path,
+    seen: files.Seen,
+    kind: IndexKind[Index] | None,
+    found: list[Finding],
+) -> list[Callable[[], Iterator[Finding]]]:
+    def damaged(table: str) -> set[object]:
+        return {f.key[0] for f in found if f.check is Check.ROW and f.table == table}
+
+    return [
+        lambda: rowwise.damaged_rows(db),
+        lambda: rowwise.damaged_pages(db),
+        lambda: words.differing_words(db, damaged("events") | _owners(db, damaged("aliases"))),
+        lambda: graph.orphans(db),
+        lambda: graph.counters(db),
+        lambda: history.gaps(db),
+        lambda: history.breaks(db, damaged("journal")),
+        lambda: files.lock_and_tail(db, seen),
+        lambda: files.snapshots(db, folder, seen, kind),
+        lambda: files.stray_files(folder),
+        lambda: _unfinished(db),
+    ]
+
+
+def _owners(db: sqlite3.Connection, aliases: set[object]) -> set[object]:
+    nodes = [node for node in aliases if isinstance(node, int)]
+    found = db.execute(
+        "SELECT event_id FROM aliases WHERE node IN (SELECT value FROM json_each(?))",
+        (json.dumps(nodes),),
+    )
+    return {row[0] for row in found}
+
+
+def _run(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    out: list[Finding] = []
+    try:
+        out.extend(check())
+    except sqlite3.DatabaseError as error:
+        # The pages are named by SQLite's own check; here the rest goes on.
+        out.append(Finding(Check.PAGE, "memory.db", f"a check broke off ({error})"))
+    return out
+
+
+def _unfinished(db: sqlite3.Connection) -> Iterator[Finding]:
+    meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
+    if "erasing" in meta:
+        yield Finding(
+            Check.ERASE_UNFINISHED, "memory.db", "an erase broke off before the files were clean"
+        )
+    if "reembed" in meta:
+        target = Target.from_text(meta["reembed"])
+        yield Finding(
+            Check.REEMBED_UNFINISHED,
+            "memory.db",
+            f"a move to {target.embedder} is under way; the store works, `cvx reembed` goes on",
+        )
+        for node in damaged_rows(db):
+            yield Finding(
+                Check.STAGED_ROW,
+                f"staged [{node}]",
+                "a vector made for the move is not what was written",
+                "staged",
+                (node,),
+            )

@@ -1,0 +1,52 @@
+"""The command says what it found and did, and scripts can tell by the exit code."""
+
+from pathlib import Path
+
+from tests.cli.command import Cvx, process
+from tests.store.planted import lost_tail, sql
+
+
+def test_a_sound_store_is_exit_code_0(tmp_path: Path) -> None:
+    process(tmp_path / "s", "add", "a mug")
+    done = process(tmp_path / "s", "doctor", "--deep")
+    assert (done.code, done.out.splitlines()[-1], done.err) == (0, "sound", "")
+
+
+def test_damage_is_exit_code_1_until_it_is_repaired(cvx: Cvx) -> None:
+    for text in ("a mug on a shelf", "a cup in a sink"):
+        cvx("add", text)
+    sql("UPDATE events SET text = 'a mug on a shelg' WHERE event_id = 1")(cvx.store)
+    found = cvx("doctor", "--json")
+    assert found.code == 1
+    assert found.json["sound"] is False
+    (finding,) = found.json["findings"]
+    assert (finding["check"], finding["where"], finding["harmless"]) == ("row", "events [1]", False)
+    assert found.json["left"] == found.json["findings"]
+    said = cvx("doctor")
+    assert (said.code, said.out.splitlines()[-1]) == (1, "run cvx doctor --repair")
+    repaired = cvx("doctor", "--repair")
+    assert repaired.code == 0
+    assert "put events [1] right" in repaired.out
+    assert cvx("doctor").code == 0
+    assert "a mug on a shelf" in cvx("recall", "mug").out
+
+
+def test_a_lost_tail_waits_for_consent(cvx: Cvx) -> None:
+    cvx("add", "a mug", "--embedder", "lexical:16")
+    lost_tail(cvx.store)
+    refused = cvx("recall", "mug")
+    assert refused.code == 3
+    assert "cvx doctor" in cvx("doctor", "--repair").out
+    assert cvx("doctor", "--accept-lost-tail").code == 2
+    assert cvx("doctor", "--repair", "--accept-lost-tail").code == 0
+    assert cvx("recall", "mug").code == 0
+
+
+def test_findings_that_a_crash_leaves_are_no_problem(cvx: Cvx) -> None:
+    cvx("add", "a mug")
+    (cvx.store / "index" / "7.cvx.tmp").write_text("")
+    done = cvx("doctor")
+    assert done.code == 0
+    assert "stray_file (harmless)" in done.out
+    assert "removed index/7.cvx.tmp" in cvx("doctor", "--repair").out
+    assert not (cvx.store / "index" / "7.cvx.tmp").exists()

@@ -1,0 +1,134 @@
+"""A store with something of everything in it, and ways to damage it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cvx.memory import Memory
+from cvx.store import rows
+from cvx.types import Cue
+from tests.store.processes import embedder
+
+Plant = Callable[[Path], object]
+
+
+def rich_store(folder: Path) -> None:
+    """Make a store with rows in every table, of every kind of event, and two snapshots."""
+    ticks = iter(range(1000, 100_000))
+    with Memory.open(folder, embedder(), clock=ticks.__next__) as memory:
+        loop = memory.loop()
+        for number in range(6):
+            run = loop.begin(f"goal {number}", "clean")
+            for place in ("sink", "table"):
+                decision = loop.recall(Cue(step=f"at the {place} {number}"))
+                loop.act(decision, f"go to {place}", decision.hits[:1])
+            loop.close(run, float(number % 2 == 0))
+        first = memory.add(
+            "rain fell", aliases=["it poured", "東京の雨"], metadata={"a": [1, None]}
+        )
+        second = memory.add("the cellar flooded", source="x", salience=0.5, visibility="public")
+        memory.declare_edge_kind("soaked")
+        memory.link(first, second, "soaked", 0.5, "the drain was small", evidence="seen")
+        memory.link(first, second, "caused", 0.75, "rain")
+        memory.update(first, reward=0.25)
+        memory.forget(memory.add("an archived one"))
+        memory.recall("rain")
+        memory.snapshot()
+        memory.add("after the snapshot")
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The database as a vandal sees it; what is done stays."""
+    db = sqlite3.connect(folder / "memory.db", isolation_level=None)
+    db.execute("PRAGMA foreign_keys = OFF")
+    db.execute("PRAGMA ignore_check_constraints = ON")
+    db.create_function("cvx_crc", -1, rows.row_crc)
+    try:
+        yield db
+    finally:
+        db.close()
+
+
+def contents(folder: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Every checked row of a store."""
+    with opened(folder) as db:
+        return {
+            table: db.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall()
+            for table, names in rows.COLUMNS.items()
+        }
+
+
+def sql(*statements: str) -> Plant:
+    def plant(folder: Path) -> None:
+        with opened(folder) as db:
+            for statement in statements:
+                db.execute(statement)
+
+    return plant
+
+
+def scribble_on_an_index(folder: Path) -> None:
+    """Take an entry out of a secondary index, behind SQLite's back."""
+    with opened(folder) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        (root,) = db.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'events_by_source'"
+        ).fetchone()
+        db.execute("DELETE FROM sqlite_master WHERE name = 'events_by_source'")
+    with opened(folder) as db:
+        db.execute("UPDATE events SET source = 'elsewhere' WHERE event_id = 1")
+        db.execute(rows.renew_crc_sql("events", "event_id = 1"))
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute(
+            "INSERT INTO sqlite_master VALUES ('index', 'events_by_source', 'events', ?,"
+            " 'CREATE INDEX events_by_source ON events (source)')",
+            (root,),
+        )
+
+
+def manifest(folder: Path) -> Path:
+    return max((folder / "index").glob("*.json"), key=lambda path: int(path.stem))
+
+
+def other_store(folder: Path) -> None:
+    """Put the snapshot of another store beside this record."""
+    with Memory.open(folder.with_name("other"), embedder()) as memory:
+        memory.add("of another store")
+        memory.snapshot()
+    for path in (folder.with_name("other") / "index").iterdir():
+        path.rename(folder / "index" / path.name)
+
+
+def lost_tail(folder: Path) -> None:
+    """Put an older copy of the record back."""
+    older = (folder / "memory.db").read_bytes()
+    with Memory.open(folder, embedder()) as memory:
+        memory.add("what will be lost")
+    (folder / "memory.db").write_bytes(older)
+    for ending in ("-wal", "-shm"):
+        (folder / f"memory.db{ending}").unlink(missing_ok=True)
+
+
+def stale_lock(folder: Path) -> None:
+    with opened(folder) as db:
+        seq, chain = db.execute("SELECT seq, chain FROM journal WHERE seq = 2").fetchone()
+    (folder / "LOCK").write_bytes(b"%020d %08x\n" % (seq, chain))
+
+
+def disagreeing_index(folder: Path) -> None:
+    """Let a row say something else than the snapshot holds, with a checksum that is right."""
+    with opened(folder) as db:
+        db.execute("UPDATE events SET reward = 0.125 WHERE event_id = 1")
+        db.execute(rows.renew_crc_sql("events", "event_id = 1"))
+
+
+def without_json(folder: Path) -> None:
+    path = manifest(folder)
+    told, _ = path.read_text().split("\n", 1)
+    assert json.loads(told)
+    path.write_text(told)

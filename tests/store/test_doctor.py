@@ -1,0 +1,365 @@
+"""Each planted damage is found and named; repairs lose nothing that could be kept."""
+
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cvx.embed import LexicalEmbedder
+from cvx.memory import Memory
+from cvx.memory.checking import check
+from cvx.store import rows
+from cvx.store.doctor.bitflip import put_right
+from cvx.store.failpoints import ENVIRONMENT
+from tests.store import planted
+from tests.store.planted import sql
+from tests.store.processes import embedder
+
+PLANTS: dict[str, tuple[planted.Plant, str, str]] = {
+    "a word is missing": (
+        sql("INSERT INTO events_words(events_words, rowid, text) VALUES('delete', 14, 'the cellar"
+            " flooded')"),
+        "word_missing", "events_words [14]",
+    ),
+    "a word too many": (
+        sql("INSERT INTO events_words(rowid, text) VALUES (77, 'a ghost')"),
+        "word_extra", "events_words [77]",
+    ),
+    "other words": (
+        sql("INSERT INTO events_words(rowid, text) VALUES (14, 'attic')"),
+        "word_different", "events_words [14]",
+    ),
+    "a pair is missing": (
+        sql("INSERT INTO events_pairs(events_pairs) VALUES('delete-all')"),
+        "word_missing", "events_pairs [13]",
+    ),
+    "an index misses an entry": (
+        planted.scribble_on_an_index, "secondary_index", "memory.db",
+    ),
+    "an orphan link": (
+        sql("INSERT INTO links SELECT from_node, 900, kind, weight, why, evidence, recorded,"
+            " cvx_crc(from_node, 900, kind, weight, why, evidence, recorded) FROM links LIMIT 1"),
+        "orphan", "links [",
+    ),
+    "an orphan alias": (
+        sql("INSERT INTO aliases VALUES (901, 900, 'nobody', NULL, 1,"
+            " cvx_crc(901, 900, 'nobody', NULL, 1))"),
+        "orphan", "aliases [901]",
+    ),
+    "orphan usage": (
+        sql("INSERT INTO usage (context, retrieved, followed, helped, crc) VALUES"
+            " ('[\"event\",900]', 1, 0, 0, 0)"),
+        "orphan", "usage ['[\"event\",900]']",
+    ),
+    "a counter behind": (
+        sql("UPDATE meta SET value = '3' WHERE key = 'next_event'"), "counter", "next_event",
+    ),
+    "a counter that is no number": (
+        sql("UPDATE meta SET value = 'x' WHERE key = 'next_node'"), "counter", "next_node",
+    ),
+    "a gap in the journal": (
+        sql("DELETE FROM journal WHERE seq BETWEEN 4 AND 5"), "journal_gap", "journal [4..5]",
+    ),
+    "a replaced change": (
+        sql("UPDATE journal SET body = '[[0,1]]' WHERE seq = 2",
+            rows.renew_crc_sql("journal", "seq = 2")),
+        "journal_chain", "journal [2]",
+    ),
+    "a damaged manifest": (
+        lambda folder: planted.manifest(folder).write_text("{}"), "snapshot_damaged", "index/",
+    ),
+    "a cut manifest": (planted.without_json, "snapshot_damaged", "index/"),
+    "a damaged snapshot": (
+        lambda folder: os.truncate(planted.manifest(folder).with_suffix(".cvx"), 300),
+        "snapshot_damaged", "index/",
+    ),
+    "a snapshot that is gone": (
+        lambda folder: planted.manifest(folder).with_suffix(".cvx").unlink(),
+        "snapshot_damaged", "index/",
+    ),
+    "a foreign snapshot": (planted.other_store, "snapshot_foreign", "index/1.cvx"),
+    "no lock": (lambda folder: (folder / "LOCK").unlink(), "lock_missing", "LOCK"),
+    "an old lock": (planted.stale_lock, "lock_old", "LOCK"),
+    "a damaged lock": (
+        lambda folder: (folder / "LOCK").write_text("what?"), "lock_damaged", "LOCK",
+    ),
+    "a temporary snapshot": (
+        lambda folder: (folder / "index" / "9.cvx.tmp").write_text(""),
+        "stray_file", "index/9.cvx.tmp",
+    ),
+    "a snapshot without manifest": (
+        lambda folder: (folder / "index" / "999.cvx").write_text("?"),
+        "stray_file", "index/999.cvx",
+    ),
+    "a temporary file": (
+        lambda folder: (folder / "export.tmp").write_text(""), "stray_file", "export.tmp",
+    ),
+    "an unfinished erase": (
+        sql("INSERT INTO meta VALUES ('erasing', '1')"), "erase_unfinished", "memory.db",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("template") / "m"
+    planted.rich_store(made)
+    return made
+
+
+@pytest.fixture
+def folder(template: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(template, tmp_path / "m")
+
+
+def found(report: object) -> list[tuple[str, str]]:
+    return [(str(one.check), one.where) for one in report.findings]  # type: ignore[attr-defined]
+
+
+@pytest.mark.requirement("X9")
+def test_a_sound_store_has_no_finding(folder: Path) -> None:
+    before = files(folder)
+    report = check(folder, deep=True)
+    assert (found(report), report.sound) == ([], True)
+    assert report.rows["events"] == 16
+    assert all(report.rows[table] for table in rows.COLUMNS), report.rows
+    assert files(folder) == before
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    # Reading makes an empty log and its index, which SQLite itself removes.
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.endswith(("-wal", "-shm"))
+    }
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_planted_damage_is_named_and_repaired_and_nothing_else_changes(
+    folder: Path, name: str
+) -> None:
+    plant, expected, where = PLANTS[name]
+    before = planted.contents(folder)
+    plant(folder)
+    harmed = files(folder)
+    report = check(folder)
+    assert any(c == expected and where in w for c, w in found(report)), found(report)
+    assert files(folder) == harmed
+    repaired = check(folder, mend=True)
+    assert repaired.done
+    assert repaired.sound
+    assert repaired.left == ()
+    assert check(folder, deep=True).findings == ()
+    after = planted.contents(folder)
+    assert after["events"][1:] == before["events"][1:]
+    for table in set(rows.COLUMNS) - {"events", "journal"}:
+        assert after[table] == before[table]
+    with Memory.open(folder, embedder()) as memory:
+        assert [hit.event.event_id for hit in memory.recall("cellar", k=1) if hit.event] == [14]
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.parametrize("table", rows.COLUMNS)
+def test_a_flipped_bit_in_a_row_of_any_table_is_named_and_put_right(
+    folder: Path, table: str
+) -> None:
+    before = planted.contents(folder)
+    rng = random.Random(table)
+    names = [name for name in rows.COLUMNS[table] if name not in rows.KEYS[table]]
+    with planted.opened(folder) as db:
+        keys = db.execute(f"SELECT {', '.join(rows.KEYS[table])} FROM {table}").fetchall()
+        key = rng.choice(keys)
+        condition = " AND ".join(f"{name} IS ?" for name in rows.KEYS[table])
+        column = flip_something(db, table, names, condition, key, rng)
+    report = check(folder)
+    assert ("row", f"{table} {list(key)}") in found(report), column
+    with planted.opened(folder) as db:
+        assert list(rows.damaged(db)) == [(table, key)]
+    repaired = check(folder, mend=True)
+    assert any("one bit had flipped" in said for said in repaired.done), (column, repaired.done)
+    assert repaired.left == ()
+    after = planted.contents(folder)
+    assert after.pop("journal")[: len(before["journal"])] == before.pop("journal")
+    assert after == before
+
+
+def flip_something(
+    db: sqlite3.Connection,
+    table: str,
+    names: list[str],
+    condition: str,
+    key: tuple[object, ...],
+    rng: random.Random,
+) -> str:
+    while True:
+        column = rng.choice(names)
+        (value,) = db.execute(f"SELECT {column} FROM {table} WHERE {condition}", key).fetchone()
+        other: object = value
+        if isinstance(value, int):
+            other = value ^ (1 << rng.randrange(8))
+        elif isinstance(value, str) and value:
+            raw = bytearray(value.encode())
+            raw[rng.randrange(len(raw))] ^= 1 << rng.randrange(7)
+            db.execute(
+                f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE {condition}",
+                (bytes(raw), *key),
+            )
+            return column
+        elif isinstance(value, bytes):
+            raw = bytearray(value)
+            raw[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
+            other = bytes(raw)
+        if other != value:
+            db.execute(f"UPDATE {table} SET {column} = ? WHERE {condition}", (other, *key))
+            return column
+
+
+@given(
+    row=st.tuples(
+        st.integers(-(2**63), 2**63 - 1),
+        st.text(max_size=30),
+        st.binary(max_size=40),
+        st.floats(allow_nan=False),
+        st.none(),
+    ),
+    at=st.integers(0, 10**6),
+)
+def test_any_single_flipped_bit_of_text_or_bytes_is_put_right(
+    row: tuple[int, str, bytes, float, None], at: int
+) -> None:
+    crc = rows.row_crc(*row)
+    number, text, blob, real, nothing = row
+    assert put_right((number ^ (1 << at % 63), text, blob, real, nothing), crc) == row
+    if blob:
+        changed = bytearray(blob)
+        changed[at % len(blob)] ^= 1 << at % 8
+        assert put_right((number, text, bytes(changed), real, nothing), crc) == row
+    raw = bytearray(text.encode())
+    if raw:
+        raw[at % len(raw)] ^= 1 << at % 8
+        bad = bytes(raw).decode("utf-8", "surrogateescape")
+        assert put_right((number, bad, blob, real, nothing), crc) == row
+    assert put_right(row, crc ^ (1 << at % 32)) == row
+
+
+@pytest.mark.requirement("X9")
+def test_an_event_beyond_repair_moves_aside_with_what_hangs_on_it(folder: Path) -> None:
+    sql("UPDATE events SET text = 'something quite different' WHERE event_id = 13")(folder)
+    report = check(folder)
+    assert ("row", "events [13]") in found(report)
+    repaired = check(folder, mend=True)
+    assert any("set_aside" in said for said in repaired.done)
+    assert repaired.left == ()
+    with planted.opened(folder) as db:
+        aside = db.execute("SELECT from_table FROM set_aside ORDER BY number").fetchall()
+        (kept,) = db.execute("SELECT row FROM set_aside WHERE from_table = 'events'").fetchone()
+    tables = [table for (table,) in aside]
+    assert sorted(set(tables)) == ["aliases", "events", "links", "usage"]
+    assert tables.count("links") == 2
+    assert "something quite different" in kept
+    with Memory.open(folder, embedder()) as memory:
+        assert memory.damage() == []
+        assert len(memory) == 14
+        assert all(hit.event.event_id != 13 for hit in memory.recall("it poured") if hit.event)
+        assert memory.add("the next one") == 17
+
+
+def test_the_steps_of_an_episode_beyond_repair_stay_as_events(folder: Path) -> None:
+    sql("UPDATE episodes SET goal = 'who knows' WHERE episode_id = 2")(folder)
+    steps = [e for e in planted.contents(folder)["events"] if e[12] == 2]
+    repaired = check(folder, mend=True)
+    assert repaired.left == ()
+    after = {e[0]: e for e in planted.contents(folder)["events"]}
+    assert steps
+    for step in steps:
+        assert after[step[0]] == (*step[:12], None, *step[13:])
+
+
+def test_a_damaged_change_keeps_its_number_and_every_process_builds_its_index_anew(
+    folder: Path,
+) -> None:
+    other = Memory.open(folder, embedder())
+    sql("UPDATE journal SET body = '[\"garbage\"]' WHERE seq = 3")(folder)
+    repaired = check(folder, mend=True)
+    assert repaired.left == ()
+    assert other.recall("cellar")[0].event is not None
+    assert other.stats()["rebuilds"] == 1
+    other.close()
+    assert check(folder, deep=True).findings == ()
+
+
+@pytest.mark.requirement("X9")
+def test_a_lost_tail_is_named_and_nothing_is_touched_until_it_is_accepted(folder: Path) -> None:
+    planted.lost_tail(folder)
+    harmed = files(folder)
+    for mend in (False, True):
+        report = check(folder, mend=mend)
+        assert {"lost_tail", "snapshot_ahead"} & {c for c, _ in found(report)}
+        assert not report.sound
+        assert report.done == ()
+        assert files(folder) == harmed
+    repaired = check(folder, mend=True, accept_lost_tail=True)
+    assert repaired.left == ()
+    assert list((folder / "index").glob("*.lost"))
+    with Memory.open(folder, embedder()) as memory:
+        assert len(memory) == 15
+
+
+def test_an_index_that_disagrees_with_the_record_is_found_by_looking_deeper(folder: Path) -> None:
+    planted.disagreeing_index(folder)
+    assert check(folder).findings == ()
+    report = check(folder, deep=True)
+    assert {c for c, _ in found(report)} == {"index_differs"}
+    assert "node 0 differs" in report.findings[0].what
+    assert check(folder, deep=True, mend=True).left == ()
+    assert check(folder, deep=True).findings == ()
+
+
+def test_a_broken_off_erase_is_finished(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.store.processes", str(folder)],
+        env={**os.environ, ENVIRONMENT: "erase.committed"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "erase_unfinished" in {c for c, _ in found(check(folder))}
+    repaired = check(folder, mend=True)
+    assert "finished the erase" in repaired.done
+    assert repaired.left == ()
+    whole = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert b"the first secret number 0" not in whole
+
+
+@pytest.mark.parametrize("at", [0, 100])
+def test_a_file_that_is_no_database_any_more_is_said_to_be_beyond_repair(
+    folder: Path, at: int
+) -> None:
+    raw = bytearray((folder / "memory.db").read_bytes())
+    raw[at : at + 4096] = bytes(4096)
+    (folder / "memory.db").write_bytes(raw)
+    for ending in ("-wal", "-shm"):
+        (folder / f"memory.db{ending}").unlink(missing_ok=True)
+    report = check(folder, mend=True)
+    assert not report.sound
+    assert {c for c, _ in found(report)} & {"file", "page"}
+    assert (folder / "memory.db").read_bytes() == raw
+
+
+def test_looking_goes_on_beside_a_writer(folder: Path) -> None:
+    with Memory.open(folder, LexicalEmbedder(dim=16)) as memory:
+        for number in range(20):
+            memory.add(f"thing {number}")
+            if number % 5 == 0:
+                memory.snapshot()
+            assert check(folder).findings == ()
