@@ -1,0 +1,217 @@
+"""Judges that ask: a function, a client of a language model, a server, or nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from cvx.causal.judges.guard import guarded
+from cvx.causal.judges.prompt import question, read_answer
+from cvx.causal.judges.protocol import Judge, Judgement, Pair
+from cvx.embed.http import Http, HttpOptions
+from cvx.errors import InvalidParameterError, LLMAnswerError
+
+DEFAULT_TIMEOUT_S = 60.0
+_METHODS = ("complete", "generate", "invoke", "ask", "chat")
+
+
+class NoJudge:
+    """Nobody judges: every pair stays unjudged."""
+
+    name = "none"
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Leave every pair open."""
+        return [Judgement("unjudged", why="nobody was asked") for _ in pairs]
+
+
+class CallableJudge:
+    """Asks a function of (cause text, effect text).
+
+    Parameters
+    ----------
+    function : callable
+        Returns a ``Judgement``; or a bool; or a probability, of which 0.5 and more is a yes; or
+        the text of an explanation, read like a model's answer; or None for a no.
+    name : str, optional
+        Default the function's own.
+
+    Examples
+    --------
+    >>> judge = CallableJudge(lambda cause, effect: "rain" in cause, name="rain")
+    >>> [made.verdict for made in judge.judge([Pair("rain", "mud"), Pair("sun", "mud")])]
+    ['yes', 'no']
+    """
+
+    def __init__(self, function: Callable[[str, str], object], *, name: str | None = None) -> None:
+        self.function = function
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Ask for each pair."""
+        return [_meant(self.function(pair.cause, pair.effect)) for pair in pairs]
+
+
+def _meant(answer: object) -> Judgement:
+    if isinstance(answer, Judgement):
+        return answer
+    if answer is None:
+        return Judgement("no")
+    if isinstance(answer, bool):
+        return Judgement("yes" if answer else "no")
+    if isinstance(answer, (int, float)):
+        if not 0.0 <= answer <= 1.0:
+            return Judgement("unjudged", why=f"the answer {answer} is no probability")
+        return Judgement("yes" if answer >= 0.5 else "no", float(answer))
+    return read_answer(answer)
+
+
+class LLMJudge:
+    """Asks a language model the blueprint's question.
+
+    Parameters
+    ----------
+    client : object
+        A function from prompt to answer; or anything with ``complete``, ``generate``, ``invoke``,
+        ``ask`` or ``chat`` of that form; or a client of the form of OpenAI's (``client.chat
+        .completions.create``).
+    model : str, optional
+        Named in a request of OpenAI's form.
+    timeout_s : float or None, default 60
+        Seconds after which an answer is not waited for any more; ``None`` for ever.
+
+    Raises
+    ------
+    InvalidParameterError
+        A client that cannot be asked; a time-out that is not above 0.
+
+    Examples
+    --------
+    >>> judge = LLMJudge(lambda prompt: "Yes. Water came in through the drain.")
+    >>> judge.judge([Pair("it rained", "the cellar is flooded")])[0].why
+    'Water came in through the drain.'
+    """
+
+    name = "llm"
+
+    def __init__(
+        self,
+        client: object,
+        *,
+        model: str | None = None,
+        timeout_s: float | None = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        if timeout_s is not None and not timeout_s > 0:
+            raise InvalidParameterError(f"timeout_s is {timeout_s}: give one above 0, or None")
+        self._ask = _asker(client, model)
+        self.timeout_s = timeout_s
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Ask for each pair; a failure or a time-out leaves it unjudged."""
+        return [
+            guarded(
+                lambda pair=pair: read_answer(self._ask(question(pair.cause, pair.effect))),  # type: ignore[misc]
+                self.timeout_s,
+            )
+            for pair in pairs
+        ]
+
+
+def _asker(client: object, model: str | None) -> Callable[[str], object]:
+    completions = getattr(getattr(client, "chat", None), "completions", None)
+    create = getattr(completions, "create", None)
+    if callable(create):
+
+        def ask(prompt: str) -> object:
+            reply = create(model=model, messages=[{"role": "user", "content": prompt}])
+            return reply.choices[0].message.content
+
+        return ask
+    methods = (getattr(client, method, None) for method in _METHODS)
+    found = next((method for method in methods if callable(method)), None)
+    if found is None and callable(client):
+        found = client
+    if found is None:
+        raise InvalidParameterError(
+            f"{type(client).__name__} cannot be asked: give a function from prompt to answer, or "
+            f"an object with one of {', '.join(_METHODS)}"
+        )
+    method: Callable[[str], object] = found
+
+    def call(prompt: str) -> object:
+        answer = method(prompt)
+        return answer if isinstance(answer, str) else getattr(answer, "content", answer)
+
+    return call
+
+
+class ServerJudge(LLMJudge):
+    """Asks a model behind a server that speaks OpenAI's chat protocol.
+
+    Parameters
+    ----------
+    model : str
+        The model's name as the server knows it.
+    url : str
+        The base address, such as ``http://localhost:11434/v1``; one without a path gets ``/v1``.
+    http : HttpOptions, optional
+        Key, time-out, retries.
+
+    Raises
+    ------
+    MissingExtraError
+        The extra ``http`` is not installed.
+
+    Examples
+    --------
+    >>> judge = ServerJudge("qwen3:8b", "http://localhost:11434/v1")   # doctest: +SKIP
+    """
+
+    def __init__(self, model: str, url: str, *, http: HttpOptions | None = None) -> None:
+        options = http or HttpOptions(timeout_s=DEFAULT_TIMEOUT_S)
+        self._http = Http(url, options)
+        base = url.rstrip("/").removesuffix("/chat/completions")
+        self._url = f"{base if urlsplit(base).path else base + '/v1'}/chat/completions"
+        self.model = model
+        # The client itself keeps the time, repetitions included.
+        super().__init__(self._answer, timeout_s=None)
+        self.name = f"llm:{model}"
+
+    def _answer(self, prompt: str) -> str:
+        reply = self._http.post(
+            self._url,
+            {
+                "model": self.model,
+                "messages": [{"role": "user", "content": prompt}],
+                "temperature": 0,
+                "seed": 0,
+            },
+        )
+        if not reply.good:
+            raise LLMAnswerError(f"{reply.url} answered {reply.status}: {reply.text[:200]}")
+        try:
+            return str(reply.json()["choices"][0]["message"]["content"])
+        except (TypeError, LookupError) as error:
+            raise LLMAnswerError(
+                f"{reply.url} does not speak the chat protocol: it sent {reply.text[:200]!r}"
+            ) from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+
+def as_judge(thing: Any, *, timeout_s: float | None = DEFAULT_TIMEOUT_S) -> Judge:
+    """Return a judge: ``None`` is nobody, a judge is itself, anything else is a language model.
+
+    Raises
+    ------
+    InvalidParameterError
+        Something that cannot be asked.
+    """
+    if thing is None:
+        return NoJudge()
+    if isinstance(thing, Judge):
+        return thing
+    return LLMJudge(thing, timeout_s=timeout_s)

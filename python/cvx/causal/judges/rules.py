@@ -1,0 +1,95 @@
+"""A judge that goes by what is written: shared words, words of cause, likeness, order in time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from cvx.causal.judges.protocol import Judgement, Pair
+from cvx.causal.vectors import cosine
+from cvx.errors import InvalidParameterError
+
+_WORD = re.compile(r"[^\W_]+")
+_ENDINGS = ("ingly", "ings", "edly", "ing", "ed", "es", "ly", "s")
+_EMPTY = frozenset(
+    """a an and are as at be been but by for from had has have he her his i in into is it its my
+    not of on or our she so that the their then there they this to was we were will with
+    you""".split()  # noqa: SIM905
+)
+_OF_CAUSE = re.compile(
+    r"\b(?:because|due to|owing to|thanks to|caused by|as a result|result(?:ed|s|ing)? (?:of|from)"
+    r"|led to|leads to|therefore|hence|consequently|after|following|since|so that"
+    r"|in response to)\b",
+    re.IGNORECASE,
+)
+
+
+class RuleJudge:
+    """Says yes where an effect names its cause; needs no model and no vectors.
+
+    The probability is ``0.55 * shared + 0.25 * likeness + 0.2 * word of cause``: the share of the
+    rarer text's content words that both have, the cosine where both have vectors (without, its
+    part goes to the words), and whether the effect says "because", "after", "due to" and such
+    while it shares a word. What came first cannot follow from what came later.
+
+    Parameters
+    ----------
+    bound : float, default 0.4
+        From here up it is a yes; in [0, 1].
+
+    Examples
+    --------
+    >>> judge = RuleJudge()
+    >>> yes, no = judge.judge([Pair("the dam broke", "the village was flooded after the dam broke"),
+    ...                        Pair("the dam broke", "a new mayor was elected")])
+    >>> yes.verdict, no.verdict
+    ('yes', 'no')
+    """
+
+    name = "rules"
+
+    def __init__(self, bound: float = 0.4) -> None:
+        if not 0.0 <= bound <= 1.0:
+            raise InvalidParameterError(f"bound is {bound}: give one in [0, 1]")
+        self.bound = bound
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Judge each pair by itself."""
+        return [self._judged(pair) for pair in pairs]
+
+    def _judged(self, pair: Pair) -> Judgement:
+        if pair.lag is not None and pair.lag < 0:
+            return Judgement("no", 0.0, "the effect came first")
+        cause, effect = _content(pair.cause), _content(pair.effect)
+        if not cause or not effect:
+            return Judgement("unjudged", why="one of the two has no words")
+        common = cause & effect
+        shared = len(common) / min(len(cause), len(effect))
+        said = _OF_CAUSE.search(pair.effect) if common else None
+        words, likeness = 0.55, 0.0
+        if pair.cause_vector is None or pair.effect_vector is None:
+            words += 0.25
+        else:
+            likeness = max(0.0, cosine(pair.cause_vector, pair.effect_vector))
+        factors = (
+            ("shared words", words * shared),
+            ("likeness", (0.8 - words) * likeness),
+            ("word of cause", 0.2 if said else 0.0),
+        )
+        probability = min(1.0, sum(value for _, value in factors))
+        reasons = [f"both speak of {', '.join(sorted(common))}"] if common else []
+        reasons += [f'it says "{said.group().lower()}"'] if said else []
+        why = " and ".join(reasons) or "nothing that is written connects them"
+        return Judgement("yes" if probability >= self.bound else "no", probability, why, factors)
+
+
+def _content(text: str) -> frozenset[str]:
+    words = (word for word in _WORD.findall(text.casefold()) if word not in _EMPTY)
+    return frozenset(_stem(word) for word in words)
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending)
+    return word

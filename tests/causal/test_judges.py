@@ -1,0 +1,297 @@
+"""Judges: what their answers mean, and what becomes of those that fail."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cvx.causal.judges import (
+    CallableJudge,
+    Judge,
+    Judgement,
+    LLMJudge,
+    NoJudge,
+    Pair,
+    RuleJudge,
+    ServerJudge,
+    as_judge,
+    judgements,
+    question,
+    read_answer,
+)
+from cvx.embed.http import HttpOptions
+from cvx.errors import InvalidParameterError
+
+RAIN = Pair("it rained all night", "the cellar flooded after it rained")
+
+
+@pytest.mark.requirement("C7")
+def test_a_model_is_asked_in_the_words_of_the_blueprint() -> None:
+    assert question("it rained", "the cellar flooded") == (
+        "Based on the preceding event: 'it rained', did it directly lead to the following event: "
+        "'the cellar flooded'? If yes, briefly explain the relationship. If no, simply respond "
+        "with 'No.'"
+    )
+
+
+@pytest.mark.requirement("C7")
+@pytest.mark.parametrize(
+    "answer",
+    ["No", "No.", "no", " NO. ", "'No.'", "**No.**", "No, they are unrelated.", "No - unrelated",
+     "No it did not", "No there is no link", "No\nThe events are unrelated.", "Not directly.",
+     "<think>Yes? Perhaps.</think>\nNo."],
+)  # fmt: skip
+def test_a_denial_is_a_no(answer: str) -> None:
+    assert read_answer(answer).verdict == "no"
+
+
+@pytest.mark.requirement("C7")
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("Notably, the drain was blocked.", "Notably, the drain was blocked."),
+        ("Nobody had cleaned the drain.", "Nobody had cleaned the drain."),
+        ("No one had cleaned the drain.", "No one had cleaned the drain."),
+        ("No doubt it did: water came in.", "No doubt it did: water came in."),
+        ("Normally the drain holds; this time it did not.", None),
+        ("Yes. Water came in.", "Water came in."),
+        ("YES - water\n came in", "water came in"),
+        ("Yes", "the one directly led to the other"),
+        ("Water came in through the drain.", "Water came in through the drain."),
+    ],
+)
+def test_an_explanation_is_a_yes_even_where_it_begins_with_n_o(
+    answer: str, why: str | None
+) -> None:
+    found = read_answer(answer)
+    assert found.verdict == "yes"
+    assert found.why == (why or answer)
+
+
+@pytest.mark.requirement("C7")
+@pytest.mark.parametrize(
+    "answer",
+    ["", "  \n", "I don't know.", "I cannot determine that.", "Unclear.", "As an AI, I cannot say",
+     "water " * 500, None, 7, {"verdict": "no"}],
+)  # fmt: skip
+def test_a_page_a_shrug_or_no_text_is_no_judgement(answer: object) -> None:
+    assert read_answer(answer).verdict == "unjudged"
+
+
+@given(st.text())
+def test_every_text_has_some_meaning(answer: str) -> None:
+    found = read_answer(answer)
+    assert found.verdict in ("yes", "no", "unjudged")
+    assert found.why
+
+
+class _Client:
+    def __init__(self, method: str) -> None:
+        setattr(self, method, lambda prompt: f"Water came in. ({len(prompt)} characters asked)")
+
+
+def openai_client() -> Any:
+    def create(*, model: str | None, messages: list[dict[str, str]]) -> object:
+        content = f"Water came in. {model} {messages[0]['role']}"
+        return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=content))])
+
+    return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+
+
+@pytest.mark.requirement("C13")
+def test_a_client_of_any_shape_can_be_asked() -> None:
+    shapes: list[object] = [
+        lambda _: "Water came in.",
+        *(_Client(method) for method in ("complete", "generate", "invoke", "ask", "chat")),
+        lambda _: SimpleNamespace(content="Water came in."),
+    ]
+    for client in shapes:
+        assert LLMJudge(client).judge([RAIN])[0].why.startswith("Water came in.")
+    assert LLMJudge(openai_client(), model="m").judge([RAIN])[0].why == "Water came in. m user"
+    with pytest.raises(InvalidParameterError, match="int cannot be asked"):
+        LLMJudge(7)
+    with pytest.raises(InvalidParameterError, match="timeout_s"):
+        LLMJudge(print, timeout_s=0)
+
+
+@pytest.mark.requirement("C7", "C13")
+def test_a_model_that_raises_leaves_the_pair_unjudged() -> None:
+    def broken(prompt: str) -> str:
+        raise ConnectionError("no route")
+
+    (found,) = LLMJudge(broken).judge([RAIN])
+    assert (found.verdict, found.why) == ("unjudged", "ConnectionError: no route")
+
+
+@pytest.mark.requirement("C7", "C13")
+def test_a_model_that_hangs_is_not_waited_for() -> None:
+    never = threading.Event()
+    (found,) = LLMJudge(lambda _: never.wait(), timeout_s=0.01).judge([RAIN])
+    assert (found.verdict, found.why) == ("unjudged", "no answer within 0.01 s")
+    never.set()
+
+
+@pytest.mark.requirement("C13")
+def test_what_a_function_answers_is_understood() -> None:
+    answers: list[tuple[object, str, float | None]] = [
+        (True, "yes", None),
+        (False, "no", None),
+        (None, "no", None),
+        (0.8, "yes", 0.8),
+        (0.2, "no", 0.2),
+        (1.5, "unjudged", None),
+        ("No.", "no", None),
+        ("Water came in.", "yes", None),
+        (Judgement("unjudged"), "unjudged", None),
+    ]
+    for answer, verdict, probability in answers:
+        (found,) = CallableJudge(lambda _cause, _effect, a=answer: a).judge([RAIN])  # type: ignore[misc]
+        assert (found.verdict, found.probability) == (verdict, probability)
+
+
+@pytest.mark.requirement("C13")
+def test_anything_that_can_be_asked_becomes_a_judge() -> None:
+    rules = RuleJudge()
+    assert as_judge(rules) is rules
+    assert as_judge(None).judge([RAIN, RAIN])[1].verdict == "unjudged"
+    assert as_judge(lambda _: "No.").judge([RAIN])[0].verdict == "no"
+    for judge in (rules, NoJudge(), LLMJudge(print), CallableJudge(max)):
+        assert isinstance(judge, Judge)
+        assert judge.name
+
+
+class _Odd:
+    name = "odd"
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def judge(self, pairs: Sequence[Pair]) -> Any:  # noqa: ARG002
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_a_judge_that_raises_or_answers_nonsense_judges_nothing() -> None:
+    for answer in (ValueError("broken"), [], None, ["yes", "no"], [Judgement("yes")] * 3):
+        found = judgements(_Odd(answer), [RAIN, RAIN])
+        assert [one.verdict for one in found] == ["unjudged", "unjudged"]
+        assert found[0].why
+
+
+@pytest.mark.requirement("C13")
+def test_rules_go_by_words_likeness_and_time() -> None:
+    rules = RuleJudge()
+    (named,) = rules.judge([RAIN])
+    assert named.confirmed
+    assert 'it says "after"' in named.why
+    assert sum(value for _, value in named.factors) == pytest.approx(named.probability)
+    late = RAIN._replace(lag=-5)
+    assert rules.judge([late])[0] == Judgement("no", 0.0, "the effect came first")
+    foreign = Pair("it rained", "the mayor resigned")
+    assert rules.judge([foreign])[0].probability == 0.0
+    vectors = np.eye(2, dtype=np.float32)
+    alike = foreign._replace(cause_vector=vectors[0], effect_vector=vectors[0])
+    assert rules.judge([alike])[0].probability == pytest.approx(0.25)
+    for empty in (Pair("", "the cellar flooded"), Pair("it rained", "...")):
+        assert rules.judge([empty])[0].verdict == "unjudged"
+    with pytest.raises(InvalidParameterError, match="bound"):
+        RuleJudge(bound=2)
+
+
+words = st.text(alphabet="abc ", max_size=20)
+
+
+@given(words, words, st.none() | st.integers(-5, 5))
+def test_rules_give_every_pair_a_probability_or_no_judgement(
+    cause: str, effect: str, lag: int | None
+) -> None:
+    (found,) = RuleJudge().judge([Pair(cause, effect, lag=lag)])
+    assert (found.verdict == "unjudged") == (found.probability is None)
+
+
+class _Chat(ThreadingHTTPServer):
+    """A server that speaks the chat protocol with one answer: a text, a status, or silence."""
+
+    answer: object = "No."
+    asked: dict[str, Any]
+    over: threading.Event
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Chat
+
+    def do_POST(self) -> None:
+        length = int(self.headers["Content-Length"])
+        self.server.asked = {"path": self.path, **json.loads(self.rfile.read(length))}
+        answer = self.server.answer
+        if answer is None:
+            self.server.over.wait()
+            return
+        body = json.dumps(
+            {"choices": [{"message": {"content": answer}}]} if isinstance(answer, str) else {}
+        ).encode()
+        self.send_response(answer if isinstance(answer, int) else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+
+@pytest.fixture
+def chat() -> Iterator[_Chat]:
+    server = _Chat(("127.0.0.1", 0), _Handler)
+    server.over = threading.Event()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.over.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.requirement("C7", "C13")
+@pytest.mark.parametrize(
+    ("answer", "verdict", "why"),
+    [
+        ("No.", "no", "No."),
+        ("Notably, water came in.", "yes", "Notably, water came in."),
+        ("water " * 500, "unjudged", "a page"),
+        (404, "unjudged", "answered 404"),
+        (200, "unjudged", "does not speak the chat protocol"),
+        (None, "unjudged", "no whole answer within 0.05 s"),
+    ],
+)
+def test_a_server_is_asked_and_what_it_answers_or_fails_to_is_understood(
+    chat: _Chat, answer: object, verdict: str, why: str
+) -> None:
+    chat.answer = answer
+    options = HttpOptions(timeout_s=5 if answer is not None else 0.05, retries=0)
+    judge = ServerJudge("toy", f"http://127.0.0.1:{chat.server_port}", http=options)
+    (found,) = judge.judge([RAIN])
+    judge.close()
+    assert found.verdict == verdict
+    assert why in found.why
+    assert chat.asked["path"] == "/v1/chat/completions"
+    assert (chat.asked["model"], chat.asked["temperature"]) == ("toy", 0)
+    assert chat.asked["messages"] == [{"role": "user", "content": question(*RAIN[:2])}]
+    assert judge.name == "llm:toy"
+
+
+def test_a_judgement_that_cannot_be_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="verdict"):
+        Judgement("maybe")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="probability"):
+        Judgement("yes", 1.5)
