@@ -116,6 +116,7 @@ class Parts:
         self._acted: set[int] = set()
         self._current: OpenEpisode | None = None
         self._seen = 0
+        self._blocks_taken_back = self.record.blocks_taken_back
         self._known: set[int | None] = set()
         self._own_entities: set[int] = set()
         self._restore()
@@ -179,8 +180,19 @@ class Parts:
         return rows[::-1], labels[::-1]
 
     def catch_up(self) -> None:
-        """Learn from the episodes that others closed in the same record meanwhile."""
+        """Learn from the episodes that others closed in the same record meanwhile.
+
+        Raises
+        ------
+        RecordMismatchError
+            What this loop has learned from was taken back.
+        """
         self.record.refresh()
+        if self.record.blocks_taken_back != self._blocks_taken_back:
+            raise RecordMismatchError(
+                "what this loop may have learned from was taken back, with all that was written "
+                "together: make a new one"
+            )
         seen, self._seen = self._seen, self.record.tail().seq
         if seen == self._seen:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Self
 
@@ -136,6 +137,23 @@ class Memory(Adding, Recalling, Caring):
         """
         self._store.refresh()
         return ActiveMemory(self._store.index, self.embedder, self.record, **options)
+
+    def together(self) -> AbstractContextManager[None]:
+        """Make everything that is written in a ``with`` block durable at its end, or none of it.
+
+        See ``cvx.store.Record.together``: other writers wait until then.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> memory = Memory(LexicalEmbedder())
+        >>> with memory.together():
+        ...     rain = memory.add("it rained all night")
+        ...     memory.link(rain, memory.add("the cellar is under water"))
+        >>> len(memory)
+        2
+        """
+        return self.record.together()
 
     def begin(self, goal: str = "", task_type: str | None = None, **options: Any) -> OpenEpisode:
         """Start an episode of the memory's own loop; see ``ActiveMemory.begin``."""

@@ -23,6 +23,10 @@ class Follower(Protocol):
         """The transaction was committed or taken back."""
         ...
 
+    def taken_back(self) -> None:
+        """Transactions that had ended were taken back, with all others of their block."""
+        ...
+
     def refresh(self) -> None:
         """Somebody is about to read."""
         ...

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import random
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from cvx.errors import (
     ForkedRecordError,
-    NestedTransactionError,
-    ReadOnlyRecordError,
     RecordClosedError,
     RecordError,
-    RecordIOError,
     RecordVersionError,
 )
 from cvx.store import rows
 from cvx.store.failpoints import reach
-from cvx.store.following import Follower, typed_error
+from cvx.store.following import Follower
 from cvx.store.lock import FileLock, Tail, keep_after_fork
-from cvx.store.reads import Reads
 from cvx.store.schema import SCHEMA_VERSION, migrate
+from cvx.store.transactions import Transactions
 from cvx.store.wordsearch import WordSearch
-from cvx.store.writer import Writer
 
-_NUMBERS_AT_ONCE = 64
 _CACHE_KIB = 32_768
 # Each checkpoint waits for the disk twice: seldom is cheaper, and 16 MB are read back in no time.
 _CHECKPOINT_PAGES = 4_000
 
 
-class Record(Reads):
+class Record(Transactions):
     """Everything that was written, in the standard library's SQLite.
 
     Reading is done by the methods here; writing only inside ``transaction``, one writer at a time
@@ -74,9 +67,10 @@ class Record(Reads):
     ) -> None:
         self.path = str(path)
         self.frozen = False
+        self.blocks_taken_back = 0
         self._clock = clock or (lambda: time.time_ns() // 1000)
         self._lock = threading.RLock()
-        self._writing = False
+        self._writing = self._together = False
         self._closed = False
         self._followers: list[Follower] = []
         self._words = WordSearch()
@@ -137,15 +131,6 @@ class Record(Reads):
             )
         return version
 
-    def follow(self, follower: Follower) -> None:
-        """Tell ``follower`` of every transaction from now on."""
-        self._followers.append(follower)
-
-    def refresh(self) -> None:
-        """Let the followers see what other processes committed."""
-        for follower in self._followers:
-            follower.refresh()
-
     def close(self) -> None:
         """Close the database. Closing it again does nothing."""
         with self._lock:
@@ -182,102 +167,6 @@ class Record(Reads):
         if self._closed:
             raise RecordClosedError(f"the record {self.path} is closed: open it again")
         return self._db
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep every other writer out, without a transaction; not inside one."""
-        with self._lock, self._file or nullcontext():
-            yield
-
-    @contextmanager
-    def typed_errors(self) -> Iterator[None]:
-        """Turn the errors of SQLite into those of cvx."""
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            typed = typed_error(self.path, error)
-            if typed is error:
-                raise
-            raise typed from error
-
-    @contextmanager
-    def transaction(self) -> Iterator[Writer]:
-        """Open the one door for writing: all of the block is stored, or none of it.
-
-        Yields
-        ------
-        Writer
-            What may be written.
-
-        Raises
-        ------
-        NestedTransactionError
-            A transaction of this record is open already in this thread.
-        RecordClosedError, ForkedRecordError, ReadOnlyRecordError
-            The record was closed, was opened before a fork, or is a view of the past.
-        RecordIOError
-            The disk is full or failed; nothing was stored.
-        """
-        with self._lock:
-            db = self._connection()
-            if self._writing:
-                raise NestedTransactionError(
-                    f"a transaction of {self.path} is open already: write inside that one"
-                )
-            if self.frozen:
-                raise ReadOnlyRecordError("this is a view of the past: write to the memory itself")
-            self._writing = True
-            try:
-                with self._file or nullcontext(), self.typed_errors():
-                    yield from self._transact(db)
-            finally:
-                self._writing = False
-                for follower in self._followers:
-                    follower.ended()
-
-    def _transact(self, db: sqlite3.Connection) -> Iterator[Writer]:
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            reach("transaction.begun")
-            write = Writer(db, self._clock())
-            for follower in self._followers:
-                follower.begun(write)
-            yield write
-            write.finish()
-            reach("transaction.written")
-            db.execute("COMMIT")
-        except BaseException:
-            # After an I/O error SQLite may have taken it back by itself.
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
-        reach("transaction.committed")
-        if self._file is not None:
-            with suppress(OSError):
-                self._file.note(write.tail)
-        reach("tail.written")
-
-    def take_decision_number(self) -> int:
-        """Return a number for a decision that nobody else has or ever gets.
-
-        Numbers are reserved by the block, each in a transaction of its own.
-        """
-        with self._lock:
-            number = next(self._numbers, None)
-            if number is None:
-                self._numbers = self._more_numbers()
-                number = next(self._numbers)
-            return number
-
-    def _more_numbers(self) -> Iterator[int]:
-        if self.frozen:
-            return itertools.count(int(self.meta("next_decision") or 0))
-        try:
-            with self.transaction() as write:
-                return iter(write.take_decisions(_NUMBERS_AT_ONCE))
-        except RecordIOError:
-            # Reading goes on where nothing can be written: numbers that nobody else will draw.
-            return itertools.count(random.SystemRandom().getrandbits(44) + 2**44)
 
     def copy(self) -> Record:
         """Return the whole record once more, in RAM."""

@@ -86,6 +86,10 @@ class Replica(Generic[Index]):
             except CvxError:
                 self._stale = True
 
+    def taken_back(self) -> None:
+        """Be built anew at the next use: the index holds what the record never had."""
+        self._stale = True
+
     def refresh(self) -> None:
         """Be level with the record; costs microseconds where nothing was committed since."""
         with self.record.mutex:

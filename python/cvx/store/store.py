@@ -204,9 +204,9 @@ class Store(Generic[Index]):
 
     def snapshot_if_grown(self) -> None:
         """Write a snapshot when a rebuild would cost twice what it did at the last one."""
-        if self.snapshots is not None and self._nodes() >= max(
-            _FIRST_SNAPSHOT, 2 * self._nodes_written
-        ):
+        if self.snapshots is None or self.record.writing:
+            return
+        if self._nodes() >= max(_FIRST_SNAPSHOT, 2 * self._nodes_written):
             # The record has it all: a snapshot that fails costs time, never an answer.
             with suppress(SnapshotError, RecordIOError):
                 self.snapshot()

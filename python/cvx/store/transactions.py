@@ -1,0 +1,222 @@
+"""Writing to the record: transactions, and blocks of them that become durable at once."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+
+from cvx.errors import NestedTransactionError, ReadOnlyRecordError, RecordIOError
+from cvx.store.failpoints import reach
+from cvx.store.following import Follower, typed_error
+from cvx.store.lock import FileLock, Tail
+from cvx.store.reads import Reads
+from cvx.store.writer import Writer
+
+_NUMBERS_AT_ONCE = 64
+
+
+class Transactions(Reads):
+    """The writing half of a record.
+
+    Attributes
+    ----------
+    blocks_taken_back : int
+        How many blocks of transactions ended with an error, through this object.
+    """
+
+    blocks_taken_back: int
+    frozen: bool
+    _clock: Callable[[], int]
+    _writing: bool
+    _together: bool
+    _followers: list[Follower]
+    _file: FileLock | None
+    _numbers: Iterator[int]
+
+    def follow(self, follower: Follower) -> None:
+        """Tell ``follower`` of every transaction from now on."""
+        self._followers.append(follower)
+
+    def refresh(self) -> None:
+        """Let the followers see what other processes committed."""
+        for follower in self._followers:
+            follower.refresh()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other writer out, without a transaction; not inside one."""
+        with self._lock, self._file or nullcontext():
+            yield
+
+    @contextmanager
+    def typed_errors(self) -> Iterator[None]:
+        """Turn the errors of SQLite into those of cvx."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            typed = typed_error(self.path, error)
+            if typed is error:
+                raise
+            raise typed from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[Writer]:
+        """Open the one door for writing: all of the block is stored, or none of it.
+
+        Yields
+        ------
+        Writer
+            What may be written.
+
+        Raises
+        ------
+        NestedTransactionError
+            A transaction of this record is open already in this thread.
+        RecordClosedError, ForkedRecordError, ReadOnlyRecordError
+            The record was closed, was opened before a fork, or is a view of the past.
+        RecordIOError
+            The disk is full or failed; nothing was stored.
+        """
+        with self._lock:
+            db = self._writable()
+            if self._writing:
+                raise NestedTransactionError(
+                    f"a transaction of {self.path} is open already: write inside that one"
+                )
+            self._writing = True
+            try:
+                if self._together:
+                    with self.typed_errors():
+                        yield from self._part(db)
+                else:
+                    with self._file or nullcontext(), self.typed_errors():
+                        yield from self._whole(db)
+            finally:
+                self._writing = False
+                for follower in self._followers:
+                    follower.ended()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make every transaction of the block durable at its end, or none of them.
+
+        What is written can be read at once through this record, by nobody else before the end.
+        Other threads and processes that want to write wait that long. A transaction that fails is
+        taken back alone; an error that leaves the block takes back all, and what was built on
+        the record in RAM, such as an ``ActiveMemory``, must be made anew.
+
+        Raises
+        ------
+        NestedTransactionError
+            A transaction, or another such block, is open already in this thread.
+        RecordClosedError, ForkedRecordError, ReadOnlyRecordError
+            The record was closed, was opened before a fork, or is a view of the past.
+        RecordIOError
+            The disk is full or failed; nothing of the block was stored.
+        """
+        with self._lock:
+            db = self._writable()
+            if self._writing or self._together:
+                raise NestedTransactionError(
+                    f"a transaction of {self.path} is open already: end that one first"
+                )
+            with self._file or nullcontext(), self.typed_errors():
+                self._together = True
+                try:
+                    db.execute("BEGIN IMMEDIATE")
+                    yield
+                    self._commit(db, self.tail())
+                except BaseException:
+                    _take_back(db)
+                    self._numbers = iter(())
+                    self.blocks_taken_back += 1
+                    for follower in self._followers:
+                        follower.taken_back()
+                    raise
+                finally:
+                    self._together = False
+
+    def take_decision_number(self) -> int:
+        """Return a number for a decision that nobody else has or ever gets.
+
+        Numbers are reserved by the block, each in a transaction of its own.
+        """
+        with self._lock:
+            number = next(self._numbers, None)
+            if number is None:
+                self._numbers = self._more_numbers()
+                number = next(self._numbers)
+            return number
+
+    def _more_numbers(self) -> Iterator[int]:
+        if self.frozen:
+            return itertools.count(int(self.meta("next_decision") or 0))
+        try:
+            with self.transaction() as write:
+                return iter(write.take_decisions(_NUMBERS_AT_ONCE))
+        except RecordIOError:
+            # Reading goes on where nothing can be written: numbers that nobody else will draw.
+            return itertools.count(random.SystemRandom().getrandbits(44) + 2**44)
+
+    @property
+    def writing(self) -> bool:
+        """Whether something is written that is not durable yet."""
+        return self._writing or self._together
+
+    def _writable(self) -> sqlite3.Connection:
+        db = self._connection()
+        if self.frozen:
+            raise ReadOnlyRecordError("this is a view of the past: write to the memory itself")
+        return db
+
+    def _whole(self, db: sqlite3.Connection) -> Iterator[Writer]:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            reach("transaction.begun")
+            write = self._writer(db)
+            yield write
+            write.finish()
+            reach("transaction.written")
+            self._commit(db, write.tail)
+        except BaseException:
+            _take_back(db)
+            raise
+
+    def _part(self, db: sqlite3.Connection) -> Iterator[Writer]:
+        db.execute("SAVEPOINT part")
+        try:
+            reach("transaction.begun")
+            write = self._writer(db)
+            yield write
+            write.finish()
+            reach("transaction.written")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK TO part")
+                db.execute("RELEASE part")
+            raise
+        db.execute("RELEASE part")
+
+    def _writer(self, db: sqlite3.Connection) -> Writer:
+        write = Writer(db, self._clock())
+        for follower in self._followers:
+            follower.begun(write)
+        return write
+
+    def _commit(self, db: sqlite3.Connection, tail: Tail) -> None:
+        db.execute("COMMIT")
+        reach("transaction.committed")
+        if self._file is not None:
+            # What is written there is a hint: the record is whole without it.
+            with suppress(OSError):
+                self._file.note(tail)
+        reach("tail.written")
+
+
+def _take_back(db: sqlite3.Connection) -> None:
+    # After an I/O error SQLite may have taken it back by itself.
+    if db.in_transaction:
+        db.execute("ROLLBACK")

@@ -1,0 +1,84 @@
+"""Several changes that become durable at once, or not at all."""
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from cvx.errors import NestedTransactionError, RecordMismatchError, UnknownEventError
+from cvx.memory import Memory
+from cvx.types import Cue
+from tests.store.facade import memory, texts
+from tests.store.processes import CONTEXT, consistent, embedder
+
+__all__ = ["memory"]
+
+
+@pytest.mark.requirement("V16")
+def test_an_error_takes_back_everything_that_was_written_together(memory: Memory) -> None:
+    before = memory.add("it was dry", reward=0.25)
+    with suppress(ZeroDivisionError), memory.together():
+        rain = memory.add("it rained all night")
+        flood = memory.add("the cellar is under water")
+        memory.link(rain, flood)
+        memory.update(before, reward=1.0)
+        assert texts(memory, "rained all night", k=1) == ["it rained all night"]
+        raise ZeroDivisionError
+    assert memory.events()["text"].to_list() == ["it was dry"]
+    assert "it rained all night" not in texts(memory, "it was dry, it rained all night", k=9)
+    assert memory.index.reward(0) == 0.25
+    assert memory.index.edges() == []
+    assert memory.add("it is over") == before + 1
+    assert texts(memory, "it is over", k=1) == ["it is over"]
+    assert memory.damage() == []
+
+
+def test_what_fails_alone_is_taken_back_alone(memory: Memory) -> None:
+    with memory.together():
+        memory.add("one")
+        with pytest.raises(UnknownEventError):
+            memory.forget([1, 99])
+        memory.add("two")
+        with pytest.raises(NestedTransactionError), memory.together():
+            pass
+    assert memory.events()["text"].to_list() == ["one", "two"]
+    assert texts(memory, "two", k=1) == ["two"]
+
+
+@pytest.mark.requirement("V16")
+def test_a_loop_over_what_was_taken_back_says_so(memory: Memory) -> None:
+    loop = memory.loop()
+    with suppress(ZeroDivisionError), memory.together():
+        run = loop.begin("wash the cup", "clean")
+        loop.act(loop.recall(Cue(step="at the sink")), "open tap")
+        loop.close(run, 1.0)
+        raise ZeroDivisionError
+    with pytest.raises(RecordMismatchError, match="make a new one"):
+        loop.begin("wash the cup", "clean")
+    again = memory.loop()
+    assert list(again.episodes) == []
+    run = again.begin("wash the cup", "clean")
+    again.act(again.recall(Cue(step="at the sink")), "open tap")
+    assert again.close(run, 1.0).steps[0].node == 0
+
+
+def half_a_block(folder: str) -> None:
+    memory = Memory.open(folder, embedder())
+    memory.add("before")
+    with memory.together():
+        memory.add("within")
+        memory.add("within, too")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.requirement("X9", "V16")
+def test_a_death_within_leaves_nothing_of_it(tmp_path: Path) -> None:
+    child = CONTEXT.Process(target=half_a_block, args=(str(tmp_path / "m"),))
+    child.start()
+    child.join()
+    assert child.exitcode == -9
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        assert memory.events()["text"].to_list() == ["before"]
+    consistent(tmp_path / "m")
