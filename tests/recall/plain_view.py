@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cvx.recall.signals.mentions import title_words
 from cvx.recall.signals.view import FloatArray
-from cvx.types import IntArray
+from cvx.types import Edge, IntArray
 
 
 class Said(NamedTuple):
@@ -40,7 +41,7 @@ class PlainView:
         said: Sequence[Said],
         similarity: npt.ArrayLike | None = None,
         names: dict[str, frozenset[int]] | None = None,
-        now: int | None = None,
+        now: int = 0,
         links: Sequence[tuple[int, int, str, float]] = (),
     ) -> None:
         self.said = list(said)
@@ -86,15 +87,15 @@ class PlainView:
     def texts(self, rows: IntArray) -> Sequence[str]:
         return [self.said[row].text for row in rows.tolist()]
 
-    def titles(self, rows: IntArray) -> Sequence[str]:
-        return [self.said[row].title for row in rows.tolist()]
+    def titles(self, title: str) -> IntArray:
+        words = title_words(title)
+        found = [
+            row
+            for row, one in enumerate(self.said)
+            if one.title and title_words(one.title) == words
+        ]
+        return np.array(found, dtype=np.int64)
 
-    def links(self, rows: IntArray) -> tuple[IntArray, IntArray, Sequence[str], FloatArray]:
+    def links(self, rows: IntArray) -> Sequence[tuple[int, int, Edge]]:
         wanted = set(rows.tolist())
-        found = [link for link in self._links if link[0] in wanted]
-        return (
-            np.array([link[0] for link in found], dtype=np.int64),
-            np.array([link[1] for link in found], dtype=np.int64),
-            [link[2] for link in found],
-            np.array([link[3] for link in found], dtype=np.float64),
-        )
+        return [(a, b, Edge(a, b, kind, w)) for a, b, kind, w in self._links if a in wanted]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError, InvalidParameterError
-from cvx.recall.signals.floor import FLOOR_FEATURES, Floor, calibrated, floor_features
+from cvx.recall.signals.floor import FLOOR_FEATURES, Answerable, calibrated, floor_features
 
 NUMBERS = st.floats(-50, 50, allow_subnormal=False)
 
@@ -27,7 +27,7 @@ def test_the_probability_is_the_logistic_of_the_best_values(
     best = [max((row[at] for row in rows), default=0.0) for at in range(4)]
     z = sum(c * b for c, b in zip(coefficients, best, strict=True)) + intercept
     expected = 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
-    found = Floor(coefficients, intercept, 0.5).probability(columns)
+    found = Answerable(coefficients, intercept, 0.5).probability(columns)
     assert found == pytest.approx(expected, abs=1e-9)
 
 
@@ -37,7 +37,7 @@ def test_a_calibrated_floor_turns_the_foreign_away_and_keeps_to_its_share() -> N
 
     def passing(rows: np.ndarray) -> float:
         tables = [dict(zip(FLOOR_FEATURES, row[:, None], strict=True)) for row in rows]
-        return float(np.mean([floor.passes(table) for table in tables]))
+        return float(np.mean([floor.probability(table) >= floor.threshold for table in tables]))
 
     assert 1 - passing(answered) <= 0.02
     assert passing(drawn(0.3, 500, 3)) < 0.05
@@ -46,13 +46,13 @@ def test_a_calibrated_floor_turns_the_foreign_away_and_keeps_to_its_share() -> N
 
 def test_a_floor_survives_json() -> None:
     floor = calibrated(drawn(0.7, 50, 1), drawn(0.3, 50, 2))
-    assert Floor.from_dict(json.loads(json.dumps(floor.to_dict()))) == floor
+    assert Answerable.from_dict(json.loads(json.dumps(floor.to_dict()))) == floor
 
 
 def test_a_floor_of_other_features_is_refused() -> None:
-    stored = Floor((1.0, 1.0, 1.0, 1.0), 0.0, 0.5).to_dict() | {"features": ["dense"]}
+    stored = Answerable((1.0, 1.0, 1.0, 1.0), 0.0, 0.5).to_dict() | {"features": ["dense"]}
     with pytest.raises(InvalidInputError, match="calibrate it again"):
-        Floor.from_dict(stored)
+        Answerable.from_dict(stored)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_floor_that_cannot_be_is_refused(
     coefficients: tuple[float, ...], intercept: float, threshold: float
 ) -> None:
     with pytest.raises(InvalidParameterError):
-        Floor(coefficients, intercept, threshold)
+        Answerable(coefficients, intercept, threshold)
 
 
 def test_too_few_questions_calibrate_nothing() -> None:

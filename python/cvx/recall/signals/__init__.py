@@ -2,8 +2,9 @@
 
 `read_question` takes a question apart; `all_signals` computes every column in one pass over the
 candidates and their neighbours; `DEFAULT_WEIGHTS` says what each counts, `SCALES` how it is scaled
-first; `Floor` says when to answer nothing. Every signal is a function of a `Scene`, knows nothing
-of any data set, and costs as much as there are candidates, never as much as there are events.
+first; `Answerable` says when to answer nothing; `attentive` puts them into a pipeline. Every signal
+is a function of a `Scene`, knows nothing of any data set, and costs as much as there are
+candidates, never as much as there are events.
 
 | family | columns |
 |---|---|
@@ -21,9 +22,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cvx.recall.signals.answer import form_signals, length_signals
+from cvx.recall.signals.attentive import attentive
 from cvx.recall.signals.context import date_signals, session_signals, speaker_signals
 from cvx.recall.signals.dense import dense_signals
-from cvx.recall.signals.floor import FLOOR_FEATURES, Floor, calibrated, floor_features
+from cvx.recall.signals.floor import FLOOR_FEATURES, Answerable, calibrated, floor_features
 from cvx.recall.signals.lexical import lexical_signals
 from cvx.recall.signals.linked import MENTIONS, link_signals, title_signals
 from cvx.recall.signals.mentions import Mention, Titles
@@ -37,12 +39,13 @@ __all__ = [
     "FLOOR_FEATURES",
     "MENTIONS",
     "SCALES",
-    "Floor",
+    "Answerable",
     "Mention",
     "Question",
     "Scene",
     "Titles",
     "all_signals",
+    "attentive",
     "calibrated",
     "floor_features",
     "read_question",

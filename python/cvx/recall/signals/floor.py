@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidInputError, InvalidParameterError
-from cvx.recall.signals.question import Question
-from cvx.recall.signals.view import Candidates, FloatArray, View
+from cvx.recall.signals.view import Candidates, FloatArray
 
 FLOOR_FEATURES = ("dense", "dense_window", "coverage_store", "coverage_window")
 """Columns of which the highest value among the candidates counts."""
@@ -43,7 +42,7 @@ def floor_features(columns: Mapping[str, FloatArray]) -> npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Floor:
+class Answerable:
     """Probability that a memory answers, by logistic regression, and the least that is enough.
 
     Parameters
@@ -62,8 +61,8 @@ class Floor:
 
     Examples
     --------
-    >>> floor = Floor((4.0, 2.0, 3.0, 2.0), intercept=-5.0, threshold=0.5)
-    >>> floor.passes({name: np.array([0.9, 0.1]) for name in FLOOR_FEATURES})
+    >>> floor = Answerable((4.0, 2.0, 3.0, 2.0), intercept=-5.0, threshold=0.5)
+    >>> floor.probability({name: np.array([0.9, 0.1]) for name in FLOOR_FEATURES}) > 0.9
     True
     """
 
@@ -87,13 +86,9 @@ class Floor:
         z = float(np.dot(self.coefficients, floor_features(columns))) + self.intercept
         return 0.5 * (1.0 + math.tanh(z / 2.0))
 
-    def __call__(self, question: Question, candidates: Candidates, view: View) -> float:  # noqa: ARG002
+    def __call__(self, _view: object, candidates: Candidates) -> float:
         """Return the probability for a table that holds the signals' columns."""
         return self.probability(candidates.columns)
-
-    def passes(self, columns: Mapping[str, FloatArray]) -> bool:
-        """Tell whether anything is to be returned."""
-        return self.probability(columns) >= self.threshold
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
@@ -127,7 +122,7 @@ class Floor:
 
 def calibrated(
     answered: npt.ArrayLike, foreign: npt.ArrayLike, *, most_empty: float = 0.02
-) -> Floor:
+) -> Answerable:
     """Fit a floor to questions that the memory answers, and to questions from elsewhere.
 
     Parameters
@@ -139,7 +134,7 @@ def calibrated(
 
     Returns
     -------
-    Floor
+    Answerable
         Both kinds count alike, however many there are of each, so that the probability is that of
         an even chance beforehand.
 
@@ -158,16 +153,16 @@ def calibrated(
         raise InvalidParameterError(f"most_empty is {most_empty}: give a share in [0, 1)")
     model = LogisticRegression(C=100.0, class_weight="balanced", max_iter=1000)
     model.fit(np.vstack([yes, no]), np.repeat([1, 0], [len(yes), len(no)]))
-    open_to_all = Floor(
+    open_to_all = Answerable(
         tuple(float(x) for x in model.coef_[0]), float(model.intercept_[0]), threshold=0.0
     )
     passed = _probabilities(open_to_all, yes)
     # At a threshold that is one of the probabilities, the question it belongs to still passes.
     threshold = float(np.quantile(passed, most_empty, method="lower"))
-    return Floor(open_to_all.coefficients, open_to_all.intercept, threshold)
+    return Answerable(open_to_all.coefficients, open_to_all.intercept, threshold)
 
 
-def _probabilities(floor: Floor, features: npt.NDArray[np.float64]) -> Sequence[float]:
+def _probabilities(floor: Answerable, features: npt.NDArray[np.float64]) -> Sequence[float]:
     return [
         floor.probability(dict(zip(FLOOR_FEATURES, row[:, None], strict=True))) for row in features
     ]

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from cvx.recall.signals.lexical import coverage
-from cvx.recall.signals.mentions import title_words
-from cvx.recall.signals.scene import Scene
+from cvx.recall.signals.scene import Scene, among
 from cvx.recall.signals.view import FloatArray
 from cvx.recall.signals.words import plain_words
 
+_LONGEST_TITLE = 6
 MENTIONS = "mentions"
 """The kind of edge from a text to what is about something that it mentions."""
 
@@ -24,10 +24,26 @@ def title_signals(scene: Scene) -> Mapping[str, FloatArray]:
     mapping of str to ndarray of shape (n,)
         ``title``: 1 where the whole title stands in the question, 0 otherwise or without a title.
     """
-    asked = f" {' '.join(plain_words(scene.question.text))} "
-    titles = scene.view.titles(scene.rows)
-    named = [bool(title) and f" {' '.join(title_words(title))} " in asked for title in titles]
-    return {"title": np.array(named, dtype=np.float64)}
+    named = [scene.view.titles(phrase) for phrase in phrases(scene.question.asked)]
+    rows = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *named]))
+    return {"title": among(scene.rows, rows).astype(np.float64)}
+
+
+def phrases(text: str) -> list[str]:
+    """Return every run of up to six words that could be a title: one that starts with a capital.
+
+    Examples
+    --------
+    >>> phrases("Who crossed Red River")
+    ['Who', 'Who crossed', 'Who crossed Red', 'Who crossed Red River', 'Red', 'Red River', 'River']
+    """
+    words = plain_words(text, fold=False)
+    return [
+        " ".join(words[start : start + length])
+        for start, first in enumerate(words)
+        if first[:1].isupper() or first[:1].isdigit()
+        for length in range(1, min(_LONGEST_TITLE, len(words) - start) + 1)
+    ]
 
 
 def link_signals(scene: Scene, score: FloatArray) -> Mapping[str, FloatArray]:
@@ -48,14 +64,15 @@ def link_signals(scene: Scene, score: FloatArray) -> Mapping[str, FloatArray]:
         question's idf that this one adds to what the other holds.
     """
     linked, residual = np.zeros(scene.rows.size), np.zeros(scene.rows.size)
-    start, end, kinds, weights = scene.view.links(scene.rows)
-    order = np.argsort(scene.rows)
-    ascending = scene.rows[order]
-    known = np.array([kind == MENTIONS for kind in kinds], dtype=np.bool_)
-    known &= np.isin(end, ascending) & (start != end)
-    if known.any():
-        start, end = (order[np.searchsorted(ascending, ends[known])] for ends in (start, end))
-        strength = score[start] * weights[known]
+    at = {row: place for place, row in enumerate(scene.rows.tolist())}
+    walked = [
+        (at[a], at[b], edge.weight)
+        for a, b, edge in scene.view.links(scene.rows)
+        if edge.kind == MENTIONS and a != b and b in at
+    ]
+    if walked:
+        start, end, weights = (np.array(column) for column in zip(*walked, strict=True))
+        strength = score[start] * weights
         both = coverage(scene, np.stack([scene.own[start], scene.own[end]], axis=1))
         added = both - coverage(scene, scene.own[start][:, None])
         np.maximum.at(linked, end, strength)

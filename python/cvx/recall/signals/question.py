@@ -18,8 +18,10 @@ class Question:
 
     Parameters
     ----------
-    text : str
+    asked : str
         As it was asked.
+    text : str
+        What is looked for literally: its content words, or all of it where there are none.
     bare : str
         Without the names of entities: what is to be embedded, because a name pulls up what is
         said *to* its bearer. The question as asked, where nothing else is left.
@@ -33,6 +35,7 @@ class Question:
         The form of the answer, see ``forms``.
     """
 
+    asked: str
     text: str
     bare: str
     words: tuple[str, ...]
@@ -57,10 +60,12 @@ def read_question(text: str, view: View) -> Question:
     if not content_words(bare):
         bare = text
     dates, undated = read_dates(bare, view.now)
+    words = tuple(dict.fromkeys(content_words(undated)))[:_MOST_WORDS]
     return Question(
-        text=text,
+        asked=text,
+        text=" ".join(words) or text,
         bare=bare,
-        words=tuple(dict.fromkeys(content_words(undated)))[:_MOST_WORDS],
+        words=words,
         entities=frozenset().union(*(known[name] for name in names)),
         dates=tuple(dates),
         wanted=answer_wanted(text),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.types import IntArray
+from cvx.types import Edge, IntArray
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
@@ -44,12 +44,11 @@ class View(Protocol):
         """Whether the text holds a question mark, by row."""
 
     @property
-    def names(self) -> Mapping[str, frozenset[int]]:
+    def names(self) -> Mapping[str, Set[int]]:
         """Words, folded in case, that name entities."""
 
-    @property
-    def now(self) -> int | None:
-        """When the question is asked, in microseconds since 1970-01-01 UTC."""
+    now: int
+    """When the question is asked, in microseconds since 1970-01-01 UTC."""
 
     def window(self, rows: IntArray, reach: int) -> IntArray:
         """Return rows with their neighbours in time within the session.
@@ -69,11 +68,11 @@ class View(Protocol):
     def texts(self, rows: IntArray) -> Sequence[str]:
         """Return what the rows say."""
 
-    def titles(self, rows: IntArray) -> Sequence[str]:
-        """Return the titles of the rows, empty where there is none."""
+    def titles(self, title: str) -> IntArray:
+        """Return the rows that have a title, compared by its words."""
 
-    def links(self, rows: IntArray) -> tuple[IntArray, IntArray, Sequence[str], FloatArray]:
-        """Return the edges that start at some rows: from row, to row, kind, weight."""
+    def links(self, rows: IntArray) -> Sequence[tuple[int, int, Edge]]:
+        """Return the edges that start at some rows: from row, to row, edge."""
 
 
 class Candidates(Protocol):

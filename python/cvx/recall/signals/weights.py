@@ -3,7 +3,8 @@
 The weights are single digits, set by reasoning and fitted to no data set. Own content comes first:
 meaning (3) and words (4) weigh alike, since encoders miss names and rare words, and words miss
 paraphrases. What stands round an event counts half as much as the event does, the question that it
-answers as much as itself. Knowing who spoke, or when, settles as much as a good word. The form of a
+answers nearly as much as itself. A person or a day that the question names settles more than a good
+word does: of two speakers who say the same, the one who was asked about is right. The form of a
 text only breaks ties. A link makes a text a candidate for what its neighbour lacks: it has to
 outweigh a text that merely repeats the neighbour.
 """
@@ -18,14 +19,15 @@ DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
         "dense": 3.0,
         "dense_window": 1.0,
+        "dense_wide": 1.0,
         "dense_pair": 2.0,
         "bm25": 2.0,
         "bm25_window": 1.0,
         "bm25_wide": 1.0,
         "coverage": 2.0,
         "coverage_pair": 2.0,
-        "speaker": 1.0,
-        "date_near": 1.0,
+        "speaker": 2.0,
+        "date_near": 2.0,
         "date_month": 1.0,
         "date_year": 1.0,
         "session_best": 1.0,

@@ -27,7 +27,8 @@ _CONTENTLESS = QUESTION_WORDS | frozenset(
     while because since between through under above below again against both each few more most
     other others some any such no not only own same too very just also ever never yet still already
     even though although however when whether yes yeah yep nope ok okay oh ah hey hi hello wow well
-    really quite much many lot lots kind sort bit thing things way s t d m ll re ve don didn doesn
+    really quite much many lot lots kind kinds sort sorts type types example examples item
+    items bit thing things way ways mention mentioned mentions s t d m ll re ve don didn doesn
     isn aren wasn weren won wouldn couldn shouldn hasn haven hadn ain cannot
     """.split()  # noqa: SIM905
 )

@@ -1,0 +1,97 @@
+"""The pipeline that reads the question and weighs every signal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cvx.errors import InvalidParameterError
+from cvx.recall.candidates import Candidates
+from cvx.recall.cue import lexical_text
+from cvx.recall.floor import Floor
+from cvx.recall.fusion import by_scale
+from cvx.recall.pipeline import Pipeline
+from cvx.recall.signals.floor import Answerable
+from cvx.recall.signals.linked import MENTIONS
+from cvx.recall.signals.question import Question, read_question
+from cvx.recall.signals.view import FloatArray
+from cvx.recall.signals.weights import DEFAULT_WEIGHTS, SCALES
+from cvx.recall.sources import Dense, Graph, Lexical
+from cvx.recall.view import Question as AnyQuestion
+from cvx.recall.view import View
+from cvx.recall.weighting import Weighting
+
+POOL = 150
+"""Candidates of each source."""
+
+
+def attentive(
+    weights: Mapping[str, float] = DEFAULT_WEIGHTS,
+    answerable: Answerable | None = None,
+    *,
+    pool: int = POOL,
+) -> Pipeline:
+    """Return a pipeline that weighs the columns of `cvx.recall.signals`.
+
+    Parameters
+    ----------
+    weights : mapping of str to float, default ``DEFAULT_WEIGHTS``
+        By column.
+    answerable : Answerable, optional
+        When to answer nothing; by default there is always an answer where anything is similar or
+        holds a word.
+    pool : int, default 150
+        Candidates of each source, before their neighbours join.
+
+    Examples
+    --------
+    >>> from cvx.embed import LexicalEmbedder
+    >>> from cvx.memory import Memory
+    >>> memory = Memory(LexicalEmbedder())
+    >>> _ = memory.add("I sold the horse.", entity_id=1, metadata={"speaker": "Ann"})
+    >>> _ = memory.add("I bought a horse.", entity_id=2, metadata={"speaker": "Bob"})
+    >>> _ = memory.add("It rained all night.", entity_id=1, metadata={"speaker": "Ann"})
+    >>> hits = memory.recall("What did Bob do with the horse?", pipeline=attentive())
+    >>> hits[0].event.text
+    'I bought a horse.'
+    """
+    floor = Floor()
+    if answerable is not None:
+        floor = replace(floor, answerable=answerable, least=answerable.threshold)
+    return Pipeline(
+        reader=read_cue,
+        sources={
+            "dense": Dense(pool),
+            "lexical": Lexical(pool),
+            "mentioned": Graph({MENTIONS: 0.5}, pool, hops=1),
+        },
+        reach=1,
+        signals=(signals_of,),
+        fusion=by_scale(SCALES, default="none"),
+        weighting=Weighting(weights),
+        floor=floor,
+    )
+
+
+def read_cue(view: View) -> Question:
+    """Read the words of a recall's cue."""
+    return read_question(lexical_text(view.cue), view)
+
+
+def signals_of(
+    question: AnyQuestion, candidates: Candidates, view: View
+) -> Mapping[str, FloatArray]:
+    """Compute every column, see ``all_signals``.
+
+    Raises
+    ------
+    InvalidParameterError
+        The question was read by another reader.
+    """
+    from cvx.recall.signals import all_signals
+
+    if not isinstance(question, Question):
+        raise InvalidParameterError(
+            f"the question is a {type(question).__name__}: set the pipeline's reader to read_cue"
+        )
+    return all_signals(question, candidates, view)
