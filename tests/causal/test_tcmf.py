@@ -162,13 +162,11 @@ def test_the_refusal_that_led_to_the_plague_outranks_what_only_sounds_like_it(
     settings: str,
 ) -> None:
     alone = retrieved(witnesses(), CausalGraph(), settings, router=Fixed([1, 0, 0]))
-    assert [one.memory.text for one in alone.recalled][-1] == REFUSAL or settings != "tcmf-seed"
-    similarity = sorted(alone.recalled, key=lambda one: -dict(one.factors).get("similarity", 0.0))
-    assert [one.memory.text for one in similarity] == [SYMPTOMS, SICK, REFUSAL]
+    assert [one.memory.text for one in alone.recalled] == [SYMPTOMS, SICK, REFUSAL]
     found = retrieved(witnesses(), plague(), settings, router=Fixed([1, 0, 0]))
     assert found.recalled[0].memory.text == REFUSAL
     assert found.recalled[0].witness_of is not None
-    assert found.recalled[0].witness_of.id == "refusal"
+    assert found.recalled[0].witness_of.id in ("refusal", "cuts")
 
 
 @pytest.mark.requirement("T14")
@@ -410,6 +408,7 @@ def test_what_cannot_be_asked_is_refused() -> None:
         {"nearby_depth": 0},
         {"nearby_weight": 1.5},
         {"chain": "some"},
+        {"floor": 2.0},
     ]
     for options in impossible:
         with pytest.raises(InvalidParameterError, match=next(iter(options))):

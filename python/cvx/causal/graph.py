@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -10,20 +10,17 @@ import numpy.typing as npt
 from cvx.causal.events import CausalEvent, EventId, Link
 from cvx.causal.ground import Ground, RamGround
 from cvx.causal.linking import LinkRule, proximity_links
-from cvx.causal.walk import DEFAULT_DEPTH, DEFAULT_NODES, Limits, Walk
+from cvx.causal.walking import Attenuation, Walking, unknown_event
 from cvx.errors import (
     EffectBeforeCauseError,
     InvalidEdgeError,
     InvalidParameterError,
-    UnknownEventError,
 )
-
-Attenuation = float | Mapping[tuple[str, str], float]
 
 _ORDERS = ("refuse", "allow")
 
 
-class CausalGraph:
+class CausalGraph(Walking):
     """A directed graph of events, over the edge layer of an index.
 
     Parameters
@@ -165,7 +162,7 @@ class CausalGraph:
             if event is None:
                 if lenient:
                     return
-                raise _unknown(name)
+                raise unknown_event(name)
         first, second = ends
         assert first is not None
         assert second is not None
@@ -175,80 +172,6 @@ class CausalGraph:
                 f"{first.tick}: swap them, or make the graph with effect_first='allow'"
             )
         self.ground.put(made)
-
-    def get_event(self, event_id: EventId) -> CausalEvent | None:
-        """Return an event, or None if there is none of that id."""
-        return self.ground.get(event_id)
-
-    def events_for_institution(self, institution_id: str) -> list[CausalEvent]:
-        """Return what happened to an institution, in time order."""
-        return self.ground.of_institution(institution_id)
-
-    def causes(self, event_id: EventId) -> list[Link]:
-        """Return the links that end at an event, the strongest first.
-
-        Raises
-        ------
-        UnknownEventError
-            No such event.
-        """
-        self._known(event_id)
-        found = self.ground.links([event_id], backward=True)
-        return sorted(found, key=lambda link: -link.weight)
-
-    def effects(self, event_id: EventId) -> list[Link]:
-        """Return the links that start at an event, the strongest first; see ``causes``."""
-        self._known(event_id)
-        found = self.ground.links([event_id], backward=False)
-        return sorted(found, key=lambda link: -link.weight)
-
-    def walk(
-        self,
-        event_id: EventId,
-        max_depth: int = DEFAULT_DEPTH,
-        *,
-        max_nodes: int = DEFAULT_NODES,
-        backward: bool = True,
-        min_weight: float = 0.0,
-    ) -> Walk:
-        """Walk back to what led to an event, or forward to what came of it.
-
-        Parameters
-        ----------
-        event_id : str or int
-            Where the walk begins.
-        max_depth, max_nodes, backward, min_weight
-            As for ``Limits``.
-
-        Returns
-        -------
-        Walk
-            With depth, path weight and path of each, and whether the budget cut it off.
-
-        Raises
-        ------
-        UnknownEventError
-            No such event.
-        InvalidParameterError
-            A bound below 1.
-        """
-        limits = Limits(max_depth, max_nodes, backward, min_weight)
-        self._known(event_id)
-        return self.ground.walk(event_id, limits, self._factor())
-
-    def predecessors(self, event_id: EventId, max_depth: int = DEFAULT_DEPTH) -> dict[EventId, int]:
-        """Return every cause with its depth: 1 for a direct one; {} for an unknown event."""
-        return self._depths(event_id, max_depth, backward=True)
-
-    def consequences(self, event_id: EventId, max_depth: int = DEFAULT_DEPTH) -> dict[EventId, int]:
-        """Return everything that came of an event with its depth; {} for an unknown event."""
-        return self._depths(event_id, max_depth, backward=False)
-
-    def _depths(self, event_id: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
-        if event_id not in self:
-            return {}
-        found = self.walk(event_id, max_depth, backward=backward).found
-        return {reached.id: reached.depth for reached in found}
 
     def auto_link_predecessors(
         self,
@@ -317,24 +240,3 @@ class CausalGraph:
         from cvx.causal.export import to_networkx
 
         return to_networkx(self)
-
-    def _known(self, event_id: EventId) -> CausalEvent:
-        found = self.ground.get(event_id)
-        if found is None:
-            raise _unknown(event_id)
-        return found
-
-    def _factor(self) -> Callable[[Link], float] | None:
-        return None if self.attenuation in (1.0, {}) else self._across
-
-    def _across(self, link: Link) -> float:
-        cause, effect = self.ground.get(link.cause), self.ground.get(link.effect)
-        if cause is None or effect is None or cause.institution_id == effect.institution_id:
-            return 1.0
-        if isinstance(self.attenuation, Mapping):
-            return self.attenuation.get((cause.institution_id, effect.institution_id), 1.0)
-        return self.attenuation
-
-
-def _unknown(event_id: EventId) -> UnknownEventError:
-    return UnknownEventError(f"there is no event {event_id!r} in the graph: add it first")

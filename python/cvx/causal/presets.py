@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from cvx.causal.events import CausalEvent
 from cvx.causal.fusion import Blend, additive, multiplicative
+from cvx.causal.interleave import interleave
 from cvx.causal.witnesses import Ancestors, Candidates, Ranked
 from cvx.errors import InvalidParameterError
+from cvx.types import Vector
 
-FusionName: TypeAlias = Literal["multiplicative", "additive"]
+FusionName: TypeAlias = Literal["interleave", "multiplicative", "additive"]
+Chain: TypeAlias = Literal["reached", "all"]
+
+_FUSIONS = ("interleave", "multiplicative", "additive")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,11 +27,16 @@ class TCMF:
 
     Parameters
     ----------
-    fusion : {"multiplicative", "additive"}, default "additive"
-        The rule that ranks.
+    fusion : {"interleave", "multiplicative", "additive"}, default "interleave"
+        The rule that ranks: see ``cvx.causal.interleave`` and ``cvx.causal.fusion``.
     blend : Blend
-        Lambda, threshold, how depth and path weights count. The weights of the episodic score
-        are those of the streams.
+        Lambda, threshold, how depth and path weights count, for the rules that add or multiply.
+        The weights of the episodic score are those of the streams.
+    floor : float, default 0.2
+        Least similarity of an ancestor's nearest witness, for "interleave".
+    fallback : bool, default True
+        Whether "interleave" lets the institution's events call witnesses too, in turn with what
+        is similar to the question.
     max_depth : int, default 4
         How far back causes are walked.
     per_citizen : int, optional
@@ -51,8 +60,10 @@ class TCMF:
         A value outside its bounds.
     """
 
-    fusion: FusionName = "additive"
+    fusion: FusionName = "interleave"
     blend: Blend = field(default_factory=lambda: Blend(causal_boost=6.0, edge_weights=True))
+    floor: float = 0.2
+    fallback: bool = True
     max_depth: int = 4
     per_citizen: int | None = None
     institution_events: int = 20
@@ -60,12 +71,12 @@ class TCMF:
     nearby_weight: float = 0.3
     crisis_counts: bool = False
     dedupe_content: bool = True
-    chain: Literal["reached", "all"] = "reached"
+    chain: Chain = "reached"
 
     def __post_init__(self) -> None:
-        if self.fusion not in ("multiplicative", "additive"):
+        if self.fusion not in _FUSIONS:
             raise InvalidParameterError(
-                f"fusion is {self.fusion!r}: give multiplicative or additive"
+                f"fusion is {self.fusion!r}: give one of {', '.join(_FUSIONS)}"
             )
         bounds = {
             "max_depth": self.max_depth >= 1,
@@ -73,6 +84,7 @@ class TCMF:
             "institution_events": self.institution_events >= 0,
             "nearby_depth": self.nearby_depth >= 1,
             "nearby_weight": 0.0 <= self.nearby_weight <= 1.0,
+            "floor": -1.0 <= self.floor <= 1.0,
             "chain": self.chain in ("reached", "all"),
         }
         for name, good in bounds.items():
@@ -87,8 +99,8 @@ class TCMF:
         reached: Ancestors,
         nearby: Ancestors,
         weights: tuple[float, float, float],
-        events: Sequence[CausalEvent],
-    ) -> Iterator[tuple[Ranked, CausalEvent | None]]:
+        crisis: Vector | None = None,
+    ) -> Iterator[tuple[Ranked, int | None]]:
         """Yield the candidates best first, each with the precedent that it is about.
 
         Parameters
@@ -97,13 +109,26 @@ class TCMF:
             Memories, what links lead to, what happened in the same institution.
         weights : tuple of float
             Of relevance, recency and importance in the streams.
-        events : sequence of CausalEvent
-            Those of ``reached``, then those of ``nearby``.
+        crisis : ndarray of shape (dim,), float32, optional
+            The event asked about.
+
+        Yields
+        ------
+        (Ranked, int or None)
+            The precedent's place: those of ``nearby`` are counted on from those of ``reached``.
         """
+        if self.fusion == "interleave":
+            spare = nearby if self.fallback and len(nearby) else None
+            for one in interleave(
+                candidates, reached, fallback=spare, event=crisis, floor=self.floor
+            ):
+                shift = len(reached) if one.arm == "fallback" else 0
+                yield one, None if one.ancestor is None else one.ancestor + shift
+            return
         blend = replace(self.blend, weights=weights)
         rule = multiplicative if self.fusion == "multiplicative" else additive
         for one in rule(candidates, _joined(reached, nearby), blend):
-            yield one, None if one.ancestor is None else events[one.ancestor]
+            yield one, one.ancestor
 
 
 PRESETS: Mapping[str, TCMF] = MappingProxyType(
@@ -119,7 +144,7 @@ PRESETS: Mapping[str, TCMF] = MappingProxyType(
         ),
     }
 )
-"""By name: what measures best, and the blueprint exactly as it was published."""
+"""By name: what measures best (``benches/causal.py``), and the blueprint as it was published."""
 
 
 def _joined(first: Ancestors, second: Ancestors) -> Ancestors:

@@ -3,59 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from cvx.causal.arrays import as_ancestors, as_candidates
 from cvx.causal.context import Recalled, TCMFContext
+from cvx.causal.council import Citizen, Router, shared_weights
 from cvx.causal.events import CausalEvent, EventId
 from cvx.causal.graph import CausalGraph
 from cvx.causal.presets import PRESETS, TCMF
 from cvx.causal.stream import MemoryStream, ScoredMemory
 from cvx.causal.vectors import as_vector, unit
-from cvx.causal.witnesses import Ancestors, Candidates
-from cvx.embed import Embedder
-from cvx.embed.protocol import aembed
-from cvx.errors import DimensionError, InvalidKError, InvalidParameterError
+from cvx.errors import InvalidKError, InvalidParameterError
 from cvx.types import Vector
-
-
-class Router(Protocol):
-    """Anything that embeds without blocking the event loop."""
-
-    def embed(self, texts: list[str], /) -> Awaitable[Sequence[npt.ArrayLike]]:
-        """Return one vector a text."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class EmbedderRouter:
-    """A router over an embedder of cvx; it works in a thread of its own."""
-
-    embedder: Embedder
-
-    async def embed(self, texts: list[str], /) -> Sequence[npt.ArrayLike]:
-        """Return one vector a text."""
-        return list(await aembed(self.embedder, texts))
-
-
-@dataclass(frozen=True, slots=True)
-class Citizen:
-    """Somebody who remembers.
-
-    Parameters
-    ----------
-    name : str
-        As the council knows them.
-    memory : MemoryStream
-        What they remember.
-    """
-
-    name: str
-    memory: MemoryStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +28,7 @@ class _Candidate:
 
 @dataclass(frozen=True, slots=True)
 class _Precedents:
+    crisis: CausalEvent | None
     reached: list[CausalEvent]
     nearby: list[CausalEvent]
     depths: dict[EventId, int]
@@ -170,7 +132,7 @@ class TCMFRetriever:
         if not any(one.scored.memory.embedding is not None for one in pool):
             degraded.append("no memory has a vector: causes cannot be matched")
         recalled = await asyncio.to_thread(
-            self._ranked, pool, precedents, query, _weights(citizens)
+            self._ranked, pool, precedents, query, shared_weights(citizens)
         )
         events = precedents.reached + (precedents.nearby if self.settings.chain == "all" else [])
         chain = tuple(sorted(events, key=lambda event: event.tick))
@@ -205,20 +167,26 @@ class TCMFRetriever:
             walked = graph.walk(crisis, settings.max_depth)
         found = walked.found if walked else ()
         events = {reached.id: graph.get_event(reached.id) for reached in found}
-        recent = graph.events_for_institution(institution_id)[-settings.institution_events :]
-        nearby = [
-            event
-            for event in (recent if settings.institution_events else [])
-            if event.id not in events and (settings.crisis_counts or event.id != crisis)
-        ]
+        asked = None if crisis is None else graph.get_event(crisis)
+        nearby = [event for event in self._recent(institution_id, asked) if event.id not in events]
         depths = {reached.id: reached.depth for reached in found}
         weights = {reached.id: reached.weight for reached in found}
         return _Precedents(
+            asked,
             [event for event in events.values() if event is not None],
             nearby,
             depths,
             weights,
             bool(walked and walked.truncated),
+        )
+
+    def _recent(self, institution_id: str, crisis: CausalEvent | None) -> list[CausalEvent]:
+        """The latest events of an institution that may have led to a crisis."""
+        events = self.graph.events_for_institution(institution_id)
+        if crisis is not None and not self.settings.crisis_counts:
+            events = [e for e in events if e.id != crisis.id and e.tick <= crisis.tick]
+        return (
+            events[-self.settings.institution_events :] if self.settings.institution_events else []
         )
 
     async def _pool(
@@ -264,16 +232,16 @@ class TCMFRetriever:
             query,
         ]
         dim = next((len(vector) for vector in given if vector is not None), 1)
-        candidates = Candidates(
-            vectors=_rows([one.scored.memory.embedding for one in pool], dim),
-            similarity=np.array([one.scored.relevance for one in pool]),
-            recency=np.array([one.scored.recency for one in pool]),
-            importance=np.array([one.scored.importance for one in pool]),
-        )
-        reached = _ancestors(precedents.reached, dim, precedents.depths, precedents.weights)
+        candidates = as_candidates([one.scored for one in pool], dim)
+        reached = as_ancestors(precedents.reached, dim, precedents.depths, precedents.weights)
         distant = dict.fromkeys((e.id for e in precedents.nearby), self.settings.nearby_depth)
         weak = dict.fromkeys(distant, self.settings.nearby_weight)
-        nearby = _ancestors(precedents.nearby, dim, distant, weak)
+        nearby = as_ancestors(precedents.nearby, dim, distant, weak)
+        crisis = precedents.crisis
+        about = query if crisis is None or crisis.embedding is None else crisis.embedding
+        ranked = self.settings.rank(
+            candidates, reached, nearby, weights, None if about is None else unit(about)
+        )
         return [
             Recalled(
                 pool[one.candidate].citizen_id,
@@ -281,48 +249,8 @@ class TCMFRetriever:
                 pool[one.candidate].scored.memory,
                 one.score,
                 one.factors,
-                event,
+                None if event is None else events[event],
                 one.arm,
             )
-            for one, event in self.settings.rank(candidates, reached, nearby, weights, events)
+            for one, event in ranked
         ]
-
-
-def _weights(citizens: Mapping[str, Citizen | MemoryStream]) -> tuple[float, float, float]:
-    streams = [c.memory if isinstance(c, Citizen) else c for c in citizens.values()]
-    found = {(s.weights.relevance, s.weights.recency, s.weights.importance) for s in streams}
-    if len(found) > 1:
-        raise InvalidParameterError(
-            f"the streams weigh relevance, recency and importance differently ({sorted(found)}): "
-            "give all of them the same weights"
-        )
-    return found.pop() if found else (1.0, 1.0, 1.0)
-
-
-def _rows(vectors: Sequence[Vector | None], dim: int) -> Vector:
-    if not vectors:
-        return np.zeros((0, dim), dtype=np.float32)
-    return _stacked([np.zeros(dim, np.float32) if v is None else unit(v) for v in vectors])
-
-
-def _stacked(rows: list[Vector]) -> Vector:
-    lengths = {len(row) for row in rows}
-    if len(lengths) > 1:
-        raise DimensionError(
-            f"vectors of {sorted(lengths)} dimensions cannot be compared: embed all with one model"
-        )
-    return np.stack(rows)
-
-
-def _ancestors(
-    events: Sequence[CausalEvent],
-    dim: int,
-    depths: Mapping[EventId, int],
-    weights: Mapping[EventId, float],
-) -> Ancestors:
-    return Ancestors(
-        vectors=_rows([event.embedding for event in events], dim),
-        depths=np.array([depths[event.id] for event in events], dtype=np.int64),
-        weights=np.array([weights[event.id] for event in events], dtype=np.float64),
-        times=np.array([event.tick for event in events], dtype=np.int64),
-    )

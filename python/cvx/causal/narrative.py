@@ -1,0 +1,241 @@
+"""A story: what happened, because of what, and what followed; as sentences and as a table."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cvx.causal.events import CausalEvent, EventId, Link
+from cvx.causal.phrasing import because, bracketed, is_clause, joined, named, result_of, sentence
+from cvx.causal.walk import Walk
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NOTHING_BEFORE = "Nothing is known of what led to it."
+UNKNOWN_CAUSE = "something that is no longer known"
+
+
+def tell_chain(texts: Sequence[str], hows: Sequence[str]) -> str:
+    """Tell a chain in which each event has one cause, from its end back to its root.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The events, root first.
+    hows : sequence of str
+        How each led to the next one: one fewer than there are events.
+
+    Examples
+    --------
+    >>> tell_chain(["a dry winter", "the well ran dry", "the herd was sold"], ["", "no water"])
+    'The herd was sold. This was because the well ran dry (no water). That was a result of a dry \
+winter.'
+    """
+    if not texts:
+        return ""
+    told = [sentence(texts[-1])]
+    for place in range(len(texts) - 2, -1, -1):
+        if place == len(texts) - 2:
+            told.append(f"This was {because(texts[place], hows[place])}.")
+        else:
+            told.append(f"That was {result_of(texts[place], hows[place])}.")
+    return " ".join(told)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """An event with what led to it and what came of it.
+
+    Parameters
+    ----------
+    subject : CausalEvent
+        What happened.
+    events : mapping of str or int to CausalEvent
+        Every event that is known of it, by id, the subject among them.
+    causes, effects : tuple of Link
+        What is told: links on the way back, and those on the way forward. An end that is in no
+        event any more is told as unknown.
+    back, forward : Walk
+        How far each event is, and how surely it belongs.
+    """
+
+    subject: CausalEvent
+    events: Mapping[EventId, CausalEvent]
+    causes: tuple[Link, ...]
+    effects: tuple[Link, ...]
+    back: Walk
+    forward: Walk
+
+    @property
+    def truncated(self) -> bool:
+        """Whether there is more than is told."""
+        return self.back.truncated or self.forward.truncated
+
+    def narrative(self) -> str:
+        """Tell it: one paragraph for what led here, one for what followed.
+
+        Examples
+        --------
+        >>> from cvx.causal import CausalGraph
+        >>> graph = CausalGraph()
+        >>> for name, text in (("rain", "It rained all night."), ("flood", "The cellar flooded."),
+        ...                    ("mould", "The books are mouldy.")):
+        ...     _ = graph.add_event(name, text, 0)
+        >>> graph.link("rain", "flood", why="The drain is too small.")
+        >>> graph.link("flood", "mould")
+        >>> print(graph.story("flood").narrative())
+        The cellar flooded. This was because it rained all night (the drain is too small).
+        Because of it, the books are mouldy.
+        """
+        paragraphs = [" ".join([sentence(self.subject.text), *self._tell_causes()])]
+        followed = " ".join(self._tell_effects())
+        if followed:
+            paragraphs.append(followed)
+        if self.truncated:
+            paragraphs.append("There is more than is told here.")
+        return "\n".join(paragraphs)
+
+    def _tell_causes(self) -> Iterable[str]:
+        into = _grouped((link.effect, link) for link in self.causes)
+        if not into.get(self.subject.id):
+            return [NOTHING_BEFORE]
+        told, sentences = {self.subject.id}, []
+        last = self.subject.id
+        waiting = deque([self.subject.id])
+        while waiting:
+            event = waiting.popleft()
+            links = into.get(event, [])
+            if not links:
+                continue
+            if event == self.subject.id:
+                reasons = [self._reason(link, told) for link in links]
+                sentences.append(f"This was {joined(reasons)}.")
+            else:
+                who = "That" if event == last else f'As for this, "{self._text(event)}": it'
+                reasons = [self._result(link, told) for link in links]
+                sentences.append(f"{who} was {joined(reasons)}.")
+            for link in links:
+                if link.cause not in told:
+                    told.add(link.cause)
+                    waiting.append(link.cause)
+            last = links[-1].cause
+        return sentences
+
+    def _reason(self, link: Link, told: set[EventId]) -> str:
+        if link.cause not in self.events:
+            return f"because of {UNKNOWN_CAUSE}{bracketed(link.why)}"
+        again = ", as was said," if link.cause in told else ""
+        return f"{because(self.events[link.cause].text, link.why)}{again}"
+
+    def _result(self, link: Link, told: set[EventId]) -> str:
+        if link.cause not in self.events:
+            return f"a result of {UNKNOWN_CAUSE}{bracketed(link.why)}"
+        if link.cause in told:
+            return f'again a result of "{self._text(link.cause)}"'
+        return result_of(self.events[link.cause].text, link.why)
+
+    def _tell_effects(self) -> Iterable[str]:
+        onward = _grouped((link.cause, link) for link in self.effects)
+        told, sentences = {self.subject.id}, []
+        last: EventId = self.subject.id
+        waiting = deque([self.subject.id])
+        while waiting:
+            event = waiting.popleft()
+            links = [link for link in onward.get(event, []) if link.effect not in told]
+            if not links:
+                continue
+            if event == self.subject.id:
+                who = "it"
+            else:
+                who = "that" if event == last else f'"{self._text(event)}"'
+            sentences.append(self._followed(who, links))
+            told.update(link.effect for link in links)
+            waiting.extend(link.effect for link in links)
+            last = links[-1].effect
+        return sentences
+
+    def _followed(self, who: str, links: Sequence[Link]) -> str:
+        texts = [self._text(link.effect) for link in links]
+        parts = [f"{text}{bracketed(link.why)}" for text, link in zip(texts, links, strict=True)]
+        if all(is_clause(text) for text in texts):
+            return f"Because of {who}, {joined(parts)}."
+        return f"{who[:1].upper() + who[1:]} led to this: {'; '.join(parts)}."
+
+    def _text(self, event: EventId) -> str:
+        found = self.events.get(event)
+        return UNKNOWN_CAUSE if found is None else named(found.text)
+
+    def frame(self) -> pl.DataFrame:
+        """Return it as a table: deepest cause first, then the event, then what followed.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``role`` (cause, event, consequence), ``depth``, ``event`` (as text), ``tick``,
+            ``text``, ``path_weight`` and, of the link to the next one towards the subject,
+            ``next``, ``kind``, ``weight``, ``why``, ``evidence``; null for the subject.
+        """
+        import polars as pl
+
+        rows = [
+            *(self._row("cause", one.id, one.depth, one.weight, one.path[-1]) for one in
+              reversed(self.back.found)),
+            self._row("event", self.subject.id, 0, None, None),
+            *(self._row("consequence", one.id, one.depth, one.weight, one.path[-1]) for one in
+              self.forward.found),
+        ]  # fmt: skip
+        return pl.DataFrame(
+            rows,
+            schema={
+                "role": pl.String,
+                "depth": pl.Int64,
+                "event": pl.String,
+                "tick": pl.Int64,
+                "text": pl.String,
+                "path_weight": pl.Float64,
+                "next": pl.String,
+                "kind": pl.String,
+                "weight": pl.Float64,
+                "why": pl.String,
+                "evidence": pl.String,
+            },
+            orient="row",
+        )
+
+    def _row(
+        self, role: str, event: EventId, depth: int, path_weight: float | None, link: Link | None
+    ) -> tuple[object, ...]:
+        found = self.events[event]
+        own = (role, depth, str(event), found.tick, found.text, path_weight)
+        if link is None:
+            return (*own, None, None, None, None, None)
+        onward = link.effect if role == "cause" else link.cause
+        return (*own, str(onward), link.kind, link.weight, link.why, link.evidence)
+
+    def draw(self, path: str | Path) -> None:
+        """Write it as a picture: time from left to right, surer links drawn thicker.
+
+        Parameters
+        ----------
+        path : str or Path
+            Its suffix says the format, such as ``.png`` or ``.svg``.
+
+        Raises
+        ------
+        MissingExtraError
+            matplotlib is not installed (extra ``plot``).
+        """
+        from cvx.causal.picture import draw
+
+        draw(self, Path(path))
+
+
+def _grouped(pairs: Iterable[tuple[EventId, Link]]) -> dict[EventId, list[Link]]:
+    out: dict[EventId, list[Link]] = {}
+    for key, link in sorted(pairs, key=lambda pair: -pair[1].weight):
+        out.setdefault(key, []).append(link)
+    return out

@@ -1,0 +1,201 @@
+"""Stories: sentences, tables and pictures of what led where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cvx.causal import CausalEvent, CausalGraph, Link, Story, Walk
+from cvx.causal.narrative import NOTHING_BEFORE, UNKNOWN_CAUSE, tell_chain
+from cvx.causal.phrasing import middle, sentence
+from cvx.errors import InvalidParameterError, OutputError, UnknownEventError
+from tests.causal.graphs import Drawn, built, drawn_graphs
+
+
+def graph(*events: str, links: list[tuple[str, str, float, str]]) -> CausalGraph:
+    made = CausalGraph()
+    for tick, text in enumerate(events):
+        made.add_event(text.split()[-1].rstrip("."), text, tick)
+    for cause, effect, weight, why in links:
+        made.link(cause, effect, weight, why=why)
+    return made
+
+
+@pytest.mark.requirement("C9")
+def test_a_chain_is_told_from_its_end_back_to_its_root() -> None:
+    texts = ["The senate cut the budget.", "quarantine was refused", "the plague spread"]
+    hows = ["There was no money.", "the sick stayed in town"]
+    assert tell_chain(texts, hows) == (
+        "The plague spread. "
+        "This was because quarantine was refused (the sick stayed in town). "
+        "That was a result of something earlier: the senate cut the budget (there was no money)."
+    )
+    assert tell_chain(["a single event"], []) == "A single event."
+    assert tell_chain([], []) == ""
+
+
+@pytest.mark.requirement("C9", "C10")
+def test_a_chain_a_thousand_deep_is_told_whole() -> None:
+    texts = [f"event number {place} happened" for place in range(1000)]
+    told = tell_chain(texts, [""] * 999)
+    assert told.startswith("Event number 999 happened. This was because event number 998 happened.")
+    assert told.endswith("That was a result of something earlier: event number 0 happened.")
+    assert told.count("result of") == 998
+
+    chain = CausalGraph()
+    for place, text in enumerate(texts):
+        chain.add_event(place, text, place)
+        if place:
+            chain.link(place - 1, place)
+    story = chain.story(999, max_depth=2000)
+    assert story.narrative().count("result of") == 998
+    assert story.frame().height == 1000
+
+
+@pytest.mark.requirement("C9")
+def test_a_fork_is_told_with_the_surer_cause_first_and_each_branch_by_its_name() -> None:
+    told = graph(
+        "A dry summer.",
+        "A late harvest.",
+        "The grain ran out.",
+        "The people starved.",
+        links=[
+            ("summer", "harvest", 0.5, ""),
+            ("harvest", "out", 0.9, ""),
+            ("summer", "out", 0.4, ""),
+            ("out", "starved", 1.0, "no grain came"),
+        ],
+    )
+    assert told.story("starved").narrative() == (
+        "The people starved. This was because the grain ran out (no grain came). "
+        "That was a result of a late harvest and a result of a dry summer. "
+        'As for this, "a late harvest": it was again a result of "a dry summer".'
+    )
+
+
+@pytest.mark.requirement("C9")
+def test_an_event_alone_says_that_nothing_is_known_of_it() -> None:
+    alone = graph("It rained.", links=[])
+    assert alone.story("rained").narrative() == f"It rained. {NOTHING_BEFORE}"
+
+
+@pytest.mark.requirement("C14")
+def test_what_followed_is_told_in_a_paragraph_of_its_own() -> None:
+    told = graph(
+        "It rained.",
+        "The cellar flooded.",
+        "The books are mouldy.",
+        "A lawsuit.",
+        links=[
+            ("rained", "flooded", 1.0, ""),
+            ("flooded", "mouldy", 0.9, "paper soaks it up"),
+            ("mouldy", "lawsuit", 0.8, ""),
+        ],
+    ).story("rained")
+    assert told.narrative().splitlines() == [
+        f"It rained. {NOTHING_BEFORE}",
+        "Because of it, the cellar flooded. "
+        "Because of that, the books are mouldy (paper soaks it up).",
+    ]
+    assert told.frame()["role"].to_list() == ["event", "consequence", "consequence"]
+
+
+@pytest.mark.requirement("C10")
+def test_a_cause_that_is_gone_is_told_as_unknown() -> None:
+    flood = CausalEvent("flood", "The cellar flooded.", 1)
+    link = Link("gone", "flood", why="somebody knew")
+    nothing = Walk((), truncated=False)
+    story = Story(flood, {"flood": flood}, (link,), (), nothing, nothing)
+    assert story.narrative() == (
+        f"The cellar flooded. This was because of {UNKNOWN_CAUSE} (somebody knew)."
+    )
+
+
+@pytest.mark.requirement("C10")
+def test_a_story_in_a_circle_ends() -> None:
+    circle = CausalGraph()
+    for name in ("fear", "flight"):
+        circle.add_event(name, f"There was {name}.", 0)
+    circle.link("fear", "flight")
+    circle.link("flight", "fear")
+    told = circle.story("fear").narrative()
+    assert told.count("there was flight") == 2
+    assert told.startswith("There was fear. This was because there was flight.")
+
+
+def test_a_story_that_was_cut_off_says_so() -> None:
+    wide = CausalGraph()
+    wide.add_event("end", "It ended.", 9)
+    for place in range(5):
+        wide.add_event(place, f"Cause {place}.", 0)
+        wide.link(place, "end")
+    story = wide.story("end", max_nodes=3)
+    assert story.truncated
+    assert story.narrative().splitlines()[-1] == "There is more than is told here."
+
+
+@given(drawn_graphs(), st.integers(1, 4), st.integers(0, 3))
+def test_every_event_that_was_reached_is_told_and_stands_in_the_table(
+    drawn: Drawn, max_depth: int, after: int
+) -> None:
+    story = built(drawn).story(0, max_depth, after=after)
+    told = story.narrative()
+    reached = [*story.back.found, *story.forward.found]
+    for event in reached:
+        assert f"event {event.id}" in told.lower()
+    table = story.frame()
+    assert table.height == 1 + len(reached)
+    assert table.filter(table["role"] == "event")["event"].to_list() == ["0"]
+    assert table["depth"].max() == max([0, *(event.depth for event in reached)])
+
+
+@given(st.lists(st.text(), min_size=1, max_size=4))
+def test_any_texts_make_a_chain_that_is_told_on_one_line(texts: list[str]) -> None:
+    told = tell_chain(texts, texts[1:])
+    assert told
+    assert len(told.splitlines()) == 1
+
+
+def test_texts_are_fitted_into_sentences() -> None:
+    assert middle("  The dam \n broke. ") == "the dam broke"
+    assert middle("NASA launched it.") == "NASA launched it"
+    assert sentence("why?") == "Why?"
+    assert sentence(" ") == "Something happened that left no words."
+
+
+def test_the_table_names_the_link_towards_the_subject() -> None:
+    told = graph(
+        "It rained.",
+        "The cellar flooded.",
+        links=[("rained", "flooded", 0.75, "the drain")],
+    )
+    (row,) = told.story("flooded").frame().filter(depth=1).rows(named=True)
+    assert (row["role"], row["event"], row["next"]) == ("cause", "rained", "flooded")
+    assert (row["weight"], row["path_weight"], row["why"]) == (0.75, 0.75, "the drain")
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_a_story_is_drawn_into_a_file(tmp_path: Path, suffix: str) -> None:
+    told = graph(
+        "It rained $1 all_night.",
+        "The cellar flooded.",
+        "The books are mouldy.",
+        links=[("all_night", "flooded", 0.75, ""), ("flooded", "mouldy", 0.5, "")],
+    )
+    path = tmp_path / f"story.{suffix}"
+    told.story("flooded").draw(path)
+    assert path.stat().st_size > 1000
+    if suffix == "svg":
+        assert "cellar" in path.read_text()
+    with pytest.raises(OutputError, match=r"give a \.png"):
+        told.story("flooded").draw(tmp_path / "story.txt2")
+
+
+def test_a_story_of_nothing_is_refused() -> None:
+    with pytest.raises(UnknownEventError):
+        CausalGraph().story("nothing")
+    with pytest.raises(InvalidParameterError, match="after"):
+        graph("It rained.", links=[]).story("rained", after=-1)
