@@ -3,19 +3,22 @@
 from cvx.mdp.actions import classify_action
 from cvx.mdp.counts import SuccessCounts
 from cvx.mdp.effect import ActionEffect, action_effect
-from cvx.mdp.learner import FAILURE, SUCCESS, UNKNOWN
 from cvx.mdp.model import RegionMDP
-from cvx.mdp.trace import RegionIndex, Trace, default_level
+from cvx.mdp.planning import Planner, WayToSuccess
+from cvx.mdp.trace import FAILURE, SUCCESS, UNKNOWN, Move, RegionIndex, Trace, default_level
 
 __all__ = [
     "FAILURE",
     "SUCCESS",
     "UNKNOWN",
     "ActionEffect",
+    "Move",
+    "Planner",
     "RegionIndex",
     "RegionMDP",
     "SuccessCounts",
     "Trace",
+    "WayToSuccess",
     "action_effect",
     "classify_action",
     "default_level",

@@ -21,9 +21,6 @@ from cvx.mdp.trace import (
 )
 from cvx.types import Vector
 
-SUCCESS, FAILURE, UNKNOWN = -1, -2, -3
-"""Where the last step of an episode leads: regions are node ids and never negative."""
-
 ANYWHERE = -1
 
 
@@ -192,7 +189,6 @@ class RegionLearner:
         self._count(trace)
 
     def _count(self, trace: Trace, times: int = 1) -> None:
-        last = len(trace.nodes) - 1
         task = trace.task_type
         families = (None,) if task is None else (None, task)
         self._count_templates(trace, families, times)
@@ -201,12 +197,7 @@ class RegionLearner:
         else:
             for node in trace.nodes:
                 self._region_of.pop(node, None)
-        for i, (region, action, reward) in enumerate(
-            zip(trace.regions, trace.actions, trace.rewards, strict=True)
-        ):
-            if action is None:
-                continue
-            arrived = trace.regions[i + 1] if i < last else self._terminal(reward)
+        for region, action, arrived, reward in trace.moves(self.success_above):
             self._moves[(region, action)][arrived] += times
             places: list[tuple[int, int | None]] = [(ANYWHERE, None), *self._places(region)]
             cells = [(level, at, family) for level, at in places for family in families]
@@ -235,11 +226,6 @@ class RegionLearner:
                 cell = tally.setdefault(template, [0, 0])
                 cell[0] += times
                 cell[1] += won * times
-
-    def _terminal(self, reward: float | None) -> int:
-        if reward is None:
-            return UNKNOWN
-        return SUCCESS if reward > self.success_above else FAILURE
 
     def _places(self, region: int) -> list[tuple[int, int]]:
         """The region and the larger ones around it, smallest first, as (level, region)."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from cvx.mdp.actions import classify_action
 from cvx.mdp.effect import ActionEffect, action_effect
-from cvx.mdp.learner import ANYWHERE, SUCCESS, RegionLearner
-from cvx.mdp.trace import RegionIndex, Trace
+from cvx.mdp.learner import ANYWHERE, RegionLearner
+from cvx.mdp.trace import SUCCESS, RegionIndex, Trace, end_of
 from cvx.types import Vector
 
 
@@ -143,6 +143,27 @@ class RegionMDP(RegionLearner):
         total = counts.total() if counts else 0
         return counts[s_next] / total if counts and total else 0.0
 
+    def moves(self, task_type: str | None = None) -> dict[tuple[int, str], Counter[int]]:
+        """Return how often each action led where, by region and action.
+
+        Parameters
+        ----------
+        task_type : str, optional
+            Only within this family of goals.
+
+        Returns
+        -------
+        dict of (int, str) to Counter of int
+            Regions, or ``SUCCESS``, ``FAILURE`` and ``UNKNOWN``, with how often each was reached.
+        """
+        self._fresh()
+        found: dict[tuple[int, str], Counter[int]] = {}
+        for trace in self.traces:
+            if task_type is None or trace.task_type == task_type:
+                for move in trace.moves(self.success_above):
+                    found.setdefault((move.region, move.action), Counter())[move.arrived] += 1
+        return found
+
     def strategy_for(self, region: int, task_type: str | None = None) -> tuple[str, ...]:
         """Return the sequence of kinds of action that succeeded most from the region on.
 
@@ -177,7 +198,7 @@ class RegionMDP(RegionLearner):
             for trace in self.traces
             if trace.rewards
             and (task_type is None or trace.task_type == task_type)
-            and self._terminal(trace.rewards[-1]) == SUCCESS
+            and end_of(trace.rewards[-1], self.success_above) == SUCCESS
         )
         return sorted(tally.items(), key=lambda pair: (-pair[1], pair[0]))[:n]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +75,38 @@ def default_level(index: RegionIndex) -> int:
     return min(levels, key=lambda level: abs(level * per_level - math.log(_DOZENS)), default=0)
 
 
+class Move(NamedTuple):
+    """One action of an episode.
+
+    Attributes
+    ----------
+    region : int
+        Where it was taken.
+    action : str
+        Its kind.
+    arrived : int
+        The region it led to; the end of the episode for its last step.
+    reward : float or None
+        Outcome credited to it.
+    """
+
+    region: int
+    action: str
+    arrived: int
+    reward: float | None
+
+
+SUCCESS, FAILURE, UNKNOWN = -1, -2, -3
+"""Where the last step of an episode leads: regions are node ids and never negative."""
+
+
+def end_of(reward: float | None, success_above: float) -> int:
+    """Return where a last step with this reward leads."""
+    if reward is None:
+        return UNKNOWN
+    return SUCCESS if reward > success_above else FAILURE
+
+
 @dataclass(slots=True)
 class Trace:
     """One episode as the model remembers it: four columns of equal length, and its family.
@@ -121,6 +153,16 @@ class Trace:
             if action is not None and (not out or out[-1] != action):
                 out.append(action)
         return tuple(out)
+
+    def moves(self, success_above: float) -> Iterator[Move]:
+        """Yield what was done and where it led; steps without an action are no moves."""
+        last = len(self.nodes) - 1
+        for place, action in enumerate(self.actions):
+            if action is not None:
+                reward = self.rewards[place]
+                ends = end_of(reward, success_above)
+                arrived = self.regions[place + 1] if place < last else ends
+                yield Move(self.regions[place], action, arrived, reward)
 
     def path(self) -> tuple[int, ...]:
         """Return the regions passed through, stays in one region as one."""
