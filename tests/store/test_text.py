@@ -82,8 +82,7 @@ def test_a_word_in_every_event_does_not_hide_the_rare_one() -> None:
         hits = memory.recall("the common number77", 3, sources=["lexical"])
         assert [hit.event.event_id for hit in hits if hit.event] == [78]
         # With nothing rare in it: the newest that hold them all.
-        hits = memory.recall("common word", 3, sources=["lexical"])
-        assert [hit.event.event_id for hit in hits if hit.event] == [1500, 1499, 1498]
+        assert memory.record.lexical("common word", 3, "true", []) == [1500, 1499, 1498]
 
 
 def test_a_word_is_found_in_its_other_forms() -> None:

@@ -13,6 +13,7 @@ from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.corpus import Corpus
 from cvx.recall.recalled import Ground, hits_of, recall_once
 from cvx.recall.scope import Asker
+from cvx.recall.signals import attentive
 from cvx.types import DEFAULT_NAMESPACE, Cue, Edge, Event, Filter, Hit, Source, Vector
 
 Outcome: TypeAlias = Literal["success", "failure", "any"]
@@ -41,7 +42,7 @@ class Because(NamedTuple):
 class Recalling(Base):
     """The reading half; it changes nothing that is stored."""
 
-    pipeline: Pipeline = Pipeline()
+    pipeline: Pipeline = attentive()
     """How this memory recalls; replace parts of it with ``dataclasses.replace``."""
     _corpus: Corpus | None = None
 

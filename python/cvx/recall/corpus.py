@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.recall.timelines import Timelines
+from cvx.recall.titles import title_key
 from cvx.store import Record, Writer
 from cvx.store.spaces import space
 from cvx.types import IntArray
@@ -72,10 +73,10 @@ class Corpus:
         Codes of namespace and visibility together; `code_of` knows them.
     timelines : Timelines
         Who is whose neighbour in time.
-    names : dict of str to set of int
-        Words that name an entity: ``speaker`` or ``name`` of the metadata, in lower case.
     titles : dict of str to list of int
-        Rows by the ``title`` of their metadata, in lower case.
+        Rows by the ``title`` of their metadata; see `title_key`.
+    linked : bool
+        Whether there is any link at all.
     """
 
     event_ids: IntArray
@@ -106,9 +107,12 @@ class Corpus:
         self.spaces = np.zeros(0, dtype=np.int64)
         self._codes: dict[str, int] = {}
         self.timelines = Timelines(self._gap)
-        self.names: dict[str, set[int]] = {}
         self.titles: dict[str, list[int]] = {}
+        self.linked = False
+        # Of every space, because entities are numbered by each namespace for itself.
+        self._names: dict[int, dict[str, set[int]]] = {}
         self._row_of_node = np.zeros(0, dtype=np.int64)
+        self._named: dict[tuple[str, ...], dict[str, frozenset[int]]] = {}
         self.alias_nodes = np.zeros(0, dtype=np.int64)
         self._words: dict[str, IntArray] = {}
         self._masks: dict[tuple[tuple[str, ...], bool | None], Mask] = {}
@@ -124,6 +128,11 @@ class Corpus:
 
     def ended(self) -> None:
         """Look again at the next use."""
+        self._behind = True
+
+    def taken_back(self) -> None:
+        """Forget everything: some of it may never have been."""
+        self._reset()
         self._behind = True
 
     def refresh(self) -> None:
@@ -152,8 +161,10 @@ class Corpus:
                 changed.update(self.event_ids[rows[rows >= 0]].tolist())
         self._renew(sorted(changed))
         self._map_nodes()
+        self.linked = bool(self.record.query("SELECT EXISTS (SELECT 1 FROM links)")[0][0])
         self._words.clear()
         self._masks.clear()
+        self._named.clear()
         self.seq = tail
 
     def _append(self, found: list[tuple[Any, ...]]) -> None:
@@ -177,11 +188,12 @@ class Corpus:
 
     def _note(self, row: int, said: Sequence[Any]) -> object:
         session, speaker, name, title = said
-        for word in (speaker, name):
-            if isinstance(word, str) and word:
-                self.names.setdefault(word.casefold(), set()).add(int(self.entities[row]))
+        known = self._names.setdefault(int(self.spaces[row]), {})
+        for given in (speaker, name):
+            for word in given.casefold().split() if isinstance(given, str) else ():
+                known.setdefault(word, set()).add(int(self.entities[row]))
         if isinstance(title, str) and title:
-            self.titles.setdefault(title.casefold(), []).append(row)
+            self.titles.setdefault(title_key(title), []).append(row)
         return session
 
     def _renew(self, events: Sequence[int]) -> None:
@@ -249,6 +261,17 @@ class Corpus:
                 known &= self.recallable == recallable
             self._masks[(spaces, recallable)] = known
         return known
+
+    def names(self, spaces: tuple[str, ...]) -> dict[str, frozenset[int]]:
+        """Return the words, in lower case, that name an entity in these spaces.
+
+        They are those of ``speaker`` and ``name`` in the metadata of its events.
+        """
+        own = [self._names.get(self._codes.get(space, -1), {}) for space in spaces]
+        words = {word for some in own for word in some}
+        return {
+            word: frozenset().union(*(some[word] for some in own if word in some)) for word in words
+        }
 
     def tagged(self, tags: Sequence[str]) -> Mask:
         """Return which rows carry all of these tags; none do where there are none to carry."""

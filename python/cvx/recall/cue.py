@@ -91,9 +91,14 @@ class PlainQuestion:
     bare: str
 
 
+def structured(cue: Cue) -> bool:
+    """Return whether a cue describes a state, beside raw words or without."""
+    return bool(cue.goal or cue.step or cue.questions)
+
+
 def dense_text(cue: Cue) -> str:
     """Return what of a cue is embedded: the state where there is one, else the raw words."""
-    if cue.goal or cue.step or cue.questions:
+    if structured(cue):
         return _described(cue.goal, cue.step, cue.questions)
     return cue.text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -46,6 +47,10 @@ class Floor:
     def __post_init__(self) -> None:
         if not 0.0 <= self.least <= 1.0:
             raise InvalidParameterError(f"least is {self.least}: give a probability in [0, 1]")
+        for name in ("similarity", "score"):
+            value = getattr(self, name)
+            if value is not None and math.isnan(value):
+                raise InvalidParameterError(f"the floor of {name} is NaN: give a number or None")
 
     def probability(self, view: View, table: Candidates) -> float | None:
         """Return the probability that there is an answer, None where nobody knows."""
@@ -70,5 +75,5 @@ class Floor:
         if self.score is not None:
             parts.append(f"{self.score:g}")
         if self.answerable is not None:
-            parts.append(f"answerable {self.least:g}")
+            parts.append(f"answerable {self.least:.2g}")
         return ", ".join(parts) or "none"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,9 @@ import numpy.typing as npt
 from cvx.errors import InvalidParameterError
 from cvx.recall.candidates import Candidates, Column
 from cvx.recall.cue import PlainQuestion, dense_text, lexical_text
+from cvx.recall.expansion import with_neighbours
 from cvx.recall.floor import Floor
-from cvx.recall.fusion import Fusion, by_rank
+from cvx.recall.fusion import RRF_CONSTANT, Fusion, by_rank
 from cvx.recall.running import Outcome, start, wait
 from cvx.recall.sources import NOTHING, Dense, Finder, Found, Given, Lexical, finder_of
 from cvx.recall.trace import SourceReport, Trace
@@ -24,8 +25,8 @@ from cvx.recall.weighting import Weighting
 from cvx.scoring.columns import Scored
 from cvx.types import Cue, Hit, IntArray, Source, Vector
 
-Signal: TypeAlias = Callable[[Question, Candidates, View], Mapping[str, npt.ArrayLike]]
-"""From what is known of the candidates to further named columns."""
+Signal: TypeAlias = Callable[[Any, Candidates, View], Mapping[str, npt.NDArray[np.floating[Any]]]]
+"""From the reader's question and what is known of the candidates to further named columns."""
 Reader: TypeAlias = Callable[[View], Question]
 """What the cue asks for; called before any source."""
 Embed: TypeAlias = Callable[[str], Vector]
@@ -51,7 +52,9 @@ class Pipeline:
     sources : mapping of str to Finder or callable
         Where to look; those of the user are any ``Callable[[Cue], list[Hit]]``.
     reach : int, default 0
-        How many neighbours in time of what the sources found become candidates too.
+        How many neighbours in time, on either side, of what they found become candidates too.
+    follow : tuple of str
+        Kinds of links over which, one step in their direction, more become candidates.
     signals : tuple of callable
         Each adds columns, in order.
     fusion : callable
@@ -67,6 +70,7 @@ class Pipeline:
     reader: Reader = read_plainly
     sources: Mapping[str, Finder | Source | None] = field(default_factory=_default_sources)
     reach: int = 0
+    follow: tuple[str, ...] = ()
     signals: tuple[Signal, ...] = ()
     fusion: Fusion = field(default_factory=by_rank)
     weighting: Weighting = field(default_factory=lambda: Weighting({"dense": 1.0, "lexical": 1.0}))
@@ -74,7 +78,9 @@ class Pipeline:
     timeout_s: float = 2.0
 
     def looking_in(self, sources: Sequence[str] | Mapping[str, Source | None]) -> Pipeline:
-        """Return the same pipeline with other sources; one without a weight gets 1.
+        """Return the same pipeline with these sources and nothing that stands beside their finds.
+
+        A source without a weight gets 1.
 
         Raises
         ------
@@ -88,7 +94,13 @@ class Pipeline:
             name: finder_of(name, one or self.sources.get(name)) for name, one in named.items()
         }
         weights = {**dict.fromkeys(chosen, 1.0), **self.weighting.weights}
-        return replace(self, sources=chosen, weighting=self.weighting.with_weights(weights))
+        return replace(
+            self,
+            sources=chosen,
+            reach=0,
+            follow=(),
+            weighting=self.weighting.with_weights(weights),
+        )
 
     def finders(self) -> dict[str, Finder]:
         """Return the sources, each as a `Finder`."""
@@ -106,7 +118,7 @@ class Ranking:
     scored : Scored
         Their scores and what made them.
     order : ndarray of shape (m,), int64
-        Places in the table of what passed the floors, best first, equals by event.
+        Places in the table of what passed the floors, best first; equals by votes, then by event.
     """
 
     table: Candidates
@@ -170,7 +182,8 @@ def gather(pipeline: Pipeline, view: View, outside: Outside, trace: Trace) -> Ca
     -------
     Candidates
         With the columns ``dense`` (similarity to the cue), ``<source>.rank`` (from 1; NaN where it
-        did not find it), ``<source>.score``, ``trust``, ``salience``, ``reward``, ``time``, and
+        did not find it), ``<source>.score``, ``votes`` (reciprocal ranks over the
+        sources), ``trust``, ``salience``, ``reward``, ``time``, and
         those of the signals.
     """
     found: dict[str, Found] = {}
@@ -185,19 +198,17 @@ def gather(pipeline: Pipeline, view: View, outside: Outside, trace: Trace) -> Ca
             found[name] = finder.find(view)
         seconds = waited + time.perf_counter() - begun
         trace.sources.append(SourceReport(name, len(found[name].rows), seconds, problem))
-    table = _table(view, found, pipeline.reach)
-    for signal in pipeline.signals:
+    table = _table(view, found, pipeline)
+    for signal in pipeline.signals if len(table) else ():
         table.update(signal(view.question, table, view))
     return table
 
 
-def _table(view: View, found: Mapping[str, Found], reach: int) -> Candidates:
+def _table(view: View, found: Mapping[str, Found], pipeline: Pipeline) -> Candidates:
     corpus = view.corpus
-    rows = np.unique(np.concatenate([NOTHING.rows, *(one.rows for one in found.values())]))
-    if reach:
-        around = np.unique(view.window(rows, reach))
-        around = around[around >= 0]
-        rows = np.union1d(rows, around[view.visible[around]])
+    every, votes = _votes([one.rows for one in found.values()])
+    best = every[np.argsort(-votes, kind="stable")]
+    rows = with_neighbours(view, best, pipeline.reach, pipeline.follow)
     table = Candidates(rows, corpus.event_ids[rows])
     for name, one in found.items():
         at = table.place(one.rows)
@@ -209,6 +220,9 @@ def _table(view: View, found: Mapping[str, Found], reach: int) -> Candidates:
             whole[at] = values
             table.add(column, whole)
         table.paths.update(one.paths)
+    whole = np.zeros(len(rows))
+    whole[table.place(every)] = votes
+    table.add("votes", whole)
     table.add("dense", view.similarity(rows))
     table.add("trust", corpus.trust[rows])
     table.add("salience", corpus.salience[rows])
@@ -217,18 +231,27 @@ def _table(view: View, found: Mapping[str, Found], reach: int) -> Candidates:
     return table
 
 
+def _votes(rankings: Sequence[IntArray]) -> tuple[IntArray, Column]:
+    """Join rankings by reciprocal rank: the rows, ascending, and their votes."""
+    rows = np.concatenate([NOTHING.rows, *rankings])
+    places = np.concatenate([NOTHING.scores, *(np.arange(1.0, len(r) + 1.0) for r in rankings)])
+    every, owner = np.unique(rows, return_inverse=True)
+    return every, np.bincount(owner, 1.0 / (RRF_CONSTANT + places), len(every)).astype(np.float64)
+
+
+_NO_SCORES = Scored((), *(np.zeros((0, 0)),) * 3)
+
+
 def rank(pipeline: Pipeline, view: View, table: Candidates, trace: Trace) -> Ranking:
     """Fuse, weigh, and drop what does not pass the floors."""
-    columns = pipeline.fusion(table) if len(table) else {}
-    scored = pipeline.weighting.score(columns, table)
+    scored = pipeline.weighting.score(pipeline.fusion(table), table) if len(table) else _NO_SCORES
     total = scored.total
     trace.candidates = len(table)
     trace.floor = str(pipeline.floor)
     trace.answerable = pipeline.floor.probability(view, table)
+    kept = np.flatnonzero(pipeline.floor.kept(table, total))
     if trace.answerable is not None and trace.answerable < pipeline.floor.least:
-        kept = np.zeros(0, dtype=np.int64)
-    else:
-        kept = np.flatnonzero(pipeline.floor.kept(table, total))
+        kept = kept[:0]
     trace.below_floor = len(table) - len(kept)
-    order = kept[np.lexsort((table.event_ids[kept], -total[kept]))]
+    order = kept[np.lexsort((table.event_ids[kept], -table["votes"][kept], -total[kept]))]
     return Ranking(table, scored, order, total)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from cvx.index import TemporalIndex
 from cvx.recall.corpus import Corpus
 from cvx.recall.scope import Mask, Scope
+from cvx.recall.titles import title_key
 from cvx.types import Cue, Edge, Filter, IntArray, Vector
 
 MOST_HOLDERS = 2_000
@@ -117,10 +119,10 @@ class View:
         """Which of all rows hold a question mark."""
         return self.corpus.asks
 
-    @property
-    def names(self) -> Mapping[str, set[int]]:
-        """Words that name an entity."""
-        return self.corpus.names
+    @cached_property
+    def names(self) -> Mapping[str, frozenset[int]]:
+        """Words, in lower case, that name an entity."""
+        return self.corpus.names(tuple(self.scope.where.namespaces or ()))
 
     def window(self, rows: IntArray, reach: int) -> IntArray:
         """Return rows with their readable neighbours in time; see `Timelines.window`."""
@@ -135,8 +137,9 @@ class View:
         return None if rows is None else rows[self.readable[rows]]
 
     def titles(self, title: str) -> IntArray:
-        """Return the readable rows whose metadata has this title, in any case."""
-        rows = np.array(self.corpus.titles.get(title.casefold(), ()), dtype=np.int64)
+        """Return the readable rows that have a title, compared by its words."""
+        known = self.corpus.titles
+        rows = np.array(known.get(title_key(title), ()) if known else (), dtype=np.int64)
         return rows[self.readable[rows]]
 
     def texts(self, rows: IntArray) -> list[str]:
@@ -188,17 +191,15 @@ class View:
 
         Those whose other end is not readable are left out.
         """
-        nodes = self.corpus.nodes_of(rows).tolist()
-        edges = self.corpus.record.links_of(nodes, incoming=incoming) if nodes else []
-        if not edges:
+        if not self.corpus.linked or not len(rows):
             return []
-        ends = np.array([(edge.from_node, edge.to_node) for edge in edges])
+        nodes = self.corpus.nodes_of(rows).tolist()
+        edges = self.corpus.record.links_of(nodes, incoming=incoming)
+        ends = np.array([(e.from_node, e.to_node) for e in edges], dtype=np.int64).reshape(-1, 2)
         owners = self.corpus.rows_of_nodes(ends.ravel()).reshape(-1, 2)
-        seen = (owners >= 0) & self.readable[owners]
+        seen = np.all((owners >= 0) & self.readable[owners], axis=1)
         return [
-            (int(a), int(b), edge)
-            for (a, b), edge, (left, right) in zip(
-                owners.tolist(), edges, seen.tolist(), strict=True
-            )
-            if left and right
+            (a, b, edge)
+            for (a, b), edge, shown in zip(owners.tolist(), edges, seen, strict=True)
+            if shown
         ]

@@ -44,6 +44,13 @@ class Weighting:
         check_weights(self.weights)
 
     @classmethod
+    def mean_of(cls, weights: Mapping[str, float]) -> Weighting:
+        """Return weights divided by the sum of those above 0: scores stay near [0, 1]."""
+        check_weights(weights)
+        whole = sum(weight for weight in weights.values() if weight > 0) or 1.0
+        return cls({name: weight / whole for name, weight in weights.items()})
+
+    @classmethod
     def learned(cls, weights: LearnedWeights) -> Weighting:
         """Return the weights of a logistic regression: the score is the log-odds of success."""
         own = weights.weights()

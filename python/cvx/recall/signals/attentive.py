@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cvx.errors import InvalidParameterError
 from cvx.recall.candidates import Candidates
-from cvx.recall.cue import lexical_text
+from cvx.recall.cue import dense_text, lexical_text, structured
 from cvx.recall.floor import Floor
 from cvx.recall.fusion import by_scale
 from cvx.recall.pipeline import Pipeline
@@ -16,7 +16,7 @@ from cvx.recall.signals.linked import MENTIONS
 from cvx.recall.signals.question import Question, read_question
 from cvx.recall.signals.view import FloatArray
 from cvx.recall.signals.weights import DEFAULT_WEIGHTS, SCALES
-from cvx.recall.sources import Dense, Graph, Lexical
+from cvx.recall.sources import Dense, Lexical
 from cvx.recall.view import Question as AnyQuestion
 from cvx.recall.view import View
 from cvx.recall.weighting import Weighting
@@ -60,22 +60,20 @@ def attentive(
         floor = replace(floor, answerable=answerable, least=answerable.threshold)
     return Pipeline(
         reader=read_cue,
-        sources={
-            "dense": Dense(pool),
-            "lexical": Lexical(pool),
-            "mentioned": Graph({MENTIONS: 0.5}, pool, hops=1),
-        },
+        sources={"dense": Dense(pool), "lexical": Lexical(pool)},
         reach=1,
+        follow=(MENTIONS,),
         signals=(signals_of,),
         fusion=by_scale(SCALES, default="none"),
-        weighting=Weighting(weights),
+        weighting=Weighting.mean_of(weights),
         floor=floor,
     )
 
 
 def read_cue(view: View) -> Question:
-    """Read the words of a recall's cue."""
-    return read_question(lexical_text(view.cue), view)
+    """Read the words of a recall's cue; one that describes a state is embedded whole."""
+    question = read_question(lexical_text(view.cue), view)
+    return replace(question, bare=dense_text(view.cue)) if structured(view.cue) else question
 
 
 def signals_of(

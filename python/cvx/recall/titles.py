@@ -1,0 +1,20 @@
+"""Titles, compared by their words."""
+
+from __future__ import annotations
+
+import re
+
+_BRACKETED = re.compile(r"\s*\([^)]*\)\s*$")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")
+
+
+def title_key(title: str) -> str:
+    """Return what two spellings of a title share: its words, in lower case, without brackets.
+
+    Examples
+    --------
+    >>> title_key("The Thaw (film)"), title_key("Ann's  horse")
+    ('the thaw', 'ann horse')
+    """
+    words = _WORD.findall(_BRACKETED.sub("", title) or title)
+    return " ".join(word.replace("\u2019", "'").partition("'")[0].casefold() for word in words)
