@@ -1,5 +1,11 @@
 """Where a score is made: features, weights, how they join, and what use a memory has been."""
 
+from cvx.scoring.off_policy import (
+    LoggedChoice,
+    OffPolicyEstimate,
+    off_policy_value,
+    plackett_luce,
+)
 from cvx.scoring.posterior import (
     SEED_WEIGHTS,
     bayesian_score,
@@ -23,12 +29,16 @@ __all__ = [
     "SEED_WEIGHTS",
     "Feature",
     "LearnedWeights",
+    "LoggedChoice",
+    "OffPolicyEstimate",
     "Scorer",
     "ScoringContext",
     "UsageCount",
     "UsageTracker",
     "bayesian_score",
     "beta_mean",
+    "off_policy_value",
+    "plackett_luce",
     "recency_weight",
     "usage_ratio",
     "use_posterior",
