@@ -14,7 +14,8 @@ from cvx.alfworld import explore as explore_module
 from cvx.alfworld import language as language_module
 from cvx.alfworld import sight as sight_module
 from cvx.alfworld.agent import Agent
-from cvx.alfworld.arms import ARMS, FrozenMemory, ShuffledMemory, arm_of
+from cvx.alfworld.arms import ARMS, arm_of
+from cvx.alfworld.controls import FrozenMemory, ShuffledMemory
 from cvx.alfworld.demonstrations import demonstrate
 from cvx.alfworld.engine import AlfworldGame
 from cvx.alfworld.floorplans import tables
@@ -31,7 +32,7 @@ VERBS = {
 
 
 def _agent(arm: str = "full", seed: int = 0, *, taught: bool = True) -> Agent:
-    player = arm_of(arm).player(seed)
+    player = arm_of(arm).player(arm_of(arm).open(None, seed), seed)
     assert isinstance(player, Agent)
     if taught:
         player.learn(demonstrations())

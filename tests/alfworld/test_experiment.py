@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from cvx.alfworld.__main__ import _check_writable, main
-from cvx.alfworld.arms import ARMS, FrequencyPlayer, arm_of
+from cvx.alfworld.arms import ARMS, arm_of
+from cvx.alfworld.controls import FrequencyPlayer
+from cvx.alfworld.course import Played
 from cvx.alfworld.engine import Observation
-from cvx.alfworld.experiment import Played, Setup, generated_games, prepare, task_type_of
 from cvx.alfworld.generator import TASK_TYPES, generate_games
+from cvx.alfworld.material import Setup, generated_games, prepare, task_type_of
 from cvx.alfworld.reader import Reader
 from cvx.alfworld.report import conditions, summary
 from cvx.alfworld.statistics import paired_difference, wilson
@@ -84,7 +86,8 @@ def test_the_summary_counts_every_game_once_and_pairs_by_game() -> None:
 
 
 def test_the_frequency_player_draws_what_was_shown_most() -> None:
-    player = arm_of("frequency").player(0)
+    arm = arm_of("frequency")
+    player = arm.player(arm.open(None, 0), 0)
     assert isinstance(player, FrequencyPlayer)
     player.learn(demonstrations())
     assert player.counts["walk to #"] == 7
@@ -117,9 +120,9 @@ class _Script:
 @pytest.mark.requirement("V18")
 def test_a_reading_player_is_shown_evidence_and_its_games_are_remembered() -> None:
     policy = _Script()
-    memory = ARMS["full"].memory
-    assert memory is not None
-    reader = Reader(memory(0), policy)  # type: ignore[arg-type]
+    arm = ARMS["full"]
+    reader = arm.player(arm.open(None, 0), 0, policy)  # type: ignore[arg-type]
+    assert isinstance(reader, Reader)
     reader.learn(demonstrations())
     result = reader.play(HatGame("hang a hat on the peg", seed=1))
     assert result.steps == len(policy.contexts)

@@ -60,7 +60,7 @@ def consistent(folder: Path) -> None:
         seq = memory._store.replica.seq
         assert seq == memory.record.tail().seq
         memory._store.replica.rebuild()
-        built = memory._kind.fresh()
+        built = memory._store.fresh()
         built.become(memory._store.index)
     with Memory.open(folder, embedder()) as memory:
         index = memory.index

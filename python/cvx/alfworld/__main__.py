@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from cvx.errors import OutputError
 
 if TYPE_CHECKING:
-    from cvx.alfworld.experiment import Setup
+    from cvx.alfworld.material import Setup
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -23,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 def main(argv: Sequence[str] | None = None) -> int:
     """Play the experiment; return 0, or 2 where something asked for cannot be played."""
     from cvx.alfworld.arms import ARMS
-    from cvx.alfworld.experiment import Setup
+    from cvx.alfworld.material import Setup
     from cvx.errors import CvxError
 
     options = _parser().parse_args(argv)
@@ -41,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         cache=options.cache,
         llm=options.llm,
         model=options.model,
+        store=options.store,
     )
     try:
         return _run(setup, options.out)
@@ -48,7 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("stopped: what was played is not reported; the games stay cached", file=sys.stderr)
+        kept = "the same command goes on with it" if options.store else "give --store to keep it"
+        print(f"stopped: what was played is not reported; {kept}", file=sys.stderr)
         return 130
 
 
@@ -139,6 +141,12 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=Path(DEFAULT_CACHE),
         help="games, demonstrations and translations",
+    )
+    add(
+        "--store",
+        type=Path,
+        metavar="DIR",
+        help="keep memories and results there; the same command goes on where it was broken off",
     )
     add("--llm", metavar="URL", help="an OpenAI-compatible server that plays in the agent's place")
     add("--model", metavar="NAME", help="the model's name there")

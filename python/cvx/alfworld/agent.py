@@ -11,24 +11,22 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from cvx.alfworld.explore import Advice, Wish, tally, worth
 from cvx.alfworld.language import (
     Binding,
-    Lexicon,
     arguments,
-    content,
     filled,
     shape,
     signature,
     template,
     unnumbered,
-    variables_of,
     words,
 )
+from cvx.alfworld.lessons import COMMANDS, GOAL, SLOTS, learned, read, take_in, terms_of
 from cvx.alfworld.sight import (
     FIND,
     MOMENT,
@@ -60,7 +58,8 @@ class Agent:
     Parameters
     ----------
     memory : ActiveMemory
-        Its default embedder, `action_type=shape` and `usage_key=use_key` suit this agent.
+        Its default embedder, `action_type=shape` and `usage_key=use_key` suit this agent. What
+        its episodes teach about words is learned again from them.
     neighbours : int, default 15
         How many moments, and how many finds, have a vote.
     exponent : float, default 1.0
@@ -88,7 +87,7 @@ class Agent:
         self.neighbours, self.exponent = neighbours, exponent
         self.plans = plans
         self.patience = patience
-        self.lexicon = Lexicon()
+        self.lexicon = learned(memory.episodes)
         self._rng = random.Random(seed)
         self._features = LexicalEmbedder(dim=memory.index.dim, ngram_weight=0.0)
         self._decisions, self._seconds = 0, 0.0
@@ -103,9 +102,7 @@ class Agent:
         """
         ready = []
         for goal, steps in demonstrations:
-            heard = {a.word for step in steps for a in arguments(step.command)}
-            slots = [w for w in content(goal) if w in heard]
-            self.lexicon.learn(goal, slots, [step.command for step in steps])
+            slots = read(self.lexicon, goal, [step.command for step in steps])
             ready.append((goal, slots, steps))
         for goal, slots, steps in ready:
             self._observe(goal, slots, steps)
@@ -113,9 +110,10 @@ class Agent:
     def _observe(self, goal: str, slots: Sequence[str], steps: Sequence[Played]) -> None:
         binding = Binding(slots, self.lexicon)
         plan = tuple(binding.abstract(s.command) for s in steps if self._aimed(s.command, slots))
-        run = self.memory.begin(goal, template(goal, slots), kind="demonstration")
+        shown = {GOAL: goal, COMMANDS: [step.command for step in steps]}
+        run = self.memory.begin(goal, template(goal, slots), kind="demonstration", metadata=shown)
         attempt = Attempt(run, Binding(slots, self.lexicon), plan)
-        terms = [*self._terms(goal, slots), *(words(p)[0] for p in plan)]
+        terms = [*terms_of(self.lexicon, goal, slots), *(words(p)[0] for p in plan)]
         self.memory.step(run, goal, None, self._sum(dict.fromkeys(terms, 1.0)), tags=(PLAN,))
         sight = Sight(steps[0].observation)
         for seen, command in steps:
@@ -132,9 +130,6 @@ class Agent:
     def _aimed(self, command: str, slots: Sequence[str]) -> bool:
         named = any(a.word in slots for a in arguments(command))
         return named and self.lexicon.aimed(shape(command))
-
-    def _terms(self, goal: str, slots: Sequence[str]) -> list[str]:
-        return [w for w in content(goal) if w not in slots and w not in self.lexicon.nouns]
 
     def _sum(self, weights: Mapping[str, float]) -> Vector:
         kept = {w: x for w, x in weights.items() if x} or {"": 1.0}
@@ -186,6 +181,16 @@ class Agent:
                 stuck, attempt = (None if done else attempt), None
         return Result(won, len(sight.done), attempts, self._decisions, self._seconds)
 
+    def state(self) -> dict[str, Any]:
+        """Return what is not in the memory: how the next draw will fall."""
+        version, numbers, _ = self._rng.getstate()
+        return {"draws": [version, numbers]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on as the agent that gave this state did; it had the same memory."""
+        version, numbers = state["draws"]
+        self._rng.setstate((version, tuple(numbers), None))
+
     def _recall(self, cue: Cue, tag: str, k: int) -> Decision:
         start = time.perf_counter()
         distinct: Literal["entity"] | None = "entity" if tag == PLAN else None
@@ -196,7 +201,7 @@ class Agent:
     def _begin(self, sight: Sight, slots: tuple[str, ...], stuck: Attempt | None = None) -> Attempt:
         goal = sight.seen.goal
         run = self.memory.begin(goal, template(goal, slots))
-        terms = self._terms(goal, slots)
+        terms = terms_of(self.lexicon, goal, slots)
         query = self._sum({w: self.lexicon.weight(w) for w in terms})
         self._decisions += 1
         decision = self._recall(Cue(goal=goal, vector=query), PLAN, self.plans)
@@ -285,15 +290,6 @@ class Agent:
 
     def _close(self, attempt: Attempt, won: bool) -> None:
         """End an attempt, and learn its words if memory kept it."""
-        episode = self.memory.close(attempt.run, float(won))
-        if not episode.steps or episode.steps[0].node is None:
-            return
-        for step, after in zip(episode.steps, [*episode.steps[1:], None], strict=True):
-            if MOMENT in step.tags and step.action:
-                led = after is not None and MOMENT not in after.tags
-                self.lexicon.explored(step.action, led)
-                self.lexicon.moments.note(w for w in step.text.split() if "_" in w)
-        if won:
-            plan = [s.action for s in episode.steps if s.action and variables_of(s.action)]
-            terms = self._terms(episode.goal, attempt.binding.slots)
-            self.lexicon.goals.note([*terms, *(words(p)[0] for p in plan)])
+        run = attempt.run
+        run.metadata = {**run.metadata, SLOTS: list(attempt.binding.slots)}
+        take_in(self.lexicon, self.memory.close(run, float(won)))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from cvx.alfworld.sight import Game, Result
 from cvx.types import Cue
@@ -40,6 +40,13 @@ class Reader:
             for seen, command in steps:
                 self.memory.step(run, f"{goal} {seen.text}", command)
             self.memory.close(run, 1.0)
+
+    def state(self) -> dict[str, Any]:
+        """Return nothing: all that it learned is in the memory."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from the memory alone."""
 
     def play(self, game: Game) -> Result:
         """Play one game to its end; the episode is one of the memory."""

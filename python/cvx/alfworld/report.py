@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cvx.alfworld.arms import ARMS
-from cvx.alfworld.experiment import Played, Setup, describe
+from cvx.alfworld.course import Played
+from cvx.alfworld.material import Setup, describe
 from cvx.alfworld.statistics import Difference, Interval, paired_difference, wilson
 
 if TYPE_CHECKING:

@@ -272,7 +272,7 @@ class Adding(Base):
         if name in self.index.edge_kinds:
             return
         # The index knows which names it takes; this one is thrown away.
-        self._kind.fresh().declare_edge_kind(name)
+        self._store.fresh().declare_edge_kind(name)
         with self.record.transaction() as write:
             kinds = json.loads(self.record.meta("edge_kinds") or "[]")
             write.set_meta("edge_kinds", json.dumps([*kinds, name]))

@@ -28,10 +28,10 @@ def disagreements(folder: Path, kind: IndexKind[TemporalIndex]) -> list[Finding]
             loaded = Snapshots(folder / "index", record, kind.load, made).newest()
             twin = record.copy()
         with twin:
-            built = Replica(twin, kind.fresh).index
+            built = Replica(twin, lambda: kind.empty(twin)).index
             if loaded is None:
                 return []
-            stored = Replica(twin, kind.fresh, loaded).index
+            stored = Replica(twin, lambda: kind.empty(twin), loaded).index
     except CvxError as error:
         return [Finding(Check.INDEX_DIFFERS, "index", f"it cannot be built: {error}")]
     where = f"index/{loaded[1]}.cvx"

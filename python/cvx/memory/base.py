@@ -41,6 +41,7 @@ class Base:
         embedder: Embedder | None,
         *,
         metric: str = "cosine",
+        seed: int = 0,
         clock: Callable[[], int] | None = None,
         create: bool = True,
         accept_lost_tail: bool = False,
@@ -50,11 +51,12 @@ class Base:
         info = self.embedder.info()
         self.dim, self.metric = int(info["dim"]), metric
         self._kind = IndexKind(
-            lambda: TemporalIndex(self.dim, metric=metric),
+            lambda seed: TemporalIndex(self.dim, metric=metric, seed=seed),
             TemporalIndex.load,
             str(info["id"]),
             metric,
             self.dim,
+            seed,
         )
         self._store = Store(
             folder,

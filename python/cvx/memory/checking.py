@@ -95,5 +95,9 @@ def kind_of(folder: Path) -> IndexKind[TemporalIndex]:
         raise EmbedderMismatchError(f"{folder} names no embedder: open it once with the right one")
     dim, metric = known.dim, known.metric
     return IndexKind(
-        lambda: TemporalIndex(dim, metric=metric), TemporalIndex.load, known.embedder, metric, dim
+        lambda seed: TemporalIndex(dim, metric=metric, seed=seed),
+        TemporalIndex.load,
+        known.embedder,
+        metric,
+        dim,
     )

@@ -33,6 +33,8 @@ class Memory(Adding, Recalling, Caring):
         From text to vectors; the default needs no model and no network, and knows spelling only.
     metric : {"cosine", "l2", "ip"}, default "cosine"
         How vectors are compared.
+    seed : int, default 0
+        Of the index: it decides which events become the hubs of regions.
     clock : callable, optional
         Time of recording in microseconds since 1970-01-01 UTC; the system's by default.
 
@@ -52,9 +54,10 @@ class Memory(Adding, Recalling, Caring):
         embedder: Embedder | None = None,
         *,
         metric: str = "cosine",
+        seed: int = 0,
         clock: Callable[[], int] | None = None,
     ) -> None:
-        super().__init__(None, embedder, metric=metric, clock=clock)
+        super().__init__(None, embedder, metric=metric, seed=seed, clock=clock)
         self._loop: ActiveMemory | None = None
 
     @classmethod
@@ -64,6 +67,7 @@ class Memory(Adding, Recalling, Caring):
         embedder: Embedder | None = None,
         *,
         metric: str = "cosine",
+        seed: int = 0,
         create: bool = True,
         accept_lost_tail: bool = False,
         clock: Callable[[], int] | None = None,
@@ -79,6 +83,8 @@ class Memory(Adding, Recalling, Caring):
             The one that the store was made with; another one is refused.
         metric : {"cosine", "l2", "ip"}, default "cosine"
             As it was made with.
+        seed : int, default 0
+            Of a store that is made; one that is there keeps its own.
         create : bool, default True
             Whether a new store may be made.
         accept_lost_tail : bool, default False
@@ -103,6 +109,7 @@ class Memory(Adding, Recalling, Caring):
             Path(path),
             embedder,
             metric=metric,
+            seed=seed,
             create=create,
             accept_lost_tail=accept_lost_tail,
             clock=clock,

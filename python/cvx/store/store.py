@@ -35,20 +35,27 @@ class IndexKind(Generic[Index]):
     Parameters
     ----------
     fresh : callable
-        Makes an empty one.
+        Makes an empty one from a seed.
     load : callable
         Reads a snapshot.
     embedder, metric : str
         What the vectors are, and how they are compared.
     dim : int
         Length of the vectors.
+    seed : int, default 0
+        Of a store that is made; one that is there keeps its own.
     """
 
-    fresh: Callable[[], Index]
+    fresh: Callable[[int], Index]
     load: Callable[[Path], Index]
     embedder: str
     metric: str
     dim: int
+    seed: int = 0
+
+    def empty(self, record: Record) -> Index:
+        """Make an empty index for a record, with the seed that it was made with."""
+        return self.fresh(int(record.meta("seed") or 0))
 
 
 class Store(Generic[Index]):
@@ -102,7 +109,7 @@ class Store(Generic[Index]):
             self._check_kind()
             loaded = None if folder is None else self._open_snapshots(folder, accept_lost_tail)
             self._written = self._nodes_written = self._changes_written = 0
-            self.replica: Replica[Index] = Replica(self.record, kind.fresh, loaded)
+            self.replica: Replica[Index] = Replica(self.record, self.fresh, loaded)
             if loaded is not None:
                 self._written, self._nodes_written = loaded[1], self._nodes()
         except BaseException:
@@ -130,6 +137,7 @@ class Store(Generic[Index]):
                     self._check_first_vector()
                     for name, value in own.items():
                         write.set_meta(name, value)
+                    write.set_meta("seed", str(self._kind.seed))
         for name, value in own.items():
             stored = self.record.meta(name)
             if stored != value:
@@ -165,6 +173,10 @@ class Store(Generic[Index]):
             snapshots.set_aside()
             self.record.forget_lost_tail()
         return snapshots.newest()
+
+    def fresh(self) -> Index:
+        """Make an empty index of the store's kind and seed."""
+        return self._kind.empty(self.record)
 
     @property
     def index(self) -> Index:
