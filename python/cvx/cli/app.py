@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import logging
 import sys
+import warnings
 
 import typer
 
@@ -13,8 +15,14 @@ from cvx.cli.failing import INTERRUPTED, report
 COMMANDS = (
     "add",
     "recall",
+    "link",
+    "why",
+    "trajectory",
     "stats",
+    "forget",
     "doctor",
+    "reembed",
+    "compact",
 )
 """Module and function of each, in the order of the help; ``import_`` is called ``import``."""
 
@@ -75,6 +83,10 @@ def _top(
     del version
 
 
+def _note_warning(message: Warning | str, *_: object, **__: object) -> None:
+    sys.stderr.write(f"cvx: {message}\n")
+
+
 def run(arguments: list[str] | None = None) -> None:
     """Run a command line and exit.
 
@@ -84,6 +96,9 @@ def run(arguments: list[str] | None = None) -> None:
         Without the name of the program; by default those of the process.
     """
     given = sys.argv[1:] if arguments is None else arguments
+    # Retries of a server are told by the error that they end in, if they do.
+    logging.getLogger("stamina").addHandler(logging.NullHandler())
+    warnings.showwarning = _note_warning
     try:
         build()(given, prog_name="cvx")
     except KeyboardInterrupt:

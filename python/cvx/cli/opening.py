@@ -103,13 +103,18 @@ def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -
 
 
 def _remember(memory: Memory, spec: str | None) -> None:
-    if spec is None or memory.record.meta("embedder_spec") == spec:
+    if spec is None or memory.record.meta("embedder_spec") == remembered(spec):
         return
-    if spec.startswith("local:"):
-        # The store is used from other folders too.
-        spec = f"local:{Path(spec.removeprefix('local:')).absolute()}"
+    spec = remembered(spec)
     with memory.record.transaction() as write:
         write.set_meta("embedder_spec", spec)
+
+
+def remembered(spec: str) -> str:
+    """Return a line of --embedder as a store keeps it: it is used from other folders too."""
+    if not spec.startswith("local:"):
+        return spec
+    return f"local:{Path(spec.removeprefix('local:')).absolute()}"
 
 
 def only_one(**given: object) -> str:

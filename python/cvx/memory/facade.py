@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from cvx.active import ActiveMemory
 from cvx.embed import Embedder
 from cvx.episodes import OpenEpisode
-from cvx.errors import RewardRangeError
+from cvx.errors import EmbedderMismatchError, RewardRangeError
 from cvx.memory.adding import Adding
 from cvx.memory.caring import Caring
 from cvx.memory.recalling import Recalling
@@ -191,7 +191,9 @@ class Memory(Adding, Recalling, Caring):
         if episode is not None:
             return self._close_episode(episode, reward)
         if not self.record.closed and not self.record.frozen and self._retrieved:
-            self._flush()
+            # Moved to another embedder meanwhile, the store takes nothing from here any more.
+            with suppress(EmbedderMismatchError):
+                self._flush()
         self._store.close()
         return None
 

@@ -18,6 +18,7 @@ from cvx.errors import (
 )
 from cvx.store.cached import Index
 from cvx.store.failpoints import reach
+from cvx.store.guard import EmbedderGuard
 from cvx.store.record import Record
 from cvx.store.replica import Replica
 from cvx.store.snapshots import Snapshots
@@ -109,6 +110,8 @@ class Store(Generic[Index]):
             self._check_kind()
             loaded = None if folder is None else self._open_snapshots(folder, accept_lost_tail)
             self._written = self._nodes_written = self._changes_written = 0
+            # Before the index: it must not follow what it cannot hold.
+            self.record.follow(EmbedderGuard(self.record, kind.embedder))
             self.replica: Replica[Index] = Replica(self.record, self.fresh, loaded)
             if loaded is not None:
                 self._written, self._nodes_written = loaded[1], self._nodes()
@@ -185,7 +188,7 @@ class Store(Generic[Index]):
 
     def refresh(self) -> None:
         """See what other processes committed."""
-        self.replica.refresh()
+        self.record.refresh()
 
     def _nodes(self) -> int:
         return int(self.index.stats()["ids_given"])
@@ -201,6 +204,7 @@ class Store(Generic[Index]):
         if self.snapshots is None:
             return False
         with self.record.locked():
+            self.refresh()
             self.replica.catch_up()
             unread = self.replica.seq - self._written
             if self.replica.changes > self._changes_written or unread > _MOST_UNREAD:
@@ -228,7 +232,7 @@ class Store(Generic[Index]):
         if self.record.closed:
             return
         if os.getpid() == self._process:
-            with suppress(SnapshotError, RecordIOError):
+            with suppress(SnapshotError, RecordIOError, EmbedderMismatchError):
                 self.snapshot()
             reach("close.snapshot")
         self.record.close()

@@ -1,0 +1,146 @@
+"""cvx forget."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cvx.cli.failing import NOTHING
+from cvx.cli.opening import opened
+from cvx.cli.options import Json, Store
+from cvx.cli.output import emit, line, note, one_line
+from cvx.cli.times import timestamp_of
+
+if TYPE_CHECKING:
+    from cvx.memory import Memory
+
+_BUDGET = re.compile(r"(\d+)\s*(|events|B|KB|MB|GB)")
+_UNITS = {"B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3}
+_MOST_SHOWN = 10
+
+
+def forget(
+    ids: Annotated[list[int] | None, typer.Argument(help="Events, by their ids.")] = None,
+    source: Annotated[str | None, typer.Option(help="Everything from this source.")] = None,
+    before: Annotated[
+        str | None, typer.Option(help="Everything that happened before: a date, or an integer.")
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option("--namespace", "-n", help="With --source or --before: only of this one."),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="The least useful, until so much is left: 10000, 50MB."),
+    ] = None,
+    erase: Annotated[
+        bool, typer.Option("--erase", help="Erase for good, instead of putting away.")
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Bring back what was put away.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Erase without asking.")] = False,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Put events away: nothing recalls them any more. With --erase they are gone for good.
+
+    For example:
+      cvx forget 3 5
+      cvx forget --source diary --before 2025-01-01 --erase --dry-run
+      cvx forget --budget 50MB
+
+    What was put away is kept and can be brought back with --undo. An erase removes text, vectors,
+    links, logged decisions and snapshots from every file of the store. Exit code 1 where nothing
+    is meant.
+    """
+    if erase and undo:
+        raise typer.BadParameter("--erase and --undo exclude each other: what is erased is gone")
+    with opened(store, embeds=False) as memory:
+        moment = timestamp_of(before, "--before")
+        listed = ids or []
+        chosen = _chosen(memory, listed, (source, moment, namespace), budget, undo=undo)
+        texts = {e.event_id: e.text for e in memory.record.events(chosen[:_MOST_SHOWN])}
+        _ask(len(chosen), erase=erase and not dry_run and not yes)
+        complete = True
+        if chosen and not dry_run:
+            if erase:
+                complete = memory.erase(chosen).complete
+            elif undo:
+                memory.restore(chosen)
+            else:
+                memory.forget(chosen)
+    did = "erased" if erase else "brought back" if undo else "put away"
+    if json:
+        emit({"ids": chosen, "done": did, "dry_run": dry_run, "complete": complete})
+    else:
+        for event in chosen[:_MOST_SHOWN]:
+            line(f"{event:>6}  {one_line(texts.get(event, ''), 90)}", dim=True)
+        if len(chosen) > _MOST_SHOWN:
+            line(f"        and {len(chosen) - _MOST_SHOWN} more", dim=True)
+        line(f"{len(chosen)} events {'would be ' if dry_run else ''}{did}")
+    if not complete:
+        note("another process is reading: close it, and any next cvx command finishes the erase")
+    if not chosen:
+        raise typer.Exit(NOTHING)
+
+
+def _chosen(
+    memory: Memory,
+    ids: list[int],
+    where: tuple[str | None, int | None, str | None],
+    budget: str | None,
+    *,
+    undo: bool,
+) -> list[int]:
+    source, moment, namespace = where
+    selecting = source is not None or moment is not None
+    if bool(ids) + selecting + (budget is not None) != 1:
+        raise typer.BadParameter("give event ids, or --source and/or --before, or --budget")
+    if namespace is not None and not selecting:
+        raise typer.BadParameter("--namespace goes with --source or --before")
+    if ids:
+        for event in ids:
+            memory.get(event)
+        return ids
+    if budget is not None:
+        return _over(memory, budget, undo=undo)
+    state = "<> 'active'" if undo else "= 'active'"
+    condition, values = f"state {state}", list[object]()
+    for name, sign, value in (
+        ("source", "=", source),
+        ("timestamp", "<", moment),
+        ("namespace", "=", namespace),
+    ):
+        if value is not None:
+            condition += f" AND {name} {sign} ?"
+            values.append(value)
+    found = memory.record.query(
+        f"SELECT event_id FROM events WHERE {condition} ORDER BY event_id", values
+    )
+    return [row[0] for row in found]
+
+
+def _over(memory: Memory, budget: str, *, undo: bool) -> list[int]:
+    found = _BUDGET.fullmatch(budget.strip())
+    if found is None or undo:
+        raise typer.BadParameter(
+            f"--budget {budget!r}: give a number of events, or 50MB; no --undo"
+        )
+    amount, unit = int(found[1]), found[2]
+    plan = (
+        memory.keep_within(bytes=amount * _UNITS[unit], dry_run=True)
+        if unit in _UNITS
+        else memory.keep_within(events=amount, dry_run=True)
+    )
+    return list(plan.events)
+
+
+def _ask(count: int, *, erase: bool) -> None:
+    if not erase or not count:
+        return
+    if not sys.stdin.isatty():
+        raise typer.BadParameter(f"this erases {count} events for good: say --yes")
+    typer.confirm(f"Erase {count} events for good?", abort=True, err=True)

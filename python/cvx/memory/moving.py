@@ -1,0 +1,90 @@
+"""Moving a stored memory: to another embedder, into less room."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from cvx.embed import Embedder
+from cvx.errors import StoreNotFoundError
+from cvx.memory.facade import Memory
+from cvx.store import Record
+from cvx.store.compacting import Compacted
+from cvx.store.compacting import compact as compact_store
+from cvx.store.reembed import reembed as reembed_record
+from cvx.store.staging import Target
+
+
+def reembed(
+    path: str | os.PathLike[str],
+    embedder: Embedder,
+    *,
+    spec: str | None = None,
+    batch: int = 256,
+    restart: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Move the memory in a folder to another embedder; broken off, the same call goes on.
+
+    The memory answers with its old vectors until a single transaction switches it over. Then it
+    is opened once, so that the index is built and kept.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+    embedder : Embedder
+        The other one. Texts are embedded as documents.
+    spec : str, optional
+        How to make it, for the store to remember (``cvx.embed.spec``).
+    batch, restart, progress
+        As for ``cvx.store.reembed.reembed``.
+
+    Returns
+    -------
+    int
+        How many texts were embedded in this call; 0 where it was there already.
+
+    Raises
+    ------
+    StoreNotFoundError
+        There is no store.
+    EmbedderMismatchError, InvalidInputError, EmbedderError, InvalidVectorError
+        As for ``cvx.store.reembed.reembed``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cvx.embed import LexicalEmbedder
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Memory.open(folder, LexicalEmbedder(16)) as memory:
+    ...         _ = memory.add("a mug on a shelf")
+    ...     made = reembed(folder, LexicalEmbedder(32)), reembed(folder, LexicalEmbedder(32))
+    ...     with Memory.open(folder, LexicalEmbedder(32)) as memory:
+    ...         made, memory.recall("mug")[0].event.text
+    ((1, 0), 'a mug on a shelf')
+    """
+    folder = Path(path)
+    if not (folder / "memory.db").is_file():
+        raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")
+    info = embedder.info()
+    target = Target(str(info["id"]), int(info["dim"]), spec)
+    with Record(folder / "memory.db") as record:
+        metric = record.meta("metric") or "cosine"
+        made = reembed_record(
+            record, target, embedder.embed, batch=batch, restart=restart, progress=progress
+        )
+    with Memory.open(folder, embedder, metric=metric) as memory:
+        memory.snapshot()
+        snapshots = memory._store.snapshots
+        if snapshots is not None:
+            # The older ones are of the old vectors.
+            with memory.record.locked():
+                snapshots.prune(1)
+    return made
+
+
+def compact(memory: Memory) -> Compacted:
+    """Give back the room that a memory does not need, as ``cvx.store.compacting.compact``."""
+    return compact_store(memory._store)

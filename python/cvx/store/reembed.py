@@ -1,0 +1,198 @@
+"""Moving a store to another embedder, which may be broken off at any point and gone on with.
+
+New vectors collect in a table of their own, a batch a transaction, while the store is read and
+written as before. When every text has one, a single transaction puts them in the place of the old
+ones: until it commits, everybody sees the old vectors, from then on the new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from cvx.errors import (
+    EmbedderDimensionError,
+    EmbedderMismatchError,
+    InvalidInputError,
+    NonFiniteVectorError,
+    ZeroVectorError,
+)
+from cvx.store import rows, staging
+from cvx.store.failpoints import reach
+from cvx.store.record import Record
+from cvx.store.staging import META, Target
+from cvx.store.writer import Writer
+from cvx.types import Vector
+
+_TEXTS = (
+    "SELECT node, text FROM events WHERE embedding IS NOT NULL AND node IS NOT NULL"
+    " UNION ALL SELECT node, text FROM aliases WHERE embedding IS NOT NULL"
+)
+_MISSING = f"SELECT node, text FROM ({_TEXTS}) WHERE node NOT IN (SELECT node FROM staged)"
+_MOST_NAMED = 5
+
+
+def reembed(
+    record: Record,
+    target: Target,
+    embed: Callable[[list[str]], Vector],
+    *,
+    batch: int = 256,
+    restart: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Give every text a vector of another embedder, then switch over in one transaction.
+
+    Processes that have the store open with the old embedder go on until the switch, and are
+    refused with `EmbedderMismatchError` from then on.
+
+    Parameters
+    ----------
+    record : Record
+        One that no index follows.
+    target : Target
+        The other embedder.
+    embed : callable
+        From n texts to an ndarray of shape (n, ``target.dim``), float32.
+    batch : int, default 256
+        Texts a transaction; so many are embedded again at the most after a crash.
+    restart : bool, default False
+        Give up a move to a third embedder that is under way.
+    progress : callable, optional
+        Is told (vectors made, of how many).
+
+    Returns
+    -------
+    int
+        How many vectors were made in this call; 0 where the store is there already.
+
+    Raises
+    ------
+    EmbedderMismatchError
+        A move to another embedder is under way, and ``restart`` is False.
+    InvalidInputError
+        Events with a vector of their own and no text; nothing changes.
+    EmbedderDimensionError, NonFiniteVectorError, ZeroVectorError
+        The embedder's answer cannot be stored; what was made before stays.
+    """
+    if not _begin(record, target, restart=restart):
+        return 0
+    made = 0
+    while True:
+        todo = record.query(f"{_MISSING} ORDER BY node LIMIT ?", (batch,))
+        if not todo:
+            with record.transaction() as write:
+                # Others may have written since; the lock keeps them out now.
+                if not _unready(write):
+                    _switch(write, target)
+                    break
+            continue
+        vectors = _checked(embed([text for _, text in todo]), todo, target, record.meta("metric"))
+        with record.transaction() as write:
+            _stage(write, [node for node, _ in todo], vectors)
+        reach("reembed.staged")
+        made += len(todo)
+        if progress is not None:
+            done = record.query("SELECT count(*) FROM staged")[0][0]
+            progress(done, record.query(f"SELECT count(*) FROM ({_TEXTS})")[0][0])
+    reach("reembed.switched")
+    return made
+
+
+def _begin(record: Record, target: Target, *, restart: bool) -> bool:
+    """Make the table, or find the one of a move that was broken off; False if all is done."""
+    with record.transaction() as write:
+        under_way = record.meta(META)
+        if under_way is not None:
+            before = Target.from_text(under_way)
+            if (before.embedder, before.dim) == (target.embedder, target.dim):
+                write.set_meta(META, target.to_text())
+                return True
+            if not restart:
+                raise EmbedderMismatchError(
+                    f"a move to {before.embedder} is under way: go on with that, or give it up "
+                    "with restart"
+                )
+            staging.drop(write.connection)
+            write.connection.execute("DELETE FROM meta WHERE key = ?", (META,))
+        if record.meta("embedder") == target.embedder:
+            return False
+        _check_texts(record)
+        staging.create(write.connection)
+        write.set_meta(META, target.to_text())
+    return True
+
+
+def _check_texts(record: Record) -> None:
+    found = record.query(
+        "SELECT event_id FROM events WHERE embedding IS NOT NULL AND trim(text) = ''"
+    )
+    if found:
+        named = ", ".join(str(row[0]) for row in found[:_MOST_NAMED])
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        raise InvalidInputError(
+            f"{len(found)} events have a vector and no text to embed ({named}{more}): erase them, "
+            "or keep this embedder"
+        )
+
+
+def _checked(
+    vectors: Vector, todo: Sequence[tuple[int, str]], target: Target, metric: str | None
+) -> Vector:
+    made = np.asarray(vectors, dtype="<f4")
+    if made.shape != (len(todo), target.dim):
+        raise EmbedderDimensionError(
+            f"{target.embedder} made vectors of shape {made.shape} for {len(todo)} texts, "
+            f"({len(todo)}, {target.dim}) was expected: choose another embedder"
+        )
+    for (node, text), row in zip(todo, made, strict=True):
+        shown = f"{target.embedder} made of node {node} ({text[:40]!r})"
+        if not np.isfinite(row).all():
+            raise NonFiniteVectorError(f"{shown} NaN or infinity: choose another embedder")
+        if metric == "cosine" and not row.any():
+            raise ZeroVectorError(f"{shown} a vector of zeros: choose another, or erase the event")
+    return made
+
+
+def _stage(write: Writer, nodes: Sequence[int], vectors: Vector) -> None:
+    db = write.connection
+    # An event may have been erased while its text was being embedded.
+    there = {
+        row[0]
+        for row in db.execute(
+            f"SELECT node FROM ({_TEXTS}) WHERE node IN (SELECT value FROM json_each(?))",
+            (str(list(nodes)),),
+        )
+    }
+    staging.put(
+        db,
+        ((node, row.tobytes()) for node, row in zip(nodes, vectors, strict=True) if node in there),
+    )
+
+
+def _unready(write: Writer) -> bool:
+    """Whether a text still has no vector; damaged ones are thrown away to be made again."""
+    db = write.connection
+    wrong = staging.damaged_rows(db)
+    db.executemany("DELETE FROM staged WHERE node = ?", ((node,) for node in wrong))
+    return bool(db.execute(f"SELECT EXISTS ({_MISSING})").fetchone()[0])
+
+
+def _switch(write: Writer, target: Target) -> None:
+    db = write.connection
+    for table in ("events", "aliases"):
+        db.execute(
+            f"UPDATE {table} SET embedding = (SELECT staged.embedding FROM staged"
+            f" WHERE staged.node = {table}.node) WHERE embedding IS NOT NULL AND node IS NOT NULL"
+        )
+        db.execute(rows.renew_crc_sql(table, "embedding IS NOT NULL"))
+    staging.drop(db)
+    db.execute("DELETE FROM meta WHERE key IN (?, 'embedder_spec')", (META,))
+    write.set_meta("embedder", target.embedder)
+    write.set_meta("dim", str(target.dim))
+    if target.spec is not None:
+        write.set_meta("embedder_spec", target.spec)
+    # Every index is of the old vectors: this makes those that follow build anew.
+    write.journal("erase", [])
+    reach("reembed.switching")

@@ -1,0 +1,188 @@
+"""Forgetting, erasing, compacting, and another embedder."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cvx.embed import LexicalEmbedder
+from cvx.memory import Memory
+from tests.cli.command import Cvx, environment, process
+from tests.embed_server import OPENAI, Server, running
+
+SECRET = "the safe opens with 4711"
+
+
+def filled(cvx: Cvx) -> None:
+    cvx("add", SECRET, "--source", "diary", "--time", 10)
+    cvx("add", "a mug on a shelf", "--source", "diary", "--time", 20, "--namespace", "ana")
+    cvx("add", "a cup in a sink", "--time", 30)
+
+
+def state(cvx: Cvx) -> tuple[int, int]:
+    told = cvx("stats", "--json").json
+    return told["events"], told["active"]
+
+
+def test_what_is_forgotten_can_be_brought_back(cvx: Cvx) -> None:
+    filled(cvx)
+    told = cvx("forget", 1, 3, "--json").json
+    assert told == {"ids": [1, 3], "done": "put away", "dry_run": False, "complete": True}
+    assert cvx("recall", "safe").code == 1
+    assert state(cvx) == (3, 1)
+    assert cvx("forget", 1, "--undo").code == 0
+    assert SECRET in cvx("recall", "safe").out
+
+
+def test_a_dry_run_changes_nothing(cvx: Cvx) -> None:
+    filled(cvx)
+    for how in ([], ["--erase"]):
+        done = cvx("forget", "--source", "diary", "--dry-run", *how)
+        assert done.code == 0
+        assert "2 events would be" in done.out
+        assert SECRET in done.out
+    assert state(cvx) == (3, 3)
+
+
+def test_what_is_erased_is_in_no_file_any_more(tmp_path: Path) -> None:
+    store = tmp_path / "s"
+    process(store, "add", SECRET)
+    process(store, "add", "a mug")
+    refused = process(store, "forget", 1, "--erase")
+    assert refused.code == 2
+    assert "--yes" in refused.err
+    done = process(store, "forget", 1, "--erase", "--yes", "--json")
+    assert done.json["done"] == "erased"
+    whole = b"".join(path.read_bytes() for path in store.rglob("*") if path.is_file())
+    assert b"4711" not in whole
+    assert process(store, "forget", 1, "--erase", "--yes").code == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "gone"),
+    [
+        (["--source", "diary"], [1, 2]),
+        (["--before", "25"], [1, 2]),
+        (["--source", "diary", "--before", "15"], [1]),
+        (["--source", "diary", "--namespace", "ana"], [2]),
+        (["--budget", "1"], [1, 2]),
+        (["--budget", "3KB"], [1, 2]),
+        (["--budget", "10MB"], []),
+        (["--source", "nobody"], []),
+    ],
+)
+def test_events_are_chosen_by_what_is_known_of_them(
+    cvx: Cvx, options: list[str], gone: list[int]
+) -> None:
+    filled(cvx)
+    done = cvx("forget", *options, "--json")
+    assert sorted(done.json["ids"]) == gone
+    assert done.code == (0 if gone else 1)
+    assert state(cvx) == (3, 3 - len(gone))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        [1, "--source", "diary"],
+        ["--budget", "much"],
+        [1, "--namespace", "ana"],
+        [1, "--erase", "--undo"],
+        ["--budget", "1", "--undo"],
+        ["--before", "soon"],
+    ],
+)
+def test_contradictions_are_refused(cvx: Cvx, options: list[object]) -> None:
+    filled(cvx)
+    assert cvx("forget", *options).code == 2
+    assert cvx("forget", 1, 99).code == 1
+    assert state(cvx) == (3, 3)
+
+
+def test_compacting_makes_the_store_smaller_and_loses_nothing(cvx: Cvx) -> None:
+    lines = "\n".join(f'{{"text": "note {n} {"x" * 500}"}}' for n in range(200))
+    cvx("add", "--file", "-", stdin=lines)
+    cvx("forget", *range(1, 190))
+    with Memory.open(cvx.store, LexicalEmbedder()) as memory:
+        with memory.record.transaction() as write:
+            # Free pages, as an older erase that could not compact leaves them.
+            write.connection.execute("CREATE TABLE bulk AS SELECT zeroblob(3000000)")
+            write.connection.execute("DROP TABLE bulk")
+        memory.snapshot()
+    done = cvx("compact", "--json").json
+    assert done["complete"] is True
+    assert done["after"] < done["before"]
+    assert len(list((cvx.store / "index").glob("*.cvx"))) == 1
+    assert cvx("doctor", "--deep").out.endswith("sound\n")
+    assert cvx("recall", "note 195").code == 0
+    again = cvx("compact", "--json").json
+    assert again["after"] == pytest.approx(done["after"], rel=0.05)
+
+
+def test_a_store_moves_to_another_embedder_and_remembers_it(cvx: Cvx) -> None:
+    filled(cvx)
+    told = cvx("reembed", "lexical:64", "--json").json
+    assert (told["from"], told["to"]) == ("cvx-lexical-1/512/3-5/1", "cvx-lexical-1/64/3-5/1")
+    assert (told["dim"], told["embedded"]) == (64, 3)
+    assert SECRET in cvx("recall", "safe").out
+    assert cvx("stats", "--json").json["embedder"] == "lexical:64"
+    assert "nothing to do" in cvx("reembed", "lexical:64").out
+    assert cvx("reembed", "magic").code == 2
+
+
+def test_a_served_model_is_remembered_with_its_address(tmp_path: Path) -> None:
+    store = tmp_path / "s"
+    process(store, "add", "a mug on a shelf")
+    with running(Server(endpoints=OPENAI)) as server:
+        moved = process(store, "reembed", f"openai:toy@{server.url}/v1", "--json")
+        assert moved.json["to"] == "served/toy/8"
+        found = process(store, "recall", "a mug on a shelf", "--json").json["hits"]
+        assert found[0]["similarity"] == pytest.approx(1, abs=1e-5)
+    down = process(store, "add", "a cup")
+    assert (down.code, down.out) == (4, "")
+    assert down.err.startswith("cvx: ")
+    assert "Traceback" not in down.err
+    # What embeds nothing needs no server.
+    assert process(store, "stats", "--json").json["embedder_id"] == "served/toy/8"
+    assert process(store, "doctor").code == 0
+
+
+def test_an_interrupted_move_leaves_130_and_goes_on(tmp_path: Path) -> None:
+    store = tmp_path / "s"
+    lines = "\n".join(f'{{"text": "note number {n}"}}' for n in range(60))
+    process(store, "add", "--file", "-", stdin=lines)
+    with running(Server(endpoints=OPENAI)) as server:
+        spec = f"openai:toy@{server.url}/v1"
+        server.modes = ["good", "good", "silent"]
+        running_move = subprocess.Popen(
+            [sys.executable, "-m", "cvx", "reembed", spec, "--batch", "20"],
+            env=environment(store),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert server.arrived.wait(30)
+        running_move.send_signal(signal.SIGINT)
+        _, said = running_move.communicate(timeout=30)
+        assert running_move.returncode == 130, said
+        assert "Traceback" not in said
+    assert "number 3" in process(store, "recall", "number 3").out
+    with running(Server(endpoints=OPENAI)) as server:
+        spec = f"openai:toy@{server.url}/v1"
+        told = process(store, "reembed", spec, "--json").json
+        assert told["embedded"] <= 40
+        assert process(store, "recall", "number 3").code == 0
+    assert process(store, "doctor").code == 0
+
+
+def test_a_store_made_in_python_is_opened_by_the_command_and_back(cvx: Cvx) -> None:
+    with Memory.open(cvx.store, LexicalEmbedder(dim=32)) as memory:
+        memory.add("made in python")
+    assert cvx("add", "made by the command").code == 0
+    with Memory.open(cvx.store, LexicalEmbedder(dim=32)) as memory:
+        assert [event.text for event in memory.record.events()] == [
+            "made in python",
+            "made by the command",
+        ]

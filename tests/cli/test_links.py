@@ -1,0 +1,83 @@
+"""What led to what, and what happened when."""
+
+from pathlib import Path
+
+from cvx.embed import LexicalEmbedder
+from cvx.memory import Memory
+from tests.cli.command import Cvx, process
+from tests.store.planted import rich_store
+
+
+def flooded(cvx: Cvx) -> None:
+    for place, text in enumerate(
+        ["it rained all night", "the drain was full", "the cellar flooded"]
+    ):
+        cvx("add", text, "--entity", 7, "--time", 10 * place)
+    cvx("link", 1, 2, "--why", "more than it takes")
+    cvx("link", 2, 3, "--weight", 0.5, "--evidence", "seen")
+
+
+def test_why_walks_back_to_the_first_cause(cvx: Cvx) -> None:
+    flooded(cvx)
+    told = cvx("why", 3, "--json").json
+    assert told["event"]["text"] == "the cellar flooded"
+    assert [(s["depth"], s["event"]["id"]) for s in told["steps"]] == [(1, 2), (2, 1)]
+    assert told["steps"][0]["link"] == {
+        "from": 2, "to": 3, "kind": "caused", "weight": 0.5, "why": "", "evidence": "seen",
+    }  # fmt: skip
+    said = cvx("why", 3).out
+    assert said.index("drain was full") < said.index("more than it takes") < said.index("rained")
+    assert len(cvx("why", 3, "--depth", 1, "--json").json["steps"]) == 1
+
+
+def test_consequences_are_the_other_direction(cvx: Cvx) -> None:
+    flooded(cvx)
+    told = cvx("why", 1, "--consequences", "--json").json
+    assert [step["event"]["id"] for step in told["steps"]] == [2, 3]
+
+
+def test_no_cause_and_no_event_are_exit_code_1(tmp_path: Path) -> None:
+    process(tmp_path / "s", "add", "a mug")
+    none = process(tmp_path / "s", "why", 1)
+    assert (none.code, none.out.splitlines()[-1]) == (1, "no cause is known")
+    missing = process(tmp_path / "s", "why", 9)
+    assert (missing.code, missing.out) == (1, "")
+    assert "no event 9" in missing.err
+
+
+def test_a_kind_of_ones_own_is_declared_once(cvx: Cvx) -> None:
+    flooded(cvx)
+    refused = cvx("link", 1, 3, "--kind", "reminded_of")
+    assert refused.code == 1
+    assert "declare" in refused.err
+    assert cvx("link", 1, 3, "--kind", "reminded_of", "--declare").code == 0
+    assert cvx("link", 2, 3, "--kind", "reminded_of").code == 0
+    assert cvx("link", 1, 1).code == 2
+
+
+def test_a_trajectory_is_in_the_order_of_time(cvx: Cvx) -> None:
+    flooded(cvx)
+    cvx("add", "of somebody else", "--entity", 8, "--time", 5)
+    cvx("add", "long before", "--entity", 7, "--time", -3)
+    events = cvx("trajectory", "--entity", 7, "--json").json["events"]
+    assert [event["time"] for event in events] == [-3, 0, 10, 20]
+    part = cvx("trajectory", "--entity", 7, "--since", 0, "--until", 20, "--json").json["events"]
+    assert [event["time"] for event in part] == [0, 10]
+    assert [
+        e["time"] for e in cvx("trajectory", "--entity", 7, "--last", 1, "--json").json["events"]
+    ] == [20]
+    assert cvx("trajectory", "--entity", 7, "--namespace", "ana").code == 1
+
+
+def test_the_steps_of_an_episode_are_listed_without_its_embedder(tmp_path: Path) -> None:
+    rich_store(tmp_path / "m")
+    done = process(tmp_path / "m", "trajectory", "--episode", 0)
+    assert done.code == 0
+    assert "did: go to sink" in done.out
+    assert process(tmp_path / "m", "trajectory").code == 2
+
+
+def test_what_was_linked_by_the_command_is_there_in_python(cvx: Cvx) -> None:
+    flooded(cvx)
+    with Memory.open(cvx.store, LexicalEmbedder()) as memory:
+        assert [step.edge.why for step in memory.why(3)] == ["", "more than it takes"]
