@@ -143,7 +143,7 @@ def test_every_event_that_was_reached_is_told_and_stands_in_the_table(
 ) -> None:
     story = built(drawn).story(0, max_depth, after=after)
     told = story.narrative()
-    reached = [*story.back.found, *story.forward.found]
+    reached = [*story.before, *story.after]
     for event in reached:
         assert f"event {event.id}" in told.lower()
     table = story.frame()

@@ -55,6 +55,10 @@ class Ground(Protocol):
         """Walk links from an event that exists."""
         ...
 
+    def depths(self, start: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
+        """Return everything that is reached from an event that exists, with its depth."""
+        ...
+
     def as_of(self, time: int) -> Self:
         """Return what was known at a time."""
         ...
@@ -162,6 +166,18 @@ class RamGround:
             limits,
             factor,
         )
+
+    def depths(self, start: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
+        """Return everything that is reached, with its shortest depth."""
+        found = self.index.ancestors(
+            self._node[start],
+            causal_kinds(self.index.edge_kinds),
+            max_depth,
+            budget=2**31,
+            direction="in" if backward else "out",
+        )
+        pairs = zip(found.nodes.tolist(), found.depths.tolist(), strict=True)
+        return {self._events[node].id: depth for node, depth in pairs}
 
     def as_of(self, time: int) -> RamGround:
         """Return what had happened, and what had been said of it, at a time."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cvx.causal.events import CausalEvent, EventId, Link
 from cvx.causal.phrasing import because, bracketed, is_clause, joined, named, result_of, sentence
-from cvx.causal.walk import Walk
+from cvx.causal.walk import Reached, Walk
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,21 +59,31 @@ class Story:
     causes, effects : tuple of Link
         What is told: links on the way back, and those on the way forward. An end that is in no
         event any more is told as unknown.
-    back, forward : Walk
-        How far each event is, and how surely it belongs.
+    back, forward : Walk or None
+        How far each event is, and how surely it belongs; ``None`` where nobody looked.
     """
 
     subject: CausalEvent
     events: Mapping[EventId, CausalEvent]
     causes: tuple[Link, ...]
     effects: tuple[Link, ...]
-    back: Walk
-    forward: Walk
+    back: Walk | None
+    forward: Walk | None
 
     @property
     def truncated(self) -> bool:
         """Whether there is more than is told."""
-        return self.back.truncated or self.forward.truncated
+        return any(walked.truncated for walked in (self.back, self.forward) if walked)
+
+    @property
+    def before(self) -> tuple[Reached, ...]:
+        """The causes, nearest first."""
+        return self.back.found if self.back else ()
+
+    @property
+    def after(self) -> tuple[Reached, ...]:
+        """The consequences, nearest first."""
+        return self.forward.found if self.forward else ()
 
     def narrative(self) -> str:
         """Tell it: one paragraph for what led here, one for what followed.
@@ -100,6 +110,8 @@ class Story:
         return "\n".join(paragraphs)
 
     def _tell_causes(self) -> Iterable[str]:
+        if self.back is None:
+            return []
         into = _grouped((link.effect, link) for link in self.causes)
         if not into.get(self.subject.id):
             return [NOTHING_BEFORE]
@@ -183,10 +195,10 @@ class Story:
 
         rows = [
             *(self._row("cause", one.id, one.depth, one.weight, one.path[-1]) for one in
-              reversed(self.back.found)),
+              reversed(self.before)),
             self._row("event", self.subject.id, 0, None, None),
             *(self._row("consequence", one.id, one.depth, one.weight, one.path[-1]) for one in
-              self.forward.found),
+              self.after),
         ]  # fmt: skip
         return pl.DataFrame(
             rows,

@@ -76,11 +76,11 @@ def draw(story: Story, path: Path) -> None:
 
 def _columns(story: Story) -> dict[int, list[EventId]]:
     columns: dict[int, list[EventId]] = {}
-    for reached in reversed(story.back.found):
+    for reached in reversed(story.before):
         columns.setdefault(-reached.depth, []).append(reached.id)
     columns[0] = [story.subject.id]
-    seen = {reached.id for reached in story.back.found}
-    for reached in story.forward.found:
+    seen = {reached.id for reached in story.before}
+    for reached in story.after:
         # In a cycle a cause is a consequence too: it is drawn once.
         if reached.id not in seen:
             columns.setdefault(reached.depth, []).append(reached.id)

@@ -10,7 +10,7 @@ from cvx.causal.events import EventId, Link
 from cvx.errors import InvalidParameterError
 
 DEFAULT_DEPTH = 4
-DEFAULT_NODES = 10_000
+DEFAULT_NODES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Limits:
     ----------
     max_depth : int, default 4
         Links away at the most, at least 1.
-    max_nodes : int, default 10_000
+    max_nodes : int, default 1_000
         Events found at the most, at least 1.
     backward : bool, default True
         To causes; ``False``: to consequences.

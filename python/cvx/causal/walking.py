@@ -88,10 +88,11 @@ class Walking:
         return self._depths(event_id, max_depth, backward=False)
 
     def _depths(self, event_id: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
+        if max_depth < 1:
+            raise InvalidParameterError(f"max_depth is {max_depth}: give at least 1")
         if self.ground.get(event_id) is None:
             return {}
-        found = self.walk(event_id, max_depth, backward=backward).found
-        return {reached.id: reached.depth for reached in found}
+        return self.ground.depths(event_id, max_depth, backward=backward)
 
     def story(
         self,
@@ -99,6 +100,7 @@ class Walking:
         max_depth: int = DEFAULT_DEPTH,
         *,
         after: int = 2,
+        before: bool = True,
         max_nodes: int = DEFAULT_NODES,
     ) -> Story:
         """Return an event with what led to it and what came of it, to be told or drawn.
@@ -111,7 +113,9 @@ class Walking:
             How far back it goes, at least 1.
         after : int, default 2
             How far on it goes; 0 ends it with the event.
-        max_nodes : int, default 10_000
+        before : bool, default True
+            Whether it begins with what led to the event; ``False``: with the event.
+        max_nodes : int, default 1_000
             Events either way at the most.
 
         Raises
@@ -124,12 +128,12 @@ class Walking:
         if after < 0:
             raise InvalidParameterError(f"after is {after}: give 0 or more")
         subject = self._known(event_id)
-        back = self.walk(event_id, max_depth, max_nodes=max_nodes)
-        forward = Walk((), truncated=False)
+        back = self.walk(event_id, max_depth, max_nodes=max_nodes) if before else None
+        forward = None
         if after:
             forward = self.walk(event_id, after, max_nodes=max_nodes, backward=False)
         events = {subject.id: subject}
-        for reached in (*back.found, *forward.found):
+        for reached in (*(back.found if back else ()), *(forward.found if forward else ())):
             found = self.ground.get(reached.id)
             if found is not None:
                 events[reached.id] = found
@@ -142,10 +146,10 @@ class Walking:
             forward,
         )
 
-    def _told(self, subject: EventId, walked: Walk, *, backward: bool) -> tuple[Link, ...]:
+    def _told(self, subject: EventId, walked: Walk | None, *, backward: bool) -> tuple[Link, ...]:
         """The links between the subject and what was reached, those across ways included."""
-        known = {subject, *(reached.id for reached in walked.found)}
-        links = self.ground.links(list(known) if walked.found else [], backward=backward)
+        known = {subject, *(reached.id for reached in (walked.found if walked else ()))}
+        links = self.ground.links(list(known) if walked else [], backward=backward)
         return tuple(link for link in links if link.cause in known and link.effect in known)
 
     def _known(self, event_id: EventId) -> CausalEvent:

@@ -14,13 +14,14 @@ from cvx.episodes import OpenEpisode
 from cvx.errors import EmbedderMismatchError, RewardRangeError
 from cvx.memory.adding import Adding
 from cvx.memory.caring import Caring
+from cvx.memory.explaining import Explaining
 from cvx.memory.recalling import Recalling
 from cvx.store.erase import finish
 from cvx.store.past import as_of
 from cvx.types import Episode
 
 
-class Memory(Adding, Recalling, Caring):
+class Memory(Adding, Recalling, Explaining, Caring):
     """What an agent remembers: in RAM, or with ``Memory.open`` in a folder that survives.
 
     Every change is durable when its call returns. Threads may share a memory; processes open the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from cvx.embed import embed_query
 from cvx.errors import InvalidKError, InvalidParameterError
@@ -14,29 +14,11 @@ from cvx.recall.corpus import Corpus
 from cvx.recall.recalled import Ground, hits_of, recall_once
 from cvx.recall.scope import Asker
 from cvx.recall.signals import attentive
-from cvx.types import DEFAULT_NAMESPACE, Cue, Edge, Event, Filter, Hit, Source, Vector
+from cvx.types import DEFAULT_NAMESPACE, Cue, Filter, Hit, Source, Vector
 
 Outcome: TypeAlias = Literal["success", "failure", "any"]
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
 _RECALLABLE = {"success": True, "failure": False, "any": None}
-
-
-class Because(NamedTuple):
-    """One step of an explanation.
-
-    Attributes
-    ----------
-    event : Event
-        The cause, or the consequence.
-    edge : Edge
-        What leads to it from the step before.
-    depth : int
-        Edges away from the event that was asked about.
-    """
-
-    event: Event
-    edge: Edge
-    depth: int
 
 
 class Recalling(Base):
@@ -131,59 +113,6 @@ class Recalling(Base):
 
     def _embed_cue(self, text: str) -> Vector:
         return self._checked(embed_query(self.embedder, text))
-
-    def why(
-        self, event_id: int, *, namespace: str = DEFAULT_NAMESPACE, max_depth: int = 5
-    ) -> list[Because]:
-        """Return what led to an event, over its links backwards; nearest first.
-
-        Parameters
-        ----------
-        event_id : int
-            What is to be explained.
-        namespace : str, default ""
-            Who asks: nothing that it may not see is shown or walked through.
-        max_depth : int, default 5
-            Links away at the most, at least 1.
-
-        Raises
-        ------
-        UnknownEventError
-            No such event.
-        """
-        return self._walk(event_id, namespace, max_depth, incoming=True)
-
-    def consequences(
-        self, event_id: int, *, namespace: str = DEFAULT_NAMESPACE, max_depth: int = 5
-    ) -> list[Because]:
-        """Return what an event led to, over its links forwards; see ``why``."""
-        return self._walk(event_id, namespace, max_depth, incoming=False)
-
-    def _walk(
-        self, event_id: int, namespace: str, max_depth: int, *, incoming: bool
-    ) -> list[Because]:
-        if max_depth < 1:
-            raise InvalidParameterError(f"max_depth is {max_depth}: give at least 1")
-        start = self.get(event_id)
-        seen, out = {event_id}, list[Because]()
-        layer = [node for node in (start.node,) if node is not None]
-        for depth in range(1, max_depth + 1):
-            edges = self.record.links_of(layer, incoming=incoming) if layer else []
-            ends = {edge.from_node if incoming else edge.to_node for edge in edges}
-            owners = self.record.events_of_nodes(sorted(ends), active=True) if ends else {}
-            events = {event.event_id: event for event in self.record.events(owners.values())}
-            layer = []
-            for edge in edges:
-                node = edge.from_node if incoming else edge.to_node
-                found = events.get(owners.get(node, -1))
-                if found is None or found.event_id in seen or found.event_id is None:
-                    continue
-                if namespace != found.namespace and found.visibility != "public":
-                    continue
-                seen.add(found.event_id)
-                out.append(Because(found, edge, depth))
-                layer.append(node)
-        return out
 
 
 def _asker(namespace: str, also: Sequence[str], where: Filter | None, outcome: str) -> Asker:

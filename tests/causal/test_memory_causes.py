@@ -1,0 +1,191 @@
+"""Causes over a memory's own events and links: what is walked, told, and kept from whom."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cvx.causal import Link
+from cvx.embed import LexicalEmbedder
+from cvx.errors import (
+    InvalidInputError,
+    InvalidParameterError,
+    UnknownEdgeKindError,
+    UnknownEventError,
+)
+from cvx.memory import Memory
+from cvx.types import Edge, Event
+from tests.causal.graphs import Drawn, drawn_graphs, every_way
+
+
+def memory() -> Memory:
+    ticks = iter(range(1000, 100_000))
+    return Memory(LexicalEmbedder(dim=16), clock=ticks.__next__)
+
+
+def flooded() -> tuple[Memory, int, int, int]:
+    made = memory()
+    rain = made.add("It rained all night.", timestamp=10)
+    flood = made.add("The cellar flooded.", timestamp=20)
+    mould = made.add("The books are mouldy.", timestamp=30)
+    made.link(rain, flood, weight=0.8, why="the drain is too small", evidence="the plumber")
+    made.link(flood, mould, weight=0.5)
+    return made, rain, flood, mould
+
+
+@pytest.mark.requirement("X5", "T8", "T19")
+@settings(max_examples=25)
+@given(drawn_graphs(5), st.integers(1, 4), st.booleans())
+def test_a_graph_over_a_memory_finds_what_trying_every_way_finds(
+    drawn: Drawn, max_depth: int, backward: bool
+) -> None:
+    made = memory()
+    events = [made.add(f"event {node}") for node in range(drawn.nodes)]
+    for (cause, effect), weight in drawn.links.items():
+        made.link(events[cause], events[effect], weight=weight)
+    found = made.graph().walk(events[0], max_depth, backward=backward)
+    expected = every_way(drawn, 0, max_depth, backward=backward)
+    assert {events.index(int(r.id)): r.depth for r in found.found} == {
+        event: depth for event, (depth, _) in expected.items()
+    }
+    for reached in found.found:
+        assert reached.weight == pytest.approx(expected[events.index(int(reached.id))][1])
+    ask = made.why if backward else made.consequences
+    steps = ask(events[0], max_depth=max_depth)
+    assert [step.event.event_id for step in steps] == [reached.id for reached in found.found]
+    assert [step.weight for step in steps] == [reached.weight for reached in found.found]
+
+
+def test_why_gives_the_steps_and_tells_them() -> None:
+    made, rain, flood, mould = flooded()
+    steps = made.why(mould)
+    assert [(s.event.event_id, s.depth, s.weight) for s in steps] == [
+        (flood, 1, 0.5),
+        (rain, 2, 0.4),
+    ]
+    assert (steps[1].edge.why, steps[1].edge.evidence) == ("the drain is too small", "the plumber")
+    assert steps[1].edge.recorded is not None
+    assert steps.narrative() == (
+        "The books are mouldy. This was because the cellar flooded. "
+        "That was a result of something earlier: it rained all night (the drain is too small)."
+    )
+    assert steps.frame()["text"].to_list()[-1] == "The books are mouldy."
+    assert made.consequences(rain).narrative() == (
+        "It rained all night.\nBecause of it, the cellar flooded (the drain is too small). "
+        "Because of that, the books are mouldy."
+    )
+    story = made.story(flood)
+    assert [reached.id for reached in (*story.before, *story.after)] == [rain, mould]
+
+
+@pytest.mark.requirement("T22")
+def test_a_walk_that_was_cut_off_says_so() -> None:
+    made = memory()
+    end = made.add("the end")
+    for number in range(4):
+        made.link(made.add(f"cause {number}"), end, weight=number / 4)
+    steps = made.why(end, max_events=2)
+    assert [step.weight for step in steps] == [0.75, 0.5]
+    assert steps.truncated
+    assert not made.why(end).truncated
+    with pytest.raises(InvalidParameterError, match="max_nodes is 0"):
+        made.why(end, max_events=0)
+
+
+def test_links_that_say_nothing_of_causes_are_not_walked() -> None:
+    made, rain, flood, _ = flooded()
+    other = made.add("A cat slept.")
+    for kind in ("irrelevant", "same_action_type", "region_transition"):
+        made.link(other, flood, kind)
+    assert [step.event.event_id for step in made.why(flood)] == [rain]
+    made.declare_edge_kind("made_worse")
+    made.link(other, flood, "made_worse")
+    assert {step.event.event_id for step in made.why(flood)} == {rain, other}
+
+
+@pytest.mark.requirement("B1")
+def test_the_past_explains_by_what_was_known_then() -> None:
+    made, rain, flood, _ = flooded()
+    before = made.record.now()
+    pump = made.add("The pump failed.", timestamp=15)
+    made.link(pump, flood, weight=0.9)
+    made.link(rain, flood, weight=0.1)
+    assert [step.event.event_id for step in made.why(flood)] == [pump, rain]
+    past = made.as_of(before)
+    assert [(s.event.event_id, s.weight) for s in past.why(flood)] == [(rain, 0.8)]
+    graph = made.graph().as_of(before)
+    assert [(link.cause, link.weight) for link in graph.causes(flood)] == [(rain, 0.8)]
+    assert pump not in graph
+
+
+@pytest.mark.requirement("X17", "B9")
+def test_a_namespace_is_shown_and_walked_through_only_what_it_may_see() -> None:
+    made = memory()
+    secret = made.add("a secret", namespace="ana")
+    shared = made.add("said to some", namespace="ana", visibility="shared")
+    known = made.add("known to all", namespace="ana", visibility="public")
+    root = made.add("bob's own root", namespace="bob")
+    effect = made.add("bob's effect", namespace="bob")
+    for cause, led_to in ((root, secret), (secret, effect), (known, effect), (shared, effect)):
+        made.link(cause, led_to)
+    assert {step.event.event_id for step in made.why(effect, namespace="bob")} == {known}
+    graph = made.graph(namespace="bob", also=["ana"])
+    assert set(graph.predecessors(effect)) == {known, shared}
+    assert secret not in graph
+    assert graph.size == 4
+    with pytest.raises(UnknownEventError):
+        made.why(secret, namespace="bob")
+
+
+def test_what_was_put_away_is_not_walked_through_but_can_be_asked_about() -> None:
+    made, rain, flood, mould = flooded()
+    made.forget(flood)
+    assert made.why(mould) == []
+    assert [step.event.event_id for step in made.why(flood)] == [rain]
+    made.restore(flood)
+    assert len(made.why(mould)) == 2
+
+
+def test_a_graph_over_a_memory_lists_events_by_time_and_by_entity() -> None:
+    made = memory()
+    late = made.add("late", timestamp=9, entity_id=7)
+    early = made.add("early", timestamp=3, entity_id=7)
+    made.add("other", timestamp=5, entity_id=8)
+    graph = made.graph()
+    assert [event.id for event in graph.events_for_institution("7")] == [early, late]
+    assert graph.events_for_institution("the senate") == []
+    assert [event.text for event in graph.ground.between(3, 9)] == ["early", "other"]
+    assert len(list(graph)) == len(graph) == 3
+    assert "late" not in graph
+
+
+@pytest.mark.requirement("T9", "X5")
+def test_links_drawn_on_the_graph_are_links_of_the_memory() -> None:
+    made, rain, _, mould = flooded()
+    graph = made.graph()
+    graph.link(rain, mould, 0.25, why="damp air")
+    assert {(step.event.event_id, step.edge.why) for step in made.why(mould, max_depth=1)} >= {
+        (rain, "damp air")
+    }
+    near = made.graph().auto_link_predecessors(mould, window_ticks=15)
+    assert {link.cause for link in near} <= {link.cause for link in graph.causes(mould)}
+    for kind in ("irrelevant", "unheard_of"):
+        with pytest.raises(UnknownEdgeKindError, match="caused"):
+            graph.ground.put(Link(rain, mould, kind=kind))
+    with pytest.raises(InvalidInputError, match=r"memory\.add"):
+        graph.add_event(None, "elsewhere", 3)
+
+
+@pytest.mark.requirement("C10")
+def test_a_chain_a_thousand_deep_explains_itself_without_recursion() -> None:
+    made = memory()
+    events = made.add_many(Event(0, place, f"event {place}") for place in range(1001))
+    nodes = [made.record.nodes_of_events([event])[event][0] for event in events]
+    with made.record.transaction() as write:
+        write.add_links(Edge(a, b, "caused") for a, b in pairwise(nodes))
+    steps = made.why(events[-1], max_depth=1000)
+    assert len(steps) == 1000
+    assert steps.narrative().count("result of") == 999
