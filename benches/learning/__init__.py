@@ -1,0 +1,1 @@
+"""How well memory tells what is done next, and how it will end."""
