@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::id::NodeId;
 use crate::index::TemporalIndex;
+use crate::nearest::Want;
 use crate::plan::Accepted;
 use crate::scratch::{Ranked, with_scratch};
 
@@ -106,12 +107,17 @@ impl TemporalIndex {
         let query = self.vectors.prepared(query)?;
         let route = accepted.route(width, self.params.exact_below);
         let near: Vec<Ranked> = with_scratch(|scratch| {
-            self.nearest(&query, k, width, &accepted, &route, scratch);
-            scratch.found.clone()
+            let want = Want {
+                least: k,
+                measured: width,
+                width,
+            };
+            self.nearest(&query, want, &accepted, &route, scratch);
+            scratch.found.near.clone()
         });
         let bound = self.bound(&near, k);
         let (arrivals, best) = self.spread(&near, &bound, boosts, max_hops, &accepted);
-        let mut hits = self.hits(&query, &near, &bound, &arrivals, &best, &accepted);
+        let mut hits = self.hits(&query.exact, &near, &bound, &arrivals, &best, &accepted);
         hits.sort_unstable_by(|a, b| {
             let nearer = |hit: &GraphHit| Ranked::new(hit.distance, hit.node.0);
             b.score

@@ -4,8 +4,10 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::id::NodeId;
 use crate::index::TemporalIndex;
+use crate::nearest::Want;
 use crate::plan::Route;
 use crate::scratch::{Ranked, with_scratch};
+use crate::vectors::Query;
 
 /// A result of [`TemporalIndex::hybrid_search`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,8 +56,13 @@ impl TemporalIndex {
         let mut candidates: Vec<u32> = match &route {
             Route::Scan(nodes) if beta > 0.0 => nodes.clone(),
             _ => with_scratch(|scratch| {
-                self.nearest(&query, k, width, &accepted, &route, scratch);
-                scratch.found.iter().map(|near| near.node()).collect()
+                let want = Want {
+                    least: k,
+                    measured: width,
+                    width,
+                };
+                self.nearest(&query, want, &accepted, &route, scratch);
+                scratch.found.near.iter().map(|near| near.node()).collect()
             }),
         };
         if beta > 0.0 && matches!(route, Route::Walk(_)) {
@@ -65,10 +72,10 @@ impl TemporalIndex {
             candidates.sort_unstable();
             candidates.dedup();
         }
-        Ok(self.scored(&query, &candidates, beta, k))
+        Ok(self.scored(&query.exact, &candidates, beta, k))
     }
 
-    fn near_in_namespaces(&self, query: &[f32], width: usize, filter: &Filter) -> Result<Vec<u32>> {
+    fn near_in_namespaces(&self, query: &Query, width: usize, filter: &Filter) -> Result<Vec<u32>> {
         let namespaces = filter.namespaces.clone();
         let open = Filter {
             namespaces,
@@ -78,8 +85,13 @@ impl TemporalIndex {
         let open = self.accepted(&open)?;
         let route = open.route(width, self.params.exact_below);
         Ok(with_scratch(|scratch| {
-            self.nearest(query, width, width, &open, &route, scratch);
-            scratch.found.iter().map(|near| near.node()).collect()
+            let want = Want {
+                least: width,
+                measured: width,
+                width,
+            };
+            self.nearest(query, want, &open, &route, scratch);
+            scratch.found.near.iter().map(|near| near.node()).collect()
         }))
     }
 

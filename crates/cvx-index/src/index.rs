@@ -4,7 +4,7 @@
 //! `regions`, `snapshot`.
 
 use crate::columns::{Columns, EMBEDDED, LIVE, NewNode};
-use crate::distance::kernels::Isa;
+use crate::distance::isa::Isa;
 use crate::edges::TypedEdgeLayer;
 use crate::error::{Error, Result};
 use crate::id::NodeId;
@@ -125,20 +125,16 @@ impl TemporalIndex {
                 bound: MOST_NODES,
             });
         }
-        let mut prepared = Vec::with_capacity(nodes.len());
         for node in nodes {
             check_reward(node.reward)?;
-            let row = node
-                .vector
-                .map(|vector| self.vectors.prepared(vector))
-                .transpose()?;
-            prepared.push(node.vector.zip(row));
+            node.vector
+                .map_or(Ok(()), |vector| self.vectors.check(vector))?;
         }
         let first = self.columns.len() as u32;
-        for (node, row) in nodes.iter().zip(&prepared) {
+        for node in nodes {
             let id = self.columns.push(node);
-            if let Some((vector, moved)) = row {
-                self.vectors.put(id, vector, moved);
+            if let Some(vector) = node.vector {
+                self.vectors.put(id, vector);
             }
             self.postings.add(&self.columns, id);
         }
@@ -154,6 +150,7 @@ impl TemporalIndex {
             links,
             ..
         } = self;
+        vectors.encode(&embedded);
         builder(params, vectors).insert(links, &embedded);
         self.live += nodes.len();
         self.regions.grown(self.columns.len(), self.links.len());
@@ -226,8 +223,9 @@ impl TemporalIndex {
         };
         self.vectors
             .check_center(center.as_deref(), self.links.nodes())?;
-        self.vectors.set_center(center, self.links.nodes());
         let nodes: Vec<u32> = self.links.nodes().collect();
+        self.vectors.set_center(center);
+        self.vectors.recode(&nodes);
         self.links = Links::new(self.params.m);
         let Self {
             params,

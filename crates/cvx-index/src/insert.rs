@@ -5,13 +5,16 @@
 
 use rayon::prelude::*;
 
+use crate::codes::Buffers;
 use crate::links::Links;
-use crate::scratch::{Ranked, Scratch, with_scratch};
-use crate::search::{Beam, Graph};
+use crate::scratch::{Ranked, Scratch, first, with_scratch};
+use crate::search::{Beam, Everything, Graph};
 use crate::vectors::Vectors;
 
 /// A batch is at most this part of the graph it is searched against: its nodes do not see each other.
 const BATCH_SHARE: usize = 32;
+/// And never more, so that those that do not see each other are few among their neighbours.
+const LARGEST_BATCH: usize = 256;
 /// Below this many nodes threads cost more than they save.
 pub(crate) const WORTH_THREADS: usize = 64;
 
@@ -60,7 +63,7 @@ impl Builder<'_> {
             let size = if rises(*first) {
                 1
             } else {
-                let most = (links.len() / BATCH_SHARE).max(1);
+                let most = (links.len() / BATCH_SHARE).clamp(1, LARGEST_BATCH);
                 rest.iter()
                     .take(most)
                     .take_while(|&&node| !rises(node))
@@ -100,23 +103,25 @@ impl Builder<'_> {
         let level = level_of(self.seed, node, links.m()).min(top);
         let mut levels = vec![Vec::new(); level + 1];
         with_scratch(|scratch| {
-            let graph = Graph {
-                links,
-                vectors: self.vectors,
-            };
-            let query = self.vectors.row(node);
-            let mut starts: Vec<Ranked> =
-                graph.descend(query, level, scratch).into_iter().collect();
+            let graph = Graph::new(links, &self.vectors.codes);
+            let query = self.vectors.codes.table().coded_row(node);
+            let Scratch { walks, buffers, .. } = scratch;
+            let walk = first(walks);
+            let mut starts: Vec<u32> = graph
+                .descend(&query, level, &mut walk.hop, buffers)
+                .into_iter()
+                .collect();
             for level in (0..=level).rev() {
                 let beam = Beam {
                     width: self.width,
                     level,
                     budget: usize::MAX,
-                    accepts: |_| true,
+                    accepts: Everything,
                 };
-                graph.beam(query, &starts, &beam, scratch);
-                starts.clone_from(&scratch.found);
-                levels[level] = self.select(node, &starts, links.m(), scratch);
+                graph.beam(&query, &starts, &beam, walk, buffers);
+                let ranked: Vec<Ranked> = walk.frontier.ranked().collect();
+                starts = ranked.iter().map(|near| near.node()).collect();
+                levels[level] = self.select(node, &ranked, links.m(), buffers);
             }
         });
         levels
@@ -137,13 +142,12 @@ impl Builder<'_> {
     /// At most `most` of `candidates`, by the rule of [`select`](Self::select).
     fn nearest_apart(&self, node: u32, candidates: &[u32], most: usize) -> Vec<u32> {
         with_scratch(|scratch| {
-            scratch.distances.clear();
-            self.vectors
-                .distances(self.vectors.row(node), candidates, &mut scratch.distances);
-            let pairs = candidates.iter().zip(&scratch.distances);
+            let codes = self.vectors.codes.table();
+            codes.distances(&codes.coded_row(node), candidates, &mut scratch.buffers);
+            let pairs = candidates.iter().zip(&scratch.buffers.distances);
             let mut ranked: Vec<Ranked> = pairs.map(|(&node, &d)| Ranked::new(d, node)).collect();
             ranked.sort_unstable();
-            self.select(node, &ranked, most, scratch)
+            self.select(node, &ranked, most, &mut scratch.buffers)
         })
     }
 
@@ -152,11 +156,11 @@ impl Builder<'_> {
     /// A candidate is kept if it is nearer to the node than to any kept before it. Copies of the
     /// node itself would turn every other candidate away and make an island of any set of equal
     /// vectors: they get a quarter of the places, drawn by a hash, and turn nobody away.
-    fn select(&self, node: u32, ranked: &[Ranked], most: usize, scratch: &mut Scratch) -> Vec<u32> {
-        let row = self.vectors.row(node);
+    fn select(&self, node: u32, ranked: &[Ranked], most: usize, buffers: &mut Buffers) -> Vec<u32> {
+        let codes = self.vectors.codes.table();
         let (copies, others): (Vec<Ranked>, Vec<Ranked>) = ranked
             .iter()
-            .partition(|seen| self.vectors.row(seen.node()) == row);
+            .partition(|seen| codes.same(seen.node(), node));
         let mut copies: Vec<u32> = copies.into_iter().map(Ranked::node).collect();
         let spare = most.saturating_sub(others.len());
         copies.sort_unstable_by_key(|&copy| splitmix(u64::from(node) << 32 | u64::from(copy)));
@@ -167,12 +171,10 @@ impl Builder<'_> {
             if kept.len() == places {
                 break;
             }
-            scratch.distances.clear();
-            let other = self.vectors.row(candidate.node());
+            let other = codes.coded_row(candidate.node());
             let apart = kept.chunks(4).all(|kept| {
-                scratch.distances.clear();
-                self.vectors.distances(other, kept, &mut scratch.distances);
-                scratch
+                codes.distances(&other, kept, buffers);
+                buffers
                     .distances
                     .iter()
                     .all(|&between| candidate.distance() < between)
@@ -226,14 +228,11 @@ impl Builder<'_> {
             }
             let others = links.nodes().filter(|&other| other != node);
             let others = others.filter(|&other| links.level(other).is_some_and(|l| l >= level));
-            let graph = Graph {
-                links,
-                vectors: self.vectors,
-            };
             let neighbors = with_scratch(|scratch| {
-                graph.scan(self.vectors.row(node), others, self.width, scratch);
-                let ranked = scratch.found.clone();
-                self.select(node, &ranked, links.m(), scratch)
+                self.vectors
+                    .scan(&self.vectors.query_of(node), others, self.width, scratch);
+                let nearest: Vec<u32> = scratch.found.near.iter().map(|near| near.node()).collect();
+                self.nearest_apart(node, &nearest, links.m())
             });
             links.set(node, level, &neighbors);
             for neighbor in neighbors {

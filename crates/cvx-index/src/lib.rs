@@ -29,6 +29,7 @@
 //! ```
 
 mod by_node;
+mod codes;
 mod column;
 mod columns;
 mod distance;
@@ -47,8 +48,10 @@ mod nearest;
 mod nodes;
 mod params;
 mod plan;
+mod pool;
 mod postings;
 mod regions;
+mod scan;
 mod scratch;
 mod search;
 mod snapshot;

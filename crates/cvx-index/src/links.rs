@@ -1,6 +1,7 @@
 //! The links of the graph: a flat table for the ground level, blocks for the levels above.
 
 use crate::column::Column;
+use crate::distance::prefetch::prefetch;
 
 /// Of a node that is not in the graph.
 const OUTSIDE: u8 = u8::MAX;
@@ -39,11 +40,6 @@ impl Links {
         self.len
     }
 
-    /// How many nodes the tables cover.
-    pub(crate) fn table_len(&self) -> usize {
-        self.levels.len()
-    }
-
     /// The node where walks begin: of the highest level.
     pub(crate) fn entry(&self) -> Option<u32> {
         self.entry
@@ -77,13 +73,24 @@ impl Links {
 
     #[inline]
     pub(crate) fn neighbors(&self, node: u32, level: usize) -> &[u32] {
-        let row = self.row(node, level);
-        let row = if level == 0 {
-            &self.ground[row..]
+        let (table, row) = (self.table(), self.row(node, level));
+        let table = if level == 0 {
+            table.ground
         } else {
-            &self.upper[row..]
+            table.upper
         };
-        &row[1..=row[0] as usize]
+        row_of(&table[row..], self.most(level))
+    }
+
+    /// The tables as plain slices, to be taken once before a walk.
+    pub(crate) fn table(&self) -> Table<'_> {
+        Table {
+            m: self.m,
+            nodes: self.levels.len(),
+            ground: &self.ground,
+            upper_at: &self.upper_at,
+            upper: &self.upper,
+        }
     }
 
     #[inline]
@@ -161,4 +168,45 @@ impl Links {
             + self.upper_at.heap_bytes()
             + self.levels.heap_bytes()
     }
+}
+
+/// The tables of the links.
+#[derive(Clone, Copy)]
+pub(crate) struct Table<'a> {
+    m: usize,
+    /// Nodes the tables cover: a link from elsewhere is held against it before it is followed.
+    pub(crate) nodes: usize,
+    ground: &'a [u32],
+    upper_at: &'a [u32],
+    upper: &'a [u32],
+}
+
+impl<'a> Table<'a> {
+    #[inline]
+    pub(crate) fn neighbors(&self, node: u32, level: usize) -> &'a [u32] {
+        if level == 0 {
+            return row_of(self.ground_row(node), 2 * self.m);
+        }
+        let row = self.upper_at[node as usize] as usize + (level - 1) * (self.m + 1);
+        row_of(&self.upper[row..], self.m)
+    }
+
+    /// Asks for the links of a node at the ground.
+    #[inline]
+    pub(crate) fn prefetch(&self, node: u32) {
+        let row = self.ground_row(node);
+        row.iter().step_by(16).for_each(prefetch);
+    }
+
+    #[inline]
+    fn ground_row(&self, node: u32) -> &'a [u32] {
+        let stride = 2 * self.m + 1;
+        &self.ground[node as usize * stride..][..stride]
+    }
+}
+
+/// The links of a row that begins with their number, which in a damaged file may be any.
+#[inline]
+fn row_of(row: &[u32], most: usize) -> &[u32] {
+    &row[1..][..(row[0] as usize).min(most)]
 }

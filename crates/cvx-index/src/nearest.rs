@@ -8,8 +8,24 @@ use crate::id::NodeId;
 use crate::index::{TemporalIndex, on_threads};
 use crate::params::DEFAULT_EF;
 use crate::plan::{Accepted, Catalog, Route};
-use crate::scratch::{Ranked, Scratch, with_scratch};
-use crate::search::{Beam, Graph};
+use crate::pool::Pool;
+use crate::scratch::{Found, Scratch, first, with_scratch};
+use crate::search::{Beam, Everything, Graph};
+use crate::vectors::Query;
+
+/// What rounding to codes may do to a distance, in standard deviations.
+const DEVIATIONS: f32 = 3.0;
+
+/// How much of an answer is wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Want {
+    /// So many must be found, wherever so many are accepted.
+    pub(crate) least: usize,
+    /// So many are measured in full precision; no more come back.
+    pub(crate) measured: usize,
+    /// So many a walk keeps in mind, no fewer than the others.
+    pub(crate) width: usize,
+}
 
 /// A node and how far it is from the query.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,11 +53,16 @@ impl TemporalIndex {
         filter: &Filter,
     ) -> Result<Vec<Neighbor>> {
         let width = self.width(k, ef)?;
+        let want = Want {
+            least: k,
+            measured: k,
+            width,
+        };
         let accepted = self.accepted(filter)?;
         let query = self.vectors.prepared(query)?;
         let route = accepted.route(width, self.params.exact_below);
         Ok(with_scratch(|scratch| {
-            self.neighbors(&query, k, width, &accepted, &route, scratch)
+            self.neighbors(&query, want, &accepted, &route, scratch)
         }))
     }
 
@@ -59,6 +80,11 @@ impl TemporalIndex {
         threads: usize,
     ) -> Result<Vec<Vec<Neighbor>>> {
         let width = self.width(k, ef)?;
+        let want = Want {
+            least: k,
+            measured: k,
+            width,
+        };
         let accepted = self.accepted(filter)?;
         let dim = self.params.dim;
         if !queries.len().is_multiple_of(dim) {
@@ -71,7 +97,7 @@ impl TemporalIndex {
         let one = |query: &[f32]| -> Result<Vec<Neighbor>> {
             let query = self.vectors.prepared(query)?;
             Ok(with_scratch(|scratch| {
-                self.neighbors(&query, k, width, &accepted, &route, scratch)
+                self.neighbors(&query, want, &accepted, &route, scratch)
             }))
         };
         match threads {
@@ -82,15 +108,14 @@ impl TemporalIndex {
 
     fn neighbors(
         &self,
-        query: &[f32],
-        k: usize,
-        width: usize,
+        query: &Query,
+        want: Want,
         accepted: &Accepted<'_>,
         route: &Route,
         scratch: &mut Scratch,
     ) -> Vec<Neighbor> {
-        self.nearest(query, k, width, accepted, route, scratch);
-        let found = scratch.found.iter().take(k);
+        self.nearest(query, want, accepted, route, scratch);
+        let found = scratch.found.near.iter();
         found
             .map(|near| Neighbor {
                 node: near.id(),
@@ -99,50 +124,79 @@ impl TemporalIndex {
             .collect()
     }
 
-    /// Leaves the nearest accepted nodes in `scratch.found`: at least `least` of them wherever so
-    /// many are accepted, at most `width`.
+    /// Leaves the nearest accepted nodes in `scratch.found`, nearest first.
     pub(crate) fn nearest(
         &self,
-        query: &[f32],
-        least: usize,
-        width: usize,
+        query: &Query,
+        want: Want,
         accepted: &Accepted<'_>,
         route: &Route,
         scratch: &mut Scratch,
     ) {
-        let graph = self.graph();
         let budget = match route {
-            Route::Scan(nodes) => return graph.scan(query, nodes.iter().copied(), width, scratch),
+            Route::Scan(nodes) => {
+                let nodes = nodes.iter().copied();
+                return self.vectors.scan(query, nodes, want.measured, scratch);
+            }
             Route::Walk(budget) => *budget,
         };
-        let starts: Vec<Ranked> = graph.descend(query, 0, scratch).into_iter().collect();
-        let done = if accepted.everything() {
+        let graph = self.graph();
+        let Scratch {
+            walks,
+            buffers,
+            found,
+        } = &mut *scratch;
+        let walk = first(walks);
+        let start = graph.descend(&query.coded, 0, &mut walk.hop, buffers);
+        let (start, width) = (start.as_slice(), want.width);
+        if accepted.everything() {
             let beam = Beam {
                 width,
                 level: 0,
                 budget,
-                accepts: |_| true,
+                accepts: Everything,
             };
-            graph.beam(query, &starts, &beam, scratch)
-        } else {
-            let beam = Beam {
-                width,
-                level: 0,
-                budget,
-                accepts: |node| accepted.has(node),
-            };
-            graph.beam(query, &starts, &beam, scratch)
+            graph.beam(&query.coded, start, &beam, walk, buffers);
+            self.finish(query, want, &walk.frontier, found);
+            return;
+        }
+        let beam = Beam {
+            width,
+            level: 0,
+            budget,
+            accepts: |node| accepted.has(node),
         };
-        if !done || scratch.found.len() < least.min(self.links.len()) {
-            graph.scan(query, accepted.members(), width, scratch);
+        graph.beam(&query.coded, start, &beam, walk, buffers);
+        if walk.gave_up || walk.accepted.len() < want.least.min(self.links.len()) {
+            self.vectors
+                .scan(query, accepted.members(), want.measured, scratch);
+        } else {
+            self.finish(query, want, &walk.accepted, found);
         }
     }
 
+    /// Measures what may be among the nearest of a walk in full precision.
+    fn finish(&self, query: &Query, want: Want, kept: &Pool, found: &mut Found) {
+        let count = match kept.distance(want.measured - 1) {
+            Some(last) => kept.within(last + self.margin(query)),
+            None => kept.len(),
+        };
+        found.near.clear();
+        found.near.extend(kept.ranked().take(count));
+        self.vectors.measure(query, want.measured, found);
+    }
+
+    /// How much farther than the last one wanted a code may lie and still be worth measuring.
+    ///
+    /// What codes lose is spread over the dimensions and all but cancels: rarely is the error above
+    /// [`DEVIATIONS`] times the bound divided by the root of the dimension.
+    fn margin(&self, query: &Query) -> f32 {
+        let share = (DEVIATIONS / (self.params.dim as f32).sqrt()).min(1.0);
+        2.0 * query.coded.error() * share
+    }
+
     pub(crate) fn graph(&self) -> Graph<'_> {
-        Graph {
-            links: &self.links,
-            vectors: &self.vectors,
-        }
+        Graph::new(&self.links, &self.vectors.codes)
     }
 
     pub(crate) fn accepted(&self, filter: &Filter) -> Result<Accepted<'_>> {

@@ -1,7 +1,7 @@
 //! What is known of each node, and what comes before and after it.
 
 use crate::columns::RECALLABLE;
-use crate::distance::kernels::Isa;
+use crate::distance::isa::Isa;
 use crate::error::{Error, Result};
 use crate::id::{EntityId, NodeId};
 use crate::index::{TemporalIndex, check_reward};

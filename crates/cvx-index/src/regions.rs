@@ -14,8 +14,9 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::id::{EntityId, NodeId, RegionId};
 use crate::index::TemporalIndex;
-use crate::scratch::{Ranked, with_scratch};
+use crate::scratch::{Ranked, Scratch, first, with_scratch};
 use crate::search::Beam;
+use crate::vectors::Query;
 
 /// Up to so many hubs the nearest is found by comparing with all of them.
 const SCAN_AT_MOST: usize = 4096;
@@ -199,26 +200,26 @@ impl TemporalIndex {
         Ok(NodeId(self.nearest_hub(&query, level, &hubs)))
     }
 
-    fn nearest_hub(&self, query: &[f32], level: usize, hubs: &[u32]) -> u32 {
-        let graph = self.graph();
+    fn nearest_hub(&self, query: &Query, level: usize, hubs: &[u32]) -> u32 {
         with_scratch(|scratch| {
-            scratch.found.clear();
+            let Scratch { walks, buffers, .. } = &mut *scratch;
+            let walk = first(walks);
+            let mut near: Vec<u32> = Vec::new();
             if hubs.len() > SCAN_AT_MOST {
-                let starts: Vec<Ranked> =
-                    graph.descend(query, level, scratch).into_iter().collect();
-                let accepts = |node| self.regions.covers(node);
+                let graph = self.graph();
+                let start = graph.descend(&query.coded, level, &mut walk.hop, buffers);
                 let beam = Beam {
                     width: WIDTH,
                     level,
                     budget: usize::MAX,
-                    accepts,
+                    accepts: |node| self.regions.covers(node),
                 };
-                graph.beam(query, &starts, &beam, scratch);
+                graph.beam(&query.coded, start.as_slice(), &beam, walk, buffers);
+                near.extend(walk.accepted.ranked().map(Ranked::node));
             }
-            if scratch.found.is_empty() {
-                graph.scan(query, hubs.iter().copied(), 1, scratch);
-            }
-            scratch.found.first().map_or(NONE, |near| near.node())
+            let near = if near.is_empty() { hubs } else { &near };
+            self.vectors.scan(query, near.iter().copied(), 1, scratch);
+            scratch.found.near.first().map_or(NONE, |near| near.node())
         })
     }
 
@@ -264,18 +265,21 @@ impl TemporalIndex {
         let others = |node: &u32| self.links.level(*node).is_some() && !is_hub(*node);
         let open: Vec<u32> = nodes.iter().copied().filter(others).collect();
         let found: Vec<u32> = if hubs.len() > TILED_AT_MOST {
-            let find = |&node: &u32| self.nearest_hub(self.vectors.row(node), level, hubs);
+            let find = |&node: &u32| self.nearest_hub(&self.vectors.query_of(node), level, hubs);
             open.iter().map(find).collect()
         } else {
             // The hubs pass by the rows of the nodes, which stay in the nearest cache.
+            let rows: Vec<Vec<f32>> = open
+                .iter()
+                .map(|&n| self.vectors.query_of(n).exact)
+                .collect();
             let mut best: Vec<Option<Ranked>> = vec![None; open.len()];
-            let mut distances = Vec::with_capacity(open.len());
+            let mut distances = Vec::with_capacity(1);
             for &hub in hubs {
-                distances.clear();
-                self.vectors
-                    .distances(self.vectors.row(hub), &open, &mut distances);
-                for (best, &distance) in best.iter_mut().zip(&distances) {
-                    let seen = Ranked::new(distance, hub);
+                for (best, row) in best.iter_mut().zip(&rows) {
+                    distances.clear();
+                    self.vectors.distances(row, &[hub], &mut distances);
+                    let seen = Ranked::new(distances[0], hub);
                     if best.is_none_or(|best| seen < best) {
                         *best = Some(seen);
                     }

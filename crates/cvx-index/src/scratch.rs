@@ -1,10 +1,10 @@
 //! What a walk needs, kept from one walk to the next.
 
 use std::cell::Cell;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
+use crate::codes::Buffers;
 use crate::id::NodeId;
+use crate::pool::Pool;
 
 /// A node and its distance in one word, ordered by distance, then by node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +20,15 @@ impl Ranked {
             !bits
         };
         Ranked(u64::from(ordered) << 32 | u64::from(node))
+    }
+
+    /// As the number that it is ordered by.
+    pub(crate) fn word(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn of_word(word: u64) -> Self {
+        Ranked(word)
     }
 
     pub(crate) fn node(self) -> u32 {
@@ -40,45 +49,67 @@ impl Ranked {
     }
 }
 
-/// Which nodes a walk has seen: a stamp a node, so that a new walk forgets all of them at once.
+/// Which nodes a walk has seen: a bit a node, small enough to be cleared for each walk.
 #[derive(Default)]
-pub(crate) struct Visited {
-    stamps: Vec<u8>,
-    generation: u8,
-}
+pub(crate) struct Visited(Vec<u64>);
 
 impl Visited {
     pub(crate) fn forget(&mut self, nodes: usize) {
-        if self.stamps.len() < nodes {
-            self.stamps.resize(nodes, 0);
-        }
-        self.generation = self.generation.wrapping_add(1);
-        if self.generation == 0 {
-            self.stamps.fill(0);
-            self.generation = 1;
-        }
+        self.0.clear();
+        self.0.resize(nodes.div_ceil(64), 0);
     }
 
-    /// Whether the node is seen for the first time.
+    /// Whether the node is seen for the first time; one beyond the table counts as seen.
     #[inline]
     pub(crate) fn first(&mut self, node: u32) -> bool {
-        let stamp = &mut self.stamps[node as usize];
-        let first = *stamp != self.generation;
-        *stamp = self.generation;
+        let Some(word) = self.0.get_mut(node as usize / 64) else {
+            return false;
+        };
+        let bit = 1 << (node % 64);
+        let first = *word & bit == 0;
+        *word |= bit;
         first
     }
 }
 
-/// The buffers of a walk.
+/// The state of one walk.
+#[derive(Default)]
+pub(crate) struct Walk {
+    pub(crate) visited: Visited,
+    /// Seen, the nearest first: `C` in the paper, and `W` too where every node is accepted.
+    pub(crate) frontier: Pool,
+    /// The nearest accepted so far where not every node is, `W` in the paper.
+    pub(crate) accepted: Pool,
+    /// The nodes that the walk looks at next.
+    pub(crate) hop: Vec<u32>,
+    pub(crate) measured: usize,
+    pub(crate) gave_up: bool,
+}
+
+/// What a search found, and what it takes to measure that.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Nearest first, by the distances in full precision.
+    pub(crate) near: Vec<Ranked>,
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) distances: Vec<f32>,
+}
+
+/// The buffers of searches.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    pub(crate) visited: Visited,
-    /// Seen and not yet expanded, `C` in the paper.
-    pub(crate) frontier: BinaryHeap<Reverse<Ranked>>,
-    /// The nearest accepted so far, `W` in the paper, nearest first.
-    pub(crate) found: Vec<Ranked>,
-    pub(crate) hop: Vec<u32>,
-    pub(crate) distances: Vec<f32>,
+    /// Of as many walks as go side by side.
+    pub(crate) walks: Vec<Walk>,
+    pub(crate) buffers: Buffers,
+    pub(crate) found: Found,
+}
+
+/// The state of a walk that goes alone.
+pub(crate) fn first(walks: &mut Vec<Walk>) -> &mut Walk {
+    if walks.is_empty() {
+        walks.push(Walk::default());
+    }
+    &mut walks[0]
 }
 
 /// Lends this thread's buffers; a call inside a call gets fresh ones.
@@ -108,12 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn a_new_walk_has_seen_nothing_however_many_went_before() {
+    fn a_new_walk_has_seen_nothing_but_what_lies_beyond_the_table() {
         let mut visited = Visited::default();
-        for _ in 0..600 {
-            visited.forget(3);
+        for nodes in [3, 200, 3] {
+            visited.forget(nodes);
             assert!(visited.first(2));
             assert!(!visited.first(2));
+            assert!(!visited.first(1000));
         }
     }
 }

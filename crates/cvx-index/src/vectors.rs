@@ -1,8 +1,14 @@
-//! The vectors as they came, and as they are compared.
+//! The vectors as they came, and their codes.
+//!
+//! Walks and scans compare codes; the best of what they find is measured from the rows as they
+//! came, in full precision.
 
+use crate::codes::{Coded, Codes};
 use crate::column::Column;
 use crate::distance::Metric;
-use crate::distance::kernels::Isa;
+use crate::distance::isa::Isa;
+use crate::distance::prefetch::prefetch;
+use crate::distance::rows::{self, Rows};
 use crate::error::{Error, Result};
 
 /// Up to this norm, the squared distance of two vectors fits into f32.
@@ -15,24 +21,32 @@ pub(crate) struct Vectors {
     metric: Metric,
     isa: Isa,
     center: Option<Vec<f32>>,
+    /// What is taken from a row before it is compared: the center, or zeros. Squared distances do
+    /// not move with the center.
+    offset: Vec<f32>,
     raw: Column<f32>,
-    /// Rows with the center taken away and, for cosine, of length 1; absent where raw rows serve:
-    /// always for l2, whose distances do not move with the center.
-    compared: Option<Column<f32>>,
+    pub(crate) codes: Codes,
+}
+
+/// A vector to be compared.
+#[derive(Clone, Debug)]
+pub(crate) struct Query {
+    /// With the center taken away and, for cosine, of length 1.
+    pub(crate) exact: Vec<f32>,
+    pub(crate) coded: Coded,
 }
 
 impl Vectors {
     pub(crate) fn new(dim: usize, metric: Metric, isa: Isa) -> Self {
-        let mut vectors = Vectors {
+        Vectors {
             dim,
             metric,
             isa,
             center: None,
+            offset: vec![0.0; dim],
             raw: Column::new(),
-            compared: None,
-        };
-        vectors.set_center(None, std::iter::empty());
-        vectors
+            codes: Codes::new(dim, metric, isa),
+        }
     }
 
     pub(crate) fn center(&self) -> Option<&[f32]> {
@@ -43,22 +57,37 @@ impl Vectors {
         &self.raw[node as usize * self.dim..][..self.dim]
     }
 
-    fn table(&self) -> &[f32] {
-        self.compared.as_deref().unwrap_or(&self.raw)
+    /// The row of a node as a query.
+    pub(crate) fn query_of(&self, node: u32) -> Query {
+        Query {
+            exact: self.compared(node),
+            coded: self.codes.table().coded_row(node),
+        }
     }
 
-    /// The row of a node as it is compared.
-    pub(crate) fn row(&self, node: u32) -> &[f32] {
-        &self.table()[node as usize * self.dim..][..self.dim]
+    /// The row of a node as it is compared; it was checked when it came.
+    fn compared(&self, node: u32) -> Vec<f32> {
+        moved(self.metric, self.center.as_deref(), self.raw(node)).unwrap_or_default()
     }
 
     /// The vector as it is to be compared.
     ///
     /// # Errors
     /// [`Error::Dimension`], [`Error::NonFinite`], [`Error::ZeroVector`], [`Error::TooLong`].
-    pub(crate) fn prepared(&self, vector: &[f32]) -> Result<Vec<f32>> {
+    pub(crate) fn prepared(&self, vector: &[f32]) -> Result<Query> {
         self.check_finite(vector)?;
-        moved(self.metric, self.center.as_deref(), vector)
+        let exact = moved(self.metric, self.center.as_deref(), vector)?;
+        let coded = self.codes.coded(&exact);
+        Ok(Query { exact, coded })
+    }
+
+    /// Refuses what cannot be compared.
+    ///
+    /// # Errors
+    /// As [`prepared`](Self::prepared).
+    pub(crate) fn check(&self, vector: &[f32]) -> Result<()> {
+        self.check_finite(vector)?;
+        moved(self.metric, self.center.as_deref(), vector).map(drop)
     }
 
     /// Checks length, finiteness and, where distances could overflow, size.
@@ -76,11 +105,7 @@ impl Vectors {
             });
         }
         if self.metric != Metric::Cosine {
-            let norm = vector
-                .iter()
-                .map(|&x| f64::from(x) * f64::from(x))
-                .sum::<f64>()
-                .sqrt();
+            let norm = length(&vector.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>());
             if norm > LONGEST {
                 return Err(Error::TooLong {
                     norm,
@@ -91,21 +116,29 @@ impl Vectors {
         Ok(())
     }
 
-    /// Stores the row of a node; `vector` passed [`prepared`](Self::prepared), which made `moved`.
-    pub(crate) fn put(&mut self, node: u32, vector: &[f32], moved: &[f32]) {
+    /// Stores the row of a node, a vector that passed [`check`](Self::check), without its code.
+    pub(crate) fn put(&mut self, node: u32, vector: &[f32]) {
         put_row(self.raw.to_mut(), node, vector);
-        if let Some(compared) = &mut self.compared {
-            put_row(compared.to_mut(), node, moved);
+    }
+
+    /// Codes the rows of nodes that were put.
+    pub(crate) fn encode(&mut self, nodes: &[u32]) {
+        for &node in nodes {
+            let compared = self.compared(node);
+            self.codes.put(node, &compared);
         }
+    }
+
+    /// Codes the rows of all nodes there are anew.
+    pub(crate) fn recode(&mut self, nodes: &[u32]) {
+        self.codes = Codes::new(self.dim, self.metric, self.isa);
+        self.encode(nodes);
     }
 
     /// Forgets the row of a node.
     pub(crate) fn erase(&mut self, node: u32) {
-        let row = node as usize * self.dim..(node as usize + 1) * self.dim;
-        self.raw.to_mut()[row.clone()].fill(0.0);
-        if let Some(compared) = &mut self.compared {
-            compared.to_mut()[row].fill(0.0);
-        }
+        self.raw.to_mut()[node as usize * self.dim..][..self.dim].fill(0.0);
+        self.codes.erase(node);
     }
 
     /// The mean of the raw rows of `nodes`.
@@ -138,35 +171,36 @@ impl Vectors {
     }
 
     /// Takes distances from a center that passed [`check_center`](Self::check_center).
-    pub(crate) fn set_center(
-        &mut self,
-        center: Option<Vec<f32>>,
-        nodes: impl Iterator<Item = u32>,
-    ) {
-        self.center = center;
-        self.compared = match self.metric {
-            Metric::L2 => None,
-            Metric::InnerProduct if self.center.is_none() => None,
-            _ => {
-                let mut compared = vec![0.0; self.raw.len()];
-                for node in nodes {
-                    let row = moved(self.metric, self.center.as_deref(), self.raw(node));
-                    put_row(&mut compared, node, &row.unwrap_or_default());
-                }
-                Some(compared.into())
-            }
+    ///
+    /// The codes of the rows are those of the center before until they are made anew.
+    pub(crate) fn set_center(&mut self, center: Option<Vec<f32>>) {
+        self.offset = match (&center, self.metric) {
+            (Some(center), Metric::Cosine | Metric::InnerProduct) => center.clone(),
+            _ => vec![0.0; self.dim],
         };
+        self.center = center;
     }
 
-    /// Appends the distances from a prepared vector to the rows of `nodes`.
-    pub(crate) fn distances(&self, prepared: &[f32], nodes: &[u32], out: &mut Vec<f32>) {
-        self.metric
-            .distances(self.isa, prepared, self.table(), nodes, out);
+    /// Appends the distances from a prepared vector to the rows of `nodes`, in full precision.
+    pub(crate) fn distances(&self, exact: &[f32], nodes: &[u32], out: &mut Vec<f32>) {
+        let rows = Rows {
+            table: &self.raw,
+            offset: &self.offset,
+        };
+        rows::distances(self.isa, self.metric, exact, rows, nodes, out);
+    }
+
+    /// Asks for what [`distances`](Self::distances) of a node will read.
+    #[inline]
+    pub(crate) fn prefetch(&self, node: u32) {
+        for line in self.raw(node).chunks(16) {
+            prefetch(&line[0]);
+        }
     }
 
     /// How many bytes of memory the rows take.
     pub(crate) fn bytes(&self) -> usize {
-        self.raw.heap_bytes() + self.compared.as_ref().map_or(0, Column::heap_bytes)
+        self.raw.heap_bytes() + self.codes.bytes()
     }
 }
 
@@ -195,7 +229,7 @@ fn moved(metric: Metric, center: Option<&[f32]>, vector: &[f32]) -> Result<Vec<f
                 .enumerate()
                 .map(|(at, &x)| f64::from(x) - f64::from(taken(at)))
                 .collect();
-            let norm = offset.iter().map(|x| x * x).sum::<f64>().sqrt();
+            let norm = length(&offset);
             if norm == 0.0 {
                 return Err(Error::ZeroVector {
                     centered: center.is_some(),
@@ -204,4 +238,18 @@ fn moved(metric: Metric, center: Option<&[f32]>, vector: &[f32]) -> Result<Vec<f
             Ok(offset.iter().map(|x| (x / norm) as f32).collect())
         }
     }
+}
+
+/// In lanes, which a compiler can take together.
+fn length(values: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for chunk in chunks {
+        for (sum, x) in sums.iter_mut().zip(chunk) {
+            *sum += x * x;
+        }
+    }
+    let rest: f64 = rest.iter().map(|x| x * x).sum();
+    (sums.iter().sum::<f64>() + rest).sqrt()
 }

@@ -1,11 +1,15 @@
-//! Metrics, and the kernels that measure them.
+//! Metrics, and the kernels that measure them: the one place with unsafe code.
 
-pub(crate) mod kernels;
+pub(crate) mod codes;
+pub(crate) mod isa;
+pub(crate) mod prefetch;
+pub(crate) mod rows;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use kernels::{Dot, Isa, Squared};
+use isa::Isa;
+use rows::Rows;
 
 /// How far two vectors are apart. A distance is lower where they are nearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -19,7 +23,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// The distance of two vectors, which for cosine must be of length 1.
+    /// The distance of two vectors; for cosine the first must be of length 1.
     ///
     /// # Errors
     /// [`Error::Dimension`] for vectors of different length, [`Error::Parameter`] for `CVX_CPU`.
@@ -31,26 +35,12 @@ impl Metric {
             });
         }
         let mut found = Vec::with_capacity(1);
-        self.distances(Isa::chosen()?, a, b, &[0], &mut found);
+        let rows = Rows {
+            table: b,
+            offset: &vec![0.0; b.len()],
+        };
+        rows::distances(Isa::chosen()?, self, a, rows, &[0], &mut found);
         Ok(found[0])
-    }
-
-    /// Appends the distance of `query` to each of the rows `nodes` of a table of rows of its length.
-    #[inline]
-    pub(crate) fn distances(
-        self,
-        isa: Isa,
-        query: &[f32],
-        table: &[f32],
-        nodes: &[u32],
-        out: &mut Vec<f32>,
-    ) {
-        match self {
-            Metric::L2 => kernels::distances::<Squared>(isa, query, table, nodes, out),
-            Metric::Cosine | Metric::InnerProduct => {
-                kernels::distances::<Dot>(isa, query, table, nodes, out);
-            }
-        }
     }
 
     /// The similarity of a distance: higher is better.

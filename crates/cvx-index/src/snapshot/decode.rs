@@ -103,8 +103,7 @@ impl TemporalIndex {
         self.vectors
             .check_center(meta.center.as_deref(), std::iter::empty())
             .map_err(|error| corrupted(META, error))?;
-        self.vectors
-            .set_center(meta.center.clone(), std::iter::empty());
+        self.vectors.set_center(meta.center.clone());
         for (&node, row) in nodes.iter().zip(bytes.chunks_exact(size)) {
             let row: Vec<f32> = row
                 .as_chunks()
@@ -112,12 +111,12 @@ impl TemporalIndex {
                 .iter()
                 .map(|x| f32::from_le_bytes(*x))
                 .collect();
-            let moved = self
-                .vectors
-                .prepared(&row)
+            self.vectors
+                .check(&row)
                 .map_err(|error| corrupted(ROWS, error))?;
-            self.vectors.put(node, &row, &moved);
+            self.vectors.put(node, &row);
         }
+        self.vectors.recode(&nodes);
         Ok(())
     }
 

@@ -1,0 +1,230 @@
+//! Inner products of rows of bytes: whole numbers, the same on every instruction set.
+
+use super::isa::{Isa, Path};
+
+/// Components in a cache line.
+pub(crate) const LINE: usize = 64;
+/// What is added to a component to store it without a sign.
+pub(crate) const BIAS: u8 = 128;
+/// Rows measured together, so that they share the loads of the query.
+const GROUP: usize = 4;
+
+/// A cache line of a row: components from -127 to 127, each with [`BIAS`] added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub(crate) struct Line(pub(crate) [u8; LINE]);
+
+// SAFETY: 64 bytes without padding, for which zeros and every other pattern are values.
+unsafe impl bytemuck::Zeroable for Line {}
+// SAFETY: as above; it is Copy, 'static and repr(C).
+unsafe impl bytemuck::Pod for Line {}
+
+impl Line {
+    /// Nothing but zeros.
+    pub(crate) const ZERO: Line = Line([BIAS; LINE]);
+}
+
+/// A cache line of a query: components as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub(crate) struct QueryLine(pub(crate) [i8; LINE]);
+
+fn products_scalar<const N: usize>(query: &[QueryLine], rows: [&[Line]; N]) -> [i32; N] {
+    rows.map(|row| {
+        let lines = query.iter().zip(row);
+        let products = lines.flat_map(|(q, r)| q.0.iter().zip(&r.0));
+        products.map(|(&q, &r)| i32::from(q) * i32::from(r)).sum()
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{Line, QueryLine};
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn half(bytes: &[u8; 64], at: usize) -> __m256i {
+        // SAFETY: 32 bytes from 0 or 32 are within the 64; the load asks for no alignment.
+        unsafe { _mm256_loadu_si256(bytes.as_ptr().add(32 * (at & 1)).cast()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn query_half(bytes: &[i8; 64], at: usize) -> __m256i {
+        // SAFETY: as above.
+        unsafe { _mm256_loadu_si256(bytes.as_ptr().add(32 * (at & 1)).cast()) }
+    }
+
+    /// Bytes widened to 16 bits: their products in pairs fit into 32, nothing saturates.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn products_avx2<const N: usize>(
+        query: &[QueryLine],
+        rows: [&[Line]; N],
+    ) -> [i32; N] {
+        let rows = rows.map(|row| &row[..query.len()]);
+        let mut sums = [_mm256_setzero_si256(); N];
+        for (line, query) in query.iter().enumerate() {
+            for side in 0..2 {
+                let q = query_half(&query.0, side);
+                let low = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
+                let high = _mm256_cvtepi8_epi16(_mm256_extracti128_si256::<1>(q));
+                for (sum, row) in sums.iter_mut().zip(&rows) {
+                    let r = half(&row[line].0, side);
+                    let r_low = _mm256_cvtepu8_epi16(_mm256_castsi256_si128(r));
+                    let r_high = _mm256_cvtepu8_epi16(_mm256_extracti128_si256::<1>(r));
+                    let both = _mm256_add_epi32(
+                        _mm256_madd_epi16(low, r_low),
+                        _mm256_madd_epi16(high, r_high),
+                    );
+                    *sum = _mm256_add_epi32(*sum, both);
+                }
+            }
+        }
+        sums.map(|sum| {
+            let halves = _mm_add_epi32(
+                _mm256_castsi256_si128(sum),
+                _mm256_extracti128_si256::<1>(sum),
+            );
+            let pairs = _mm_add_epi32(halves, _mm_shuffle_epi32::<0b_01_00_11_10>(halves));
+            _mm_cvtsi128_si32(_mm_add_epi32(
+                pairs,
+                _mm_shuffle_epi32::<0b_10_11_00_01>(pairs),
+            ))
+        })
+    }
+
+    /// Four products of bytes at a time, added to 32 bits without saturation.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    pub(super) fn products_avx512<const N: usize>(
+        query: &[QueryLine],
+        rows: [&[Line]; N],
+    ) -> [i32; N] {
+        let rows = rows.map(|row| &row[..query.len()]);
+        let mut sums = [_mm512_setzero_si512(); N];
+        for (line, query) in query.iter().enumerate() {
+            // SAFETY: a line is 64 bytes, aligned to 64.
+            let q = unsafe { _mm512_load_si512(query.0.as_ptr().cast()) };
+            for (sum, row) in sums.iter_mut().zip(&rows) {
+                // SAFETY: as above.
+                let r = unsafe { _mm512_load_si512(row[line].0.as_ptr().cast()) };
+                *sum = _mm512_dpbusd_epi32(*sum, r, q);
+            }
+        }
+        sums.map(|sum| _mm512_reduce_add_epi32(sum))
+    }
+}
+
+/// Defines a function that puts one product a node into `out`, by the kernel `products`.
+macro_rules! each_by {
+    ($(#[$attribute:meta])* $name:ident, $products:path) => {
+        $(#[$attribute])*
+        fn $name(query: &[QueryLine], table: &[Line], nodes: &[u32], out: &mut [i32]) {
+            let lines = query.len();
+            let row = |node: u32| &table[node as usize * lines..][..lines];
+            let (groups, rest) = nodes.as_chunks::<GROUP>();
+            let (group_out, rest_out) = out.as_chunks_mut::<GROUP>();
+            for (group, out) in groups.iter().zip(group_out) {
+                *out = $products(query, group.map(row));
+            }
+            for (&node, out) in rest.iter().zip(rest_out) {
+                [*out] = $products(query, [row(node)]);
+            }
+        }
+    };
+}
+
+each_by!(each_scalar, products_scalar);
+#[cfg(target_arch = "x86_64")]
+each_by!(
+    #[target_feature(enable = "avx2")]
+    each_avx2,
+    x86::products_avx2
+);
+#[cfg(target_arch = "x86_64")]
+each_by!(
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    each_avx512,
+    x86::products_avx512
+);
+
+/// The products of `query` and each of the rows `nodes`, into as many places of `out`.
+///
+/// Every one is too large by [`BIAS`] times the sum of the query: the caller takes that away.
+#[inline]
+pub(crate) fn products(
+    isa: Isa,
+    query: &[QueryLine],
+    table: &[Line],
+    nodes: &[u32],
+    out: &mut [i32],
+) {
+    match isa.0 {
+        Path::Scalar => each_scalar(query, table, nodes, out),
+        // SAFETY: an `Isa` holds these paths only where the processor was seen to have the
+        // instructions; the functions ask for nothing else.
+        #[cfg(target_arch = "x86_64")]
+        Path::Avx2 => unsafe { each_avx2(query, table, nodes, out) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Path::Avx512 => unsafe { each_avx512(query, table, nodes, out) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn same_on_all(query: &[i8], rows: &[i8], lines: usize) -> Result<(), TestCaseError> {
+        let query: Vec<QueryLine> = query
+            .as_chunks()
+            .0
+            .iter()
+            .map(|line| QueryLine(*line))
+            .collect();
+        let stored = |line: &[i8; LINE]| Line(line.map(|x| (x as u8) ^ BIAS));
+        let table: Vec<Line> = rows.as_chunks().0.iter().map(stored).collect();
+        let nodes: Vec<u32> = (0..(table.len() / lines) as u32).rev().collect();
+        let excess: i32 = query
+            .iter()
+            .flat_map(|q| q.0)
+            .map(|q| i32::from(q) * 128)
+            .sum();
+        let exact: Vec<i32> = nodes
+            .iter()
+            .map(|&n| {
+                let row = &rows[n as usize * lines * LINE..][..lines * LINE];
+                let signed = query.iter().flat_map(|q| q.0).zip(row);
+                signed
+                    .map(|(q, r)| i32::from(q) * i32::from(*r))
+                    .sum::<i32>()
+                    + excess
+            })
+            .collect();
+        for (name, isa) in Isa::available() {
+            let mut found = vec![0; nodes.len()];
+            products(isa, &query, &table, &nodes, &mut found);
+            prop_assert_eq!(&found, &exact, "on {}", name);
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn every_instruction_set_gives_the_same_product(
+            lines in 1usize..4,
+            values in proptest::collection::vec(-127i8..=127, 10 * 3 * LINE),
+        ) {
+            same_on_all(&values[..lines * LINE], &values[3 * LINE..][..9 * lines * LINE], lines)?;
+        }
+    }
+
+    #[test]
+    fn the_largest_components_do_not_saturate() {
+        for (q, r) in [(127, 127), (-127, 127), (127, -127), (-127, -127)] {
+            same_on_all(&[q; 3 * LINE], &[r; 5 * 3 * LINE], 3).unwrap();
+        }
+    }
+}
