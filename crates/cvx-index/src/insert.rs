@@ -1,7 +1,8 @@
 //! Seeded insertion, one node or many, and removal.
 //!
-//! A batch is searched against the graph as it stood before the batch, in parallel, and merged in
-//! the order of ids: the graph depends on the order of insertion and the seed, never on threads.
+//! The nodes of a batch search the graph as it stood before the batch, in parallel, look at those
+//! that come before them in the batch, and are merged in the order of ids: the graph depends on the
+//! order of insertion and the seed, never on threads.
 
 use rayon::prelude::*;
 
@@ -11,9 +12,9 @@ use crate::scratch::{Ranked, Scratch, first, with_scratch};
 use crate::search::{Beam, Everything, Graph};
 use crate::vectors::Vectors;
 
-/// A batch is at most this part of the graph it is searched against: its nodes do not see each other.
-const BATCH_SHARE: usize = 32;
-/// And never more, so that those that do not see each other are few among their neighbours.
+/// A batch is at most this part of the graph that it searches.
+const BATCH_SHARE: usize = 16;
+/// And never more: each of its nodes is compared with all before it.
 const LARGEST_BATCH: usize = 256;
 /// Below this many nodes threads cost more than they save.
 pub(crate) const WORTH_THREADS: usize = 64;
@@ -76,7 +77,8 @@ impl Builder<'_> {
     }
 
     fn insert_batch(&self, links: &mut Links, batch: &[u32]) {
-        let chosen = mapped(batch, |&node| self.choose(links, node));
+        let places: Vec<usize> = (0..batch.len()).collect();
+        let chosen = mapped(&places, |&at| self.choose(links, batch[at], &batch[..at]));
         let mut requests: Vec<(usize, u32, u32)> = Vec::new();
         for (&node, levels) in batch.iter().zip(&chosen) {
             links.add(node, level_of(self.seed, node, links.m()));
@@ -95,8 +97,9 @@ impl Builder<'_> {
         }
     }
 
-    /// The links of a new node at each of its levels that the graph has.
-    fn choose(&self, links: &Links, node: u32) -> Vec<Vec<u32>> {
+    /// The links of a new node at each of its levels that the graph has: among the nodes there and
+    /// those that come with it before it, its `mates`.
+    fn choose(&self, links: &Links, node: u32, mates: &[u32]) -> Vec<Vec<u32>> {
         let Some(top) = links.top() else {
             return Vec::new();
         };
@@ -104,7 +107,8 @@ impl Builder<'_> {
         let mut levels = vec![Vec::new(); level + 1];
         with_scratch(|scratch| {
             let graph = Graph::new(links, &self.vectors.codes);
-            let query = self.vectors.codes.table().coded_row(node);
+            let codes = self.vectors.codes.table();
+            let query = codes.coded_row(node);
             let Scratch { walks, buffers, .. } = scratch;
             let walk = first(walks);
             let mut starts: Vec<u32> = graph
@@ -119,8 +123,14 @@ impl Builder<'_> {
                     accepts: Everything,
                 };
                 graph.beam(&query, &starts, &beam, walk, buffers);
+                starts = walk.frontier.ranked().map(Ranked::node).collect();
+                codes.distances(&query, mates, buffers);
+                for (&mate, &distance) in mates.iter().zip(&buffers.distances) {
+                    if level_of(self.seed, mate, links.m()) >= level {
+                        walk.frontier.insert(Ranked::new(distance, mate));
+                    }
+                }
                 let ranked: Vec<Ranked> = walk.frontier.ranked().collect();
-                starts = ranked.iter().map(|near| near.node()).collect();
                 levels[level] = self.select(node, &ranked, links.m(), buffers);
             }
         });
