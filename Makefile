@@ -72,10 +72,9 @@ format: .venv/.python ## put sources into the project's format
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-bench: $(NATIVE) ## recall and time beside hnswlib; time of a decision; the store beside bare SQLite
+bench: $(NATIVE) ## recall and time beside hnswlib; time of a decision
 	$(PY) benches/peers.py $(ARGS)
 	$(PY) benches/decision.py
-	$(PY) benches/store.py
 
 build: .venv/.python ## a wheel in dist/
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin build --release --out dist

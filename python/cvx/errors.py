@@ -341,6 +341,14 @@ class StoreNotFoundError(RecordError, FileNotFoundError):
     """A folder that is no store, where one was asked for."""
 
 
+class SystemRoleError(InvalidParameterError):
+    """Recalled memory was about to speak with the authority of the system prompt."""
+
+
+class StaleCueWarning(CvxWarning):
+    """The same cue was asked turn after turn, while the turns went on."""
+
+
 class LexicalOnlyWarning(UserWarning):
     """A memory was opened without an embedder; the default knows spelling, not meaning."""
 

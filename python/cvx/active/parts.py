@@ -167,6 +167,9 @@ class Parts:
         rows: list[list[float]] = []
         labels: list[float] = []
         for logged in self.record.newest_decisions():
+            if logged["outcome"] is None:
+                # A recall for a prompt of which nobody said what became of it.
+                continue
             won = float(logged["outcome"]) > self.success_above
             if not won and not self.learn_from_failures:
                 continue

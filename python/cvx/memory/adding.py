@@ -165,7 +165,7 @@ class Adding(Base):
                 for event_id, words in zip(ids, named, strict=True):
                     if words:
                         write.add_aliases(event_id, [(word, next(made)) for word in words])
-                write.add_usage(self._retrieved_since())
+                self._write_noted(write)
             self._store.snapshot_if_grown()
             given = iter(ids)
         return [next(given) if old is None else old for old in known]

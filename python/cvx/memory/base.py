@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,9 @@ from cvx.errors import (
 )
 from cvx.index import TemporalIndex
 from cvx.memory.frames import events_frame
-from cvx.store import IndexKind, Record, Store
+from cvx.store import IndexKind, Record, Store, Writer
 from cvx.store.learned import event_context
-from cvx.types import DEFAULT_NAMESPACE, Event, Vector
+from cvx.types import DEFAULT_NAMESPACE, Decision, Event, Vector
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,7 +68,11 @@ class Base:
         )
         # What recall gave out, by what it says: the agent may bring it back as something new.
         self._handed_out: OrderedDict[bytes, int] = OrderedDict()
+        # What reading notes is written with the next thing that is written anyway.
         self._retrieved: dict[int, int] = {}
+        self._used: dict[int, int] = {}
+        self._decided: dict[int, tuple[Decision, dict[str, Any]]] = {}
+        self._asked: dict[str, tuple[str, int, int]] = {}
 
     @property
     def record(self) -> Record:
@@ -188,9 +192,13 @@ class Base:
         while len(self._handed_out) > _MOST_HANDED_OUT:
             self._handed_out.popitem(last=False)
 
-    def _retrieved_since(self) -> Mapping[str, int]:
+    def _something_noted(self) -> bool:
+        return bool(self._retrieved)
+
+    def _write_noted(self, write: Writer) -> None:
+        """Write down what reading has noted, with whatever is written anyway."""
         counts, self._retrieved = self._retrieved, {}
-        return {event_context(event): n for event, n in counts.items()}
+        write.add_usage({event_context(event): n for event, n in counts.items()})
 
 
 def digest(namespace: str, text: str) -> bytes:

@@ -15,13 +15,13 @@ from cvx.errors import EmbedderMismatchError, RewardRangeError
 from cvx.memory.adding import Adding
 from cvx.memory.caring import Caring
 from cvx.memory.explaining import Explaining
-from cvx.memory.recalling import Recalling
+from cvx.memory.outcomes import Outcomes
 from cvx.store.erase import finish
 from cvx.store.past import as_of
 from cvx.types import Episode
 
 
-class Memory(Adding, Recalling, Explaining, Caring):
+class Memory(Adding, Outcomes, Explaining, Caring):
     """What an agent remembers: in RAM, or with ``Memory.open`` in a folder that survives.
 
     Every change is durable when its call returns. Threads may share a memory; processes open the
@@ -191,7 +191,7 @@ class Memory(Adding, Recalling, Explaining, Caring):
         """
         if episode is not None:
             return self._close_episode(episode, reward)
-        if not self.record.closed and not self.record.frozen and self._retrieved:
+        if not self.record.closed and not self.record.frozen and self._something_noted():
             # Moved to another embedder meanwhile, the store takes nothing from here any more.
             with suppress(EmbedderMismatchError):
                 self._flush()
@@ -205,7 +205,7 @@ class Memory(Adding, Recalling, Explaining, Caring):
 
     def _flush(self) -> None:
         with self.record.transaction() as write:
-            write.add_usage(self._retrieved_since())
+            self._write_noted(write)
 
     def __enter__(self) -> Self:
         return self

@@ -14,7 +14,8 @@ from cvx.recall.corpus import Corpus
 from cvx.recall.recalled import Ground, hits_of, recall_once
 from cvx.recall.scope import Asker
 from cvx.recall.signals import attentive
-from cvx.types import DEFAULT_NAMESPACE, Cue, Filter, Hit, Source, Vector
+from cvx.recall.trace import Hits
+from cvx.types import DEFAULT_NAMESPACE, Cue, Filter, Source, Vector
 
 Outcome: TypeAlias = Literal["success", "failure", "any"]
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
@@ -40,7 +41,7 @@ class Recalling(Base):
         sources: Sources | None = None,
         floor: float | Floor | None = None,
         pipeline: Pipeline | None = None,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Find what fits a cue: near to it, or in its words; best first.
 
         Parameters
@@ -70,9 +71,10 @@ class Recalling(Base):
 
         Returns
         -------
-        list of Hit
-            With ``event``; the shares of the ``factors`` add up to the score, into which the trust
-            in the event's source enters. Empty where nothing fits.
+        Hits
+            A list of `Hit`, each with its ``event``; the shares of the ``factors`` add up to the
+            score, into which the trust in the event's source enters. Empty where nothing fits.
+            ``trace`` says what happened.
 
         Raises
         ------
@@ -81,12 +83,14 @@ class Recalling(Base):
         """
         if k < 1:
             raise InvalidKError(f"k is {k}: ask for at least 1")
-        asker = _asker(namespace, also, where, outcome)
-        plan = _plan(pipeline or self.pipeline, sources, floor)
+        asker = asker_of(namespace, also, where, outcome)
+        plan = plan_of(pipeline or self.pipeline, sources, floor)
         recalled = recall_once(self._ground(), plan, asker, cue, k)
         hits = hits_of(recalled, recalled.ranking.order[:k].tolist())
+        trace = recalled.trace
+        trace.hits, trace.beyond_k = hits, trace.candidates - trace.below_floor - len(hits)
         self._remember_handing_out(hit.event for hit in hits if hit.event is not None)
-        return hits
+        return Hits(hits, trace)
 
     def candidates(
         self,
@@ -103,7 +107,7 @@ class Recalling(Base):
 
         Parameters and errors are those of ``recall``.
         """
-        asker = _asker(namespace, also, where, outcome)
+        asker = asker_of(namespace, also, where, outcome)
         return recall_once(self._ground(), pipeline or self.pipeline, asker, cue, k).ranking.table
 
     def _ground(self) -> Ground:
@@ -115,13 +119,15 @@ class Recalling(Base):
         return self._checked(embed_query(self.embedder, text))
 
 
-def _asker(namespace: str, also: Sequence[str], where: Filter | None, outcome: str) -> Asker:
+def asker_of(namespace: str, also: Sequence[str], where: Filter | None, outcome: str) -> Asker:
+    """Return who asks."""
     if outcome not in _RECALLABLE:
         raise InvalidParameterError(f"outcome is {outcome!r}: give success, failure or any")
     return Asker(namespace, tuple(also), where or Filter(), _RECALLABLE[outcome])
 
 
-def _plan(pipeline: Pipeline, sources: Sources | None, floor: float | Floor | None) -> Pipeline:
+def plan_of(pipeline: Pipeline, sources: Sources | None, floor: float | Floor | None) -> Pipeline:
+    """Return a pipeline with what one call wants otherwise."""
     if floor is not None:
         floor = floor if isinstance(floor, Floor) else Floor(similarity=floor)
         pipeline = replace(pipeline, floor=floor)

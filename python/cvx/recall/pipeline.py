@@ -18,6 +18,7 @@ from cvx.recall.expansion import with_neighbours
 from cvx.recall.floor import Floor
 from cvx.recall.fusion import RRF_CONSTANT, Fusion, by_rank
 from cvx.recall.running import Outcome, start, wait
+from cvx.recall.serving import Serving
 from cvx.recall.sources import NOTHING, Dense, Finder, Found, Given, Lexical, finder_of
 from cvx.recall.trace import SourceReport, Trace
 from cvx.recall.view import Question, View
@@ -65,6 +66,8 @@ class Pipeline:
         What is dropped before anything is cut.
     timeout_s : float, default 2.0
         How long a source of the user, or the embedder, may take.
+    serving : Serving
+        From hits to a block for a prompt.
     """
 
     reader: Reader = read_plainly
@@ -76,6 +79,7 @@ class Pipeline:
     weighting: Weighting = field(default_factory=lambda: Weighting({"dense": 1.0, "lexical": 1.0}))
     floor: Floor = field(default_factory=Floor)
     timeout_s: float = 2.0
+    serving: Serving = field(default_factory=Serving)
 
     def looking_in(self, sources: Sequence[str] | Mapping[str, Source | None]) -> Pipeline:
         """Return the same pipeline with these sources and nothing that stands beside their finds.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cvx.recall.kinds import SHORT, kind_of
@@ -60,8 +61,8 @@ class Trace:
         What survived, best first.
     tokens, budget : int, optional
         The size of the rendered block and what it could have been.
-    compacted : int
-        How many hits were shortened or joined to fit.
+    compacted, left_out : int
+        How many of the hits were shortened or joined to fit, and how many did not fit even so.
     seconds : dict of str to float
         By step.
     """
@@ -81,6 +82,7 @@ class Trace:
     tokens: int | None = None
     budget: int | None = None
     compacted: int = 0
+    left_out: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -110,12 +112,29 @@ class Trace:
             lines.append(", ".join(f"{n} {why}" for n, why in gone if n) + ", dropped")
         if self.tokens is not None and self.budget is not None:
             how = f"{self.compacted} compacted" if self.compacted else "no compaction"
-            lines.append(f"{len(self.hits)} memories, {self.tokens} tok of {self.budget}: {how}")
+            if self.left_out:
+                how += f", {self.left_out} left out"
+            shown = len(self.hits) - self.left_out
+            lines.append(f"{shown} memories, {self.tokens} tok of {self.budget}: {how}")
         return "\n".join(lines)
 
     def _survive(self) -> str:
         n = len(self.hits) + self.merged + self.beyond_k
         return f"{n} survive" if n else "nothing survives: an empty recall"
+
+
+class Hits(list[Hit]):
+    """What a recall returns: a list of hits that knows how it came about.
+
+    Attributes
+    ----------
+    trace : Trace
+        What happened, the failure of a source or of the embedder among it.
+    """
+
+    def __init__(self, hits: Iterable[Hit], trace: Trace) -> None:
+        super().__init__(hits)
+        self.trace = trace
 
 
 def _cut(text: str) -> str:

@@ -5,12 +5,15 @@ These rows are replaced, so the journal keeps what they were: a view of the past
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cvx.errors import UnknownError
 from cvx.store.journalling import Journalling
 from cvx.store.learned import event_context
 from cvx.store.packing import decision_row, json_of
+from cvx.store.rows import COLUMNS
 from cvx.types import Decision
 
 
@@ -52,6 +55,14 @@ class LearnedWriter(Journalling):
             new.append((*counts, time if last is None else max(time, last)))
         self._overwrite("usage", new)
 
+    def count_use(self, contexts: Mapping[str, bool]) -> None:
+        """Add one to how often contexts were followed, and to helped where that is true."""
+        new = []
+        for context, paid in contexts.items():
+            _, retrieved, followed, helped, last = self._usage(context)
+            new.append((context, retrieved, followed + 1, helped + paid, last))
+        self._overwrite("usage", new)
+
     def _usage(self, context: str) -> tuple[Any, ...]:
         return self._row("usage", (context,)) or (context, 0, 0, 0, None)
 
@@ -78,6 +89,36 @@ class LearnedWriter(Journalling):
         """
         self._overwrite("decisions", [decision_row(decision, self.recorded, record or {})])
         self.next_decision = max(self.next_decision, decision.decision_id + 1)
+
+    def take_feedback(
+        self,
+        decision_id: int,
+        record: Mapping[str, Any],
+        *,
+        action: str | None,
+        outcome: float | None,
+        followed: Sequence[int],
+    ) -> None:
+        """Note what became of a decision that is stored already.
+
+        Parameters
+        ----------
+        decision_id : int
+            Its number.
+        record : mapping
+            Replaces what was noted of it.
+        action, outcome
+            As for ``Decision``.
+        followed : sequence of int
+            Nodes.
+        """
+        old = self._row("decisions", (decision_id,))
+        if old is None:
+            raise UnknownError(f"there is no decision {decision_id}: write it first")
+        row = dict(zip(COLUMNS["decisions"], old, strict=True))
+        row["followed"], row["record"] = json.dumps(list(followed)), json_of(record)
+        row["action"], row["outcome"] = action, outcome
+        self._overwrite("decisions", [tuple(row.values())])
 
     def set_state(self, name: str, value: Mapping[str, Any]) -> None:
         """Store the state of a model as JSON, replacing the older one."""

@@ -1,0 +1,156 @@
+"""What became of what was recalled for a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cvx.errors import DecisionTakenError, InvalidParameterError, UnknownError
+from cvx.memory.attribution import Attribution
+from cvx.memory.contexts import Contexts, event_of
+from cvx.recall.block import Block
+from cvx.scoring.off_policy import LoggedChoice
+from cvx.store.learned import event_context
+from cvx.types import Cue, Decision, Hit
+
+
+class Outcomes(Contexts):
+    """Feedback on contexts, and what can be asked about them afterwards."""
+
+    def feedback(
+        self,
+        decision: Block | Decision | int,
+        *,
+        followed: Iterable[Hit | int] = (),
+        helped: bool | None = None,
+        action: str | None = None,
+        outcome: float | None = None,
+    ) -> None:
+        """Say what became of a context: what of it was followed, and whether that helped.
+
+        Shown, followed and helped are counted apart: what was shown and not followed is not
+        blamed, and nothing is praised for an outcome that it had no part in.
+
+        Parameters
+        ----------
+        decision : Block, Decision or int
+            Of ``context``.
+        followed : iterable of Hit or int
+            Hits, or ids of events, that the agent went by.
+        helped : bool, optional
+            Whether it succeeded; default whether ``outcome`` is above 0.5.
+        action : str, optional
+            What the agent did.
+        outcome : float, optional
+            How it ended, in [0, 1].
+
+        Raises
+        ------
+        UnknownError
+            No such decision.
+        DecisionTakenError
+            There was feedback on it already.
+        InvalidParameterError
+            Something was followed that the decision did not show; an outcome outside [0, 1].
+        """
+        if outcome is not None and not 0.0 <= outcome <= 1.0:
+            raise InvalidParameterError(f"outcome is {outcome}: give one in [0, 1]")
+        number = _number(decision)
+        events = [one if isinstance(one, int) else event_of(one) for one in followed]
+        paid = (outcome is not None and outcome > 0.5) if helped is None else helped
+        with self.record.transaction() as write:
+            self._write_noted(write)
+            row = self._decision_row(number)
+            noted = row["record"]
+            if "followed" in noted:
+                raise DecisionTakenError(
+                    f"there was feedback on decision {number} already: give it once, when the "
+                    "outcome is known"
+                )
+            strange = set(events) - set(noted["shown"])
+            if strange:
+                raise InvalidParameterError(
+                    f"event {min(strange)} was followed, but decision {number} did not show it: "
+                    f"it showed {noted['shown']}"
+                )
+            noted = {**noted, "followed": events, "helped": paid}
+            nodes = {event.event_id: event.node for event in self.record.events(events)}
+            write.take_feedback(
+                number,
+                noted,
+                action=action,
+                outcome=outcome,
+                followed=[node for event in events if (node := nodes.get(event)) is not None],
+            )
+            write.count_use({event_context(event): paid for event in events})
+            if noted["refresh"] == "used":
+                write.touch(dict.fromkeys(events, noted["now"]))
+
+    def _decision_row(self, number: int) -> dict[str, Any]:
+        row = self.record.decision(number)
+        if row is None or "shown" not in row["record"]:
+            raise UnknownError(f"there is no decision {number} of a context in this memory")
+        return row
+
+    def attribution(self, decision: Block | Decision | int) -> Attribution:
+        """Return which memories drove a decision, and whether it paid.
+
+        Raises
+        ------
+        UnknownError
+            No such decision.
+        """
+        number = _number(decision)
+        noted = self._decided.get(number)
+        if noted is not None:
+            return Attribution.of(number, noted[0].cue, noted[1])
+        row = self._decision_row(number)
+        cue = Cue(**{name: row["cue"][name] for name in ("goal", "step", "text", "place")})
+        cue = replace(cue, questions=tuple(row["cue"]["questions"]))
+        return Attribution.of(number, cue, row["record"], row["action"], row["outcome"])
+
+    def decisions_with(self, event_id: int) -> list[Attribution]:
+        """Return the decisions that a memory was shown in, oldest first."""
+        rows = self.record.query(
+            "SELECT decision_id FROM decisions, json_each(record, '$.shown') AS shown"
+            " WHERE shown.value = ? ORDER BY decision_id",
+            (event_id,),
+        )
+        waiting = [
+            number for number, (_, noted) in self._decided.items() if event_id in noted["shown"]
+        ]
+        return [self.attribution(number) for number in [*(row[0] for row in rows), *waiting]]
+
+    def logged_choices(self, names: Sequence[str]) -> list[LoggedChoice]:
+        """Return the sampled contexts with a known outcome, for ``cvx.scoring.off_policy_value``.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Features, in the order of the columns wanted; contexts without one are left out.
+        """
+        out = []
+        for row in self.record.decisions():
+            drawn, reward = row["record"].get("drawn_from"), row["outcome"]
+            if drawn is None or reward is None or not set(names) <= set(drawn["names"]):
+                continue
+            columns = [drawn["names"].index(name) for name in names]
+            features = np.nan_to_num(np.array(drawn["features"], dtype=np.float64)[:, columns])
+            group = row["decision_id"] if row["episode"] is None else row["episode"]
+            out.append(
+                LoggedChoice(features, drawn["first"], drawn["propensity"], float(reward), group)
+            )
+        return out
+
+
+def _number(decision: Block | Decision | int) -> int:
+    if isinstance(decision, int):
+        return decision
+    if isinstance(decision, Decision):
+        return decision.decision_id
+    if decision.decision is None:
+        raise UnknownError("this block has no decision: its memory is a view of the past")
+    return decision.decision.decision_id

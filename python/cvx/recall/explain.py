@@ -1,0 +1,53 @@
+"""Why a hit stands where it stands."""
+
+from __future__ import annotations
+
+from cvx.types import Hit
+
+_LEAST = 5e-4
+
+
+def explain(hit: Hit) -> str:
+    """Return what made the score of a hit, the greatest share first.
+
+    The shares printed add up to the score; what contributed less than 0.0005 each is joined in one
+    line.
+
+    Parameters
+    ----------
+    hit : Hit
+        From a recall.
+
+    Examples
+    --------
+    >>> from cvx.types import Factor
+    >>> hit = Hit(node=3, distance=0.1, score=0.7, similarity=0.9, entity_id=1, timestamp=9,
+    ...           factors=(Factor("similarity", 0.9, 0.5, 0.45), Factor("recency", 0.5, 0.5, 0.25)))
+    >>> print(explain(hit))
+    score 0.700 of node 3 (similarity 0.900, distance 0.100)
+      similarity            0.900 x  0.500 =  0.450   64%
+      recency               0.500 x  0.500 =  0.250   36%
+    """
+    event = "" if hit.event is None else f'event {hit.event.event_id} "{_cut(hit.event.text)}", '
+    lines = [
+        f"score {hit.score:.3f} of {event}node {hit.node} "
+        f"(similarity {hit.similarity:.3f}, distance {hit.distance:.3f})"
+    ]
+    large = [factor for factor in hit.factors if abs(factor.share) >= _LEAST]
+    small = sum(factor.share for factor in hit.factors if abs(factor.share) < _LEAST)
+    for name, value, weight, share in sorted(large, key=lambda factor: -abs(factor.share)):
+        part = f"{share / hit.score:>5.0%}" if hit.score else ""
+        lines.append(f"  {name:<20} {value:>6.3f} x {weight:>6.3f} = {share:>6.3f} {part}")
+    if small:
+        lines.append(f"  {'others':<20} {'':>6}   {'':>6} = {small:>6.3f}")
+    lines += [
+        f"  walked {edge.from_node} -{edge.kind} {edge.weight:.2f}-> {edge.to_node}"
+        + (f": {edge.why}" if edge.why else "")
+        for edge in hit.path
+    ]
+    return "\n".join(lines)
+
+
+def _cut(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= 50 else plain[:49] + "…"
