@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cvx.active import ActiveMemory as ActiveMemory
+    from cvx.causal import CausalGraph as CausalGraph
+    from cvx.causal import CausalMemoryCore as CausalMemoryCore
     from cvx.decay import BayesianDecay as BayesianDecay
     from cvx.decay import BlindDecay as BlindDecay
     from cvx.decay import ContextAwareDecay as ContextAwareDecay
@@ -44,6 +46,8 @@ _HOME = {
     "ActiveMemory": "active",
     "BayesianDecay": "decay",
     "BlindDecay": "decay",
+    "CausalGraph": "causal",
+    "CausalMemoryCore": "causal",
     "ContextAwareDecay": "decay",
     "CvxError": "errors",
     "Cue": "types",

@@ -355,3 +355,23 @@ class LexicalOnlyWarning(UserWarning):
 
 class OutputError(CvxError, OSError):
     """A place where results are to be written, and cannot be."""
+
+
+class CoreError(CvxError, RuntimeError):
+    """A causal memory core was used in a way its state does not allow."""
+
+
+class CoreFileError(CoreError, OSError):
+    """A DuckDB file that cannot be opened, read or written."""
+
+
+class CoreLockedError(CoreFileError, PermissionError):
+    """A DuckDB file that another process has open."""
+
+
+class CoreDamagedError(CoreFileError, ValueError):
+    """A DuckDB file that is damaged, or none at all."""
+
+
+class CoreSchemaError(CoreFileError, ValueError):
+    """A DuckDB file whose events are not those of a causal memory core."""

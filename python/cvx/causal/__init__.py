@@ -1,11 +1,23 @@
 """Causal memory: what led to this, and what came of it."""
 
 from cvx.causal.context import Recalled, TCMFContext
+from cvx.causal.core import CausalMemoryCore
+from cvx.causal.core_event import CoreEvent
+from cvx.causal.core_index import CauseSearch
 from cvx.causal.council import Citizen, EmbedderRouter, Router
 from cvx.causal.events import CausalEvent, EventId, Link
 from cvx.causal.evidence import Evidence, Observation
 from cvx.causal.graph import CausalGraph
-from cvx.causal.judges import Judge, Judgement, Pair
+from cvx.causal.judges import (
+    CallableJudge,
+    Judge,
+    Judgement,
+    LLMJudge,
+    NoJudge,
+    Pair,
+    RuleJudge,
+    ServerJudge,
+)
 from cvx.causal.linking import LinkRule
 from cvx.causal.narrative import Story
 from cvx.causal.presets import PRESETS, TCMF
@@ -16,25 +28,33 @@ from cvx.causal.walk import Limits, Reached, Walk
 __all__ = [
     "PRESETS",
     "TCMF",
+    "CallableJudge",
     "CausalEvent",
     "CausalGraph",
+    "CausalMemoryCore",
+    "CauseSearch",
     "Citizen",
+    "CoreEvent",
     "EmbedderRouter",
     "EventId",
     "Evidence",
     "Judge",
     "Judgement",
+    "LLMJudge",
     "Limits",
     "Link",
     "LinkRule",
     "Memory",
     "MemoryStream",
+    "NoJudge",
     "Observation",
     "Pair",
     "Reached",
     "Recalled",
     "Router",
+    "RuleJudge",
     "ScoredMemory",
+    "ServerJudge",
     "Story",
     "StreamWeights",
     "TCMFContext",

@@ -1,0 +1,336 @@
+"""The causal memory core: events in one DuckDB file, each with the event that led to it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Self
+
+import numpy as np
+
+from cvx.causal.core_event import CoreEvent
+from cvx.causal.core_file import CoreFile
+from cvx.causal.core_index import CauseSearch, CoreIndex
+from cvx.causal.embedding import embed_document, embed_question
+from cvx.causal.graph import CausalGraph
+from cvx.causal.judges import Judge, Judgement, Pair, as_judge, judgements
+from cvx.causal.narrative import tell_chain
+from cvx.causal.vectors import unit
+from cvx.errors import InvalidInputError, InvalidParameterError
+from cvx.types import Vector
+
+NOTHING_FOUND = "No relevant context found in memory."
+_NO_WORDS = "the one led to the other"
+_SAME = 1.0 - 1e-6
+
+
+@dataclass(slots=True)
+class _Recording:
+    """An event on its way in."""
+
+    embedding: Vector
+    timestamp: datetime
+    made: list[tuple[int, Judgement]] = field(default_factory=list)
+
+
+class CausalMemoryCore:
+    """Remembers events with what led to them, and tells the chain behind an answer.
+
+    Parameters
+    ----------
+    db_path : str
+        A DuckDB file, made if it does not exist; ":memory:" for none.
+    llm_client : object, optional
+        Who judges causes: a language model's client of any shape (see ``cvx.causal.LLMJudge``), a
+        ``Judge`` such as ``RuleJudge()``, or ``None`` for nobody; what nobody judged is kept for
+        ``retry_unjudged``.
+    embedding_model : object
+        ``embed(text)`` or ``encode(text)``, or an embedder of cvx.
+    search : CauseSearch, optional
+        Which earlier events are looked at as causes.
+    floor : float, optional
+        ``get_context`` answers nothing where nothing is at least this similar; by default the
+        nearest event always answers, as in the blueprint.
+    clock : callable, optional
+        Returns the time of recording as a ``datetime``; UTC by default.
+
+    Raises
+    ------
+    CoreLockedError, CoreDamagedError, CoreSchemaError, CoreFileError
+        The file cannot be opened.
+    MissingExtraError
+        DuckDB is not installed (extra ``duckdb``).
+
+    Examples
+    --------
+    >>> from cvx.causal import RuleJudge
+    >>> from cvx.embed import LexicalEmbedder
+    >>> core = CausalMemoryCore(":memory:", RuleJudge(), LexicalEmbedder())
+    >>> core.add_event("The drain was blocked.")
+    >>> core.add_event("The cellar flooded because the drain was blocked.")
+    >>> core.get_context("Why is there water in the cellar?")
+    'The cellar flooded because the drain was blocked. This was because the drain was blocked \
+(both speak of block, drain and it says "because").'
+    """
+
+    def __init__(
+        self,
+        db_path: str,
+        llm_client: object = None,
+        embedding_model: object = None,
+        *,
+        search: CauseSearch | None = None,
+        floor: float | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        self.db_path = str(db_path)
+        self.llm = llm_client
+        self.embedder = embedding_model
+        self.judge: Judge = as_judge(llm_client)
+        self.search = search or CauseSearch()
+        self.floor = floor
+        self._clock = clock or (lambda: datetime.now(UTC))
+        self._lock = threading.RLock()
+        self._recording: _Recording | None = None
+        self._file = CoreFile(self.db_path)
+        self._index = CoreIndex(self._file.events())
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def add_event(self, effect_text: str) -> None:
+        """Record something that happened, and what led to it.
+
+        The most similar and most recent events are judged in turn; the first that is confirmed
+        becomes its cause. Where none is, it is the root of a chain.
+
+        Parameters
+        ----------
+        effect_text : str
+            A statement of fact.
+
+        Raises
+        ------
+        InvalidInputError
+            An empty text; nothing is stored.
+        InvalidVectorError, DimensionError
+            The embedder gave no vector, or one of another dimension; nothing is stored.
+        """
+        if not isinstance(effect_text, str) or not effect_text.strip():
+            raise InvalidInputError(f"the event is {effect_text!r}: say what happened")
+        embedding = embed_document(self.embedder, effect_text)
+        with self._lock:
+            self._index.check(embedding)
+            self._recording = _Recording(embedding, self._now())
+            try:
+                for cause in self._find_potential_causes(embedding):
+                    if cause.effect_text.strip() == effect_text.strip():
+                        continue
+                    relationship = self._judge_causality(cause, effect_text)
+                    if relationship:
+                        self._insert_event(effect_text, embedding, cause.event_id, relationship)
+                        break
+                else:
+                    self._insert_event(effect_text, embedding, None, None)
+            finally:
+                self._recording = None
+
+    def get_context(self, query: str) -> str:
+        """Return the chain that led to the event nearest to a question, told as a story.
+
+        Returns
+        -------
+        str
+            "No relevant context found in memory." where there is none.
+
+        Raises
+        ------
+        InvalidInputError
+            An empty question.
+        """
+        if not isinstance(query, str) or not query.strip():
+            raise InvalidInputError(f"the query is {query!r}: ask something")
+        with self._lock:
+            event = self._find_most_relevant_event(embed_question(self.embedder, query))
+            if event is None:
+                return NOTHING_FOUND
+            return self._format_chain_as_narrative(self.chain(event.event_id))
+
+    def chain(self, event_id: int) -> list[CoreEvent]:
+        """Return an event's causes from the root on, the event itself last; [] if there is none.
+
+        A cause that is missing, or was passed already, ends the walk.
+        """
+        with self._lock:
+            chain: list[CoreEvent] = []
+            seen: set[int] = set()
+            event = self._get_event_by_id(event_id)
+            while event is not None and event.event_id not in seen:
+                seen.add(event.event_id)
+                chain.append(event)
+                event = None if event.cause_id is None else self._get_event_by_id(event.cause_id)
+            return chain[::-1]
+
+    def consequences(self, event_id: int, max_depth: int = 2) -> list[CoreEvent]:
+        """Return what came of an event, nearest first.
+
+        Raises
+        ------
+        InvalidParameterError
+            max_depth below 1.
+        """
+        if max_depth < 1:
+            raise InvalidParameterError(f"max_depth is {max_depth}: give at least 1")
+        with self._lock:
+            found: dict[int, CoreEvent] = {}
+            layer = [event_id]
+            for _ in range(max_depth):
+                following = self._file.effects_of(layer) if layer else []
+                new = [e for e in following if e.event_id not in found and e.event_id != event_id]
+                found |= {event.event_id: event for event in new}
+                layer = [event.event_id for event in new]
+            return list(found.values())
+
+    def retry_unjudged(self, judge: object = None) -> int:
+        """Ask again about every pair that nobody could judge, and return how many are confirmed.
+
+        An event that has a cause by now is not asked about; events themselves are never changed.
+
+        Parameters
+        ----------
+        judge : object, optional
+            Who is asked, as ``llm_client``; by default the same as for events.
+        """
+        asked = self.judge if judge is None else as_judge(judge)
+        confirmed = 0
+        with self._lock:
+            for cause_id, effect_id in self._file.unjudged():
+                cause, effect = self._get_event_by_id(cause_id), self._get_event_by_id(effect_id)
+                if cause is None or effect is None or effect.cause_id is not None:
+                    continue
+                (made,) = judgements(asked, [_pair(cause, effect)])
+                if made.verdict == "unjudged":
+                    continue
+                if made.confirmed and not made.why:
+                    made = Judgement("yes", made.probability, _NO_WORDS)
+                with self._file.transaction():
+                    self._file.insert_judgements(self._now(), effect_id, [(cause_id, made)])
+                confirmed += made.confirmed
+        return confirmed
+
+    def unjudged(self) -> list[tuple[int, int]]:
+        """Return the pairs of cause and effect that nobody could judge, oldest first."""
+        with self._lock:
+            return self._file.unjudged()
+
+    def events(self) -> list[CoreEvent]:
+        """Return every event, in the order of writing."""
+        with self._lock:
+            return self._file.events()
+
+    def graph(self) -> CausalGraph:
+        """Return a copy as a causal graph: for walks, stories, tables and pictures.
+
+        Ticks are microseconds since 1970-01-01 UTC.
+        """
+        return _graph_of(self.events())
+
+    def close(self) -> None:
+        """Close the file. Closing it again does nothing."""
+        with self._lock:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _now(self) -> datetime:
+        now = self._clock()
+        return now if now.tzinfo is None else now.astimezone(UTC).replace(tzinfo=None)
+
+    def _find_potential_causes(self, effect_embedding: Sequence[float] | Vector) -> list[CoreEvent]:
+        """The most similar and the most recent events in turn, exact repetitions left out."""
+        search, embedding = self.search, np.asarray(effect_embedding, dtype=np.float32)
+        similar = self._similar(embedding, search.most, search.threshold)
+        since = self._now() - timedelta(seconds=search.window_s)
+        recent = self._file.latest(search.latest, since) if search.latest else []
+        direction = unit(embedding)
+        mixed: dict[int, CoreEvent] = {}
+        for place in range(max(len(similar), len(recent))):
+            for listed in (similar, recent):
+                if place < len(listed):
+                    mixed.setdefault(listed[place].event_id, listed[place])
+        fresh = (e for e in mixed.values() if float(unit(e.embedding) @ direction) < _SAME)
+        return list(fresh)[: search.most]
+
+    def _similar(self, embedding: Vector, most: int, threshold: float) -> list[CoreEvent]:
+        found = map(self._get_event_by_id, self._index.similar(embedding, most, threshold))
+        return [event for event in found if event is not None]
+
+    def _judge_causality(self, cause_event: CoreEvent, effect_text: str) -> str | None:
+        """How the one led to the other, or None: not at all, or nobody knows."""
+        recording = self._recording
+        effect = CoreEvent(
+            0,
+            self._now() if recording is None else recording.timestamp,
+            effect_text,
+            embed_document(self.embedder, effect_text)
+            if recording is None
+            else recording.embedding,
+        )
+        (made,) = judgements(self.judge, [_pair(cause_event, effect)])
+        if recording is not None:
+            recording.made.append((cause_event.event_id, made))
+        return (made.why or _NO_WORDS) if made.confirmed else None
+
+    def _find_most_relevant_event(
+        self, query_embedding: Sequence[float] | Vector
+    ) -> CoreEvent | None:
+        floor = -1.0 if self.floor is None else self.floor
+        found = self._similar(np.asarray(query_embedding, dtype=np.float32), 1, floor)
+        return found[0] if found else None
+
+    def _insert_event(
+        self,
+        effect: str,
+        embedding: Sequence[float] | Vector,
+        cause_id: int | None,
+        relationship: str | None,
+    ) -> None:
+        vector = np.asarray(embedding, dtype=np.float32)
+        recording = self._recording or _Recording(vector, self._now())
+        with self._file.transaction():
+            number = self._file.insert(recording.timestamp, effect, vector, cause_id, relationship)
+            self._file.insert_judgements(recording.timestamp, number, recording.made)
+        self._index.add(
+            [CoreEvent(number, recording.timestamp, effect, vector, cause_id, relationship)]
+        )
+
+    def _get_event_by_id(self, event_id: int) -> CoreEvent | None:
+        return self._file.event(event_id)
+
+    def _format_chain_as_narrative(self, chain: Sequence[CoreEvent]) -> str:
+        """Tell a chain that is given from its root on."""
+        hows = [event.relationship_text or "" for event in chain[1:]]
+        return tell_chain([event.effect_text for event in chain], hows)
+
+
+def _pair(cause: CoreEvent, effect: CoreEvent) -> Pair:
+    lag = round((effect.timestamp - cause.timestamp).total_seconds() * 1e6)
+    return Pair(cause.effect_text, effect.effect_text, cause.embedding, effect.embedding, lag)
+
+
+def _graph_of(events: Sequence[CoreEvent]) -> CausalGraph:
+    graph = CausalGraph(effect_first="allow")
+    for event in events:
+        tick = round(event.timestamp.replace(tzinfo=UTC).timestamp() * 1e6)
+        graph.add_event(event.event_id, event.text, tick, embedding=event.embedding)
+    for event in events:
+        if event.cause_id is not None and event.cause_id != event.event_id:
+            why = event.relationship_text or ""
+            graph.link(event.cause_id, event.event_id, why=why, lenient=True)
+    return graph

@@ -1,0 +1,267 @@
+"""The DuckDB file of a causal memory core: its tables, and the only SQL that touches them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from cvx.causal.core_event import COLUMNS, CoreEvent, core_event
+from cvx.causal.judges import Judgement
+from cvx.errors import (
+    CoreDamagedError,
+    CoreError,
+    CoreFileError,
+    CoreLockedError,
+    CoreSchemaError,
+    MissingExtraError,
+)
+from cvx.types import Vector
+
+if TYPE_CHECKING:
+    import duckdb
+
+_TABLES = """
+CREATE SEQUENCE IF NOT EXISTS event_ids;
+CREATE TABLE IF NOT EXISTS events (
+    event_id INTEGER PRIMARY KEY DEFAULT nextval('event_ids'),
+    timestamp TIMESTAMP NOT NULL,
+    effect_text VARCHAR NOT NULL,
+    embedding FLOAT[] NOT NULL,
+    cause_id INTEGER REFERENCES events (event_id),
+    relationship_text VARCHAR,
+    CHECK ((cause_id IS NULL) = (relationship_text IS NULL))
+);
+CREATE INDEX IF NOT EXISTS events_by_timestamp ON events (timestamp);
+CREATE SEQUENCE IF NOT EXISTS judgement_ids;
+CREATE TABLE IF NOT EXISTS judgements (
+    judgement_id INTEGER PRIMARY KEY DEFAULT nextval('judgement_ids'),
+    timestamp TIMESTAMP NOT NULL,
+    cause_id INTEGER NOT NULL,
+    effect_id INTEGER NOT NULL,
+    verdict VARCHAR NOT NULL CHECK (verdict IN ('yes', 'no', 'unjudged')),
+    probability DOUBLE,
+    explanation VARCHAR NOT NULL
+);
+CREATE INDEX IF NOT EXISTS judgements_by_effect ON judgements (effect_id);
+"""
+
+_ROW = ", ".join(COLUMNS)
+
+
+class CoreFile:
+    """Rows in and out of one DuckDB file. Rows are added, never changed.
+
+    DuckDB refuses to update a row that another one references, so what is found out later is
+    a further row: a judgement.
+
+    Parameters
+    ----------
+    path : str
+        The file, made if it does not exist; ":memory:" for none.
+
+    Raises
+    ------
+    CoreLockedError, CoreDamagedError, CoreSchemaError, CoreFileError
+        Another process has it open; it is damaged; its ``events`` are another table; it cannot
+        be opened for another reason.
+    MissingExtraError
+        DuckDB is not installed (extra ``duckdb``).
+    """
+
+    def __init__(self, path: str) -> None:
+        try:
+            import duckdb
+        except ImportError as error:
+            raise MissingExtraError(f"{error}: pip install 'cvx[duckdb]'") from error
+        self.path = path
+        self._errors = duckdb.Error
+        self._db: duckdb.DuckDBPyConnection | None = None
+        with self._typed():
+            self._db = duckdb.connect(path)
+        try:
+            with self._typed():
+                self._check_columns()
+                self.connection.execute(_TABLES)
+                self._catch_up_ids()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The open database.
+
+        Raises
+        ------
+        CoreError
+            It was closed.
+        """
+        if self._db is None:
+            raise CoreError(f"{self.path} is closed: open it again")
+        return self._db
+
+    def close(self) -> None:
+        """Close the file. Closing it again does nothing."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _check_columns(self) -> None:
+        rows = self.connection.execute(
+            "SELECT column_name FROM information_schema.columns WHERE table_name = 'events'"
+            " ORDER BY ordinal_position"
+        ).fetchall()
+        names = tuple(row[0] for row in rows)
+        if names and names[: len(COLUMNS)] != COLUMNS:
+            raise CoreSchemaError(
+                f"{self.path} has a table events of {', '.join(names)}: a causal memory core has "
+                f"{', '.join(COLUMNS)}; give another file"
+            )
+
+    def _catch_up_ids(self) -> None:
+        """Let the sequence go on behind ids that somebody else has written."""
+        given, last = self.connection.execute(
+            "SELECT ifnull((SELECT max(event_id) FROM events), 0), ifnull((SELECT last_value FROM"
+            " duckdb_sequences() WHERE sequence_name = 'event_ids'), 0)"
+        ).fetchall()[0]
+        if given > last:
+            self.connection.execute(
+                "SELECT max(nextval('event_ids')) FROM range(?)", (given - last,)
+            )
+
+    @contextmanager
+    def _typed(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            text = " ".join(str(error).split())
+            if "set lock" in text:
+                raise CoreLockedError(
+                    f"{self.path} is open in another process ({text[:160]}): close it there, or "
+                    "use cvx.Memory, which several processes may open"
+                ) from error
+            damaged = ("Corrupt", "not a valid DuckDB", "Could not read enough", "checksum")
+            if any(word in text for word in damaged):
+                raise CoreDamagedError(
+                    f"{self.path} is damaged or no DuckDB file ({text[:160]}): restore a copy"
+                ) from error
+            raise CoreFileError(f"{self.path}: {text[:300]}") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Store all of the block, or nothing of it."""
+        with self._typed():
+            self.connection.execute("BEGIN")
+            try:
+                yield
+                self.connection.execute("COMMIT")
+            except BaseException:
+                self.connection.execute("ROLLBACK")
+                raise
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with self._typed():
+            return self.connection.execute(sql, values).fetchall()
+
+    def insert(
+        self,
+        timestamp: datetime,
+        effect_text: str,
+        embedding: Vector,
+        cause_id: int | None,
+        relationship_text: str | None,
+    ) -> int:
+        """Add an event and return its id."""
+        found = self._rows(
+            f"INSERT INTO events ({_ROW}) VALUES (nextval('event_ids'), ?, ?, ?, ?, ?)"
+            " RETURNING event_id",
+            (timestamp, effect_text, embedding.tolist(), cause_id, relationship_text),
+        )
+        return int(found[0][0])
+
+    def insert_judgements(
+        self, timestamp: datetime, effect_id: int, made: Sequence[tuple[int, Judgement]]
+    ) -> None:
+        """Add what was judged of an effect, as pairs of cause and judgement."""
+        if made:
+            marks = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(made))
+            values = [
+                value
+                for cause_id, one in made
+                for value in (
+                    timestamp,
+                    cause_id,
+                    effect_id,
+                    one.verdict,
+                    one.probability,
+                    one.why,
+                )
+            ]
+            self._rows(
+                "INSERT INTO judgements (timestamp, cause_id, effect_id, verdict, probability,"
+                f" explanation) VALUES {marks}",
+                values,
+            )
+
+    def event(self, event_id: int) -> CoreEvent | None:
+        """Return an event, with the cause that was found later where it had none; or None."""
+        found = self._rows(f"SELECT {_ROW} FROM events WHERE event_id = ?", (event_id,))
+        return self._whole(found[0]) if found else None
+
+    def _whole(self, row: tuple[Any, ...]) -> CoreEvent:
+        event = core_event(row)
+        if event.cause_id is not None:
+            return event
+        later = self._rows(
+            "SELECT cause_id, explanation FROM judgements WHERE effect_id = ? AND verdict = 'yes'"
+            " ORDER BY judgement_id DESC LIMIT 1",
+            (event.event_id,),
+        )
+        return core_event((*row[:4], *later[0])) if later else event
+
+    def latest(self, most: int, since: datetime) -> list[CoreEvent]:
+        """Return the events recorded last, the last one first."""
+        rows = self._rows(
+            f"SELECT {_ROW} FROM events WHERE timestamp >= ? ORDER BY event_id DESC LIMIT ?",
+            (since, most),
+        )
+        return [core_event(row) for row in rows]
+
+    def events(self) -> list[CoreEvent]:
+        """Return every event with the cause that counts for it, in the order of writing."""
+        later = {
+            row[0]: row[1:]
+            for row in self._rows(
+                "SELECT effect_id, cause_id, explanation FROM judgements WHERE verdict = 'yes'"
+                " ORDER BY judgement_id"
+            )
+        }
+        rows = self._rows(f"SELECT {_ROW} FROM events ORDER BY event_id")
+        return [
+            core_event((*row[:4], *later[row[0]]) if row[4] is None and row[0] in later else row)
+            for row in rows
+        ]
+
+    def effects_of(self, causes: Sequence[int]) -> list[CoreEvent]:
+        """Return the events that have one of these as their cause, in the order of writing."""
+        marks = ", ".join("?" * len(causes))
+        rows = self._rows(
+            f"SELECT event_id FROM events WHERE cause_id IN ({marks}) UNION"
+            f" SELECT effect_id FROM judgements WHERE verdict = 'yes' AND cause_id IN ({marks})"
+            " ORDER BY 1",
+            (*causes, *causes),
+        )
+        found = (self.event(row[0]) for row in rows)
+        return [event for event in found if event is not None and event.cause_id in causes]
+
+    def unjudged(self) -> list[tuple[int, int]]:
+        """Return the pairs of cause and effect whose last judgement is none, oldest first."""
+        return [
+            (row[0], row[1])
+            for row in self._rows(
+                "SELECT cause_id, effect_id FROM judgements GROUP BY cause_id, effect_id"
+                " HAVING arg_max(verdict, judgement_id) = 'unjudged' ORDER BY max(judgement_id)"
+            )
+        ]
