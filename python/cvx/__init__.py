@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cvx.embed import Embedder as Embedder
     from cvx.embed import LexicalEmbedder as LexicalEmbedder
     from cvx.episodes import EpisodeRecorder as EpisodeRecorder
+    from cvx.episodes import chunk_text as chunk_text
     from cvx.errors import CvxError as CvxError
     from cvx.mdp import RegionMDP as RegionMDP
     from cvx.mdp import classify_action as classify_action
@@ -74,6 +75,7 @@ _HOME = {
     "TemporalIndex": "temporal_index",
     "UsageTracker": "scoring",
     "bayesian_score": "scoring",
+    "chunk_text": "episodes",
     "classify_action": "mdp",
 }
 

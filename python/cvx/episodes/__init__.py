@@ -1,5 +1,6 @@
 """Recording what an agent does, and looking at it as frames."""
 
+from cvx.episodes.chunks import chunk_text
 from cvx.episodes.frames import episodes_frame, steps_frame
 from cvx.episodes.recorder import EpisodeRecorder, OpenEpisode, check_reward
 from cvx.episodes.tags import task_of_tags, task_tag
@@ -8,6 +9,7 @@ __all__ = [
     "EpisodeRecorder",
     "OpenEpisode",
     "check_reward",
+    "chunk_text",
     "episodes_frame",
     "steps_frame",
     "task_of_tags",

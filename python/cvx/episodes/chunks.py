@@ -1,0 +1,68 @@
+"""Cutting long texts into pieces that can be found one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from cvx.errors import InvalidParameterError
+
+# A sentence ends with its marks, and what closes a quotation or a bracket after them.
+_SENTENCE = re.compile(r".*?(?:[.!?]+[\"')\]]*(?=\s|$)|[。\uff01\uff1f]+|$)", re.DOTALL)
+
+
+def chunk_text(text: str, max_chars: int = 300, *, hard_limit: bool = False) -> list[str]:
+    """Cut a text between sentences into chunks of a bounded length.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    max_chars : int, default 300
+        A chunk ends before the sentence that would make it longer; at least 1.
+    hard_limit : bool, default False
+        Also cut a single sentence that is longer, between words where it has any; by default it
+        stays whole.
+
+    Returns
+    -------
+    list of str
+        In order, without white space around them; empty for a text without any characters.
+
+    Raises
+    ------
+    InvalidParameterError
+        max_chars below 1.
+
+    Examples
+    --------
+    >>> chunk_text("It rained. The cellar flooded! Why? Nobody knew.", max_chars=30)
+    ['It rained. The cellar flooded!', 'Why? Nobody knew.']
+    """
+    if max_chars < 1:
+        raise InvalidParameterError(f"max_chars is {max_chars}: give at least 1")
+    chunks: list[str] = []
+    for sentence in _sentences(text):
+        for part in _cut(sentence, max_chars) if hard_limit else [sentence]:
+            if chunks and len(chunks[-1]) + 1 + len(part) <= max_chars:
+                chunks[-1] = f"{chunks[-1]} {part}"
+            else:
+                chunks.append(part)
+    return chunks
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for found in _SENTENCE.finditer(text):
+        sentence = found[0].strip()
+        if sentence:
+            yield sentence
+
+
+def _cut(sentence: str, most: int) -> Iterator[str]:
+    while len(sentence) > most:
+        at = sentence.rfind(" ", 0, most + 1)
+        at = at if at > 0 else most
+        yield sentence[:at].rstrip()
+        sentence = sentence[at:].lstrip()
+    if sentence:
+        yield sentence
