@@ -301,6 +301,10 @@ class LegacyEndpointWarning(CvxWarning):
     """A server offers only an older endpoint, with the drawback that the message names."""
 
 
+class DamagedRowsWarning(CvxWarning):
+    """An index was built without rows of the record that are not what was written."""
+
+
 class RecordIOError(RecordError, OSError):
     """The disk is full, or the file system refused; nothing of the transaction was stored."""
 

@@ -3,6 +3,7 @@
 import random
 import shutil
 import sqlite3
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from cvx.errors import (
     CvxError,
     DamagedRecordError,
+    DamagedRowsWarning,
     LostTailError,
     SnapshotError,
 )
@@ -224,12 +226,39 @@ def test_a_damaged_row_is_refused_when_it_is_read(tmp_path: Path) -> None:
         assert memory.get(5).text.startswith("thing 4")
 
 
+@pytest.mark.requirement("X9")
+def test_one_damaged_row_is_left_out_of_a_rebuild_and_named(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    filled(folder)
+    for path in (folder / "index").iterdir():
+        path.unlink()
+    db = sqlite3.connect(folder / "memory.db")
+    db.execute("UPDATE events SET text = 'thing 3 lies in a trap' WHERE event_id = 4")
+    db.execute("UPDATE links SET weight = 0.75")
+    db.execute("UPDATE journal SET body = '[]' WHERE seq = 7")
+    db.commit()
+    db.close()
+    for _ in range(2):
+        # No snapshot is made of an index that lacks rows: the damage is named at every opening.
+        with pytest.warns(DamagedRowsWarning, match=r"events \[4\]"):
+            memory = Memory.open(folder, embedder())
+        with memory:
+            assert memory.stats()["damaged"] == ["events [4]", "links [0, 1, 'caused']"]
+            assert 3 not in memory.index
+            found = {h.event.event_id for h in memory.recall("thing drawer", k=30) if h.event}
+            assert found >= set(range(1, 22)) - {4, 21}
+            with pytest.raises(DamagedRecordError, match=r"\[4\] of events"):
+                memory.get(4)
+            assert "journal [7]" in memory.damage()
+
+
 def test_random_bytes_over_the_file_are_typed_errors_or_right_answers(tmp_path: Path) -> None:
     filled(tmp_path / "m")
     path = tmp_path / "m" / "memory.db"
     whole = path.read_bytes()
     rng = random.Random(9)
     refused = 0
+    warnings.simplefilter("ignore", DamagedRowsWarning)
     for _ in range(60):
         broken = bytearray(whole)
         at = rng.randrange(len(broken))

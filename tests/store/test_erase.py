@@ -1,5 +1,7 @@
 """Erased is erased: no byte of it in any file."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import UnknownEventError
 from cvx.memory import Memory
-from cvx.types import Cue
+from cvx.types import Cue, Decision
 from tests.store.processes import consistent, embedder
 
 SECRET = "xylophone zanzibar quixotic"
@@ -85,12 +87,37 @@ def test_decisions_that_recalled_an_erased_step_forget_it(tmp_path: Path) -> Non
         assert len(memory.loop().episodes) == 1
 
 
+@pytest.mark.requirement("B8")
+def test_what_was_noted_of_a_decision_and_replaced_forgets_an_erased_event_too(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "m"
+    with Memory.open(folder, embedder()) as memory:
+        secret = memory.add(SECRET)
+        (hit,) = memory.recall(SECRET, 1)
+        asked = Decision(memory.record.take_decision_number(), Cue(text="what?"), (hit,))
+        for rendered in (SECRET, "seen"):
+            with memory.record.transaction() as write:
+                write.set_decision(replace(asked, rendered=rendered), {"shown": SECRET})
+        with memory.record.transaction() as write:
+            write.touch({secret: 5})
+            write.touch({secret: 9})
+        assert files_with(folder, b"zanzibar")
+        memory.erase(secret)
+        assert files_with(folder, b"zanzibar") == []
+        assert [d["record"] for d in memory.record.decisions()] == [{}]
+        assert memory.record.used([secret]) == {}
+        assert memory.damage() == []
+
+
 class Remembering(LexicalEmbedder):
     """The lexical embedder with a cache that can be told to forget."""
 
+    calls = 0
     forgotten: tuple[str, ...] = ()
 
-    def forget(self, texts: tuple[str, ...]) -> None:
+    def forget(self, texts: Iterable[str]) -> None:
+        self.calls += 1
         self.forgotten = tuple(texts)
 
 
@@ -104,6 +131,7 @@ def test_the_cache_of_the_embedder_is_told_and_so_is_the_past() -> None:
         assert stamp is not None
         memory.erase(secret)
         assert set(model.forgotten) == {SECRET, "another name"}
+        assert model.calls == 1
         past = memory.as_of(stamp)
         assert past.events()["event_id"].to_list() == [kept]
         with pytest.raises(UnknownEventError):

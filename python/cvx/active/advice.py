@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from cvx.embed import embed_query
 from cvx.episodes import OpenEpisode
 from cvx.scoring import Scorer, ScoringContext
 from cvx.types import Cue, Filter, Hit, Vector
@@ -43,7 +44,7 @@ def locate(memory: Parts, cue: Cue, run: OpenEpisode | None) -> Cue:
         place = len(run.steps) if place is None else place
     time = memory.recorder.clock if time is None else time
     full = replace(cue, task_type=task, goal=goal, place=place, time=time)
-    vector = memory.embedder.embed([full.words()])[0] if cue.vector is None else cue.vector
+    vector = embed_query(memory.embedder, full.words()) if cue.vector is None else cue.vector
     return replace(full, vector=memory.checked(vector))
 
 
@@ -69,7 +70,7 @@ def advise(memory: Parts, cue: Cue, where: Filter, k: int, *, each_entity: bool)
     wanted = k * memory.pool
     while True:
         found = _search(memory, cue.vector, wanted, where)
-        hits = _ranked(memory, found, context, k, each_entity)
+        hits = _ranked(memory, _shown(memory, found, where), context, k, each_entity)
         if len(hits) >= k or len(found) < wanted or wanted >= _MOST_CANDIDATES:
             return Advice(hits, action_scores, region)
         wanted *= 4
@@ -95,6 +96,14 @@ def _search(memory: Parts, vector: Vector, n: int, where: Filter) -> list[Hit]:
         make(node, distance, context)
         for node, distance in zip(ids.tolist(), distances.tolist(), strict=True)
     ]
+
+
+def _shown(memory: Parts, hits: list[Hit], where: Filter) -> list[Hit]:
+    """Leave out what was put away: in the index it is like failures, which may be asked for."""
+    if where.recallable:
+        return hits
+    away = memory.record.put_away([hit.node for hit in hits])
+    return [hit for hit in hits if hit.node not in away]
 
 
 def _context(

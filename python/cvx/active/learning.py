@@ -117,11 +117,13 @@ class _Lesson:
         if memory.decay is None:
             return
         actions = frozenset(episode.actions)
-        cases = {
-            node: self._case(episode, actions, one)
-            for node, one in self.memories.items()
-            if node in memory.index
-        }
+        # A reward is the event's: found by an alias, it decays on the event's own node, from
+        # where it reaches all aliases.
+        own = memory.record.own_nodes(list(self.memories))
+        cases: dict[int, DecayCase] = {}
+        for node, one in self.memories.items():
+            if node in memory.index:
+                cases.setdefault(own.get(node, node), self._case(episode, actions, one))
         game = int(episode.episode_id or 0)
         changes = memory.ledger.apply(game, cases, memory.decay)
         self.undo.append(lambda: memory.ledger.revert(game, changes))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cvx.errors import InvalidParameterError
 from cvx.memory.base import Base
 from cvx.scoring.posterior import beta_mean
-from cvx.store.erase import Erased, erase, finish
+from cvx.store.erase import Erased, erase, finish, texts_of
 from cvx.types import Event
 
 
@@ -68,6 +68,10 @@ class Caring(Base):
             One of them does not exist; nothing is erased.
         """
         listed = [events] if isinstance(events, int) else list(events)
+        clean = getattr(self.embedder, "forget", None)
+        if clean is not None:
+            # Before the record: a death in between leaves texts that can be erased again.
+            clean(texts_of(self.record, listed))
         done = erase(self._store, listed)
         gone = set(done.events)
         self._handed_out = type(self._handed_out)(
@@ -75,9 +79,6 @@ class Caring(Base):
         )
         for event in gone:
             self._retrieved.pop(event, None)
-        clean = getattr(self.embedder, "forget", None)
-        if clean is not None:
-            clean(done.texts)
         return done
 
     def finish_erase(self) -> bool:

@@ -99,7 +99,7 @@ def hits_of(recalled: Recalled, places: Sequence[int]) -> list[Hit]:
     ranking, corpus = recalled.ranking, recalled.view.corpus
     table = ranking.table
     ids = table.event_ids[list(places)].tolist()
-    events = {event.event_id: event for event in corpus.record.events(ids)}
+    events = {event.event_id: event for event in corpus.record.whole_events(ids)}
     out = []
     for place, number in zip(places, ids, strict=True):
         event = events.get(number)

@@ -12,6 +12,7 @@ from cvx.store import rows, text
 from cvx.store.cached import Index
 from cvx.store.failpoints import reach
 from cvx.store.learned import event_context
+from cvx.store.record import Record
 from cvx.store.store import Store
 from cvx.store.writer import Writer
 
@@ -26,15 +27,12 @@ class Erased:
     ----------
     events : tuple of int
         Ids that are gone.
-    texts : tuple of str
-        What they and their aliases said, for caches elsewhere.
     complete : bool
         Whether the write-ahead log could be emptied. A process that was reading meanwhile keeps
         it: close it, and call ``finish`` again.
     """
 
     events: tuple[int, ...]
-    texts: tuple[str, ...]
     complete: bool
 
 
@@ -51,10 +49,10 @@ def erase(store: Store[Index], events: Sequence[int]) -> Erased:
     """
     wanted = sorted(set(events))
     with store.record.transaction() as write:
-        texts = _forget_rows(write, wanted)
+        _forget_rows(write, wanted)
         write.set_meta(_PENDING, "1")
     reach("erase.committed")
-    return Erased(tuple(wanted), tuple(texts), finish(store))
+    return Erased(tuple(wanted), finish(store))
 
 
 def finish(store: Store[Index]) -> bool:
@@ -73,21 +71,43 @@ def finish(store: Store[Index]) -> bool:
     return done
 
 
-def _forget_rows(write: Writer, events: Sequence[int]) -> list[str]:
+def texts_of(record: Record, events: Sequence[int]) -> list[str]:
+    """Return what events and their aliases say, for caches elsewhere.
+
+    Raises
+    ------
+    UnknownEventError
+        One of them does not exist.
+    """
+    texts = []
+    for event in sorted(set(events)):
+        found = record.query(
+            "SELECT text FROM events WHERE event_id = ?1"
+            " UNION ALL SELECT text FROM aliases WHERE event_id = ?1",
+            (event,),
+        )
+        if not found:
+            raise _unknown(event)
+        texts += [row[0] for row in found]
+    return texts
+
+
+def _unknown(event: int) -> UnknownEventError:
+    return UnknownEventError(f"there is no event {event}: it was erased or never given")
+
+
+def _forget_rows(write: Writer, events: Sequence[int]) -> None:
     db = write.connection
     nodes: set[int] = set()
     owners: set[int] = set()
-    texts: list[str] = []
     for event in events:
-        found = db.execute("SELECT text, node, episode FROM events WHERE event_id = ?", (event,))
+        found = db.execute("SELECT node, episode FROM events WHERE event_id = ?", (event,))
         row = found.fetchone()
         if row is None:
-            raise UnknownEventError(f"there is no event {event}: it was erased or never given")
-        aliases = db.execute("SELECT text, node FROM aliases WHERE event_id = ?", (event,))
-        for words, node in [(row[0], row[1]), *aliases.fetchall()]:
-            texts.append(words)
-            nodes |= set() if node is None else {node}
-        owners |= set() if row[2] is None else {row[2]}
+            raise _unknown(event)
+        aliases = db.execute("SELECT node FROM aliases WHERE event_id = ?", (event,))
+        nodes.update(node for (node,) in [row[:1], *aliases] if node is not None)
+        owners |= set() if row[1] is None else {row[1]}
         db.execute("DELETE FROM aliases WHERE event_id = ?", (event,))
         db.execute("DELETE FROM events WHERE event_id = ?", (event,))
     for node in nodes:
@@ -108,7 +128,6 @@ def _forget_rows(write: Writer, events: Sequence[int]) -> list[str]:
     # Contentless tables keep the words of deleted rows until they are merged away.
     text.refill(db)
     write.journal("erase", sorted(nodes))
-    return texts
 
 
 def _scrub_decisions(write: Writer, nodes: set[int]) -> None:
@@ -121,7 +140,8 @@ def _scrub_decisions(write: Writer, nodes: set[int]) -> None:
             continue
         taken = [node for node in json.loads(followed) if node not in nodes]
         db.execute(
-            "UPDATE decisions SET hits = ?, followed = ?, rendered = '' WHERE decision_id = ?",
+            "UPDATE decisions SET hits = ?, followed = ?, rendered = '', record = '{}'"
+            " WHERE decision_id = ?",
             (json.dumps(kept, separators=(",", ":")), json.dumps(taken), number),
         )
         db.execute(rows.renew_crc_sql("decisions", "decision_id = ?"), (number,))

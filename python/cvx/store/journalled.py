@@ -15,9 +15,17 @@ from cvx.store.lock import Tail
 
 
 class Journalled:
-    """Checked rows, and what the record says of itself."""
+    """Checked rows, and what the record says of itself.
+
+    Attributes
+    ----------
+    damaged : dict of str to None
+        The rows that were left out because they are not what was written, in the order in which
+        they were met. Reading what was asked for by name raises instead.
+    """
 
     path: str
+    damaged: dict[str, None]
     _lock: threading.RLock
 
     def _connection(self) -> sqlite3.Connection:
@@ -40,16 +48,31 @@ class Journalled:
     def _checked(
         self, table: str, rest: str = "", values: Sequence[object] = ()
     ) -> list[tuple[Any, ...]]:
-        names = rows.COLUMNS[table]
-        found = self.query(f"SELECT {', '.join(names)}, crc FROM {table} {rest}", values)
+        """Return rows, every one as it was written, or raise what is wrong with one."""
+        found = self._read(table, rest, values)
         for row in found:
-            if rows.row_crc(*row[:-1]) != row[-1]:
-                key = [row[names.index(name)] for name in rows.KEYS[table]]
+            if not _is_whole(row):
                 raise DamagedRecordError(
-                    f"{self.path}: row {key} of {table} is not what was written: restore a copy, "
-                    "or let doctor save the rest"
+                    f"{self.path}: row {_key(table, row)} of {table} is not what was written: "
+                    "restore a copy, or let doctor save the rest"
                 )
         return found
+
+    def _whole(
+        self, table: str, rest: str = "", values: Sequence[object] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows that are as they were written, and note the others as damaged."""
+        found = []
+        for row in self._read(table, rest, values):
+            if _is_whole(row):
+                found.append(row)
+            else:
+                self.damaged[f"{table} {_key(table, row)}"] = None
+        return found
+
+    def _read(self, table: str, rest: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        names = ", ".join(rows.COLUMNS[table])
+        return self.query(f"SELECT {names}, crc FROM {table} {rest}", values)
 
     def meta(self, key: str) -> str | None:
         """Return what the record says of itself under a key, or None."""
@@ -98,3 +121,16 @@ class Journalled:
             finally:
                 db.text_factory = factory
         return found + [page for page in pages if page != "ok"]
+
+
+def _is_whole(row: tuple[Any, ...]) -> bool:
+    try:
+        return rows.row_crc(*row[:-1]) == row[-1]
+    except (TypeError, ValueError):
+        # Bytes where a text was, or a lone surrogate.
+        return False
+
+
+def _key(table: str, row: tuple[Any, ...]) -> list[object]:
+    names = rows.COLUMNS[table]
+    return [row[names.index(name)] for name in rows.KEYS[table]]

@@ -84,6 +84,20 @@ class Reads(Learned):
             out += self._events(f"WHERE event_id IN ({marks}) ORDER BY event_id", some)
         return out
 
+    def whole_events(self, ids: Iterable[int]) -> list[Event]:
+        """Return those of these events that are what was written, by id.
+
+        Others are noted in ``damaged``: one bad row does not keep the rest of an answer back.
+        """
+        wanted = sorted(set(ids))
+        out: list[Event] = []
+        for at in range(0, len(wanted), _MOST_AT_ONCE):
+            some = wanted[at : at + _MOST_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            rest = f"WHERE event_id IN ({marks}) ORDER BY event_id"
+            out += map(_event, self._whole("events", rest, some))
+        return out
+
     def _events(self, rest: str, values: Sequence[object] = ()) -> list[Event]:
         return [_event(row) for row in self._checked("events", rest, values)]
 
@@ -152,6 +166,8 @@ class Reads(Learned):
     def index_rows(self, first: int, last: int) -> list[tuple[Any, ...]]:
         """Return what an index holds of the nodes from first to last, by node.
 
+        Rows that are damaged, and aliases of such events, are left out and noted in ``damaged``.
+
         Returns
         -------
         list of tuple
@@ -166,13 +182,13 @@ class Reads(Learned):
             advises = bool(row[at["recallable"]]) and row[at["state"]] == "active"
             return (*(row[place] for place in wanted), advises)
 
-        own = self._checked("events", "WHERE node BETWEEN ? AND ? ORDER BY node", bounds)
+        own = self._whole("events", "WHERE node BETWEEN ? AND ? ORDER BY node", bounds)
         found = [node_row(row) for row in own]
-        aliases = self._checked("aliases", "WHERE node BETWEEN ? AND ? ORDER BY node", bounds)
+        aliases = self._whole("aliases", "WHERE node BETWEEN ? AND ? ORDER BY node", bounds)
         for node, event, _, embedding, *_ in aliases:
-            (row,) = self._checked("events", "WHERE event_id = ?", (event,))
-            _, entity, time, _, *rest = node_row(row)
-            found.append((node, entity, time, embedding, *rest))
+            for row in self._whole("events", "WHERE event_id = ?", (event,)):
+                _, entity, time, _, *rest = node_row(row)
+                found.append((node, entity, time, embedding, *rest))
         return sorted(found, key=lambda row: row[0])
 
     def lexical(self, words: str, k: int, where: str, values: Sequence[object]) -> list[int]:
@@ -203,12 +219,46 @@ class Reads(Learned):
         """Return every edge, by its ends and kind."""
         return [Edge(*r[:7]) for r in self._checked("links", "ORDER BY from_node, to_node, kind")]
 
+    def whole_links(self) -> list[Edge]:
+        """Return every edge whose row is what was written; others are noted in ``damaged``."""
+        return [Edge(*r[:7]) for r in self._whole("links", "ORDER BY from_node, to_node, kind")]
+
+    def put_away(self, nodes: Sequence[int]) -> set[int]:
+        """Return those of these nodes whose events were archived or quarantined."""
+        out: set[int] = set()
+        for at in range(0, len(nodes), _MOST_AT_ONCE):
+            some = nodes[at : at + _MOST_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            found = self.query(
+                f"SELECT node FROM events WHERE node IN ({marks}) AND state <> 'active'"
+                " UNION ALL SELECT aliases.node FROM aliases JOIN events USING (event_id)"
+                f" WHERE aliases.node IN ({marks}) AND state <> 'active'",
+                (*some, *some),
+            )
+            out.update(row[0] for row in found)
+        return out
+
+    def own_nodes(self, nodes: Sequence[int]) -> dict[int, int]:
+        """Return, for those of these nodes that are aliases, the nodes of their events."""
+        out: dict[int, int] = {}
+        for at in range(0, len(nodes), _MOST_AT_ONCE):
+            some = nodes[at : at + _MOST_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            out.update(
+                self.query(
+                    "SELECT aliases.node, events.node FROM aliases JOIN events USING (event_id)"
+                    f" WHERE aliases.node IN ({marks})",
+                    some,
+                )
+            )
+        return out
+
     def links_of(self, nodes: Sequence[int], *, incoming: bool) -> list[Edge]:
-        """Return the edges that end at these nodes, or those that start there."""
+        """Return the edges that end at these nodes, or start there; damaged ones are left out."""
         column = "to_node" if incoming else "from_node"
         marks = ", ".join("?" * len(nodes))
         rest = f"WHERE {column} IN ({marks}) ORDER BY weight DESC, from_node, to_node, kind"
-        return [Edge(*row[:7]) for row in self._checked("links", rest, nodes)]
+        return [Edge(*row[:7]) for row in self._whole("links", rest, nodes)]
 
 
 def _event(row: tuple[Any, ...]) -> Event:

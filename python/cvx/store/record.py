@@ -67,6 +67,7 @@ class Record(Transactions):
     ) -> None:
         self.path = str(path)
         self.frozen = False
+        self.damaged: dict[str, None] = {}
         self.blocks_taken_back = 0
         self._clock = clock or (lambda: time.time_ns() // 1000)
         self._lock = threading.RLock()

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Generic
 
 import numpy as np
 
-from cvx.errors import CvxError, UnknownEdgeError
+from cvx.errors import (
+    CvxError,
+    DamagedRecordError,
+    DamagedRowsWarning,
+    UnknownEdgeError,
+)
 from cvx.store.cached import CachedIndex, Index
 from cvx.store.record import Record
 from cvx.store.spaces import space
@@ -47,6 +53,8 @@ class Replica(Generic[Index]):
         How often it was built from the record.
     changes : int
         How many rows of the journal changed the index, since this object was made.
+    incomplete : bool
+        Whether the last build left out damaged rows.
     """
 
     def __init__(
@@ -59,6 +67,7 @@ class Replica(Generic[Index]):
         self._fresh = fresh
         self.rebuilds = 0
         self.changes = 0
+        self.incomplete = False
         self._stale = False
         self._behind = 0
         self._version = -1
@@ -103,7 +112,12 @@ class Replica(Generic[Index]):
         with self.record.mutex:
             if self._stale:
                 self.rebuild()
-            for seq, op, body in _joined(self.record.journal(self.seq)):
+            try:
+                unread = self.record.journal(self.seq)
+            except DamagedRecordError:
+                self.rebuild()
+                return
+            for seq, op, body in _joined(unread):
                 if not self._apply(op, body):
                     self.rebuild()
                     return
@@ -113,8 +127,12 @@ class Replica(Generic[Index]):
             self._behind = 0
 
     def rebuild(self) -> None:
-        """Build the index from the rows of the record."""
+        """Build the index from the rows of the record.
+
+        Rows that are damaged are left out, with a warning that names them.
+        """
         with self.record.mutex:
+            known = len(self.record.damaged)
             seq = self.record.tail().seq
             index = self._fresh()
             for kind in json.loads(self.record.meta("edge_kinds") or "[]"):
@@ -123,7 +141,7 @@ class Replica(Generic[Index]):
             for first in range(0, last + 1, _CHUNK):
                 self._insert(index, first, min(first + _CHUNK - 1, last))
             self._fill(index, last + 1)
-            for edge in self.record.links():
+            for edge in self.record.whole_links():
                 _link(index, edge.from_node, edge.to_node, edge.kind, edge.weight)
             self.index.become(index)
             self.seq = seq
@@ -131,6 +149,9 @@ class Replica(Generic[Index]):
             self.changes += 1
             self._stale = False
             self._behind = 0
+            self.incomplete = len(self.record.damaged) > known
+            if self.incomplete:
+                _warn_of([*self.record.damaged][known:])
 
     def _given(self) -> int:
         return int(self.index.stats()["ids_given"])
@@ -211,6 +232,16 @@ class Replica(Generic[Index]):
             nothing = [0] * missing
             nodes = index.bulk_insert(nothing, nothing, [None] * missing)
             index.delete(nodes.tolist())
+
+
+def _warn_of(damaged: Sequence[str]) -> None:
+    more = f" and {len(damaged) - 3} more" if len(damaged) > 3 else ""
+    warnings.warn(
+        f"{', '.join(damaged[:3])}{more}: not what was written, and left out of the index; "
+        "restore a copy, or let doctor save the rest",
+        DamagedRowsWarning,
+        stacklevel=2,
+    )
 
 
 def _joined(changes: Iterable[tuple[int, int, str, Any]]) -> Iterator[tuple[int, str, list[Any]]]:

@@ -196,6 +196,8 @@ class Store(Generic[Index]):
     def snapshot(self) -> bool:
         """Write a snapshot if something changed since the last one; tell whether one is there.
 
+        An index without the damaged rows is not written: the damage would be forgotten.
+
         Raises
         ------
         SnapshotError, RecordIOError
@@ -206,6 +208,8 @@ class Store(Generic[Index]):
         with self.record.locked():
             self.refresh()
             self.replica.catch_up()
+            if self.replica.incomplete:
+                return False
             unread = self.replica.seq - self._written
             if self.replica.changes > self._changes_written or unread > _MOST_UNREAD:
                 self.snapshots.write(self.index, self.record.tail())
@@ -253,6 +257,7 @@ class Store(Generic[Index]):
             "seq": self.record.tail().seq,
             "snapshot_seq": self._written,
             "rebuilds": self.replica.rebuilds,
+            "damaged": list(self.record.damaged),
             "snapshots_refused": [] if self.snapshots is None else list(self.snapshots.refused),
             "embedder": self._kind.embedder,
             "index": self.index.stats(),

@@ -93,7 +93,7 @@ class Transactions(Reads):
                         yield from self._part(db)
                 else:
                     with self._file or nullcontext(), self.typed_errors():
-                        yield from self._whole(db)
+                        yield from self._alone(db)
             finally:
                 self._writing = False
                 for follower in self._followers:
@@ -172,7 +172,7 @@ class Transactions(Reads):
             raise ReadOnlyRecordError("this is a view of the past: write to the memory itself")
         return db
 
-    def _whole(self, db: sqlite3.Connection) -> Iterator[Writer]:
+    def _alone(self, db: sqlite3.Connection) -> Iterator[Writer]:
         db.execute("BEGIN IMMEDIATE")
         try:
             reach("transaction.begun")
