@@ -125,7 +125,7 @@ class Journalled:
 
 def _is_whole(row: tuple[Any, ...]) -> bool:
     try:
-        return rows.row_crc(*row[:-1]) == row[-1]
+        return bool(rows.row_crc(*row[:-1]) == row[-1])
     except (TypeError, ValueError):
         # Bytes where a text was, or a lone surrogate.
         return False
