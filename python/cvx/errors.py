@@ -379,3 +379,11 @@ class CoreDamagedError(CoreFileError, ValueError):
 
 class CoreSchemaError(CoreFileError, ValueError):
     """A DuckDB file whose events are not those of a causal memory core."""
+
+
+class InputFileError(CvxError, OSError):
+    """A file that was given and cannot be read."""
+
+
+class ExportError(CvxError, ValueError):
+    """An export that cannot be taken in: damaged, cut, of another version, or there already."""

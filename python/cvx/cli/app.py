@@ -21,6 +21,8 @@ COMMANDS = (
     "stats",
     "forget",
     "doctor",
+    "export",
+    "import_",
     "reembed",
     "compact",
 )

@@ -41,20 +41,25 @@ class Description:
 
 
 @contextmanager
-def read_only(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open the record of a store for reading, in one view of it that writers do not change.
+def read_only(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a record for reading, in one view of it that writers do not change.
+
+    Parameters
+    ----------
+    path : Path
+        The database, or the folder with ``memory.db`` in it.
 
     Raises
     ------
     StoreNotFoundError
-        There is no ``memory.db`` in the folder.
+        There is no such file.
     RecordIOError, DamagedRecordError
         It cannot be read.
     """
-    path = folder / "memory.db"
+    given, path = path, path if path.is_file() else path / "memory.db"
     if not path.is_file():
         raise StoreNotFoundError(
-            f"{folder} is no store: there is no memory.db in it; `cvx add` makes one"
+            f"{given} is no store: there is no memory.db in it; `cvx add` makes one"
         )
     try:
         db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)

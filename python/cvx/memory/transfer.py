@@ -1,0 +1,232 @@
+"""A memory in other formats and back: everything it knows, or the causal core of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cvx.embed.spec import Absent
+from cvx.errors import ExportError
+from cvx.memory.facade import Memory
+from cvx.store import Record
+from cvx.store.transfer import Header, Imported, export_record, format_of, import_into
+from cvx.store.transfer.core import CoreEvent, core_events
+from cvx.store.transfer.formats import reader_of
+from cvx.types import Event
+
+Progress = Callable[[int, int], None] | None
+
+
+def export(
+    memory: Memory,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002
+    progress: Progress = None,
+) -> Header:
+    """Write everything that a memory knows to a file, so that ``import_export`` loses nothing.
+
+    Parameters
+    ----------
+    memory : Memory
+        In RAM or in a folder; what others write meanwhile is not in the export.
+    path : str or path
+        Where to; there must be nothing. For Parquet it becomes a folder.
+    format : {"jsonl", "parquet", "duckdb"}, optional
+        By default what the name ends in.
+    progress : callable, optional
+        Is told (rows written, of how many).
+
+    Returns
+    -------
+    Header
+        What was written.
+
+    Raises
+    ------
+    InvalidParameterError, OutputError, DamagedRecordError, MissingExtraError
+        As for ``cvx.store.transfer.export_record``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cvx.embed import LexicalEmbedder
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     memory = Memory(LexicalEmbedder(16))
+    ...     _ = memory.add("a mug on a shelf")
+    ...     _ = export(memory, f"{folder}/all.jsonl")
+    ...     _ = import_export(f"{folder}/copy", f"{folder}/all.jsonl")
+    ...     with Memory.open(f"{folder}/copy", LexicalEmbedder(16)) as copy:
+    ...         copy.recall("mug")[0].event.text
+    'a mug on a shelf'
+    """
+    return export_record(memory.record, Path(path), format, progress)
+
+
+def to_duckdb(memory: Memory, path: str | os.PathLike[str], progress: Progress = None) -> Header:
+    """Write a memory to a DuckDB file, whatever its name; see ``cvx.store.transfer.duck``."""
+    return export(memory, path, format="duckdb", progress=progress)
+
+
+def import_export(
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002
+    again: bool = False,
+    progress: Progress = None,
+) -> Imported:
+    """Take an export into the memory in a folder, all of it or nothing.
+
+    A new or empty memory becomes what was exported: ids, times of recording and history are the
+    same. One that holds something gets the events under new ids, recorded now.
+
+    Parameters
+    ----------
+    folder : str or path
+        Made if there is none; nothing of it stays if the import is refused.
+    path : str or path
+        What ``export`` wrote.
+    format : {"jsonl", "parquet", "duckdb"}, optional
+        By default what the name ends in.
+    again : bool, default False
+        Take it in although that was done before.
+    progress : callable, optional
+        Is told (rows read, of how many).
+
+    Raises
+    ------
+    InvalidParameterError, InputFileError, ExportError, EmbedderMismatchError, MissingExtraError
+        As for ``cvx.store.transfer.import_into``.
+    """
+    target, source = Path(folder), Path(path)
+    incoming = reader_of(source, format_of(source, format))
+    with _made(target), Record(target / "memory.db") as record:
+        done = import_into(record, incoming, again=again, progress=progress)
+        identity, dim = record.meta("embedder"), record.meta("dim")
+        metric = record.meta("metric") or "cosine"
+    if identity is not None and dim is not None:
+        # The index is built here and kept, instead of at the next use.
+        with Memory.open(target, Absent(identity, int(dim)), metric=metric) as memory:
+            memory.snapshot()
+    return done
+
+
+class _made:  # noqa: N801
+    """Makes a folder for a block, and takes it away again if the block fails."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._new = not (folder / "memory.db").exists()
+        self._top = next((p for p in reversed([folder, *folder.parents]) if not p.exists()), None)
+
+    def __enter__(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or not self._new:
+            return
+        if self._top is not None:
+            shutil.rmtree(self._top, ignore_errors=True)
+        else:
+            for name in ("memory.db", "memory.db-wal", "memory.db-shm", "LOCK"):
+                (self._folder / name).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """How the events of a causal core are taken over.
+
+    Parameters
+    ----------
+    namespace : str, default ""
+        Into which one.
+    keep_vectors : bool, default False
+        Take over the vectors of the file, which does not say of which model they are. By default
+        texts are embedded with the memory's own embedder.
+    """
+
+    namespace: str = ""
+    keep_vectors: bool = False
+
+
+def from_duckdb(
+    memory: Memory,
+    path: str | os.PathLike[str],
+    origin: Origin | None = None,
+    progress: Progress = None,
+) -> list[int]:
+    """Take over the events of a DuckDB file with the blueprint's table, all of them or none.
+
+    Each gets the name of the file and its ``event_id`` there as its key, so that a second import
+    is refused; causes become links of kind "caused" with their relationship as the reason.
+
+    Parameters
+    ----------
+    memory : Memory
+        Where to.
+    path : str or path
+        The file of a ``CausalMemoryCore``, or any with such a table ``events``.
+    origin : Origin, optional
+        Namespace, and what becomes of the vectors.
+    progress : callable, optional
+        Is told (events read, of how many).
+
+    Returns
+    -------
+    list of int
+        The events here, in the order of their ids there.
+
+    Raises
+    ------
+    DuplicateKeyError
+        They are here already.
+    DimensionError
+        Vectors that are to be kept are of another dimension.
+    ExportError, InputFileError, MissingExtraError
+        There is no such table; the file, or DuckDB, cannot be used.
+    """
+    source, how = Path(path), origin or Origin()
+    known: dict[int, int] = {}
+    causes: list[tuple[int, int, str]] = []
+    with memory.together():
+        for batch, total in core_events(source):
+            events = [_event(row, source, how) for row in batch]
+            ids = memory.add_many(events, again=True)
+            known.update(zip((row.event_id for row in batch), ids, strict=True))
+            causes += [
+                (row.cause_id, row.event_id, row.relationship_text or "")
+                for row in batch
+                if row.cause_id is not None
+            ]
+            if progress is not None:
+                progress(len(known), total)
+        for cause, effect, reason in _known(causes, known, source):
+            memory.link(cause, effect, "caused", 1.0, reason)
+    return [known[event] for event in sorted(known)]
+
+
+def _known(
+    causes: list[tuple[int, int, str]], known: dict[int, int], source: Path
+) -> Iterator[tuple[int, int, str]]:
+    for cause, effect, reason in causes:
+        if cause not in known:
+            raise ExportError(f"{source}: event {effect} has the cause {cause}, which is not there")
+        yield known[cause], known[effect], reason
+
+
+def _event(row: CoreEvent, source: Path, how: Origin) -> Event:
+    return Event(
+        entity_id=0,
+        timestamp=row.timestamp,
+        text=row.effect_text,
+        vector=np.asarray(row.embedding, dtype=np.float32) if how.keep_vectors else None,
+        namespace=how.namespace,
+        source=source.name,
+        key=f"{source.stem}:{row.event_id}",
+    )

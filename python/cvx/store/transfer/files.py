@@ -1,0 +1,35 @@
+"""Writing beside the place and renaming, so that what is there is whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cvx.errors import OutputError
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Give a path to write a file or a folder to, and put it in place when the block is done.
+
+    Raises
+    ------
+    OutputError
+        There is something at the place already, or the file system refused.
+    """
+    if path.exists():
+        raise OutputError(f"{path} is there already: give another name, or remove it first")
+    beside = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        yield beside
+        beside.rename(path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
+    finally:
+        if beside.is_dir():
+            shutil.rmtree(beside, ignore_errors=True)
+        else:
+            beside.unlink(missing_ok=True)

@@ -1,0 +1,141 @@
+"""JSON Lines: a header, a line a row, a last line that says how many there were."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from cvx.errors import ExportError, InputFileError
+from cvx.store import rows
+from cvx.store.transfer.files import written_whole
+from cvx.store.transfer.header import Header
+from cvx.store.transfer.tables import ORDER, Batch, Row, columns
+
+_VECTOR = "embedding"
+
+
+def write(path: Path, header: Header, found: Iterable[Batch]) -> None:
+    """Write an export; the file is there whole or not at all. "-" is the standard output."""
+    with _opened(path) as file:
+        file.write(header.to_text() + "\n")
+        number = 0
+        for table, some in found:
+            names = columns(table)
+            for row in some:
+                file.write(_line(table, names, row))
+            number += len(some)
+        file.write(json.dumps({"end": number}) + "\n")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    if str(path) == "-":
+        yield sys.stdout
+        return
+    with written_whole(path) as beside, beside.open("w", encoding="utf-8") as file:
+        yield file
+
+
+def _line(table: str, names: tuple[str, ...], row: Row) -> str:
+    plain = dict(zip(names, row, strict=True))
+    raw = plain.get(_VECTOR)
+    if raw is not None:
+        plain[_VECTOR] = base64.b64encode(raw).decode("ascii")
+    return json.dumps({"table": table, **plain}, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+class JsonLines:
+    """An export in JSON Lines.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    InputFileError
+        It cannot be read.
+    ExportError
+        It is no export.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            with path.open("rb") as file:
+                first = file.readline()
+        except OSError as error:
+            raise InputFileError(f"{path} cannot be read ({error.strerror})") from error
+        self.header = Header.from_text(first, str(path))
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield every row, checked; see `Incoming`."""
+        number, at, some = 0, 0, list[Row]()
+        end: int | None = None
+        with self._path.open("rb") as file:
+            next(file)
+            for place, raw in enumerate(file, 2):
+                where = f"{self._path}, line {place}"
+                if end is not None:
+                    raise ExportError(f"{where}: there is something after the end")
+                table, row = _parsed(raw, where)
+                if table == "end":
+                    end = row[0]
+                    continue
+                if table != ORDER[at] or len(some) >= 5_000:
+                    if some:
+                        yield ORDER[at], some
+                    some = []
+                    at = _place(table, at, where)
+                some.append(row)
+                number += 1
+        if some:
+            yield ORDER[at], some
+        if end != number:
+            raise ExportError(
+                f"{self._path} has {number} rows and "
+                + ("no last line" if end is None else f"says {end}")
+                + ": it was cut; export again. Nothing was taken in"
+            )
+
+
+def _place(table: str, at: int, where: str) -> int:
+    following = ORDER.index(table)
+    if following < at:
+        raise ExportError(f"{where}: a row of {table} after those of {ORDER[at]}: sort by table")
+    return following
+
+
+def _parsed(raw: bytes, where: str) -> tuple[str, Row]:
+    try:
+        told: dict[str, Any] = json.loads(raw)
+        if "end" in told:
+            return "end", (int(told["end"]),)
+        table = told.pop("table")
+        row = _row(told, columns(table))
+        right = rows.row_crc(*row[:-1]) == row[-1]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ExportError(
+            f"{where} is no row of an export ({type(error).__name__}: {error}): nothing was taken "
+            "in"
+        ) from error
+    if not right:
+        raise ExportError(
+            f"{where} is not what was written (its checksum does not hold): export again. Nothing "
+            "was taken in"
+        )
+    return table, row
+
+
+def _row(told: dict[str, Any], names: tuple[str, ...]) -> Row:
+    if told.get(_VECTOR) is not None:
+        told[_VECTOR] = base64.b64decode(told[_VECTOR], validate=True)
+    if len(told) != len(names):
+        raise ValueError(f"it has {sorted(told)}")
+    return tuple(told[name] for name in names)

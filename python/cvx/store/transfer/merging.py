@@ -1,0 +1,182 @@
+"""Taking an export into a record that holds something: events under new ids, recorded now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cvx.errors import ExportError
+from cvx.store import rows, text
+from cvx.store.failpoints import reach
+from cvx.store.transfer.incoming import Imported, Incoming
+from cvx.store.transfer.tables import ORDER, Progress, Row, counted
+from cvx.store.writer import Writer
+from cvx.types import Edge
+
+_LEFT_OUT = ("decisions", "model_state", "journal")
+"""What was logged and learned, and the order of it, belong to the history they are of."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shift:
+    """What is added to the ids of an export: their order stays, and none was given before."""
+
+    event: int
+    node: int
+    episode: int
+
+    def context(self, told: str) -> str:
+        """Return what a count is of, under the new ids."""
+        thing = json.loads(told)
+        if isinstance(thing, list) and len(thing) == 2 and thing[0] in ("event", "node"):
+            thing[1] += self.event if thing[0] == "event" else self.node
+            return json.dumps(thing, separators=(",", ":"))
+        return told
+
+
+def merge(write: Writer, incoming: Incoming, progress: Progress) -> Imported:
+    """Add the events of an export with their aliases, links, episodes, counts and decays.
+
+    Raises
+    ------
+    ExportError
+        A key of an event is taken.
+    """
+    db = write.connection
+    header = incoming.header
+    episodes = db.execute("SELECT ifnull(max(episode_id), -1) + 1 FROM episodes").fetchone()[0]
+    shift = _Shift(write.next_event, write.next_node, episodes)
+    _add_kinds(write, json.loads(header.meta.get("edge_kinds", "[]")))
+    counts = dict.fromkeys(ORDER, 0)
+    put: dict[str, Callable[[Writer, list[Row], _Shift], None]] = {
+        "episodes": _episodes,
+        "events": _events,
+        "aliases": _aliases,
+        "links": _links,
+        "usage": _usage,
+        "decays": _decays,
+    }
+    for table, some in counted(incoming.batches(), header.total, progress):
+        if table in put:
+            put[table](write, some, shift)
+            counts[table] += len(some)
+        reach("import.written")
+    text.refill(db)
+    write.next_event = shift.event + int(header.meta["next_event"])
+    write.next_node = shift.node + int(header.meta["next_node"])
+    left_out = {table: header.counts[table] for table in _LEFT_OUT if header.counts[table]}
+    return Imported(merged=True, counts=counts, left_out=left_out)
+
+
+def _add_kinds(write: Writer, names: list[str]) -> None:
+    db = write.connection
+    found = db.execute("SELECT value FROM meta WHERE key = 'edge_kinds'").fetchone()
+    known = json.loads(found[0]) if found else []
+    for name in names:
+        if name not in known:
+            known.append(name)
+            write.journal("kind", [name])
+    if names:
+        write.set_meta("edge_kinds", json.dumps(known))
+
+
+def _put(write: Writer, table: str, some: list[dict[str, object]]) -> None:
+    values = [tuple(row[name] for name in rows.COLUMNS[table]) for row in some]
+    write.connection.executemany(
+        rows.insert_sql(table), ((*row, rows.row_crc(*row)) for row in values)
+    )
+
+
+def _named(table: str, row: Row) -> dict[str, object]:
+    return dict(zip(rows.COLUMNS[table], row[:-1], strict=True))
+
+
+def _plus(value: object, more: int) -> int | None:
+    return value + more if isinstance(value, int) else None
+
+
+def _episodes(write: Writer, some: list[Row], shift: _Shift) -> None:
+    new = [_named("episodes", row) for row in some]
+    for row in new:
+        row["episode_id"] = _plus(row["episode_id"], shift.episode)
+        row["recorded"] = write.recorded
+    _put(write, "episodes", new)
+    write.journal("episode", [row["episode_id"] for row in new])
+
+
+def _events(write: Writer, some: list[Row], shift: _Shift) -> None:
+    new = [_named("events", row) for row in some]
+    for row in new:
+        row["event_id"] = _plus(row["event_id"], shift.event)
+        row["node"] = _plus(row["node"], shift.node)
+        row["episode"] = _plus(row["episode"], shift.episode)
+        row["recorded"] = write.recorded
+        if row["key"] is not None:
+            _check_key(write, row["namespace"], row["key"])
+    _put(write, "events", new)
+    _journal_nodes(write, [row["node"] for row in new])
+
+
+def _check_key(write: Writer, namespace: object, key: object) -> None:
+    found = write.connection.execute(
+        "SELECT event_id FROM events WHERE namespace = ? AND key = ?", (namespace, key)
+    ).fetchone()
+    if found is not None:
+        raise ExportError(
+            f"the key {key!r} in namespace {namespace!r} is that of event {found[0]} here: import "
+            "into a store of its own. Nothing was taken in"
+        )
+
+
+def _aliases(write: Writer, some: list[Row], shift: _Shift) -> None:
+    new = [_named("aliases", row) for row in some]
+    for row in new:
+        row["node"] = _plus(row["node"], shift.node)
+        row["event_id"] = _plus(row["event_id"], shift.event)
+        row["recorded"] = write.recorded
+    _put(write, "aliases", new)
+    _journal_nodes(write, [row["node"] for row in new])
+
+
+def _journal_nodes(write: Writer, nodes: list[object]) -> None:
+    runs: list[list[int]] = []
+    for node in sorted(node for node in nodes if isinstance(node, int)):
+        if runs and runs[-1][1] + 1 == node:
+            runs[-1][1] = node
+        else:
+            runs.append([node, node])
+    if runs:
+        write.journal("insert", runs)
+
+
+def _links(write: Writer, some: list[Row], shift: _Shift) -> None:
+    write.add_links(Edge(row[0] + shift.node, row[1] + shift.node, *row[2:6]) for row in some)
+
+
+def _usage(write: Writer, some: list[Row], shift: _Shift) -> None:
+    db = write.connection
+    new, last = [], dict[int, int]()
+    for row in some:
+        told = _named("usage", row)
+        context = shift.context(str(told["context"]))
+        found = db.execute(
+            "SELECT retrieved, followed, helped FROM usage WHERE context = ?", (context,)
+        ).fetchone() or (0, 0, 0)
+        counts = zip(found, (told["retrieved"], told["followed"], told["helped"]), strict=True)
+        new.append((context, *(a + b for a, b in counts)))
+        thing = json.loads(context)
+        if isinstance(told["last_used"], int) and thing[0] == "event":
+            last[thing[1]] = told["last_used"]
+    write.set_usage(new)
+    if last:
+        write.touch(last)
+
+
+def _decays(write: Writer, some: list[Row], shift: _Shift) -> None:
+    new = [_named("decays", row) for row in some]
+    for row in new:
+        row["episode"] = _plus(row["episode"], shift.episode)
+        row["node"] = _plus(row["node"], shift.node)
+        row["recorded"] = write.recorded
+    _put(write, "decays", new)

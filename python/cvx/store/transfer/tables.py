@@ -1,0 +1,68 @@
+"""The columns of an export, in an order in which nothing refers to what comes later."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from cvx.errors import DamagedRecordError
+from cvx.store import rows
+
+ORDER = (
+    "episodes", "events", "aliases", "links", "usage", "decays", "decisions", "model_state",
+    "journal",
+)  # fmt: skip
+Row = tuple[Any, ...]
+Batch = tuple[str, list[Row]]
+Progress = Callable[[int, int], None] | None
+
+_BATCH = 5_000
+
+
+def columns(table: str) -> tuple[str, ...]:
+    """Return the columns of a table in an export, the checksum last."""
+    return (*rows.COLUMNS[table], "crc")
+
+
+def types(db: sqlite3.Connection, table: str) -> dict[str, str]:
+    """Return the declared type of each column: INTEGER, REAL, TEXT or BLOB."""
+    declared = {row[1]: row[2] for row in db.execute(f"PRAGMA table_info({table})")}
+    return {name: declared[name] for name in columns(table)}
+
+
+def batches(db: sqlite3.Connection) -> Iterator[Batch]:
+    """Yield every row of a record with its checksum, table by table, some thousand at once.
+
+    Raises
+    ------
+    DamagedRecordError
+        A row is not what was written.
+    """
+    for table in ORDER:
+        key = ", ".join(rows.KEYS[table])
+        cursor = db.execute(f"SELECT {', '.join(columns(table))} FROM {table} ORDER BY {key}")
+        while some := cursor.fetchmany(_BATCH):
+            for row in some:
+                if rows.row_crc(*row[:-1]) != row[-1]:
+                    raise DamagedRecordError(
+                        f"row {key_of(table, row)} of {table} is not what was written: run "
+                        "`cvx doctor --repair` before you export"
+                    )
+            yield table, some
+
+
+def key_of(table: str, row: Row) -> list[Any]:
+    """Return the primary key of a row."""
+    names = rows.COLUMNS[table]
+    return [row[names.index(name)] for name in rows.KEYS[table]]
+
+
+def counted(found: Iterable[Batch], total: int, progress: Progress) -> Iterator[Batch]:
+    """Pass batches on, and say how far they are."""
+    done = 0
+    for table, some in found:
+        yield table, some
+        done += len(some)
+        if progress is not None:
+            progress(done, total)

@@ -1,0 +1,350 @@
+"""Nothing is lost on the way into another format and back."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cvx.embed import LexicalEmbedder
+from cvx.errors import EmbedderMismatchError, ExportError, OutputError
+from cvx.memory import Memory
+from cvx.memory.checking import check
+from cvx.memory.transfer import export, from_duckdb, import_export, to_duckdb
+from cvx.store.failpoints import ENVIRONMENT
+from cvx.store.transfer.blueprint import Cause, _open_circles, depths
+from tests.store import planted
+from tests.store.processes import embedder
+
+FORMATS = ("jsonl", "parquet", "duckdb")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("transfer") / "m"
+    planted.rich_store(folder)
+    return folder
+
+
+def exported(store: Path, path: Path) -> Path:
+    with Memory.open(store, embedder()) as memory:
+        export(memory, path)
+    return path
+
+
+def meta(folder: Path) -> dict[str, str]:
+    with planted.opened(folder) as db:
+        found = dict(db.execute("SELECT key, value FROM meta").fetchall())
+    return {key: found[key] for key in found if key not in ("uuid", "imported")}
+
+
+@pytest.mark.requirement("W26", "X9")
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_store_comes_back_row_by_row_with_its_history(
+    store: Path, tmp_path: Path, ending: str
+) -> None:
+    done = import_export(tmp_path / "copy", exported(store, tmp_path / f"all.{ending}"))
+    assert not done.merged
+    assert done.counts["events"] == 16
+    assert planted.contents(tmp_path / "copy") == planted.contents(store)
+    assert meta(tmp_path / "copy") == meta(store)
+    assert check(tmp_path / "copy", deep=True).findings == ()
+    with Memory.open(store, embedder()) as old, Memory.open(tmp_path / "copy", embedder()) as new:
+        for cue in ("rain", "at the sink 3", "東京"):
+            assert [h.event for h in old.recall(cue)] == [h.event for h in new.recall(cue)]
+            assert [h.score for h in old.recall(cue)] == [h.score for h in new.recall(cue)]
+        assert new.add("life goes on") == 17
+        past = old.as_of(1003), new.as_of(1003)
+        assert len(past[0]) == len(past[1]) > 0
+
+
+text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.parametrize("ending", FORMATS)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    events=st.lists(
+        st.fixed_dictionaries(
+            {"text": text.filter(lambda t: any(c.isalnum() for c in t))},
+            optional={
+                "namespace": st.sampled_from(["ana", "ben"]),
+                "entity_id": st.integers(0, 2**63 - 1),
+                "timestamp": st.integers(-(2**63), 2**63 - 1),
+                "reward": st.floats(0, 1),
+                "salience": st.floats(0, 1),
+                "trust": st.floats(0, 1),
+                "action": text,
+                "source": text,
+                "tags": st.lists(text, max_size=2),
+                "aliases": st.lists(st.sampled_from(["one more", "東京都"]), max_size=2),
+                "metadata": st.dictionaries(text, st.none() | st.booleans() | text, max_size=2),
+                "visibility": st.sampled_from(["private", "shared", "public"]),
+            },
+        ),
+        max_size=4,
+    ),
+    links=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4), st.floats(0, 1)), max_size=4),
+)
+def test_whatever_a_memory_holds_comes_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    ending: str,
+    events: list[dict[str, object]],
+    links: list[tuple[int, int, float]],
+) -> None:
+    folder = tmp_path_factory.mktemp("property")
+    with Memory.open(folder / "m", embedder()) as memory:
+        for event in events:
+            memory.add(**event)  # type: ignore[arg-type]
+        for a, b, weight in links:
+            if a != b and max(a, b) <= len(events):
+                memory.link(a, b, "caused", weight, "why")
+        export(memory, folder / f"all.{ending}")
+    import_export(folder / "copy", folder / f"all.{ending}")
+    assert planted.contents(folder / "copy") == planted.contents(folder / "m")
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_memory_in_ram_is_exported_too(tmp_path: Path, ending: str) -> None:
+    memory = Memory(embedder())
+    memory.add("a mug on a shelf", aliases=["a cup"])
+    export(memory, tmp_path / f"all.{ending}")
+    import_export(tmp_path / "copy", tmp_path / f"all.{ending}")
+    with Memory.open(tmp_path / "copy", embedder()) as copy:
+        assert [hit.event.text for hit in copy.recall("cup") if hit.event] == ["a mug on a shelf"]
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_an_export_joins_a_store_that_holds_something(
+    store: Path, tmp_path: Path, ending: str
+) -> None:
+    path = exported(store, tmp_path / f"all.{ending}")
+    with Memory.open(tmp_path / "other", embedder()) as other:
+        other.add("there before")
+        other.link(1, other.add("and this"))
+    with Memory.open(tmp_path / "other", embedder()) as open_meanwhile:
+        done = import_export(tmp_path / "other", path)
+        assert done.merged
+        assert set(done.left_out) == {"decisions", "model_state", "journal"}
+        (hit,) = open_meanwhile.recall("the cellar flooded", k=1)
+        assert hit.event is not None
+        assert hit.event.event_id == 3 + 14
+        why = [(step.event.text, step.edge.kind, step.edge.why) for step in open_meanwhile.why(17)]
+        assert ("rain fell", "caused", "rain") in why
+        assert open_meanwhile.recall("it poured", k=1)[0].event == open_meanwhile.get(16)
+        assert [event.text for event in open_meanwhile.record.events([1, 2])] == [
+            "there before",
+            "and this",
+        ]
+        assert len(open_meanwhile.record.episodes()) == 6
+        assert open_meanwhile.add("life goes on") == 20
+    assert check(tmp_path / "other", deep=True).findings == ()
+    before = planted.contents(tmp_path / "other")
+    with pytest.raises(ExportError, match="taken in before"):
+        import_export(tmp_path / "other", path)
+    assert planted.contents(tmp_path / "other") == before
+    assert import_export(tmp_path / "other", path, again=True).counts["events"] == 16
+    assert check(tmp_path / "other", deep=True).findings == ()
+
+
+def test_an_export_of_another_embedder_is_refused(store: Path, tmp_path: Path) -> None:
+    path = exported(store, tmp_path / "all.jsonl")
+    with Memory.open(tmp_path / "other", LexicalEmbedder(dim=8)) as other:
+        other.add("there before")
+    before = planted.contents(tmp_path / "other")
+    with pytest.raises(EmbedderMismatchError, match="reembed"):
+        import_export(tmp_path / "other", path)
+    assert planted.contents(tmp_path / "other") == before
+
+
+def test_its_own_export_is_refused(store: Path, tmp_path: Path) -> None:
+    path = exported(store, tmp_path / "all.jsonl")
+    with pytest.raises(ExportError, match="this store's own"):
+        import_export(store, path)
+
+
+@pytest.mark.requirement("X9")
+def test_every_damaged_or_missing_line_is_named_and_nothing_is_taken_in(
+    store: Path, tmp_path: Path
+) -> None:
+    path = exported(store, tmp_path / "all.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    rng = random.Random(3)
+    for _ in range(60):
+        number = rng.randrange(1, len(lines) - 1)
+        broken = bytearray(lines[number])
+        broken[rng.randrange(len(broken) - 1)] ^= 1 << rng.randrange(7)
+        path.write_bytes(b"".join([*lines[:number], bytes(broken), *lines[number + 1 :]]))
+        with pytest.raises(ExportError, match=r"all.jsonl, line \d+"):
+            import_export(tmp_path / "copy", path)
+        assert not (tmp_path / "copy").exists()
+    for cut in (0, 1, 5, len(lines) - 1):
+        path.write_bytes(b"".join(lines[:cut]))
+        with pytest.raises(ExportError):
+            import_export(tmp_path / "copy", path)
+    for changed in (lines[:7] + lines[8:], lines[:7] + lines[6:], [*lines, lines[-2]]):
+        path.write_bytes(b"".join(changed))
+        with pytest.raises(ExportError):
+            import_export(tmp_path / "copy", path)
+        assert not (tmp_path / "copy").exists()
+
+
+def test_a_damaged_parquet_file_is_named(store: Path, tmp_path: Path) -> None:
+    path = exported(store, tmp_path / "all.parquet")
+    events = path / "events" / "00000.parquet"
+    frame = pl.read_parquet(events)
+    frame.with_columns(text=pl.col("text").str.replace("rain", "snow")).write_parquet(events)
+    with pytest.raises(ExportError, match=r"row 12 \(key \[13\]\)"):
+        import_export(tmp_path / "copy", path)
+    events.write_bytes(events.read_bytes()[:200])
+    with pytest.raises(ExportError, match="cannot be read"):
+        import_export(tmp_path / "copy", path)
+    events.unlink()
+    with pytest.raises(ExportError, match="0 rows, 16"):
+        import_export(tmp_path / "copy", path)
+    assert not (tmp_path / "copy").exists()
+
+
+def test_nothing_is_written_over(store: Path, tmp_path: Path) -> None:
+    for ending in FORMATS:
+        (tmp_path / f"all.{ending}").write_text("mine")
+        with pytest.raises(OutputError, match="there already"):
+            exported(store, tmp_path / f"all.{ending}")
+        assert (tmp_path / f"all.{ending}").read_text() == "mine"
+    with pytest.raises(OutputError):
+        exported(store, tmp_path / "no" / "such" / "folder.jsonl")
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.parametrize("point", ["import.written@1", "import.written@4", "import.finished"])
+@pytest.mark.parametrize("merged", [False, True])
+def test_an_import_that_is_killed_has_taken_nothing_in(
+    store: Path, tmp_path: Path, point: str, merged: bool
+) -> None:
+    path = exported(store, tmp_path / "all.jsonl")
+    if merged:
+        with Memory.open(tmp_path / "copy", embedder()) as memory:
+            memory.add("there before")
+        before = planted.contents(tmp_path / "copy")
+    code = "import sys; from cvx.memory.transfer import import_export; import_export(*sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "copy"), str(path)],
+        env={**os.environ, ENVIRONMENT: point},
+        check=False,
+    )
+    assert done.returncode == -9
+    if merged:
+        assert planted.contents(tmp_path / "copy") == before
+    else:
+        assert planted.contents(tmp_path / "copy")["events"] == []
+    assert import_export(tmp_path / "copy", path).merged == merged
+    assert check(tmp_path / "copy", deep=True).findings == ()
+
+
+@pytest.mark.requirement("X5", "X7", "X9", "C1", "C2")
+def test_duckdb_holds_the_blueprints_table_with_one_cause_an_event(
+    store: Path, tmp_path: Path
+) -> None:
+    import duckdb
+
+    with Memory.open(store, embedder()) as memory:
+        vectors = sum(event.vector is not None for event in memory.record.events())
+        to_duckdb(memory, tmp_path / "core.duckdb")
+    with duckdb.connect(str(tmp_path / "core.duckdb")) as db:
+        described = db.execute("DESCRIBE events").fetchall()
+        assert [row[:2] for row in described] == [
+            ("event_id", "INTEGER"),
+            ("timestamp", "TIMESTAMP"),
+            ("effect_text", "VARCHAR"),
+            ("embedding", "FLOAT[]"),
+            ("cause_id", "INTEGER"),
+            ("relationship_text", "VARCHAR"),
+        ]
+        assert [row[2] for row in described] == ["NO", "NO", "NO", "NO", "YES", "YES"]
+        assert db.execute("SELECT count(*) FROM events").fetchall() == [(vectors,)]
+        wrong = "(cause_id IS NULL) <> (relationship_text IS NULL)"
+        assert db.execute(f"SELECT count(*) FROM events WHERE {wrong}").fetchall() == [(0,)]
+        caused = "SELECT cause_id, relationship_text FROM events WHERE event_id = 14"
+        # Of the two links to it one is of a kind that says nothing of causes.
+        assert db.execute(caused).fetchall() == [(13, "rain")]
+        with pytest.raises(duckdb.ConstraintException):
+            db.execute("INSERT INTO events VALUES (99, now()::TIMESTAMP, 'x', [1.0], 1, NULL)")
+        (given,) = db.execute("SELECT nextval('events_id')").fetchall()
+        assert given == (17,)
+
+
+@given(
+    st.dictionaries(st.integers(1, 8), st.integers(1, 8)).map(
+        lambda found: {a: Cause(b, "why") for a, b in found.items() if a != b}
+    )
+)
+def test_primary_causes_form_no_circle_and_lose_no_more_than_that(causes: dict[int, Cause]) -> None:
+    before = dict(causes)
+    _open_circles(causes)
+    for start in before:
+        seen = [start]
+        while seen[-1] in causes:
+            seen.append(causes[seen[-1]].event)
+            assert len(seen) == len(set(seen))
+        assert depths(causes).get(start, 0) == len(seen) - 1
+    for lost in before.keys() - causes.keys():
+        event = before[lost].event
+        while event != lost:
+            event = before[event].event
+
+
+@pytest.mark.requirement("X5", "X9")
+def test_a_causal_core_is_taken_over_with_its_causes(store: Path, tmp_path: Path) -> None:
+    with Memory.open(store, embedder()) as memory:
+        to_duckdb(memory, tmp_path / "core.duckdb")
+    with Memory.open(tmp_path / "new", LexicalEmbedder(dim=8)) as memory:
+        ids = from_duckdb(memory, tmp_path / "core.duckdb")
+        assert len(ids) == len(memory)
+        flood = memory.recall("the cellar flooded", k=1)[0].event
+        assert flood is not None
+        assert flood.key == "core:14"
+        assert flood.timestamp == memory.record.events([flood.event_id or 0])[0].timestamp
+        assert [(s.event.text, s.edge.why) for s in memory.why(flood.event_id or 0)] == [
+            ("rain fell", "rain")
+        ]
+        before = len(memory)
+        with pytest.raises(ValueError, match="core:1"):
+            from_duckdb(memory, tmp_path / "core.duckdb")
+        assert len(memory) == before
+
+
+def test_without_duckdb_the_extra_is_named(store: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['duckdb'] = None\n"
+        "from cvx.embed import LexicalEmbedder; from cvx.memory import Memory\n"
+        "from cvx.memory.transfer import to_duckdb\n"
+        "from cvx.errors import MissingExtraError\n"
+        "try: to_duckdb(Memory(LexicalEmbedder(16)), sys.argv[1])\n"
+        "except MissingExtraError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "x.duckdb")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "cvx[duckdb]" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_lines_say_what_they_are(store: Path, tmp_path: Path) -> None:
+    first, *rest, last = exported(store, tmp_path / "all.jsonl").read_text().splitlines()
+    told = json.loads(first)
+    assert told["cvx"] == "export"
+    assert told["counts"]["events"] == 16
+    assert told["meta"]["embedder"] == embedder().info()["id"]
+    assert json.loads(last) == {"end": len(rest)}
+    assert {json.loads(line)["table"] for line in rest} == set(told["counts"])
