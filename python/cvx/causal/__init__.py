@@ -18,6 +18,7 @@ from cvx.causal.judges import (
     RuleJudge,
     ServerJudge,
 )
+from cvx.causal.linker import Linked, LinkSearch
 from cvx.causal.linking import LinkRule
 from cvx.causal.narrative import Story
 from cvx.causal.presets import PRESETS, TCMF
@@ -44,6 +45,8 @@ __all__ = [
     "Limits",
     "Link",
     "LinkRule",
+    "LinkSearch",
+    "Linked",
     "Memory",
     "MemoryStream",
     "NoJudge",

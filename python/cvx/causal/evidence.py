@@ -108,6 +108,21 @@ class Evidence:
         )
         return replace(self, observations=tuple(known.values()))
 
+    @classmethod
+    def of(cls, weight: float, text: str) -> Evidence:
+        """Return the evidence of a link that has a weight.
+
+        Where nobody has counted yet, the weight that somebody gave it is what is expected of it.
+
+        Examples
+        --------
+        >>> Evidence.of(0.8, "the plumber").weight
+        0.8
+        """
+        found = cls.from_text(text)
+        counted = found.supports + found.counters > 0 or found.to_text() == text
+        return found if counted else replace(found, prior_mean=weight)
+
     def to_text(self) -> str:
         """Return it as the ``evidence`` of an edge keeps it: JSON."""
         return json.dumps(

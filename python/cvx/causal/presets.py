@@ -61,7 +61,7 @@ class TCMF:
     """
 
     fusion: FusionName = "interleave"
-    blend: Blend = field(default_factory=lambda: Blend(causal_boost=6.0, edge_weights=True))
+    blend: Blend = field(default_factory=lambda: Blend(causal_boost=12.0, edge_weights=True))
     floor: float = 0.2
     fallback: bool = True
     max_depth: int = 4

@@ -15,13 +15,14 @@ from cvx.errors import EmbedderMismatchError, RewardRangeError
 from cvx.memory.adding import Adding
 from cvx.memory.caring import Caring
 from cvx.memory.explaining import Explaining
+from cvx.memory.linking import Linking
 from cvx.memory.outcomes import Outcomes
 from cvx.store.erase import finish
 from cvx.store.past import as_of
 from cvx.types import Episode
 
 
-class Memory(Adding, Outcomes, Explaining, Caring):
+class Memory(Adding, Outcomes, Explaining, Linking, Caring):
     """What an agent remembers: in RAM, or with ``Memory.open`` in a folder that survives.
 
     Every change is durable when its call returns. Threads may share a memory; processes open the

@@ -1,0 +1,196 @@
+"""Links that a memory draws itself: who is asked about what, and what becomes of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from cvx.causal import CallableJudge, Evidence, Judgement, LinkSearch, Pair
+from cvx.embed import LexicalEmbedder
+from cvx.errors import (
+    InvalidEdgeError,
+    InvalidParameterError,
+    UnknownEdgeKindError,
+    UnknownEventError,
+)
+from cvx.memory import Memory
+
+
+def memory() -> Memory:
+    ticks = iter(range(1000, 100_000))
+    return Memory(LexicalEmbedder(dim=64), clock=ticks.__next__)
+
+
+class Asked:
+    """A judge with one answer that remembers its pairs."""
+
+    name = "asked"
+
+    def __init__(self, answer: Judgement) -> None:
+        self.answer = answer
+        self.pairs: list[Pair] = []
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        self.pairs += pairs
+        return [self.answer for _ in pairs]
+
+
+def flooded() -> tuple[Memory, int, int, int]:
+    made = memory()
+    drain = made.add("the drain was blocked", timestamp=10)
+    cat = made.add("a cat slept on the sofa", timestamp=20)
+    flood = made.add("the cellar flooded because the drain was blocked", timestamp=30)
+    return made, drain, cat, flood
+
+
+@pytest.mark.requirement("B10", "C13")
+def test_rules_link_what_the_words_connect_without_a_language_model() -> None:
+    made, drain, cat, flood = flooded()
+    found = made.link_causes(flood)
+    assert [link.cause for link in found.links] == [drain]
+    assert (found.denied, found.unjudged) == ((cat,), ())
+    (step,) = made.why(flood)
+    assert step.event.event_id == drain
+    assert step.edge.weight == found.links[0].weight
+    evidence = Evidence.from_text(step.edge.evidence)
+    assert [one.kind for one in evidence.observations] == ["judged"]
+    assert evidence.observations[0].note == "rules"
+    assert evidence.weight == pytest.approx(step.edge.weight)
+
+
+@pytest.mark.requirement("B10")
+def test_the_same_judgement_again_raises_a_weight_and_a_denial_lowers_it() -> None:
+    made, _, _, flood = flooded()
+    weights = []
+    for answer in (
+        Judgement("yes", 1.0),
+        Judgement("yes", 1.0),
+        Judgement("no", 0.0),
+        Judgement("no", 0.0),
+        Judgement("no"),
+    ):
+        made.link_causes(flood, judge=Asked(answer), search=LinkSearch(most=1))
+        weights.append(made.why(flood)[0].weight)
+    assert weights == pytest.approx([2 / 3, 3 / 4, 3 / 5, 3 / 6, 3 / 7])
+
+
+@pytest.mark.requirement("B10")
+def test_a_denial_of_what_nobody_claimed_leaves_nothing_behind() -> None:
+    made, _, _, flood = flooded()
+    made.link_causes(flood, judge=Asked(Judgement("no", 0.1)))
+    assert made.why(flood) == []
+    assert made.record.links() == []
+
+
+@pytest.mark.requirement("B10")
+def test_a_judgement_moves_a_weight_that_a_person_gave_from_there() -> None:
+    made, drain, _, flood = flooded()
+    made.link(drain, flood, weight=0.9, why="the plumber said so", evidence="a letter")
+    made.link_causes(flood, judge=Asked(Judgement("no", 0.0)))
+    (step,) = made.why(flood)
+    # Two cases at .9, and one against.
+    assert step.weight == pytest.approx(1.8 / 3)
+    assert step.edge.why == "the plumber said so"
+    assert "a letter" in str(Evidence.from_text(step.edge.evidence))
+
+
+def test_the_nearest_and_the_latest_are_asked_about_in_turn_and_nothing_later() -> None:
+    made = memory()
+    near = made.add("the drain was blocked", timestamp=1)
+    texts = [made.add(f"unrelated {word}", timestamp=2) for word in ("apples", "pears", "plums")]
+    made.add("the drain was blocked by leaves", timestamp=99)
+    again = made.add("The drain is  blocked", timestamp=3)
+    effect = made.add("the drain is blocked", timestamp=50)
+    judge = Asked(Judgement("unjudged"))
+    found = made.link_causes(effect, judge=judge, search=LinkSearch(most=3))
+    assert found.unjudged == (near, texts[2], texts[1])
+    assert [pair.effect for pair in judge.pairs] == ["the drain is blocked"] * 3
+    assert [pair.lag for pair in judge.pairs] == [49, 48, 48]
+    assert judge.pairs[0].cause_vector is not None
+    assert again not in found.unjudged
+
+
+def test_a_window_leaves_out_what_is_too_old() -> None:
+    made = memory()
+    made.add("the drain was blocked", timestamp=1)
+    recent = made.add("the drain was cleaned", timestamp=40)
+    effect = made.add("the drain overflowed", timestamp=50)
+    judge = Asked(Judgement("yes"))
+    found = made.link_causes(effect, judge=judge, search=LinkSearch(window=10))
+    assert [link.cause for link in found.links] == [recent]
+    impossible = [{"most": 0}, {"threshold": -2}, {"window": 0}, {"latest": -1}]
+    for options in impossible:
+        with pytest.raises(InvalidParameterError, match=next(iter(options))):
+            LinkSearch(**options)
+
+
+@pytest.mark.requirement("B9")
+def test_causes_are_looked_for_only_where_the_effect_may_see() -> None:
+    made = memory()
+    made.add("the drain was blocked", namespace="ana", timestamp=1)
+    public = made.add("the drain was blocked", namespace="ana", visibility="public", timestamp=2)
+    own = made.add("rain on the drain", namespace="bob", timestamp=3)
+    gone = made.add("an old drain", namespace="bob", timestamp=3)
+    made.forget(gone)
+    effect = made.add("the drain overflowed", namespace="bob", timestamp=9)
+    found = made.link_causes(effect, judge=Asked(Judgement("yes")))
+    assert {link.cause for link in found.links} == {public, own}
+
+
+@pytest.mark.requirement("C7", "C13")
+def test_what_nobody_could_judge_is_asked_again() -> None:
+    made, drain, cat, flood = flooded()
+
+    def broken(prompt: str) -> str:
+        raise ConnectionError(prompt)
+
+    found = made.link_causes(flood, judge=broken)
+    assert set(found.unjudged) == {drain, cat}
+    assert made.why(flood) == []
+    assert set(made.unjudged_causes()) == {(drain, flood), (cat, flood)}
+    made.erase(cat)
+    settled = made.retry_causes(CallableJudge(lambda _cause, _effect: True))
+    assert [link.cause for one in settled for link in one.links] == [drain]
+    assert made.unjudged_causes() == []
+    assert made.retry_causes() == []
+    made.link_causes(flood, judge=broken)
+    made.erase(flood)
+    assert made.retry_causes() == []
+    assert made.unjudged_causes() == []
+
+
+def test_an_event_without_words_or_vector_has_recent_candidates_only() -> None:
+    made = memory()
+    before = made.add("something", timestamp=1)
+    blank = made.add("", timestamp=2, vector=np.ones(64, np.float32))
+    found = made.link_causes(blank)
+    assert found.unjudged == (before,)
+    alone = memory()
+    assert alone.link_causes(alone.add("first")) == ((), (), ())
+    with pytest.raises(UnknownEventError):
+        alone.link_causes(99)
+
+
+@pytest.mark.requirement("B10")
+def test_cases_are_counted_on_a_link_and_kept() -> None:
+    made, drain, cat, flood = flooded()
+    made.observe(drain, flood, supports=3, note="three winters")
+    link = made.observe(drain, flood, counters=1, evidence="counterexample")
+    assert link.weight == pytest.approx(4 / 6)
+    (step,) = made.why(flood)
+    assert "repetition 3 for (three winters); counterexample 1 against" in str(
+        Evidence.from_text(step.edge.evidence)
+    )
+    assert made.observe(cat, flood, counters=2, kind="granger_causal").weight == 0.25
+    calls: list[tuple[Callable[[], object], type[Exception]]] = [
+        (lambda: made.observe(drain, 99), UnknownEventError),
+        (lambda: made.observe(drain, drain), InvalidEdgeError),
+        (lambda: made.observe(drain, flood, kind="irrelevant"), UnknownEdgeKindError),
+        (lambda: made.observe(drain, flood, supports=-1), InvalidParameterError),
+    ]
+    for call, error in calls:
+        with pytest.raises(error):
+            call()
+    assert made.why(flood)[0].weight == pytest.approx(4 / 6)
