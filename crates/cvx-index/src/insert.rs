@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::codes::Buffers;
 use crate::links::Links;
-use crate::scratch::{Ranked, Scratch, first, with_scratch};
+use crate::scratch::{Ranked, with_scratch};
 use crate::search::{Beam, Everything, Graph};
 use crate::vectors::Vectors;
 
@@ -109,8 +109,7 @@ impl Builder<'_> {
             let graph = Graph::new(links, &self.vectors.codes);
             let codes = self.vectors.codes.table();
             let query = codes.coded_row(node);
-            let Scratch { walks, buffers, .. } = scratch;
-            let walk = first(walks);
+            let (walk, buffers) = scratch.walk();
             let mut starts: Vec<u32> = graph
                 .descend(&query, level, &mut walk.hop, buffers)
                 .into_iter()

@@ -9,12 +9,15 @@ use crate::index::{TemporalIndex, on_threads};
 use crate::params::DEFAULT_EF;
 use crate::plan::{Accepted, Catalog, Route};
 use crate::pool::Pool;
-use crate::scratch::{Found, Scratch, first, with_scratch};
-use crate::search::{Beam, Everything, Graph};
+use crate::scratch::{Found, Ranked, Scratch, with_scratch};
+use crate::search::{Accepts, Beam, Everything, Graph};
 use crate::vectors::Query;
 
 /// What rounding to codes may do to a distance, in standard deviations.
 const DEVIATIONS: f32 = 3.0;
+
+/// Queries of a batch that walk alternately on one thread.
+const SIDE_BY_SIDE: usize = 4;
 
 /// How much of an answer is wanted.
 #[derive(Clone, Copy)]
@@ -62,7 +65,8 @@ impl TemporalIndex {
         let query = self.vectors.prepared(query)?;
         let route = accepted.route(width, self.params.exact_below);
         Ok(with_scratch(|scratch| {
-            self.neighbors(&query, want, &accepted, &route, scratch)
+            self.nearest(&query, want, &accepted, &route, scratch);
+            neighbors(&scratch.found.near)
         }))
     }
 
@@ -94,34 +98,25 @@ impl TemporalIndex {
             });
         }
         let route = accepted.route(width, self.params.exact_below);
-        let one = |query: &[f32]| -> Result<Vec<Neighbor>> {
-            let query = self.vectors.prepared(query)?;
-            Ok(with_scratch(|scratch| {
-                self.neighbors(&query, want, &accepted, &route, scratch)
-            }))
+        let some = |rows: &[f32]| -> Result<Vec<Vec<Neighbor>>> {
+            let rows = rows.chunks_exact(dim);
+            let queries: Vec<Query> = rows
+                .map(|row| self.vectors.prepared(row))
+                .collect::<Result<_>>()?;
+            let mut found = Vec::with_capacity(queries.len());
+            with_scratch(|scratch| {
+                self.nearest_of_each(&queries, want, &accepted, &route, scratch, |near| {
+                    found.push(neighbors(near));
+                });
+            });
+            Ok(found)
         };
-        match threads {
-            1 => queries.chunks_exact(dim).map(one).collect(),
-            _ => on_threads(threads, || queries.par_chunks_exact(dim).map(one).collect())?,
-        }
-    }
-
-    fn neighbors(
-        &self,
-        query: &Query,
-        want: Want,
-        accepted: &Accepted<'_>,
-        route: &Route,
-        scratch: &mut Scratch,
-    ) -> Vec<Neighbor> {
-        self.nearest(query, want, accepted, route, scratch);
-        let found = scratch.found.near.iter();
-        found
-            .map(|near| Neighbor {
-                node: near.id(),
-                distance: near.distance(),
-            })
-            .collect()
+        let together = SIDE_BY_SIDE * dim;
+        let found: Result<Vec<Vec<Vec<Neighbor>>>> = match threads {
+            1 => queries.chunks(together).map(some).collect(),
+            _ => on_threads(threads, || queries.par_chunks(together).map(some).collect())?,
+        };
+        Ok(found?.into_iter().flatten().collect())
     }
 
     /// Leaves the nearest accepted nodes in `scratch.found`, nearest first.
@@ -133,45 +128,88 @@ impl TemporalIndex {
         route: &Route,
         scratch: &mut Scratch,
     ) {
-        let budget = match route {
+        let queries = std::slice::from_ref(query);
+        self.nearest_of_each(queries, want, accepted, route, scratch, |_| ());
+    }
+
+    /// Hands the nearest accepted nodes of each query to `take`, in the order of the queries, which
+    /// are at most [`SIDE_BY_SIDE`]. No query has a say in the answer to another.
+    fn nearest_of_each(
+        &self,
+        queries: &[Query],
+        want: Want,
+        accepted: &Accepted<'_>,
+        route: &Route,
+        scratch: &mut Scratch,
+        mut take: impl FnMut(&[Ranked]),
+    ) {
+        match route {
             Route::Scan(nodes) => {
-                let nodes = nodes.iter().copied();
-                return self.vectors.scan(query, nodes, want.measured, scratch);
+                for query in queries {
+                    self.vectors
+                        .scan(query, nodes.iter().copied(), want.measured, scratch);
+                    take(&scratch.found.near);
+                }
             }
-            Route::Walk(budget) => *budget,
-        };
-        let graph = self.graph();
-        let Scratch {
-            walks,
-            buffers,
-            found,
-        } = &mut *scratch;
-        let walk = first(walks);
-        let start = graph.descend(&query.coded, 0, &mut walk.hop, buffers);
-        let (start, width) = (start.as_slice(), want.width);
-        if accepted.everything() {
-            let beam = Beam {
-                width,
-                level: 0,
-                budget,
-                accepts: Everything,
-            };
-            graph.beam(&query.coded, start, &beam, walk, buffers);
-            self.finish(query, want, &walk.frontier, found);
-            return;
+            &Route::Walk(budget) => {
+                let width = want.width;
+                if accepted.everything() {
+                    let beam = Beam {
+                        width,
+                        level: 0,
+                        budget,
+                        accepts: Everything,
+                    };
+                    self.walk_all(queries, &beam, scratch);
+                } else {
+                    let accepts = |node| accepted.has(node);
+                    let beam = Beam {
+                        width,
+                        level: 0,
+                        budget,
+                        accepts,
+                    };
+                    self.walk_all(queries, &beam, scratch);
+                }
+                for (at, query) in queries.iter().enumerate() {
+                    let Scratch { walks, found, .. } = &mut *scratch;
+                    let walk = &walks[at];
+                    let kept = if accepted.everything() {
+                        &walk.frontier
+                    } else {
+                        &walk.accepted
+                    };
+                    if walk.gave_up || kept.len() < want.least.min(self.links.len()) {
+                        self.vectors
+                            .scan(query, accepted.members(), want.measured, scratch);
+                    } else {
+                        self.finish(query, want, kept, found);
+                    }
+                    take(&scratch.found.near);
+                }
+            }
         }
-        let beam = Beam {
-            width,
-            level: 0,
-            budget,
-            accepts: |node| accepted.has(node),
-        };
-        graph.beam(&query.coded, start, &beam, walk, buffers);
-        if walk.gave_up || walk.accepted.len() < want.least.min(self.links.len()) {
-            self.vectors
-                .scan(query, accepted.members(), want.measured, scratch);
-        } else {
-            self.finish(query, want, &walk.accepted, found);
+    }
+
+    fn walk_all<A: Accepts>(&self, queries: &[Query], beam: &Beam<A>, scratch: &mut Scratch) {
+        let graph = self.graph();
+        let (walks, buffers) = scratch.walks(queries.len());
+        for (query, walk) in queries.iter().zip(&mut *walks) {
+            let start = graph.descend(&query.coded, beam.level, &mut walk.hop, buffers);
+            graph.begin(&query.coded, start.as_slice(), beam, walk, buffers);
+        }
+        // All have asked for their rows before the first of them looks at what came.
+        let mut going = [false; SIDE_BY_SIDE];
+        for (going, walk) in going.iter_mut().zip(&mut *walks) {
+            *going = graph.advance(beam, walk);
+        }
+        while going.contains(&true) {
+            for ((going, walk), query) in going.iter_mut().zip(&mut *walks).zip(queries) {
+                if *going {
+                    graph.look(&query.coded, beam, walk, buffers);
+                    *going = graph.advance(beam, walk);
+                }
+            }
         }
     }
 
@@ -230,4 +268,12 @@ impl TemporalIndex {
             _ => Ok(ef.unwrap_or(DEFAULT_EF).max(k).min(self.links.len().max(1))),
         }
     }
+}
+
+fn neighbors(near: &[Ranked]) -> Vec<Neighbor> {
+    let neighbor = |near: &Ranked| Neighbor {
+        node: near.id(),
+        distance: near.distance(),
+    };
+    near.iter().map(neighbor).collect()
 }

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::id::{EntityId, NodeId, RegionId};
 use crate::index::TemporalIndex;
-use crate::scratch::{Ranked, Scratch, first, with_scratch};
+use crate::scratch::{Ranked, with_scratch};
 use crate::search::Beam;
 use crate::vectors::Query;
 
@@ -202,8 +202,7 @@ impl TemporalIndex {
 
     fn nearest_hub(&self, query: &Query, level: usize, hubs: &[u32]) -> u32 {
         with_scratch(|scratch| {
-            let Scratch { walks, buffers, .. } = &mut *scratch;
-            let walk = first(walks);
+            let (walk, buffers) = scratch.walk();
             let mut near: Vec<u32> = Vec::new();
             if hubs.len() > SCAN_AT_MOST {
                 let graph = self.graph();

@@ -104,12 +104,20 @@ pub(crate) struct Scratch {
     pub(crate) found: Found,
 }
 
-/// The state of a walk that goes alone.
-pub(crate) fn first(walks: &mut Vec<Walk>) -> &mut Walk {
-    if walks.is_empty() {
-        walks.push(Walk::default());
+impl Scratch {
+    /// The states of `count` walks, and the buffers that they share.
+    pub(crate) fn walks(&mut self, count: usize) -> (&mut [Walk], &mut Buffers) {
+        if self.walks.len() < count {
+            self.walks.resize_with(count, Walk::default);
+        }
+        (&mut self.walks[..count], &mut self.buffers)
     }
-    &mut walks[0]
+
+    /// The state of a walk that goes alone.
+    pub(crate) fn walk(&mut self) -> (&mut Walk, &mut Buffers) {
+        let (walks, buffers) = self.walks(1);
+        (&mut walks[0], buffers)
+    }
 }
 
 /// Lends this thread's buffers; a call inside a call gets fresh ones.

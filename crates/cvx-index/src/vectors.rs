@@ -98,20 +98,20 @@ impl Vectors {
                 expected: self.dim,
             });
         }
-        if let Some(position) = vector.iter().position(|x| !x.is_finite()) {
+        let norm = squares(vector, &[]).sqrt();
+        if !norm.is_finite() {
+            // f64 holds the squares of all finite f32.
+            let position = vector.iter().position(|x| !x.is_finite()).unwrap_or(0);
             return Err(Error::NonFinite {
                 position,
                 value: vector[position],
             });
         }
-        if self.metric != Metric::Cosine {
-            let norm = length(&vector.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>());
-            if norm > LONGEST {
-                return Err(Error::TooLong {
-                    norm,
-                    bound: LONGEST,
-                });
-            }
+        if self.metric != Metric::Cosine && norm > LONGEST {
+            return Err(Error::TooLong {
+                norm,
+                bound: LONGEST,
+            });
         }
         Ok(())
     }
@@ -214,42 +214,51 @@ fn put_row(table: &mut Vec<f32>, node: u32, row: &[f32]) {
 
 /// `vector - center`, for cosine of length 1.
 fn moved(metric: Metric, center: Option<&[f32]>, vector: &[f32]) -> Result<Vec<f32>> {
-    let taken = |at: usize| center.map_or(0.0, |center| center[at]);
-    match metric {
-        Metric::L2 => Ok(vector.to_vec()),
-        Metric::InnerProduct => Ok(vector
-            .iter()
-            .enumerate()
-            .map(|(at, x)| x - taken(at))
-            .collect()),
-        Metric::Cosine => {
+    match (metric, center) {
+        (Metric::L2, _) | (Metric::InnerProduct, None) => Ok(vector.to_vec()),
+        (Metric::InnerProduct, Some(center)) => {
+            Ok(vector.iter().zip(center).map(|(x, c)| x - c).collect())
+        }
+        (Metric::Cosine, _) => {
             // f64: squares of f32 neither overflow nor vanish.
-            let offset: Vec<f64> = vector
-                .iter()
-                .enumerate()
-                .map(|(at, &x)| f64::from(x) - f64::from(taken(at)))
-                .collect();
-            let norm = length(&offset);
+            let norm = squares(vector, center.unwrap_or(&[])).sqrt();
             if norm == 0.0 {
                 return Err(Error::ZeroVector {
                     centered: center.is_some(),
                 });
             }
-            Ok(offset.iter().map(|x| (x / norm) as f32).collect())
+            let inverse = 1.0 / norm;
+            let share = |x: f64| (x * inverse) as f32;
+            Ok(match center {
+                None => vector.iter().map(|&x| share(f64::from(x))).collect(),
+                Some(center) => {
+                    let pairs = vector.iter().zip(center);
+                    pairs
+                        .map(|(&x, &c)| share(f64::from(x) - f64::from(c)))
+                        .collect()
+                }
+            })
         }
     }
 }
 
-/// In lanes, which a compiler can take together.
-fn length(values: &[f64]) -> f64 {
+/// The sum of the squares of `vector - center`, in lanes that a compiler can take together; an
+/// empty center is the origin.
+fn squares(vector: &[f32], center: &[f32]) -> f64 {
     const LANES: usize = 8;
-    let (chunks, rest) = values.as_chunks::<LANES>();
-    let mut sums = [0.0; LANES];
-    for chunk in chunks {
-        for (sum, x) in sums.iter_mut().zip(chunk) {
-            *sum += x * x;
+    let (chunks, rest) = vector.as_chunks::<LANES>();
+    let (taken, taken_rest) = center.as_chunks::<LANES>();
+    let mut sums = [0.0f64; LANES];
+    for (at, chunk) in chunks.iter().enumerate() {
+        let taken = taken.get(at).unwrap_or(&[0.0; LANES]);
+        for lane in 0..LANES {
+            let x = f64::from(chunk[lane]) - f64::from(taken[lane]);
+            sums[lane] += x * x;
         }
     }
-    let rest: f64 = rest.iter().map(|x| x * x).sum();
-    (sums.iter().sum::<f64>() + rest).sqrt()
+    for (lane, &x) in rest.iter().enumerate() {
+        let x = f64::from(x) - f64::from(taken_rest.get(lane).copied().unwrap_or(0.0));
+        sums[lane] += x * x;
+    }
+    sums.iter().sum()
 }

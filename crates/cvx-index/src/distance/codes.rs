@@ -29,41 +29,42 @@ impl Line {
 #[repr(C, align(64))]
 pub(crate) struct QueryLine(pub(crate) [i8; LINE]);
 
-fn products_scalar<const N: usize>(query: &[QueryLine], rows: [&[Line]; N]) -> [i32; N] {
-    rows.map(|row| {
-        let lines = query.iter().zip(row);
-        let products = lines.flat_map(|(q, r)| q.0.iter().zip(&r.0));
-        products.map(|(&q, &r)| i32::from(q) * i32::from(r)).sum()
-    })
+fn product_scalar(query: &[QueryLine], row: &[Line]) -> i32 {
+    let lines = query.iter().zip(row);
+    let products = lines.flat_map(|(q, r)| q.0.iter().zip(&r.0));
+    products.map(|(&q, &r)| i32::from(q) * i32::from(r)).sum()
 }
 
+fn products_scalar(query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i32; GROUP] {
+    rows.map(|row| product_scalar(query, row))
+}
+
+// No closures around intrinsics: what calls a closure need not have the instructions, and then
+// nothing is inlined.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Line, QueryLine};
+    use super::{GROUP, Line, QueryLine};
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn half(bytes: &[u8; 64], at: usize) -> __m256i {
+    fn half(bytes: &[u8; 64], side: usize) -> __m256i {
         // SAFETY: 32 bytes from 0 or 32 are within the 64; the load asks for no alignment.
-        unsafe { _mm256_loadu_si256(bytes.as_ptr().add(32 * (at & 1)).cast()) }
+        unsafe { _mm256_loadu_si256(bytes.as_ptr().add(32 * (side & 1)).cast()) }
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn query_half(bytes: &[i8; 64], at: usize) -> __m256i {
+    fn query_half(bytes: &[i8; 64], side: usize) -> __m256i {
         // SAFETY: as above.
-        unsafe { _mm256_loadu_si256(bytes.as_ptr().add(32 * (at & 1)).cast()) }
+        unsafe { _mm256_loadu_si256(bytes.as_ptr().add(32 * (side & 1)).cast()) }
     }
 
     /// Bytes widened to 16 bits: their products in pairs fit into 32, nothing saturates.
+    #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn products_avx2<const N: usize>(
-        query: &[QueryLine],
-        rows: [&[Line]; N],
-    ) -> [i32; N] {
-        let rows = rows.map(|row| &row[..query.len()]);
+    fn sums_avx2<const N: usize>(query: &[QueryLine], rows: [&[Line]; N]) -> [__m256i; N] {
         let mut sums = [_mm256_setzero_si256(); N];
         for (line, query) in query.iter().enumerate() {
             for side in 0..2 {
@@ -74,34 +75,19 @@ mod x86 {
                     let r = half(&row[line].0, side);
                     let r_low = _mm256_cvtepu8_epi16(_mm256_castsi256_si128(r));
                     let r_high = _mm256_cvtepu8_epi16(_mm256_extracti128_si256::<1>(r));
-                    let both = _mm256_add_epi32(
-                        _mm256_madd_epi16(low, r_low),
-                        _mm256_madd_epi16(high, r_high),
-                    );
-                    *sum = _mm256_add_epi32(*sum, both);
+                    let low = _mm256_madd_epi16(low, r_low);
+                    let high = _mm256_madd_epi16(high, r_high);
+                    *sum = _mm256_add_epi32(*sum, _mm256_add_epi32(low, high));
                 }
             }
         }
-        sums.map(|sum| {
-            let halves = _mm_add_epi32(
-                _mm256_castsi256_si128(sum),
-                _mm256_extracti128_si256::<1>(sum),
-            );
-            let pairs = _mm_add_epi32(halves, _mm_shuffle_epi32::<0b_01_00_11_10>(halves));
-            _mm_cvtsi128_si32(_mm_add_epi32(
-                pairs,
-                _mm_shuffle_epi32::<0b_10_11_00_01>(pairs),
-            ))
-        })
+        sums
     }
 
     /// Four products of bytes at a time, added to 32 bits without saturation.
+    #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    pub(super) fn products_avx512<const N: usize>(
-        query: &[QueryLine],
-        rows: [&[Line]; N],
-    ) -> [i32; N] {
-        let rows = rows.map(|row| &row[..query.len()]);
+    fn sums_avx512<const N: usize>(query: &[QueryLine], rows: [&[Line]; N]) -> [__m256i; N] {
         let mut sums = [_mm512_setzero_si512(); N];
         for (line, query) in query.iter().enumerate() {
             // SAFETY: a line is 64 bytes, aligned to 64.
@@ -112,41 +98,89 @@ mod x86 {
                 *sum = _mm512_dpbusd_epi32(*sum, r, q);
             }
         }
-        sums.map(|sum| _mm512_reduce_add_epi32(sum))
+        let mut halves = [_mm256_setzero_si256(); N];
+        for (half, sum) in halves.iter_mut().zip(sums) {
+            let low = _mm512_castsi512_si256(sum);
+            *half = _mm256_add_epi32(low, _mm512_extracti64x4_epi64::<1>(sum));
+        }
+        halves
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn reduced(sums: [__m256i; GROUP]) -> [i32; GROUP] {
+        let first = _mm256_hadd_epi32(sums[0], sums[1]);
+        let second = _mm256_hadd_epi32(sums[2], sums[3]);
+        let both = _mm256_hadd_epi32(first, second);
+        let low = _mm256_castsi256_si128(both);
+        let four = _mm_add_epi32(low, _mm256_extracti128_si256::<1>(both));
+        let mut out = [0; GROUP];
+        // SAFETY: four numbers of 32 bits fill the 16 bytes; the store asks for no alignment.
+        unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), four) };
+        out
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn products_avx2(query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i32; GROUP] {
+        reduced(sums_avx2(query, rows))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn product_avx2(query: &[QueryLine], row: &[Line]) -> i32 {
+        let [sum] = sums_avx2(query, [row]);
+        reduced([sum; GROUP])[0]
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    pub(super) fn products_avx512(query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i32; GROUP] {
+        reduced(sums_avx512(query, rows))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    pub(super) fn product_avx512(query: &[QueryLine], row: &[Line]) -> i32 {
+        let [sum] = sums_avx512(query, [row]);
+        reduced([sum; GROUP])[0]
     }
 }
 
-/// Defines a function that puts one product a node into `out`, by the kernel `products`.
+/// Defines a function that puts one product a node into `out`, by a kernel for a group of rows and
+/// one for a single row.
 macro_rules! each_by {
-    ($(#[$attribute:meta])* $name:ident, $products:path) => {
+    ($(#[$attribute:meta])* $name:ident, $of_group:path, $of_one:path) => {
         $(#[$attribute])*
         fn $name(query: &[QueryLine], table: &[Line], nodes: &[u32], out: &mut [i32]) {
             let lines = query.len();
             let row = |node: u32| &table[node as usize * lines..][..lines];
             let (groups, rest) = nodes.as_chunks::<GROUP>();
             let (group_out, rest_out) = out.as_chunks_mut::<GROUP>();
-            for (group, out) in groups.iter().zip(group_out) {
-                *out = $products(query, group.map(row));
+            for (&[a, b, c, d], out) in groups.iter().zip(group_out) {
+                *out = $of_group(query, [row(a), row(b), row(c), row(d)]);
             }
             for (&node, out) in rest.iter().zip(rest_out) {
-                [*out] = $products(query, [row(node)]);
+                *out = $of_one(query, row(node));
             }
         }
     };
 }
 
-each_by!(each_scalar, products_scalar);
+each_by!(each_scalar, products_scalar, product_scalar);
 #[cfg(target_arch = "x86_64")]
 each_by!(
     #[target_feature(enable = "avx2")]
     each_avx2,
-    x86::products_avx2
+    x86::products_avx2,
+    x86::product_avx2
 );
 #[cfg(target_arch = "x86_64")]
 each_by!(
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     each_avx512,
-    x86::products_avx512
+    x86::products_avx512,
+    x86::product_avx512
 );
 
 /// The products of `query` and each of the rows `nodes`, into as many places of `out`.

@@ -51,6 +51,7 @@ impl Measure for Squared {
     }
 }
 
+#[inline(always)]
 fn sum(mut lanes: [f32; LANES]) -> f32 {
     for width in [8, 4, 2, 1] {
         for lane in 0..width {
@@ -68,7 +69,11 @@ fn measure<M: Measure, const N: usize>(
 ) -> [[f32; 2]; N] {
     let (queries, query_rest) = query.as_chunks::<LANES>();
     let (offsets, offset_rest) = offset[..query.len()].as_chunks::<LANES>();
-    let rows = rows.map(|row| row[..query.len()].as_chunks::<LANES>());
+    let mut chunked = [(&[][..], &[][..]); N];
+    for (chunked, row) in chunked.iter_mut().zip(rows) {
+        *chunked = row[..query.len()].as_chunks::<LANES>();
+    }
+    let rows = chunked;
     let mut sums = [[[0.0f32; LANES]; 2]; N];
     for (at, (query, offset)) in queries.iter().zip(offsets).enumerate() {
         for (sums, (chunks, _)) in sums.iter_mut().zip(&rows) {
@@ -87,7 +92,11 @@ fn measure<M: Measure, const N: usize>(
             sums[1][lane] += terms[1];
         }
     }
-    sums.map(|[first, second]| [sum(first), sum(second)])
+    let mut totals = [[0.0; 2]; N];
+    for (total, [first, second]) in totals.iter_mut().zip(sums) {
+        *total = [sum(first), sum(second)];
+    }
+    totals
 }
 
 /// Cosine over lengths whose squares left the range of f32: the slow way, in f64.
