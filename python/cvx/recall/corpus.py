@@ -226,8 +226,13 @@ class Corpus:
         wanted = np.asarray(events, dtype=np.int64)
         if not len(self):
             return np.full(len(wanted), -1, dtype=np.int64)
-        at = np.searchsorted(self.event_ids, wanted)
-        at[at == len(self)] = 0
+        first, last = int(self.event_ids[0]), int(self.event_ids[-1])
+        if last - first + 1 == len(self):
+            # Nothing was ever erased: the place is the difference.
+            at = np.clip(wanted - first, 0, len(self) - 1)
+        else:
+            at = np.searchsorted(self.event_ids, wanted)
+            at[at == len(self)] = 0
         return np.where(self.event_ids[at] == wanted, at, -1)
 
     def rows_of_nodes(self, nodes: IntArray) -> IntArray:

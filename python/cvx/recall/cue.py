@@ -85,10 +85,13 @@ class PlainQuestion:
         The raw words, for the lexical source.
     bare : str
         What is embedded.
+    words : tuple of str
+        Content words; none, since it is not taken apart.
     """
 
     text: str
     bare: str
+    words: tuple[str, ...] = ()
 
 
 def structured(cue: Cue) -> bool:

@@ -9,8 +9,8 @@ import numpy as np
 from cvx.recall.view import View
 from cvx.types import IntArray
 
-STARTS = 20
-"""From how many of the best so far links are followed."""
+NEIGHBOURED, STARTS = 50, 20
+"""Of how many of the best so far the neighbours are taken, and the links followed."""
 
 
 def with_neighbours(view: View, best: IntArray, reach: int, kinds: Sequence[str]) -> IntArray:
@@ -23,7 +23,7 @@ def with_neighbours(view: View, best: IntArray, reach: int, kinds: Sequence[str]
     best : ndarray of shape (n,), int64
         Rows that the sources found, best first, each once.
     reach : int
-        How many neighbours in time, on either side and within the session.
+        How many neighbours in time of the best 50, on either side and within the session.
     kinds : sequence of str
         Kinds of links that are followed one step, in their direction, from the best 20.
 
@@ -34,7 +34,7 @@ def with_neighbours(view: View, best: IntArray, reach: int, kinds: Sequence[str]
     """
     rows = [best]
     if reach and len(best):
-        rows.append(view.window(best, reach).ravel())
+        rows.append(view.window(best[:NEIGHBOURED], reach).ravel())
     if kinds:
         ends = [end for _, end, edge in view.links(best[:STARTS]) if edge.kind in kinds]
         rows.append(np.array(ends, dtype=np.int64))

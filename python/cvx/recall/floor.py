@@ -62,8 +62,9 @@ class Floor:
         if self.similarity is not None:
             dense = table["dense"]
             kept = (dense > self.similarity) | np.isnan(dense)
-            if self.words_pass and "lexical.rank" in table:
-                kept |= ~np.isnan(table["lexical.rank"])
+            for name in ("lexical.rank", "words.rank") if self.words_pass else ():
+                if name in table:
+                    kept |= ~np.isnan(table[name])
         if self.score is not None:
             kept &= scores >= self.score
         return kept

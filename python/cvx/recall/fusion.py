@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,8 +12,8 @@ from cvx.recall.candidates import Candidates, Column
 from cvx.scoring.columns import scale
 
 Scale: TypeAlias = Literal["min-max", "max", "none"]
-Fusion: TypeAlias = Callable[[Candidates], Mapping[str, Column]]
-"""From a table to the columns that are weighed."""
+Fusion: TypeAlias = Callable[[Candidates, Collection[str]], Mapping[str, Column]]
+"""From a table and the names that weigh anything to the columns that are weighed."""
 
 RRF_CONSTANT = 60.0
 
@@ -80,18 +80,18 @@ def by_rank(*, constant: float = RRF_CONSTANT) -> Fusion:
     """
     _check(constant)
 
-    def fuse(table: Candidates) -> dict[str, Column]:
-        ranks = {n.removesuffix(".rank"): table[n] for n in table if n.endswith(".rank")}
+    def fuse(table: Candidates, names: Collection[str]) -> dict[str, Column]:
         return {
-            name: np.nan_to_num(1.0 / (constant + places), nan=0.0)
-            for name, places in ranks.items()
+            name: np.nan_to_num(1.0 / (constant + table[f"{name}.rank"]), nan=0.0)
+            for name in names
+            if f"{name}.rank" in table
         }
 
     return fuse
 
 
 def by_scale(scales: Mapping[str, Scale] | None = None, default: Scale = "min-max") -> Fusion:
-    """Fuse by values: every column of the table, brought to a common range within the pool.
+    """Fuse by values: every column that weighs anything, brought to a common range within the pool.
 
     Parameters
     ----------
@@ -102,8 +102,10 @@ def by_scale(scales: Mapping[str, Scale] | None = None, default: Scale = "min-ma
     """
     chosen = dict(scales or {})
 
-    def fuse(table: Candidates) -> dict[str, Column]:
-        return {name: scale(table[name], chosen.get(name, default)) for name in table}
+    def fuse(table: Candidates, names: Collection[str]) -> dict[str, Column]:
+        return {
+            name: scale(table[name], chosen.get(name, default)) for name in names if name in table
+        }
 
     return fuse
 

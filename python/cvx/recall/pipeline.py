@@ -53,7 +53,7 @@ class Pipeline:
     sources : mapping of str to Finder or callable
         Where to look; those of the user are any ``Callable[[Cue], list[Hit]]``.
     reach : int, default 0
-        How many neighbours in time, on either side, of what they found become candidates too.
+        How many neighbours in time, on either side, of the best found become candidates too.
     follow : tuple of str
         Kinds of links over which, one step in their direction, more become candidates.
     signals : tuple of callable
@@ -80,6 +80,12 @@ class Pipeline:
     floor: Floor = field(default_factory=Floor)
     timeout_s: float = 2.0
     serving: Serving = field(default_factory=Serving)
+
+    def asks_outside(self, cue: Cue, question: Question) -> bool:
+        """Return whether the embedder or a source of the user has to be asked."""
+        if cue.vector is None and question.bare.strip():
+            return True
+        return any(isinstance(finder, Given) for finder in self.finders().values())
 
     def looking_in(self, sources: Sequence[str] | Mapping[str, Source | None]) -> Pipeline:
         """Return the same pipeline with these sources and nothing that stands beside their finds.
@@ -248,7 +254,10 @@ _NO_SCORES = Scored((), *(np.zeros((0, 0)),) * 3)
 
 def rank(pipeline: Pipeline, view: View, table: Candidates, trace: Trace) -> Ranking:
     """Fuse, weigh, and drop what does not pass the floors."""
-    scored = pipeline.weighting.score(pipeline.fusion(table), table) if len(table) else _NO_SCORES
+    scored = _NO_SCORES
+    if len(table):
+        weighting = pipeline.weighting
+        scored = weighting.score(pipeline.fusion(table, weighting.names), table)
     total = scored.total
     trace.candidates = len(table)
     trace.floor = str(pipeline.floor)

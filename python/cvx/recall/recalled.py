@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cvx.index import TemporalIndex
 from cvx.recall.corpus import Corpus
 from cvx.recall.cue import cue_hash, sound_cue
-from cvx.recall.pipeline import Embed, Pipeline, Ranking, ask_outside, gather, rank
+from cvx.recall.pipeline import Embed, Outside, Pipeline, Ranking, ask_outside, gather, rank
 from cvx.recall.scope import Asker, scope_of
 from cvx.recall.trace import Trace
 from cvx.recall.view import View
@@ -84,14 +84,21 @@ def recall_once(
         trace.problems.append(f"the cue has {len(whole)} characters: its beginning was used")
     mutex = ground.corpus.record.mutex
     with mutex:
-        question = pipeline.reader(ground.view(asker, asked, k))
+        view = ground.view(asker, asked, k)
+        view.question = question = pipeline.reader(view)
+        if not pipeline.asks_outside(asked, question):
+            return _looked(pipeline, view, Outside(asked.vector, {}), trace)
     outside = ask_outside(pipeline, asked, question, ground.embed, trace)
     with mutex:
         view = ground.view(asker, asked, k)
-        view.question, view.vector = question, outside.vector
-        table = gather(pipeline, view, outside, trace)
-        ranking = rank(pipeline, view, table, trace)
-    return Recalled(asked, view, ranking, trace)
+        view.question = question
+        return _looked(pipeline, view, outside, trace)
+
+
+def _looked(pipeline: Pipeline, view: View, outside: Outside, trace: Trace) -> Recalled:
+    view.vector = outside.vector
+    table = gather(pipeline, view, outside, trace)
+    return Recalled(view.cue, view, rank(pipeline, view, table, trace), trace)
 
 
 def hits_of(recalled: Recalled, places: Sequence[int]) -> list[Hit]:

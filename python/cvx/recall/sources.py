@@ -107,6 +107,36 @@ class Lexical:
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """The events that hold most of what the question's words say: by idf, the shorter first.
+
+    It reads the same postings as the signals, once for both. Where none of the words can be looked
+    up, because all are common or the question was not taken apart, it is `Lexical`.
+
+    Parameters
+    ----------
+    pool : int, default 100
+        How many at least; see `View.pool`.
+    """
+
+    pool: int = POOL
+
+    def find(self, view: View) -> Found:
+        """Add up the idf of each event's words; the score is the share of the question's."""
+        held = [(rows, view.idf(len(rows))) for word in view.question.words
+                if (rows := view.postings(word)) is not None and len(rows)]  # fmt: skip
+        if not held:
+            return Lexical(self.pool).find(view)
+        rows, owner = np.unique(np.concatenate([rows for rows, _ in held]), return_inverse=True)
+        idf = np.repeat([weight for _, weight in held], [len(rows) for rows, _ in held])
+        scores = np.bincount(owner, idf) / sum(weight for _, weight in held)
+        shown = view.visible[rows]
+        rows, scores = rows[shown], scores[shown]
+        order = np.lexsort((-rows, view.lengths[rows], -scores))[: view.pool(self.pool)]
+        return Found(rows[order], scores[order])
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
     """What similar events are linked to.
 
@@ -230,6 +260,7 @@ class Given:
 BUILT_IN: Mapping[str, Finder] = {
     "dense": Dense(),
     "lexical": Lexical(),
+    "words": Words(),
     "graph": Graph(),
     "aliases": Aliases(),
     "recent": Recent(),

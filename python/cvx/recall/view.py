@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Protocol
@@ -30,6 +31,11 @@ class Question(Protocol):
     @property
     def bare(self) -> str:
         """What is embedded."""
+        ...
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Its content words, each once; empty where it was not taken apart."""
         ...
 
 
@@ -135,6 +141,10 @@ class View:
         """Return the readable rows that hold a word, ascending; None where too many do."""
         rows = self.corpus.postings(word, MOST_HOLDERS)
         return None if rows is None else rows[self.readable[rows]]
+
+    def idf(self, holders: int) -> float:
+        """Return how much a word says that so many of the readable events hold."""
+        return math.log1p((self.size - holders + 0.5) / (holders + 0.5))
 
     def titles(self, title: str) -> IntArray:
         """Return the readable rows that have a title, compared by its words."""

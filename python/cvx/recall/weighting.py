@@ -43,6 +43,11 @@ class Weighting:
     def __post_init__(self) -> None:
         check_weights(self.weights)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns that weigh anything."""
+        return frozenset(name for name, weight in self.weights.items() if weight)
+
     @classmethod
     def mean_of(cls, weights: Mapping[str, float]) -> Weighting:
         """Return weights divided by the sum of those above 0: scores stay near [0, 1]."""

@@ -16,7 +16,7 @@ from cvx.recall.signals.linked import MENTIONS
 from cvx.recall.signals.question import Question, read_question
 from cvx.recall.signals.view import FloatArray
 from cvx.recall.signals.weights import DEFAULT_WEIGHTS, SCALES
-from cvx.recall.sources import Dense, Lexical
+from cvx.recall.sources import Dense, Words
 from cvx.recall.view import Question as AnyQuestion
 from cvx.recall.view import View
 from cvx.recall.weighting import Weighting
@@ -60,7 +60,7 @@ def attentive(
         floor = replace(floor, answerable=answerable, least=answerable.threshold)
     return Pipeline(
         reader=read_cue,
-        sources={"dense": Dense(pool), "lexical": Lexical(pool)},
+        sources={"dense": Dense(pool), "words": Words(pool)},
         reach=1,
         follow=(MENTIONS,),
         signals=(signals_of,),
