@@ -72,9 +72,10 @@ format: .venv/.python ## put sources into the project's format
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-bench: $(NATIVE) ## recall and time beside hnswlib; time of a decision
+bench: $(NATIVE) ## index beside hnswlib; time of a decision; recall beside the plain ways
 	$(PY) benches/peers.py $(ARGS)
 	$(PY) benches/decision.py
+	$(PY) benches/recall.py
 
 build: .venv/.python ## a wheel in dist/
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin build --release --out dist

@@ -20,6 +20,7 @@ COMMANDS = (
     "trajectory",
     "stats",
     "forget",
+    "eval_",
     "doctor",
     "export",
     "import_",

@@ -32,9 +32,10 @@ from cvx.recall.signals.mentions import Mention, Titles
 from cvx.recall.signals.question import Question, read_question
 from cvx.recall.signals.scene import Scene, stretched
 from cvx.recall.signals.view import Candidates, FloatArray, View
-from cvx.recall.signals.weights import DEFAULT_WEIGHTS, SCALES
+from cvx.recall.signals.weights import COLUMNS, DEFAULT_WEIGHTS, SCALES
 
 __all__ = [
+    "COLUMNS",
     "DEFAULT_WEIGHTS",
     "FLOOR_FEATURES",
     "MENTIONS",

@@ -121,7 +121,7 @@ class Answerable:
 
 
 def calibrated(
-    answered: npt.ArrayLike, foreign: npt.ArrayLike, *, most_empty: float = 0.02
+    answered: npt.ArrayLike, foreign: npt.ArrayLike, *, most_empty: float = 0.03
 ) -> Answerable:
     """Fit a floor to questions that the memory answers, and to questions from elsewhere.
 
@@ -129,7 +129,7 @@ def calibrated(
     ----------
     answered, foreign : array-like of shape (n, 4)
         ``floor_features`` of either; at least 10 of each.
-    most_empty : float, default 0.02
+    most_empty : float, default 0.03
         Share of the answered questions that may come back empty, in [0, 1): it sets the threshold.
 
     Returns

@@ -7,13 +7,12 @@ never back: what speaks of Paris does not answer what Paris is, but what Paris i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from cvx.recall.signals.words import content_words, plain_words
+from cvx.recall.titles import title_key
 
-_BRACKETED = re.compile(r"\s*\([^)]*\)\s*$")
 _LONGEST = 12
 
 
@@ -40,7 +39,7 @@ def title_words(title: str) -> tuple[str, ...]:
     >>> title_words("Lilu (mythology)")
     ('lilu',)
     """
-    return tuple(plain_words(_BRACKETED.sub("", title) or title))
+    return tuple(title_key(title).split())
 
 
 class Titles:

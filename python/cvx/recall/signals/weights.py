@@ -43,6 +43,14 @@ DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType(
 )
 """Weight of each column; columns that are not named count nothing until they are tuned."""
 
+COLUMNS = (
+    *DEFAULT_WEIGHTS,
+    "dense_neighbour",
+    "coverage_window",
+    "asked_before",
+)
+"""Every column that can tell candidates apart: what is tuned."""
+
 SCALES: Mapping[str, Literal["min-max", "none"]] = MappingProxyType(
     dict.fromkeys(
         (

@@ -1,0 +1,203 @@
+"""The parts of ``benches/recall.py``: each prints its tables and returns what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benches.recalling import hotpot as hotpotqa
+from benches.recalling import locomo as talks
+from benches.recalling.hostile import SHARE, TRUST, attacked
+from cvx.embed import Embedder
+from cvx.evaluation import (
+    Label,
+    Measured,
+    as_json,
+    baselines,
+    calibrated_floor,
+    foreign_labels,
+    measure,
+    recalling,
+    resolved,
+    split,
+    table,
+    tables,
+    tune,
+)
+from cvx.memory import Memory
+from cvx.recall.signals import DEFAULT_WEIGHTS, attentive
+
+TRAIN = ("conv-26", "conv-30", "conv-41")
+SHOWN = ("recall@5", "recall@10", "recall@20", "ndcg@10", "mrr", "empty", "tokens", "ms")
+Found = dict[str, Any]
+
+
+def locomo(data: Path, encoder: Embedder | None) -> Found:
+    """Evidence turns of five conversations."""
+    memory, every = talks.remembered(talks.load(data / "locomo"), encoder)
+    labels = [label for label in every if label.category != talks.CATEGORIES[5]]
+    gold = resolved(memory, labels)
+    print(f"{len(labels)} questions of categories 1-4, {len(memory):,} turns; given vectors")
+    plain = _all(baselines(memory), labels, gold)
+    plan = attentive()
+    shipped = measure("shipped", recalling(memory, plan), labels, gold)
+    print(table([*plain, shipped], SHOWN))
+
+    adversarial = [label for label in every if label.category == talks.CATEGORIES[5]]
+    fifth = measure(
+        "shipped, category 5", recalling(memory, plan), adversarial, resolved(memory, adversarial)
+    )
+    print(f"\nquestions that are attributed to the wrong speaker\n{table([fifth], SHOWN)}")
+
+    _, held_out = split(labels, TRAIN)
+    fitted = tune(tables(memory, plan, labels, gold), labels, TRAIN)
+    part = [at for at, label in enumerate(labels) if label.group in held_out]
+    asked, wanted = [labels[at] for at in part], [gold[at] for at in part]
+    rankers = {
+        "shipped": recalling(memory, plan),
+        "tuned": recalling(memory, attentive(fitted.weights)),
+    }
+    compared = _all(rankers, asked, wanted)
+    print(f"\nfitted to {', '.join(TRAIN)}, measured on {', '.join(held_out)}")
+    print(table(compared, SHOWN))
+    missed = _missed("shipped", shipped, {5: 0.72, 10: 0.80, 20: 0.865})
+    missed += _missed("tuned", compared[1], {5: 0.76, 10: 0.82, 20: 0.88})
+    return {
+        "all": [as_json(one) for one in (*plain, shipped, fifth)],
+        "held out": [as_json(one) for one in compared],
+        "weights": dict(fitted.weights),
+        "missed": missed,
+    }
+
+
+def floors(data: Path, encoder: Embedder | None) -> Found:
+    """When nothing is returned; calibrated on three conversations, measured on two others."""
+    if encoder is None:
+        print("left out: foreign questions must be embedded")
+        return {}
+    memory, every = talks.remembered(talks.load(data / "locomo"), encoder)
+    labels = [label for label in every if label.category != talks.CATEGORIES[5]]
+    _, held_out = split(labels, TRAIN)
+    fitting = [label for label in labels if label.group in TRAIN]
+    asked = [label for label in labels if label.group in held_out]
+    others = dict(zip(held_out, held_out[1:] + held_out[:1], strict=True))
+    elsewhere = [
+        replace(label, gold=frozenset[int | str](), namespace=others[label.namespace],
+                category="somebody else's")
+        for label in asked
+    ]  # fmt: skip
+    foreign = foreign_labels(asked, 200)
+    rows, missed = list[Found](), list[str]()
+    for most_empty in (0.01, 0.02, 0.03, 0.05):
+        floor = calibrated_floor(memory, attentive(), fitting, most_empty=most_empty)
+        ranker = recalling(memory, attentive(answerable=floor))
+        mixed = [*asked, *foreign]
+        both = measure(f"floor at {most_empty:.0%}", ranker, mixed, resolved(memory, mixed))
+        other = measure("elsewhere", ranker, elsewhere, [frozenset[int]()] * len(elsewhere))
+        rows.append(
+            {
+                "most empty": most_empty,
+                "empty": both.metrics["empty"].mean,
+                "turned away": both.metrics["turned away"].mean,
+                "somebody else's": other.metrics["turned away"].mean,
+                "recall@10": both.metrics["recall@10"].mean,
+                **both.calibration,
+                "floor": floor.to_dict(),
+            }
+        )
+    names = [name for name in rows[0] if name != "floor"]
+    print(
+        "true questions of conversations 42 and 43, 200 foreign ones, and those of the other talk"
+    )
+    print("  ".join(f"{name:>15}" for name in names))
+    for row in rows:
+        print("  ".join(f"{row[name]:>15.3f}" for name in names))
+    if not any(row["empty"] <= 0.03 and row["turned away"] >= 0.95 for row in rows):
+        missed.append("floors: no threshold turns 95% away and leaves at most 3% empty")
+    return {"rows": rows, "missed": missed}
+
+
+def planted(data: Path, encoder: Embedder | None) -> Found:
+    """One planted memory to every hundred."""
+    memory, every = talks.remembered(talks.load(data / "locomo"), encoder)
+    labels = [label for label in every if label.category != talks.CATEGORIES[5]]
+    rows = attacked(memory, labels, resolved(memory, labels), attentive())
+    print(f"{SHARE:.0%} planted, each repeats a question of the test; their trust is {TRUST}")
+    print(f"{'trust':>8}{'recall@5':>10}{'recall@10':>11}{'in first 5':>12}{'of guessed':>12}")
+    for row in rows:
+        at5, at10 = (row["measured"].metrics[f"recall@{k}"].mean for k in (5, 10))
+        shares = row["planted in first 5"], row["of the guessed"]
+        print(f"{row['trust']:>8}{at5:>10.3f}{at10:>11.3f}{shares[0]:>12.3f}{shares[1]:>12.3f}")
+    return {"rows": [{**row, "measured": as_json(row["measured"])} for row in rows]}
+
+
+def hotpot(data: Path, encoder: Embedder | None) -> Found:
+    """Pairs of passages, with links made as they are written."""
+    if encoder is None:
+        print("left out: passages must be embedded")
+        return {}
+    memory, labels, links = hotpotqa.remembered(data / "hotpotqa", encoder)
+    gold = resolved(memory, labels)
+    print(
+        f"{len(labels)} questions, {len(memory)} passages, {links} links; a small corpus flatters"
+    )
+    at = (2, 5, 10)
+    plan = attentive()
+    rankers = {**baselines(memory), "shipped": recalling(memory, plan)}
+    found = _all(rankers, labels, gold, at=at)
+    without = {name: w for name, w in DEFAULT_WEIGHTS.items() if name not in ("linked", "residual")}
+    found += _all({"without links": recalling(memory, attentive(without))}, labels, gold, at=at)
+    shown = ("recall@2", "recall@5", "recall@10", "mrr", "tokens", "ms")
+    print(table(found, shown))
+    halves = _two_halves(memory, labels, gold)
+    print(f"\nfitted to one half, measured on the other, both ways\n{table(halves, shown)}")
+    shipped = next(one for one in found if one.name == "shipped")
+    return {
+        "all": [as_json(one) for one in (*found, *halves)],
+        "missed": _missed("hotpotqa", shipped, {2: 0.78, 5: 0.92}),
+    }
+
+
+def _two_halves(
+    memory: Memory, labels: Sequence[Label], gold: Sequence[frozenset[int]]
+) -> list[Measured]:
+    """Fit to either half in turn, in five folds of groups each for choosing the strength."""
+    order = np.random.default_rng(0).permutation(len(labels))
+    grouped = [
+        replace(label, group=f"fold {at % 10}") for at, label in zip(order, labels, strict=True)
+    ]
+    found = tables(memory, attentive(), grouped, gold)
+    out = []
+    for parity in (0, 1):
+        train = [f"fold {at}" for at in range(10) if at % 2 == parity]
+        fitted = tune(found, grouped, train)
+        part = [at for at, label in enumerate(grouped) if label.group not in train]
+        ranker = recalling(memory, attentive(fitted.weights))
+        asked = [labels[at] for at in part]
+        out.append(
+            measure(
+                f"tuned, half {parity + 1}", ranker, asked, [gold[at] for at in part], at=(2, 5, 10)
+            )
+        )
+    return out
+
+
+def _all(
+    rankers: Mapping[str, Any],
+    labels: Sequence[Label],
+    gold: Sequence[frozenset[int]],
+    at: Sequence[int] = (5, 10, 20),
+) -> list[Measured]:
+    return [measure(name, ranker, labels, gold, at=at) for name, ranker in rankers.items()]
+
+
+def _missed(what: str, found: Measured, must: Mapping[int, float]) -> list[str]:
+    return [
+        f"{what}: recall@{k} is {found.metrics[f'recall@{k}'].mean:.3f}, must be {least}"
+        for k, least in must.items()
+        if found.metrics[f"recall@{k}"].mean < least
+    ]

@@ -1,0 +1,108 @@
+"""One evaluation from beginning to end: what ``cvx eval`` runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cvx.evaluation.answers import recalling, resolved
+from cvx.evaluation.baselines import baselines
+from cvx.evaluation.floors import FOREIGN, calibrated_floor, foreign_labels
+from cvx.evaluation.labels import Label, groups_of
+from cvx.evaluation.measuring import AT, Measured, measure
+from cvx.evaluation.report import as_json
+from cvx.evaluation.tuning import Tuned, split, tables
+from cvx.evaluation.tuning import tune as fit
+from cvx.memory import Memory
+from cvx.recall.signals import Answerable, attentive
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What one evaluation found.
+
+    Parameters
+    ----------
+    measured : tuple of Measured
+        The baselines, the memory as it is, and with what was fitted.
+    tuned : Tuned, optional
+        The weights, where they were fitted.
+    answerable : Answerable, optional
+        The floor, where it was calibrated.
+    trained : tuple of str
+        The groups that were fitted to and are not measured; empty where nothing was fitted.
+    """
+
+    measured: tuple[Measured, ...]
+    tuned: Tuned | None
+    answerable: Answerable | None
+    trained: tuple[str, ...]
+
+    def fitted(self) -> dict[str, Any]:
+        """Return what was fitted, as JSON can hold it."""
+        out: dict[str, Any] = {}
+        if self.trained:
+            out["fitted to"] = list(self.trained)
+        if self.tuned is not None:
+            out["weights"] = dict(self.tuned.weights)
+        if self.answerable is not None:
+            out["floor"] = self.answerable.to_dict()
+        return out
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it."""
+        return {"measured": [as_json(one) for one in self.measured], **self.fitted()}
+
+
+def evaluated(
+    memory: Memory,
+    labels: Sequence[Label],
+    *,
+    tune: bool = False,
+    floor: bool = False,
+    train: Sequence[str] | None = None,
+    at: Sequence[int] = AT,
+    seed: int = 0,
+) -> Evaluated:
+    """Measure a memory; what is fitted is fitted to one part of the groups, measured on the other.
+
+    Parameters
+    ----------
+    memory : Memory
+        What is asked. Nothing in it changes.
+    labels : sequence of Label
+        The questions.
+    tune : bool, default False
+        Fit weights.
+    floor : bool, default False
+        Calibrate when to answer nothing; 200 foreign questions are then measured too.
+    train : sequence of str, optional
+        Groups to fit to; by default a seeded half.
+    at : sequence of int, default (5, 10, 20)
+        Where rankings are cut.
+    seed : int, default 0
+        Of the split, the foreign questions and the intervals.
+    """
+    groups, gold = groups_of(labels), resolved(memory, labels)
+    plan = attentive()
+    trained = split(labels, train, seed=seed)[0] if tune or floor else []
+    part = [number for number, group in enumerate(groups) if group in set(trained)]
+    labelled, answers = [labels[number] for number in part], [gold[number] for number in part]
+    weights = fit(tables(memory, plan, labelled, answers), labelled, trained) if tune else None
+    answerable = calibrated_floor(memory, plan, labelled, seed=seed) if floor else None
+
+    rest = [number for number, group in enumerate(groups) if group not in set(trained)]
+    asked, wanted = [labels[number] for number in rest], [gold[number] for number in rest]
+    if floor:
+        foreign = foreign_labels(asked, FOREIGN, seed=seed)
+        asked, wanted = [*asked, *foreign], [*wanted, *resolved(memory, foreign)]
+    rankers = {**baselines(memory), "this memory": recalling(memory)}
+    if weights is not None:
+        rankers["tuned"] = recalling(memory, attentive(weights.weights))
+    if answerable is not None:
+        rankers["with a floor"] = recalling(memory, attentive(answerable=answerable))
+    measured = tuple(
+        measure(name, ranker, asked, wanted, at=at, seed=seed) for name, ranker in rankers.items()
+    )
+    return Evaluated(measured, weights, answerable, tuple(trained))
