@@ -62,8 +62,11 @@ def test_several_events_are_stored_together_or_not_at_all(memory: Memory) -> Non
     with pytest.raises(DimensionError, match="16"):
         memory.add_many([Event(1, 7, "three"), Event(1, 8, "four", np.ones(3, np.float32))])
     assert len(memory) == 2
-    with pytest.raises(RewardRangeError):
+    with pytest.raises(RewardRangeError, match="event 1 of those given: reward is 2"):
         memory.add_many([Event(1, 7, "three"), Event(1, 8, "four", reward=2.0)])
+    bad = np.full(16, np.nan, np.float32)
+    with pytest.raises(NonFiniteVectorError, match="event 2 of those given"):
+        memory.add_many([*good, Event(1, 8, "four", bad)])
     assert len(memory) == 2
     assert memory.add("five") == 3
 
@@ -260,15 +263,3 @@ def test_an_event_has_an_id_for_life_and_may_have_a_name_of_its_own(memory: Memo
     memory.erase(first)
     later = memory.add("page one, rewritten", key="doc-1")
     assert (memory.id_of("doc-1"), later > other) == (later, True)
-
-
-def test_events_are_a_frame(memory: Memory) -> None:
-    memory.add("a", tags=["x"], metadata={"n": 1}, entity_id=4)
-    memory.forget(memory.add("b", namespace="other"))
-    frame = memory.events()
-    assert frame["text"].to_list() == ["a"]
-    assert frame["tags"].to_list() == [["x"]]
-    assert frame["metadata"].to_list() == ['{"n": 1}']
-    assert memory.events(state=None)["text"].to_list() == ["a", "b"]
-    assert memory.events(state=None, namespace="other")["text"].to_list() == ["b"]
-    assert memory.events(namespace="nobody").is_empty()

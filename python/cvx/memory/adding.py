@@ -7,21 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cvx.episodes.recorder import check_reward
+from cvx.episodes import check_reward, chunk_text
 from cvx.errors import (
-    EdgeWeightError,
-    InvalidEdgeError,
     InvalidInputError,
-    NoVectorError,
-    UnknownEdgeKindError,
-    UnknownEventError,
 )
-from cvx.memory.base import Base, digest
-from cvx.memory.sound import labels, sound
-from cvx.types import DEFAULT_NAMESPACE, Edge, Event, Vector
+from cvx.memory.base import digest
+from cvx.memory.links import Links
+from cvx.memory.sound import labels, named, sound
+from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 
 
-class Adding(Base):
+class Adding(Links):
     """The writing half."""
 
     def add(
@@ -133,42 +129,63 @@ class Adding(Base):
         list of int
             The ids, in order.
         """
-        listed = [sound(event) for event in events]
+        listed = []
+        for at, event in enumerate(events):
+            with named(at):
+                listed.append(sound(event))
         if aliases and len(aliases) != len(listed):
             raise InvalidInputError(
                 f"{len(aliases)} lists of aliases for {len(listed)} events: give one for each"
             )
         known = [None if again else self._known(event) for event in listed]
         new = [event for event, old in zip(listed, known, strict=True) if old is None]
-        named = [
+        further = [
             list(words)
             for words, old in zip(aliases or [()] * len(listed), known, strict=True)
             if old is None
         ]
         missing = [event.text for event in new if event.vector is None]
-        others = [words for each in named for words in each]
+        others = [words for each in further for words in each]
         made = iter(self._embedded([*missing, *others]))
-        whole = [
-            replace(
-                event,
-                vector=next(made) if event.vector is None else self._checked(event.vector),
-                event_id=None,
-            )
-            for event in new
-        ]
+        whole = []
+        for at, event in enumerate(listed):
+            if known[at] is None:
+                with named(at):
+                    own = next(made) if event.vector is None else self._checked(event.vector)
+                whole.append(replace(event, vector=own, event_id=None))
         if whole:
             with self.record.transaction() as write:
                 nodes = write.take_nodes(len(whole))
                 ids = write.add_events(
                     replace(event, node=node) for event, node in zip(whole, nodes, strict=True)
                 )
-                for event_id, words in zip(ids, named, strict=True):
+                for event_id, words in zip(ids, further, strict=True):
                     if words:
                         write.add_aliases(event_id, [(word, next(made)) for word in words])
                 self._write_noted(write)
             self._store.snapshot_if_grown()
             given = iter(ids)
         return [next(given) if old is None else old for old in known]
+
+    def add_text(self, text: str, *, max_chars: int = 300, **options: Any) -> list[int]:
+        """Remember a long text in pieces, each an event of its own that can be found alone.
+
+        Parameters
+        ----------
+        text : str
+            Cut by ``chunk_text``.
+        max_chars : int, default 300
+            Length of a piece, unless a single sentence is longer.
+        **options
+            As for ``Event``: every piece has them all.
+
+        Returns
+        -------
+        list of int
+            The ids, in the order of the text.
+        """
+        options = {"entity_id": 0, "timestamp": self.record.now(), **options}
+        return self.add_many(Event(text=piece, **options) for piece in chunk_text(text, max_chars))
 
     def _known(self, event: Event) -> int | None:
         """The event that a text was handed out from, if it is still there."""
@@ -217,71 +234,3 @@ class Adding(Base):
                 write.set_columns("metadata", {event_id: packed})
             if value is not None:
                 write.set_rewards([(self._node(event_id), value)])
-
-    def link(
-        self,
-        a: int,
-        b: int,
-        kind: str = "caused",
-        weight: float = 1.0,
-        why: str = "",
-        *,
-        evidence: str = "",
-    ) -> None:
-        """Say that one event led to another; the same link again replaces the older one.
-
-        Parameters
-        ----------
-        a, b : int
-            Events, from cause to effect.
-        kind : str, default "caused"
-            A kind of edge; one of your own is declared first, with ``declare_edge_kind``.
-        weight : float, default 1.0
-            In [0, 1].
-        why, evidence : str
-            The reason in words, and what it rests on.
-
-        Raises
-        ------
-        UnknownEventError, UnknownEdgeKindError, EdgeWeightError, InvalidEdgeError
-            No such event or kind; a weight outside its bounds; a link to itself.
-        """
-        if not 0.0 <= weight <= 1.0:
-            raise EdgeWeightError(f"weight is {weight}, outside [0, 1]: scale it to that range")
-        if a == b:
-            raise InvalidEdgeError(f"event {a} cannot lead to itself: give two events")
-        if kind == "temporal":
-            raise InvalidEdgeError("temporal edges are implied by time: give another kind")
-        kinds = self.index.edge_kinds
-        if kind not in kinds:
-            raise UnknownEdgeKindError(
-                f"there is no edge kind {kind!r}: declare it first, or use {', '.join(kinds)}"
-            )
-        with self.record.transaction() as write:
-            ends = self._node(a), self._node(b)
-            write.add_links([Edge(*ends, kind, weight, why, evidence)])
-
-    def declare_edge_kind(self, name: str) -> None:
-        """Make a name an edge kind of this memory, for good.
-
-        Raises
-        ------
-        InvalidEdgeKindNameError
-            Not lower snake case.
-        """
-        if name in self.index.edge_kinds:
-            return
-        # The index knows which names it takes; this one is thrown away.
-        self._store.fresh().declare_edge_kind(name)
-        with self.record.transaction() as write:
-            kinds = json.loads(self.record.meta("edge_kinds") or "[]")
-            write.set_meta("edge_kinds", json.dumps([*kinds, name]))
-            write.journal("kind", [name])
-
-    def _node(self, event_id: int) -> int:
-        found = self.record.query("SELECT node FROM events WHERE event_id = ?", (event_id,))
-        if not found:
-            raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
-        if found[0][0] is None:
-            raise NoVectorError(f"event {event_id} is in no index: add it as an event of its own")
-        return int(found[0][0])

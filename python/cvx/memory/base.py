@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,13 +21,9 @@ from cvx.errors import (
     ZeroVectorError,
 )
 from cvx.index import TemporalIndex
-from cvx.memory.frames import events_frame
 from cvx.store import IndexKind, Record, Store, Writer
 from cvx.store.learned import event_context
 from cvx.types import DEFAULT_NAMESPACE, Decision, Event, Vector
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _MOST_HANDED_OUT = 10_000
 
@@ -41,7 +37,7 @@ class Base:
         embedder: Embedder | None,
         *,
         metric: str = "cosine",
-        seed: int = 0,
+        settings: Mapping[str, int] | None = None,
         clock: Callable[[], int] | None = None,
         create: bool = True,
         accept_lost_tail: bool = False,
@@ -51,12 +47,12 @@ class Base:
         info = self.embedder.info()
         self.dim, self.metric = int(info["dim"]), metric
         self._kind = IndexKind(
-            lambda seed: TemporalIndex(self.dim, metric=metric, seed=seed),
+            lambda **settings: TemporalIndex(self.dim, metric=metric, **settings),
             TemporalIndex.load,
             str(info["id"]),
             metric,
             self.dim,
-            seed,
+            settings or {},
         )
         self._store = Store(
             folder,
@@ -121,29 +117,6 @@ class Base:
         if found is None:
             raise UnknownEventError(f"no event of namespace {namespace!r} has the key {key!r}")
         return found
-
-    def events(self, *, namespace: str | None = None, state: str | None = "active") -> pl.DataFrame:
-        """Return events as a frame, in the order of writing.
-
-        Parameters
-        ----------
-        namespace : str, optional
-            Only those of it; ``None`` for all.
-        state : str, optional
-            "active" (the default), "archived", "quarantined"; ``None`` for all.
-
-        Returns
-        -------
-        polars.DataFrame
-            ``event_id``, ``timestamp``, ``text``, ``entity``, ``namespace``, ``kind``, ``action``,
-            ``reward``, ``salience``, ``source``, ``trust``, ``visibility``, ``state``,
-            ``episode``, ``tags``, ``metadata`` (JSON), ``recorded``.
-        """
-        return events_frame(
-            event
-            for event in self.record.events()
-            if state in (None, event.state) and namespace in (None, event.namespace)
-        )
 
     def stats(self) -> dict[str, Any]:
         """Count what it holds: events, active, bytes, links, episodes, and the index's own."""

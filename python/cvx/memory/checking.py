@@ -95,7 +95,7 @@ def kind_of(folder: Path) -> IndexKind[TemporalIndex]:
         raise EmbedderMismatchError(f"{folder} names no embedder: open it once with the right one")
     dim, metric = known.dim, known.metric
     return IndexKind(
-        lambda seed: TemporalIndex(dim, metric=metric, seed=seed),
+        lambda **settings: TemporalIndex(dim, metric=metric, **settings),
         TemporalIndex.load,
         known.embedder,
         metric,

@@ -12,17 +12,20 @@ from cvx.active import ActiveMemory
 from cvx.embed import Embedder
 from cvx.episodes import OpenEpisode
 from cvx.errors import EmbedderMismatchError, RewardRangeError
-from cvx.memory.adding import Adding
+from cvx.memory.awaiting import Awaiting
 from cvx.memory.caring import Caring
 from cvx.memory.explaining import Explaining
 from cvx.memory.linking import Linking
 from cvx.memory.outcomes import Outcomes
+from cvx.memory.tables import Tables
 from cvx.store.erase import finish
 from cvx.store.past import as_of
 from cvx.types import Episode
 
+EXACT_BELOW = 10_000
 
-class Memory(Adding, Outcomes, Explaining, Linking, Caring):
+
+class Memory(Awaiting, Outcomes, Explaining, Linking, Tables, Caring):
     """What an agent remembers: in RAM, or with ``Memory.open`` in a folder that survives.
 
     Every change is durable when its call returns. Threads may share a memory; processes open the
@@ -37,6 +40,8 @@ class Memory(Adding, Outcomes, Explaining, Linking, Caring):
         How vectors are compared.
     seed : int, default 0
         Of the index: it decides which events become the hubs of regions.
+    exact_below : int, default 10_000
+        Up to so many vectors a search compares with all of them, instead of walking a graph.
     clock : callable, optional
         Time of recording in microseconds since 1970-01-01 UTC; the system's by default.
 
@@ -57,9 +62,11 @@ class Memory(Adding, Outcomes, Explaining, Linking, Caring):
         *,
         metric: str = "cosine",
         seed: int = 0,
+        exact_below: int = EXACT_BELOW,
         clock: Callable[[], int] | None = None,
     ) -> None:
-        super().__init__(None, embedder, metric=metric, seed=seed, clock=clock)
+        settings = {"seed": seed, "exact_below": exact_below}
+        super().__init__(None, embedder, metric=metric, settings=settings, clock=clock)
         self._loop: ActiveMemory | None = None
 
     @classmethod
@@ -70,6 +77,7 @@ class Memory(Adding, Outcomes, Explaining, Linking, Caring):
         *,
         metric: str = "cosine",
         seed: int = 0,
+        exact_below: int = EXACT_BELOW,
         create: bool = True,
         accept_lost_tail: bool = False,
         clock: Callable[[], int] | None = None,
@@ -85,7 +93,7 @@ class Memory(Adding, Outcomes, Explaining, Linking, Caring):
             The one that the store was made with; another one is refused.
         metric : {"cosine", "l2", "ip"}, default "cosine"
             As it was made with.
-        seed : int, default 0
+        seed, exact_below : int
             Of a store that is made; one that is there keeps its own.
         create : bool, default True
             Whether a new store may be made.
@@ -111,7 +119,7 @@ class Memory(Adding, Outcomes, Explaining, Linking, Caring):
             Path(path),
             embedder,
             metric=metric,
-            seed=seed,
+            settings={"seed": seed, "exact_below": exact_below},
             create=create,
             accept_lost_tail=accept_lost_tail,
             clock=clock,

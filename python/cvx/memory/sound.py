@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from cvx.episodes.recorder import check_reward
 from cvx.errors import InvalidEntityError, InvalidInputError, InvalidParameterError
@@ -15,6 +16,15 @@ def labels(tags: Iterable[str]) -> tuple[str, ...]:
     if isinstance(tags, str):
         raise InvalidParameterError(f"tags is the string {tags!r}: give a sequence of strings")
     return tuple(tags)
+
+
+@contextmanager
+def named(place: int) -> Iterator[None]:
+    """Say which of several events an error is about."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise type(error)(f"event {place} of those given: {error}") from error
 
 
 def sound(event: Event) -> Event:

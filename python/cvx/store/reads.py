@@ -9,26 +9,15 @@ from typing import Any
 import numpy as np
 
 from cvx.store import rows
-from cvx.store.learned import Learned
+from cvx.store.nodes import Nodes
 from cvx.store.wordsearch import WordSearch
-from cvx.types import Edge, Episode, Event, IntArray
+from cvx.types import Episode, Event, IntArray
 
 _MOST_AT_ONCE = 500
 _IN = "IN (SELECT value FROM json_each(?))"
-_OF_A_NODE = (
-    "node",
-    "entity",
-    "timestamp",
-    "embedding",
-    "reward",
-    "namespace",
-    "visibility",
-    "tags",
-    "action",
-)
 
 
-class Reads(Learned):
+class Reads(Nodes):
     """The reading half of a record."""
 
     _words: WordSearch
@@ -84,6 +73,31 @@ class Reads(Learned):
             out += self._events(f"WHERE event_id IN ({marks}) ORDER BY event_id", some)
         return out
 
+    def columns(
+        self, table: str, rest: str = "", values: Sequence[object] = ()
+    ) -> dict[str, Sequence[Any]]:
+        """Return rows column by column, as they are stored.
+
+        Parameters
+        ----------
+        table : str
+            One of ``rows.COLUMNS``.
+        rest : str
+            SQL after the name of the table.
+        values : sequence
+            For its placeholders.
+
+        Raises
+        ------
+        DamagedRecordError
+            A row is not what was written.
+        """
+        names = rows.COLUMNS[table]
+        found = self._checked(table, rest, values)
+        columns = zip(*found, strict=True) if found else ((),) * (len(names) + 1)
+        # The checksum comes last, and has done its work.
+        return dict(zip(names, columns, strict=False))
+
     def whole_events(self, ids: Iterable[int]) -> list[Event]:
         """Return those of these events that are what was written, by id.
 
@@ -101,96 +115,6 @@ class Reads(Learned):
     def _events(self, rest: str, values: Sequence[object] = ()) -> list[Event]:
         return [_event(row) for row in self._checked("events", rest, values)]
 
-    def events_of_nodes(self, nodes: Sequence[int], *, active: bool = False) -> dict[int, int]:
-        """Return the event of each of these nodes, those of aliases included.
-
-        Parameters
-        ----------
-        nodes : sequence of int
-            Index rows.
-        active : bool, default False
-            Leave out events that were archived or quarantined.
-        """
-        state = " AND state = 'active'" if active else ""
-        out: dict[int, int] = {}
-        for at in range(0, len(nodes), _MOST_AT_ONCE):
-            some = nodes[at : at + _MOST_AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            out.update(
-                self.query(
-                    f"SELECT node, event_id FROM events WHERE node IN ({marks}){state}"
-                    " UNION ALL SELECT aliases.node, event_id FROM aliases"
-                    f" JOIN events USING (event_id) WHERE aliases.node IN ({marks}){state}",
-                    (*some, *some),
-                )
-            )
-        return out
-
-    def trust_of(self, events: Sequence[int]) -> dict[int, float]:
-        """Return how far the source of each of these events is believed."""
-        out: dict[int, float] = {}
-        for at in range(0, len(events), _MOST_AT_ONCE):
-            some = events[at : at + _MOST_AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            out.update(
-                self.query(f"SELECT event_id, trust FROM events WHERE event_id IN ({marks})", some)
-            )
-        return out
-
-    def public_namespaces(self) -> list[str]:
-        """Return the namespaces that hold something public."""
-        found = self.query(
-            "WITH RECURSIVE seen (name) AS ("
-            " SELECT min(namespace) FROM events WHERE visibility = 'public'"
-            " UNION ALL SELECT (SELECT min(namespace) FROM events"
-            " WHERE visibility = 'public' AND namespace > name) FROM seen WHERE name IS NOT NULL)"
-            " SELECT name FROM seen WHERE name IS NOT NULL"
-        )
-        return [row[0] for row in found]
-
-    def nodes_of_events(self, events: Sequence[int]) -> dict[int, list[int]]:
-        """Return the nodes of each of these events, its own before those of its aliases."""
-        out: dict[int, list[int]] = {}
-        for at in range(0, len(events), _MOST_AT_ONCE):
-            some = events[at : at + _MOST_AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            for event, node in self.query(
-                f"SELECT event_id, node FROM events WHERE event_id IN ({marks})"
-                f" AND node IS NOT NULL UNION ALL SELECT event_id, node FROM aliases"
-                f" WHERE event_id IN ({marks})",
-                (*some, *some),
-            ):
-                out.setdefault(event, []).append(node)
-        return out
-
-    def index_rows(self, first: int, last: int) -> list[tuple[Any, ...]]:
-        """Return what an index holds of the nodes from first to last, by node.
-
-        Rows that are damaged, and aliases of such events, are left out and noted in ``damaged``.
-
-        Returns
-        -------
-        list of tuple
-            node, entity, timestamp, embedding, reward, namespace, visibility, tags, action,
-            whether it advises.
-        """
-        bounds = (first, last)
-        at = {name: place for place, name in enumerate(rows.COLUMNS["events"])}
-        wanted = [at[name] for name in _OF_A_NODE]
-
-        def node_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
-            advises = bool(row[at["recallable"]]) and row[at["state"]] == "active"
-            return (*(row[place] for place in wanted), advises)
-
-        own = self._whole("events", "WHERE node BETWEEN ? AND ? ORDER BY node", bounds)
-        found = [node_row(row) for row in own]
-        aliases = self._whole("aliases", "WHERE node BETWEEN ? AND ? ORDER BY node", bounds)
-        for node, event, _, embedding, *_ in aliases:
-            for row in self._whole("events", "WHERE event_id = ?", (event,)):
-                _, entity, time, _, *rest = node_row(row)
-                found.append((node, entity, time, embedding, *rest))
-        return sorted(found, key=lambda row: row[0])
-
     def lexical(self, words: str, k: int, where: str, values: Sequence[object]) -> list[int]:
         """Find events by the words of a text, see ``cvx.store.wordsearch.WordSearch.search``."""
         with self._lock, self.typed_errors():
@@ -207,58 +131,6 @@ class Reads(Learned):
             "SELECT event_id FROM events WHERE namespace = ? AND key = ?", (namespace, key)
         )
         return int(found[0][0]) if found else None
-
-    def not_recallable(self) -> list[int]:
-        """Return the nodes of events that may not advise, ascending."""
-        found = self.query(
-            "SELECT node FROM events WHERE NOT recallable AND node IS NOT NULL ORDER BY node"
-        )
-        return [row[0] for row in found]
-
-    def links(self) -> list[Edge]:
-        """Return every edge, by its ends and kind."""
-        return [Edge(*r[:7]) for r in self._checked("links", "ORDER BY from_node, to_node, kind")]
-
-    def whole_links(self) -> list[Edge]:
-        """Return every edge whose row is what was written; others are noted in ``damaged``."""
-        return [Edge(*r[:7]) for r in self._whole("links", "ORDER BY from_node, to_node, kind")]
-
-    def put_away(self, nodes: Sequence[int]) -> set[int]:
-        """Return those of these nodes whose events were archived or quarantined."""
-        out: set[int] = set()
-        for at in range(0, len(nodes), _MOST_AT_ONCE):
-            some = nodes[at : at + _MOST_AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            found = self.query(
-                f"SELECT node FROM events WHERE node IN ({marks}) AND state <> 'active'"
-                " UNION ALL SELECT aliases.node FROM aliases JOIN events USING (event_id)"
-                f" WHERE aliases.node IN ({marks}) AND state <> 'active'",
-                (*some, *some),
-            )
-            out.update(row[0] for row in found)
-        return out
-
-    def own_nodes(self, nodes: Sequence[int]) -> dict[int, int]:
-        """Return, for those of these nodes that are aliases, the nodes of their events."""
-        out: dict[int, int] = {}
-        for at in range(0, len(nodes), _MOST_AT_ONCE):
-            some = nodes[at : at + _MOST_AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            out.update(
-                self.query(
-                    "SELECT aliases.node, events.node FROM aliases JOIN events USING (event_id)"
-                    f" WHERE aliases.node IN ({marks})",
-                    some,
-                )
-            )
-        return out
-
-    def links_of(self, nodes: Sequence[int], *, incoming: bool) -> list[Edge]:
-        """Return the edges that end at these nodes, or start there; damaged ones are left out."""
-        column = "to_node" if incoming else "from_node"
-        marks = ", ".join("?" * len(nodes))
-        rest = f"WHERE {column} IN ({marks}) ORDER BY weight DESC, from_node, to_node, kind"
-        return [Edge(*row[:7]) for row in self._whole("links", rest, nodes)]
 
 
 def _event(row: tuple[Any, ...]) -> Event:

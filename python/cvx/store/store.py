@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic
 
@@ -36,27 +37,27 @@ class IndexKind(Generic[Index]):
     Parameters
     ----------
     fresh : callable
-        Makes an empty one from a seed.
+        Makes an empty one from the settings.
     load : callable
         Reads a snapshot.
     embedder, metric : str
         What the vectors are, and how they are compared.
     dim : int
         Length of the vectors.
-    seed : int, default 0
-        Of a store that is made; one that is there keeps its own.
+    settings : mapping of str to int
+        Of the index of a store that is made; one that is there keeps its own.
     """
 
-    fresh: Callable[[int], Index]
+    fresh: Callable[..., Index]
     load: Callable[[Path], Index]
     embedder: str
     metric: str
     dim: int
-    seed: int = 0
+    settings: Mapping[str, int] = field(default_factory=dict)
 
     def empty(self, record: Record) -> Index:
-        """Make an empty index for a record, with the seed that it was made with."""
-        return self.fresh(int(record.meta("seed") or 0))
+        """Make an empty index for a record, with the settings that it was made with."""
+        return self.fresh(**json.loads(record.meta("index") or "{}"))
 
 
 class Store(Generic[Index]):
@@ -140,7 +141,7 @@ class Store(Generic[Index]):
                     self._check_first_vector()
                     for name, value in own.items():
                         write.set_meta(name, value)
-                    write.set_meta("seed", str(self._kind.seed))
+                    write.set_meta("index", json.dumps(dict(self._kind.settings)))
         for name, value in own.items():
             stored = self.record.meta(name)
             if stored != value:
@@ -178,7 +179,7 @@ class Store(Generic[Index]):
         return snapshots.newest()
 
     def fresh(self) -> Index:
-        """Make an empty index of the store's kind and seed."""
+        """Make an empty index of the store's kind and settings."""
         return self._kind.empty(self.record)
 
     @property

@@ -1,0 +1,87 @@
+"""Links between events."""
+
+from __future__ import annotations
+
+import json
+
+from cvx.errors import (
+    EdgeWeightError,
+    InvalidEdgeError,
+    NoVectorError,
+    UnknownEdgeKindError,
+    UnknownEventError,
+)
+from cvx.memory.base import Base
+from cvx.types import Edge
+
+
+class Links(Base):
+    """What says that one event led to another."""
+
+    def link(
+        self,
+        a: int,
+        b: int,
+        kind: str = "caused",
+        weight: float = 1.0,
+        why: str = "",
+        *,
+        evidence: str = "",
+    ) -> None:
+        """Say that one event led to another; the same link again replaces the older one.
+
+        Parameters
+        ----------
+        a, b : int
+            Events, from cause to effect.
+        kind : str, default "caused"
+            A kind of edge; one of your own is declared first, with ``declare_edge_kind``.
+        weight : float, default 1.0
+            In [0, 1].
+        why, evidence : str
+            The reason in words, and what it rests on.
+
+        Raises
+        ------
+        UnknownEventError, UnknownEdgeKindError, EdgeWeightError, InvalidEdgeError
+            No such event or kind; a weight outside its bounds; a link to itself.
+        """
+        if not 0.0 <= weight <= 1.0:
+            raise EdgeWeightError(f"weight is {weight}, outside [0, 1]: scale it to that range")
+        if a == b:
+            raise InvalidEdgeError(f"event {a} cannot lead to itself: give two events")
+        if kind == "temporal":
+            raise InvalidEdgeError("temporal edges are implied by time: give another kind")
+        kinds = self.index.edge_kinds
+        if kind not in kinds:
+            raise UnknownEdgeKindError(
+                f"there is no edge kind {kind!r}: declare it first, or use {', '.join(kinds)}"
+            )
+        with self.record.transaction() as write:
+            ends = self._node(a), self._node(b)
+            write.add_links([Edge(*ends, kind, weight, why, evidence)])
+
+    def declare_edge_kind(self, name: str) -> None:
+        """Make a name an edge kind of this memory, for good.
+
+        Raises
+        ------
+        InvalidEdgeKindNameError
+            Not lower snake case.
+        """
+        if name in self.index.edge_kinds:
+            return
+        # The index knows which names it takes; this one is thrown away.
+        self._store.fresh().declare_edge_kind(name)
+        with self.record.transaction() as write:
+            kinds = json.loads(self.record.meta("edge_kinds") or "[]")
+            write.set_meta("edge_kinds", json.dumps([*kinds, name]))
+            write.journal("kind", [name])
+
+    def _node(self, event_id: int) -> int:
+        found = self.record.query("SELECT node FROM events WHERE event_id = ?", (event_id,))
+        if not found:
+            raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
+        if found[0][0] is None:
+            raise NoVectorError(f"event {event_id} is in no index: add it as an event of its own")
+        return int(found[0][0])
