@@ -115,6 +115,17 @@ class Reads(Nodes):
     def _events(self, rest: str, values: Sequence[object] = ()) -> list[Event]:
         return [_event(row) for row in self._checked("events", rest, values)]
 
+    def public_namespaces(self) -> list[str]:
+        """Return the namespaces that hold something public."""
+        found = self.query(
+            "WITH RECURSIVE seen (name) AS ("
+            " SELECT min(namespace) FROM events WHERE visibility = 'public'"
+            " UNION ALL SELECT (SELECT min(namespace) FROM events"
+            " WHERE visibility = 'public' AND namespace > name) FROM seen WHERE name IS NOT NULL)"
+            " SELECT name FROM seen WHERE name IS NOT NULL"
+        )
+        return [row[0] for row in found]
+
     def lexical(self, words: str, k: int, where: str, values: Sequence[object]) -> list[int]:
         """Find events by the words of a text, see ``cvx.store.wordsearch.WordSearch.search``."""
         with self._lock, self.typed_errors():
