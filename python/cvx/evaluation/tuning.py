@@ -116,7 +116,7 @@ def tables(
             where=where_of(label),
             pipeline=pipeline,
         )
-        scaled = pipeline.fusion(found)
+        scaled = pipeline.fusion(found, COLUMNS)
         columns = np.column_stack([np.nan_to_num(scaled[name]) for name in COLUMNS])
         out.append(Table(columns, found.event_ids, wanted))
     return out
