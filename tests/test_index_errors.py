@@ -164,7 +164,7 @@ PROVOKED: dict[str, list[tuple[Call, str]]] = {
     ],
     "CorruptedSnapshotError": [
         (
-            lambda ix, d: TemporalIndex.load(damaged(ix, d, "x", lambda b: b[:-40] + bytes(40))),
+            lambda ix, d: TemporalIndex.load(damaged(ix, d, "x", lambda b: b[:-1] + b"?")),
             "damaged.*rebuild",
         )
     ],

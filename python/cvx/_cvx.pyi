@@ -36,11 +36,21 @@ class NativeIndex:
         exact_below: int,
     ) -> NativeIndex: ...
     @staticmethod
-    def load(path: str) -> NativeIndex:
-        """Read a snapshot."""
+    def load(path: str, verify: bool) -> NativeIndex:
+        """Open a snapshot, and check its rows too if that is asked for."""
 
-    def save(self, path: str) -> None:
+    @staticmethod
+    def read_metadata(path: str) -> bytes:
+        """Read the metadata of a snapshot."""
+
+    def save(self, path: str, metadata: bytes) -> None:
         """Write a snapshot, all of it or nothing."""
+
+    def metadata(self) -> bytes:
+        """The metadata of the snapshot that was loaded."""
+
+    def validate(self) -> str | None:
+        """A sentence on the first invariant that does not hold."""
 
     def __len__(self) -> int: ...
     def params(self) -> dict[str, Any]:

@@ -9,6 +9,10 @@
 //! euclidean distance base = |y|^2 and factor 2. A scale a row needs no training and keeps rows of
 //! any length.
 
+mod stored;
+
+pub(crate) use stored::Tables;
+
 use crate::column::Column;
 use crate::distance::Metric;
 use crate::distance::codes::{BIAS, LINE, Line, QueryLine, products};

@@ -1,8 +1,4 @@
 //! A table of plain values, in memory or in a mapped file.
-#![cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the second snapshot format maps")
-)]
 
 use std::fs::File;
 use std::io;

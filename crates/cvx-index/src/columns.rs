@@ -83,6 +83,58 @@ impl Columns {
         }
     }
 
+    /// Columns without a row over these names; `None` where they contradict themselves.
+    pub(crate) fn named(
+        namespaces: &[String],
+        tag_names: &[String],
+        tag_sets: &[Vec<u32>],
+        actions: &[String],
+    ) -> Option<Self> {
+        let sets_fit = tag_sets.iter().all(|set| {
+            set.is_sorted_by(|a, b| a < b)
+                && set
+                    .last()
+                    .is_none_or(|&tag| (tag as usize) < tag_names.len())
+        });
+        Some(Columns {
+            namespaces: Names::from_values(namespaces.to_vec())?,
+            tag_names: Names::from_values(tag_names.to_vec())?,
+            tag_sets: Names::from_values(tag_sets.to_vec()).filter(|_| sets_fit)?,
+            actions: Names::from_values(actions.to_vec())?,
+            ..Columns::new()
+        })
+    }
+
+    /// Whether all columns are of one length, and every row is one that [`push`](Self::push) and
+    /// [`wipe`](Self::wipe) make.
+    pub(crate) fn sound(&self) -> bool {
+        let len = self.len();
+        let lengths = [
+            self.entity.len(),
+            self.time.len(),
+            self.reward.len(),
+            self.namespace.len(),
+            self.tags.len(),
+            self.action.len(),
+        ];
+        let below = |places: &[u32], bound: usize| {
+            // A fold without an early end runs at the speed of the memory.
+            places.iter().fold(0, |most, &place| most.max(place)) < bound.max(1) as u32
+        };
+        let action =
+            |&place: &u32| place == NO_ACTION || (place as usize) < self.actions.values().len();
+        let reward = |&reward: &f32| reward.is_nan() || (0.0..=1.0).contains(&reward);
+        let flags = |&flags: &u8| {
+            flags <= LIVE | EMBEDDED | RECALLABLE && (flags == 0 || flags & LIVE != 0)
+        };
+        lengths == [len; 6]
+            && below(&self.namespace, self.namespaces.values().len())
+            && below(&self.tags, self.tag_sets.values().len())
+            && self.action.iter().all(action)
+            && self.reward.iter().all(reward)
+            && self.flags.iter().all(flags)
+    }
+
     /// How many nodes there ever were.
     pub(crate) fn len(&self) -> usize {
         self.flags.len()

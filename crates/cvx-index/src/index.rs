@@ -17,7 +17,7 @@ use crate::timelines::Timelines;
 use crate::vectors::Vectors;
 
 /// The most nodes of an index; the id above is kept free.
-const MOST_NODES: usize = u32::MAX as usize - 1;
+pub(crate) const MOST_NODES: usize = u32::MAX as usize - 1;
 
 /// Where distances are taken from.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +41,7 @@ pub struct TemporalIndex {
     pub(crate) edges: TypedEdgeLayer,
     pub(crate) regions: Regions,
     pub(crate) live: usize,
+    pub(crate) metadata: Vec<u8>,
 }
 
 impl TemporalIndex {
@@ -60,6 +61,7 @@ impl TemporalIndex {
             edges: TypedEdgeLayer::new(),
             regions: Regions::default(),
             live: 0,
+            metadata: Vec::new(),
             params,
         })
     }

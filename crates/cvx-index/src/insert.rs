@@ -245,6 +245,10 @@ impl Builder<'_> {
             });
             links.set(node, level, &neighbors);
             for neighbor in neighbors {
+                // Links go one way: the neighbour may have kept its own to this node.
+                if links.neighbors(neighbor, level).contains(&node) {
+                    continue;
+                }
                 let back = self.link_back(links, &[(level, neighbor, node)]);
                 links.set(neighbor, level, &back);
             }

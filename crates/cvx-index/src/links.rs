@@ -1,5 +1,9 @@
 //! The links of the graph: a flat table for the ground level, blocks for the levels above.
 
+mod sound;
+
+pub(crate) use sound::Tables;
+
 use crate::column::Column;
 use crate::distance::prefetch::prefetch;
 

@@ -1,6 +1,7 @@
 //! Who can be found by what: nodes with vectors by namespace, tag and time.
 
 use roaring::RoaringBitmap;
+use serde::{Deserialize, Serialize};
 
 use crate::columns::{Columns, EMBEDDED, RECALLABLE};
 
@@ -32,6 +33,24 @@ impl TimeOrder {
         }
     }
 
+    /// All nodes in order.
+    pub(crate) fn nodes(&self) -> Vec<u32> {
+        let mut all = [self.nodes.as_slice(), &self.late].concat();
+        // Two runs merge in linear time.
+        all.sort();
+        all.into_iter().map(|entry| entry.1).collect()
+    }
+
+    /// The order of `nodes`, if that is the order they are in.
+    fn restored(columns: &Columns, nodes: &[u32]) -> Option<Self> {
+        let dated = |&node: &u32| Some((*columns.time.get(node as usize)?, node));
+        let nodes: Vec<Dated> = nodes.iter().map(dated).collect::<Option<_>>()?;
+        nodes.is_sorted_by(|a, b| a < b).then_some(TimeOrder {
+            nodes,
+            late: Vec::new(),
+        })
+    }
+
     /// The entries within `since <= t < until`, as two ascending runs.
     pub(crate) fn window(&self, since: Option<i64>, until: Option<i64>) -> [&[Dated]; 2] {
         let within = |run| {
@@ -42,6 +61,15 @@ impl TimeOrder {
         };
         [within(&self.nodes), within(&self.late)]
     }
+}
+
+/// Postings for a snapshot: each bitmap in its portable form.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct PostingsTable {
+    all: Vec<u8>,
+    withheld: Vec<u8>,
+    by_namespace: Vec<Vec<u8>>,
+    by_tag: Vec<Vec<u8>>,
 }
 
 /// The postings; they hold live nodes with vectors, nothing else.
@@ -110,6 +138,44 @@ impl Postings {
         self.by_tag.get(tag as usize)
     }
 
+    /// The bitmaps for a snapshot; the order of time goes beside them.
+    pub(crate) fn to_table(&self) -> PostingsTable {
+        let all = |postings: &[RoaringBitmap]| postings.iter().map(bytes_of).collect();
+        PostingsTable {
+            all: bytes_of(&self.all),
+            withheld: bytes_of(&self.withheld),
+            by_namespace: all(&self.by_namespace),
+            by_tag: all(&self.by_tag),
+        }
+    }
+
+    /// The postings of a snapshot, if they can be those of these columns.
+    pub(crate) fn from_table(
+        table: &PostingsTable,
+        columns: &Columns,
+        by_time: &[u32],
+    ) -> Option<Self> {
+        let read = |bytes: &[u8]| {
+            let posting = RoaringBitmap::deserialize_from(bytes).ok()?;
+            let inside = posting
+                .max()
+                .is_none_or(|node| (node as usize) < columns.len());
+            inside.then_some(posting)
+        };
+        let all = |postings: &[Vec<u8>], most: usize| {
+            let few = postings.len() <= most;
+            let read = postings.iter().map(|bytes| read(bytes));
+            few.then(|| read.collect::<Option<Vec<_>>>())?
+        };
+        Some(Postings {
+            all: read(&table.all)?,
+            withheld: read(&table.withheld)?,
+            by_namespace: all(&table.by_namespace, columns.namespaces.values().len())?,
+            by_tag: all(&table.by_tag, columns.tag_names.values().len())?,
+            by_time: TimeOrder::restored(columns, by_time)?,
+        })
+    }
+
     /// Whether both hold the same, however it came about.
     pub(crate) fn same(&self, other: &Postings) -> bool {
         let times = |postings: &Postings| {
@@ -138,4 +204,11 @@ fn at(postings: &mut Vec<RoaringBitmap>, place: u32) -> &mut RoaringBitmap {
         postings.resize_with(place + 1, RoaringBitmap::new);
     }
     &mut postings[place]
+}
+
+fn bytes_of(posting: &RoaringBitmap) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(posting.serialized_size());
+    // A Vec refuses nothing.
+    let _ = posting.serialize_into(&mut bytes);
+    bytes
 }

@@ -1,51 +1,45 @@
 //! The file of an index, and the only I/O.
 //!
-//! ```text
-//! magic "CVXINDEX" | format version u32
-//! per section: name [u8; 4] | length u64 | crc32 u32 of name, length and body | body
-//! ```
+//! A header with the caller's metadata, then sections: see `container` for the frame and `names`
+//! for what a section holds. Numbers are little-endian, tables lie in the file as they lie in
+//! memory, and the bytes are a function of state and metadata alone. A snapshot is written beside
+//! its place, and moved there when it is whole and on disk.
 //!
-//! | section | holds |
-//! |---|---|
-//! | META | postcard: parameters, counts, names, regions, center |
-//! | COLS | the columns, one behind the other |
-//! | ROWS | the vectors as they came, of the nodes that have one |
-//! | LINK | per node and level how many links, and the links |
-//! | EDGE | postcard: kinds and typed edges |
-//!
-//! Numbers are little-endian. The bytes are a function of the state alone; timelines, postings,
-//! levels and compared rows follow from it and are made anew. A snapshot is written beside its
-//! place, and moved there when it is whole and on disk.
+//! Opening maps the file. Header and metadata, and every section but the rows, are held against
+//! their checksums and their bounds before the index is handed out; the rows, which make up most of
+//! the file, only on request: [`TemporalIndex::load_verified`]. Rows are numbers and lead nowhere: a
+//! damaged one is a wrong distance, never a fault.
 
+mod container;
 mod decode;
 mod encode;
+mod names;
+mod v1;
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use crate::column::MappedFile;
 use crate::error::{Error, Result};
 use crate::index::TemporalIndex;
 use crate::params::IndexParams;
+use container::{Header, MOST_METADATA};
+use names::Name;
 
 const MAGIC: &[u8; 8] = b"CVXINDEX";
-/// Of the format; a change of it keeps the readers of those before.
-const VERSION: u32 = 1;
-const META: &str = "META";
-const COLUMNS: &str = "COLS";
-const ROWS: &str = "ROWS";
-const LINKS: &str = "LINK";
-const EDGES: &str = "EDGE";
-/// Name, length and checksum of a section.
-const SECTION_HEADER: usize = 16;
+/// Of the format that is written; those before are read.
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Meta {
     params: IndexParams,
     nodes: u64,
+    live: u64,
+    vectors: u64,
     namespaces: Vec<String>,
     tag_names: Vec<String>,
     tag_sets: Vec<Vec<u32>>,
@@ -55,47 +49,122 @@ struct Meta {
     epoch_nodes: u64,
     epoch_vectors: u64,
     entry: Option<u32>,
+    /// Of the codes.
+    worst: [f32; 3],
 }
 
 impl TemporalIndex {
     /// Writes a snapshot: afterwards all of it is there, on disk, or what was there before.
     ///
+    /// `metadata` is the caller's, at most 65,536 bytes: it stands in the header, under its
+    /// checksum, and comes back from [`read_metadata`](Self::read_metadata).
+    ///
     /// # Errors
-    /// [`Error::Io`].
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+    /// [`Error::Io`], [`Error::Parameter`] for too much metadata.
+    pub fn save(&self, path: impl AsRef<Path>, metadata: &[u8]) -> Result<()> {
+        if metadata.len() > MOST_METADATA {
+            return Err(Error::Parameter {
+                name: "metadata",
+                value: format!("{} bytes", metadata.len()),
+                bound: "at most 65,536 bytes",
+            });
+        }
         let path = path.as_ref();
-        let bytes = self.to_bytes();
         let beside = beside(path);
-        let written = write_synced(&beside, &bytes).and_then(|()| fs::rename(&beside, path));
+        let written = write_synced(&beside, |file| {
+            self.write(metadata, |part| file.write_all(part))
+        })
+        .and_then(|()| fs::rename(&beside, path));
         if let Err(source) = written {
             // The first failure is the one to tell; what is left over has a name of its own.
             let _ = fs::remove_file(&beside);
-            return Err(Error::Io {
-                action: "write",
-                path: path.to_owned(),
-                source,
-            });
+            return Err(io_error("write", path, source));
         }
-        sync_folder(path).map_err(|source| Error::Io {
-            action: "sync",
-            path: path.to_owned(),
-            source,
-        })
+        sync_folder(path).map_err(|source| io_error("sync", path, source))
     }
 
-    /// Reads a snapshot, and checks all of it.
+    /// Opens a snapshot: everything but its rows is checked, and rows are read as they are needed.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::NotASnapshot`], [`Error::UnsupportedVersion`],
     /// [`Error::Truncated`], [`Error::Corrupted`], [`Error::InvalidEdgeTable`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let bytes = fs::read(path).map_err(|source| Error::Io {
-            action: "read",
+        let file = mapped(path)?;
+        Self::from_source(decode::Source::file(&file), path, false)
+    }
+
+    /// Opens a snapshot and checks all of it: it takes as long as reading the file does.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load); [`Error::Corrupted`] also for what a good checksum hides.
+    pub fn load_verified(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let file = mapped(path)?;
+        Self::from_source(decode::Source::file(&file), path, true)
+    }
+
+    /// An index from the bytes of a snapshot, whatever they are; `path` is for messages.
+    ///
+    /// # Errors
+    /// Those of [`load_verified`](Self::load_verified).
+    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self> {
+        Self::from_source(decode::Source::bytes(bytes), path, true)
+    }
+
+    /// The metadata of a snapshot, of which nothing else is read but the header.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load) that concern the header.
+    pub fn read_metadata(path: impl AsRef<Path>) -> Result<Vec<u8>> {
+        let path = path.as_ref();
+        let file = mapped(path)?;
+        match version(file.bytes(), path)? {
+            1 => Ok(Vec::new()),
+            _ => {
+                let header = Header::read(VERSION, file.bytes())?;
+                Ok(file.bytes()[header.metadata].to_vec())
+            }
+        }
+    }
+
+    /// The metadata that the snapshot held which this index was loaded from; otherwise none.
+    #[must_use]
+    pub fn metadata(&self) -> &[u8] {
+        &self.metadata
+    }
+}
+
+/// The format of a snapshot that this version reads.
+fn version(bytes: &[u8], path: &Path) -> Result<u32> {
+    let Some(rest) = bytes.strip_prefix(MAGIC) else {
+        return Err(Error::NotASnapshot {
             path: path.to_owned(),
-            source,
-        })?;
-        Self::from_bytes(&bytes, path)
+        });
+    };
+    let version = rest
+        .first_chunk()
+        .ok_or(Error::Truncated { section: "header" })?;
+    match u32::from_le_bytes(*version) {
+        found @ 1..=VERSION => Ok(found),
+        found => Err(Error::UnsupportedVersion {
+            found,
+            supported: VERSION,
+        }),
+    }
+}
+
+fn mapped(path: &Path) -> Result<std::sync::Arc<MappedFile>> {
+    File::open(path)
+        .and_then(|file| MappedFile::open(&file))
+        .map_err(|source| io_error("read", path, source))
+}
+
+fn io_error(action: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::Io {
+        action,
+        path: path.to_owned(),
+        source,
     }
 }
 
@@ -115,14 +184,17 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = File::create_new(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+fn write_synced(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create_new(path)?);
+    write(&mut file)?;
+    file.into_inner()?.sync_all()
 }
 
 /// Makes a rename last. On Unix a folder is a file that can be synced; elsewhere there is no such.
-fn sync_folder(path: &Path) -> std::io::Result<()> {
+fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());

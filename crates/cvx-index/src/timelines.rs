@@ -1,55 +1,160 @@
 //! The nodes of each entity of a namespace, in the order of time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::columns::Columns;
 
+/// A namespace, and an entity in it.
+type Whose = (u32, u64);
+
 /// Per (namespace, entity) its live nodes by timestamp, then id, in whatever order they arrived.
+///
+/// Lines that came with a snapshot lie one behind the other; a line moves out to be changed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timelines {
+    loaded: Lines,
+    /// The lines that changed since; an empty one is no more.
+    changed: HashMap<Whose, Vec<u32>>,
+    len: usize,
+}
+
+/// Lines one behind the other, by namespace, then entity; none of them empty.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Timelines(HashMap<(u32, u64), Vec<u32>>);
+pub(crate) struct Lines {
+    pub(crate) namespaces: Vec<u32>,
+    pub(crate) entities: Vec<u64>,
+    /// Where each line ends in `nodes`.
+    pub(crate) ends: Vec<u32>,
+    pub(crate) nodes: Vec<u32>,
+}
+
+impl Lines {
+    fn line(&self, whose: Whose) -> &[u32] {
+        self.place(whose).map_or(&[], |place| self.at(place))
+    }
+
+    fn at(&self, place: usize) -> &[u32] {
+        let start = match place {
+            0 => 0,
+            _ => self.ends[place - 1],
+        };
+        &self.nodes[start as usize..self.ends[place] as usize]
+    }
+
+    fn place(&self, (namespace, entity): Whose) -> Option<usize> {
+        let start = self.namespaces.partition_point(|&other| other < namespace);
+        let end = self.namespaces.partition_point(|&other| other <= namespace);
+        let place = self.entities[start..end].binary_search(&entity).ok()?;
+        Some(start + place)
+    }
+
+    fn push(&mut self, (namespace, entity): Whose, line: &[u32]) {
+        self.namespaces.push(namespace);
+        self.entities.push(entity);
+        self.nodes.extend_from_slice(line);
+        // There are as many nodes in all lines as in the index, which holds fewer than u32::MAX.
+        self.ends.push(self.nodes.len() as u32);
+    }
+
+    /// Whether these can be the lines of an index of `nodes` nodes and `namespaces` namespaces.
+    pub(crate) fn sound(&self, nodes: usize, namespaces: usize) -> bool {
+        let keys = || self.namespaces.iter().zip(&self.entities);
+        self.entities.len() == self.namespaces.len()
+            && self.ends.len() == self.namespaces.len()
+            && self.ends.last().map_or(0, |&end| end as usize) == self.nodes.len()
+            && self.ends.first().is_none_or(|&end| end > 0)
+            && self.ends.is_sorted_by(|a, b| a < b)
+            && keys().is_sorted_by(|a, b| a < b)
+            && self
+                .namespaces
+                .last()
+                .is_none_or(|&last| (last as usize) < namespaces)
+            && self.nodes.iter().all(|&node| (node as usize) < nodes)
+    }
+}
 
 impl Timelines {
+    /// The timelines of a snapshot; the lines were found [`sound`](Lines::sound).
+    pub(crate) fn loaded(lines: Lines) -> Self {
+        Timelines {
+            len: lines.ends.len(),
+            loaded: lines,
+            changed: HashMap::new(),
+        }
+    }
+
+    /// All lines, one behind the other.
+    pub(crate) fn lines(&self) -> Lines {
+        let places = 0..self.loaded.ends.len();
+        let key = |place| (self.loaded.namespaces[place], self.loaded.entities[place]);
+        let mut all: BTreeMap<Whose, &[u32]> = places
+            .map(|place| (key(place), self.loaded.at(place)))
+            .collect();
+        all.extend(
+            self.changed
+                .iter()
+                .map(|(&whose, line)| (whose, line.as_slice())),
+        );
+        let mut lines = Lines::default();
+        for (whose, line) in all.into_iter().filter(|(_, line)| !line.is_empty()) {
+            lines.push(whose, line);
+        }
+        lines
+    }
+
+    /// The line of an entity, to be changed.
+    fn to_mut(&mut self, whose: Whose) -> &mut Vec<u32> {
+        let Timelines {
+            loaded, changed, ..
+        } = self;
+        changed
+            .entry(whose)
+            .or_insert_with(|| loaded.line(whose).to_vec())
+    }
+
     /// Adds nodes that the columns hold.
     pub(crate) fn add(&mut self, columns: &Columns, nodes: impl IntoIterator<Item = u32>) {
         let key = |node: u32| (columns.time[node as usize], node);
-        let mut out_of_order: Vec<(u32, u64)> = Vec::new();
+        let mut out_of_order: Vec<Whose> = Vec::new();
         for node in nodes {
             let whose = Self::whose(columns, node);
-            let line = self.0.entry(whose).or_default();
+            let line = self.to_mut(whose);
+            let begins = line.is_empty();
             if line.last().is_some_and(|&last| key(last) > key(node)) {
                 out_of_order.push(whose);
             }
             line.push(node);
+            self.len += usize::from(begins);
         }
         out_of_order.sort_unstable();
         out_of_order.dedup();
         for whose in out_of_order {
-            if let Some(line) = self.0.get_mut(&whose) {
-                // Runs that are in order already merge in linear time.
-                line.sort_by_key(|&node| key(node));
-            }
+            // Runs that are in order already merge in linear time.
+            self.to_mut(whose).sort_by_key(|&node| key(node));
         }
     }
 
     /// Removes nodes, before the columns forget them.
     pub(crate) fn remove(&mut self, columns: &Columns, gone: &[u32]) {
-        let mut touched: Vec<(u32, u64)> = gone
+        let mut touched: Vec<Whose> = gone
             .iter()
             .map(|&node| Self::whose(columns, node))
             .collect();
         touched.sort_unstable();
         touched.dedup();
         for whose in touched {
-            if let Some(line) = self.0.get_mut(&whose) {
-                line.retain(|node| gone.binary_search(node).is_err());
-                if line.is_empty() {
-                    self.0.remove(&whose);
+            let line = self.to_mut(whose);
+            line.retain(|node| gone.binary_search(node).is_err());
+            if line.is_empty() {
+                self.len -= 1;
+                if self.loaded.place(whose).is_none() {
+                    self.changed.remove(&whose);
                 }
             }
         }
     }
 
-    fn whose(columns: &Columns, node: u32) -> (u32, u64) {
+    fn whose(columns: &Columns, node: u32) -> Whose {
         (
             columns.namespace[node as usize],
             columns.entity[node as usize],
@@ -58,7 +163,10 @@ impl Timelines {
 
     /// The nodes of an entity in time order.
     pub(crate) fn line(&self, namespace: u32, entity: u64) -> &[u32] {
-        self.0.get(&(namespace, entity)).map_or(&[], Vec::as_slice)
+        let whose = (namespace, entity);
+        self.changed
+            .get(&whose)
+            .map_or_else(|| self.loaded.line(whose), Vec::as_slice)
     }
 
     /// The nodes before and after a node, in time order.
@@ -72,11 +180,6 @@ impl Timelines {
 
     /// How many entities have nodes, namespace by namespace.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// How many nodes all timelines hold.
-    pub(crate) fn nodes(&self) -> usize {
-        self.0.values().map(Vec::len).sum()
+        self.len
     }
 }

@@ -40,11 +40,15 @@ impl TemporalIndex {
         let mut timelines = Timelines::default();
         timelines.add(&self.columns, live.iter().copied());
         holds(
-            timelines == self.timelines,
+            timelines.lines() == self.timelines.lines(),
             "the timelines hold the live nodes in order",
         )?;
         holds(
-            timelines.nodes() == live.len(),
+            timelines.len() == self.timelines.len(),
+            "the count of timelines",
+        )?;
+        holds(
+            timelines.lines().nodes.len() == live.len(),
             "each live node is in one timeline",
         )?;
 

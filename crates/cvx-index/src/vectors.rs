@@ -198,6 +198,16 @@ impl Vectors {
         }
     }
 
+    /// All rows as they came.
+    pub(crate) fn rows(&self) -> &[f32] {
+        &self.raw
+    }
+
+    /// Takes over the rows of a snapshot.
+    pub(crate) fn restore(&mut self, rows: Column<f32>) {
+        self.raw = rows;
+    }
+
     /// How many bytes of memory the rows take.
     pub(crate) fn bytes(&self) -> usize {
         self.raw.heap_bytes() + self.codes.bytes()

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use cvx_index::{Center, IndexParams, Metric, TemporalIndex};
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::convert::{self, Integer};
 use crate::error::named;
@@ -44,18 +44,41 @@ impl NativeIndex {
         })
     }
 
-    /// Read a snapshot.
+    /// Open a snapshot, and check its rows too if that is asked for.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let index = without_gil(py, || TemporalIndex::load(&path))?;
+    fn load(py: Python<'_>, path: PathBuf, verify: bool) -> PyResult<Self> {
+        let index = without_gil(py, || match verify {
+            true => TemporalIndex::load_verified(&path),
+            false => TemporalIndex::load(&path),
+        })?;
         Ok(NativeIndex {
             shared: Shared::new(index),
         })
     }
 
+    /// The metadata of a snapshot.
+    #[staticmethod]
+    fn read_metadata(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
+        let metadata = without_gil(py, || TemporalIndex::read_metadata(&path))?;
+        Ok(PyBytes::new(py, &metadata))
+    }
+
     /// Write a snapshot, all of it or nothing.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        self.shared.read(py, |index| index.save(&path))
+    fn save(&self, py: Python<'_>, path: PathBuf, metadata: Vec<u8>) -> PyResult<()> {
+        self.shared.read(py, |index| index.save(&path, &metadata))
+    }
+
+    /// The metadata of the snapshot that was loaded.
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let metadata = self
+            .shared
+            .read(py, |index| Ok(index.metadata().to_vec()))?;
+        Ok(PyBytes::new(py, &metadata))
+    }
+
+    /// A sentence on the first invariant that does not hold.
+    fn validate(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.shared.read(py, |index| Ok(index.validate().err()))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy.typing as npt
 
 from cvx._cvx import NativeIndex
+from cvx.errors import PoisonedIndexError
 from cvx.index.edges import Edges
 from cvx.index.regions import Regions
 from cvx.index.rows import Rows
@@ -118,19 +119,40 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
     def center(self, center: npt.ArrayLike | None) -> None:
         self._native.set_center(center)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], metadata: bytes = b"") -> None:
         """Write a snapshot: one file, written beside and renamed, so that it is whole or absent.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            Where.
+        metadata : bytes, default b""
+            The caller's own, at most 65,536 bytes: it stands in the header, under its checksum.
 
         Raises
         ------
         SnapshotIOError
             The file system refused.
+        InvalidParameterError
+            Too much metadata.
         """
-        self._native.save(os.fspath(path))
+        self._native.save(os.fspath(path), metadata)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a snapshot.
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Self:
+        """Open a snapshot.
+
+        The file is mapped. Header, metadata, columns, links, timelines, postings and edges are held
+        against their checksums before this returns. The rows (vectors and their codes, most of the
+        file) are read where a search needs them: a damaged one is a wrong distance, never a fault.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            Of a file that nobody writes to any more: `save` replaces files, and never edits them.
+        verify : bool, default False
+            Whether to hold the rows against their checksums as well, and all parts against each
+            other, which takes as long as reading the file.
 
         Raises
         ------
@@ -138,10 +160,52 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
             There is no such file, or it cannot be read.
         NotASnapshotError, UnsupportedVersionError, TruncatedSnapshotError, CorruptedSnapshotError
             The file is not, or no longer, what `save` wrote.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from cvx.index import TemporalIndex
+        >>> ix = TemporalIndex(dim=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "a.cvx")
+        ...     ix.save(path, metadata=b"of 7 May")
+        ...     TemporalIndex.load(path, verify=True).metadata, TemporalIndex.read_metadata(path)
+        (b'of 7 May', b'of 7 May')
         """
         index = cls.__new__(cls)
-        index._adopt(NativeIndex.load(os.fspath(path)))
+        index._adopt(NativeIndex.load(os.fspath(path), verify))
         return index
+
+    @staticmethod
+    def read_metadata(path: str | os.PathLike[str]) -> bytes:
+        """Read what the caller of `save` put into the header, and nothing behind it.
+
+        Raises
+        ------
+        SnapshotIOError
+            There is no such file, or it cannot be read.
+        NotASnapshotError, UnsupportedVersionError, TruncatedSnapshotError, CorruptedSnapshotError
+            The file has no sound header.
+        """
+        return NativeIndex.read_metadata(os.fspath(path))
+
+    @property
+    def metadata(self) -> bytes:
+        """The metadata of the snapshot that this index was loaded from; otherwise empty."""
+        return self._native.metadata()
+
+    def validate(self) -> None:
+        """Check all that the parts of the index rely on in each other; for tests and doctors.
+
+        Raises
+        ------
+        PoisonedIndexError
+            Something does not hold: the index can no longer be trusted.
+        """
+        if (reason := self._native.validate()) is not None:
+            raise PoisonedIndexError(
+                f"unsound index ({reason}): load another snapshot, or build it again"
+            )
 
     def stats(self) -> dict[str, Any]:
         """Count what the index holds.

@@ -1,271 +1,230 @@
 //! An index from bytes that may come from anywhere.
 //!
 //! Nothing is believed: lengths are held against what is there before anything is allocated, and
-//! whatever the index relies on later is checked here.
+//! whatever is used as an index later is held against its bounds here.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use bytemuck::Pod;
 use serde::Deserialize;
 
-use super::{COLUMNS, EDGES, LINKS, MAGIC, META, Meta, ROWS, SECTION_HEADER, VERSION, corrupted};
-use crate::columns::{Columns, EMBEDDED, LIVE, NO_ACTION, RECALLABLE};
+use super::container::Header;
+use super::{Meta, Name, VERSION, corrupted, names, v1, version};
+use crate::codes;
+use crate::column::{Column, MappedFile};
+use crate::columns::{Columns, LIVE};
 use crate::edges::{EdgeTable, TypedEdgeLayer};
 use crate::error::{Error, Result};
 use crate::id::NodeId;
-use crate::index::{TemporalIndex, check_reward};
-use crate::insert::level_of;
-use crate::links::Links;
-use crate::names::Names;
+use crate::index::{MOST_NODES, TemporalIndex};
+use crate::links::{Links, Tables};
+use crate::postings::{Postings, PostingsTable};
 use crate::regions::Regions;
+use crate::timelines::{Lines, Timelines};
 
-/// Bytes of a node in the columns.
-const COLUMN_BYTES: u64 = 8 + 8 + 4 + 4 + 4 + 4 + 1;
+/// No index lives to see so many epochs.
+pub(super) const MOST_EPOCHS: u64 = 1 << 53;
+
+/// Where the bytes of a snapshot are.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    bytes: &'a [u8],
+    file: Option<&'a Arc<MappedFile>>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn bytes(bytes: &'a [u8]) -> Self {
+        Source { bytes, file: None }
+    }
+
+    pub(super) fn file(file: &'a Arc<MappedFile>) -> Self {
+        Source {
+            bytes: file.bytes(),
+            file: Some(file),
+        }
+    }
+}
+
+/// A snapshot of this format whose header is sound.
+struct Sections<'a> {
+    source: Source<'a>,
+    header: Header,
+}
+
+impl Sections<'_> {
+    /// A table, in the file where there is one.
+    fn column<T: Pod>(&self, name: Name) -> Result<Column<T>> {
+        let place = self.header.place(name);
+        let column = match self.source.file {
+            Some(file) => Column::mapped(file, place),
+            None => Column::copied(&self.source.bytes[place]),
+        };
+        column.ok_or_else(|| corrupted(name, "part of a number"))
+    }
+
+    /// A table in memory.
+    fn table<T: Pod>(&self, name: Name) -> Result<Vec<T>> {
+        Ok(self.column(name)?.to_vec())
+    }
+
+    fn plain<T: for<'a> Deserialize<'a>>(&self, name: Name) -> Result<T> {
+        plain(name, &self.source.bytes[self.header.place(name)])
+    }
+}
 
 impl TemporalIndex {
-    /// An index from the bytes of a snapshot, whatever they are; `path` is for messages.
-    ///
-    /// # Errors
-    /// [`Error::NotASnapshot`], [`Error::UnsupportedVersion`], [`Error::Truncated`],
-    /// [`Error::Corrupted`], [`Error::InvalidEdgeTable`].
-    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self> {
-        let Some(rest) = bytes.strip_prefix(MAGIC) else {
-            return Err(Error::NotASnapshot {
-                path: path.to_owned(),
-            });
-        };
-        let (version, mut rest) = rest
-            .split_first_chunk::<4>()
-            .ok_or(Error::Truncated { section: "header" })?;
-        let found = u32::from_le_bytes(*version);
-        if found != VERSION {
-            return Err(Error::UnsupportedVersion {
-                found,
-                supported: VERSION,
-            });
+    pub(super) fn from_source(source: Source<'_>, path: &Path, verified: bool) -> Result<Self> {
+        if version(source.bytes, path)? == 1 {
+            return v1::read(source.bytes);
         }
-        let meta = section(&mut rest, META)?;
-        let columns = section(&mut rest, COLUMNS)?;
-        let rows = section(&mut rest, ROWS)?;
-        let links = section(&mut rest, LINKS)?;
-        let edges = section(&mut rest, EDGES)?;
-        if !rest.is_empty() {
-            return Err(corrupted(
-                "after the last",
-                format!("{} bytes too many", rest.len()),
-            ));
+        let header = Header::read(VERSION, source.bytes)?;
+        for name in names::CHECKED_AT_ONCE {
+            header.verify(name, source.bytes)?;
         }
-        let meta: Meta = plain(META, meta)?;
-        let mut index = Self::new(meta.params.clone()).map_err(|error| corrupted(META, error))?;
-        index.columns = read_columns(&meta, columns)?;
-        index.read_rows(&meta, rows)?;
-        index.links = index.read_links(&meta, links)?;
-        let table: EdgeTable = plain(EDGES, edges)?;
-        index.edges = TypedEdgeLayer::from_table(&table, index.columns.len())?;
-        let dead = |node: NodeId| !index.columns.has(node.0, LIVE);
-        if let Some(edge) = index
-            .edges
-            .edges()
-            .find(|edge| dead(edge.from) || dead(edge.to))
+        if verified {
+            for name in names::CHECKED_ON_REQUEST {
+                header.verify(name, source.bytes)?;
+            }
+        }
+        let index = Self::from_sections(&Sections { source, header })?;
+        if verified {
+            let unsound = |reason| corrupted("contents", reason);
+            index.validate().map_err(unsound)?;
+        }
+        Ok(index)
+    }
+
+    fn from_sections(sections: &Sections<'_>) -> Result<Self> {
+        let meta: Meta = sections.plain(names::META)?;
+        if meta.nodes > MOST_NODES as u64
+            || meta.live > meta.nodes
+            || meta.vectors > meta.live
+            || meta.epoch_nodes > meta.nodes
+            || meta.epoch_vectors > meta.epoch_nodes
+            || meta.epoch > MOST_EPOCHS
         {
-            let reason = format!("an edge {} -> {} at a deleted node", edge.from, edge.to);
-            return Err(corrupted(EDGES, reason));
+            return Err(corrupted(names::META, "impossible counts"));
         }
-        index.live = index.columns.live().count();
-        let live: Vec<u32> = index.columns.live().collect();
-        for &node in &live {
-            index.postings.add(&index.columns, node);
-        }
-        index.timelines.add(&index.columns, live);
-        if meta.epoch_nodes > meta.nodes || meta.epoch_vectors > meta.epoch_nodes {
-            return Err(corrupted(META, "regions over more nodes than there are"));
-        }
+        let mut index =
+            Self::new(meta.params.clone()).map_err(|error| corrupted(names::META, error))?;
+        index.columns = columns(sections, &meta)?;
+        index.links = links(sections, &meta)?;
+        index.map_rows(sections, &meta)?;
+        index.postings = postings(sections, &index.columns)?;
+        index.timelines = Timelines::loaded(lines(sections, &index.columns)?);
+        let table: EdgeTable = sections.plain(names::EDGES)?;
+        index.edges = edges(&table, &index.columns)?;
+        index.live = meta.live as usize;
         index.regions = Regions::restored(
             meta.epoch,
             meta.epoch_nodes as usize,
             meta.epoch_vectors as usize,
         );
+        index.metadata = sections.source.bytes[sections.header.metadata.clone()].to_vec();
         Ok(index)
     }
 
-    fn read_rows(&mut self, meta: &Meta, bytes: &[u8]) -> Result<()> {
-        let nodes: Vec<u32> = self
-            .columns
-            .live()
-            .filter(|&node| self.columns.has(node, EMBEDDED))
-            .collect();
-        let size = 4 * self.params.dim;
-        if nodes.len().checked_mul(size) != Some(bytes.len()) {
-            return Err(corrupted(
-                ROWS,
-                format!("{} bytes for {} rows", bytes.len(), nodes.len()),
-            ));
+    fn map_rows(&mut self, sections: &Sections<'_>, meta: &Meta) -> Result<()> {
+        let rows: Column<f32> = sections.column(names::ROWS)?;
+        let dim = self.params.dim;
+        let count = rows.len() / dim;
+        if !rows.len().is_multiple_of(dim)
+            || count > self.columns.len()
+            || count < self.links.table_len()
+        {
+            return Err(corrupted(names::ROWS, "another number of rows"));
         }
         self.vectors
             .check_center(meta.center.as_deref(), std::iter::empty())
-            .map_err(|error| corrupted(META, error))?;
+            .map_err(|error| corrupted(names::META, error))?;
         self.vectors.set_center(meta.center.clone());
-        for (&node, row) in nodes.iter().zip(bytes.chunks_exact(size)) {
-            let row: Vec<f32> = row
-                .as_chunks()
-                .0
-                .iter()
-                .map(|x| f32::from_le_bytes(*x))
-                .collect();
-            self.vectors
-                .check(&row)
-                .map_err(|error| corrupted(ROWS, error))?;
-            self.vectors.put(node, &row);
+        self.vectors.restore(rows);
+        let tables = codes::Tables {
+            rows: sections.column(names::CODES)?,
+            scales: sections.column(names::SCALES)?,
+            bases: sections.column(names::BASES)?,
+        };
+        let nodes = self.links.table_len();
+        match self.vectors.codes.restore(tables, meta.worst, nodes) {
+            true => Ok(()),
+            false => Err(corrupted(names::CODES, "another number of rows")),
         }
-        self.vectors.recode(&nodes);
-        Ok(())
-    }
-
-    fn read_links(&self, meta: &Meta, bytes: &[u8]) -> Result<Links> {
-        let refused = |reason| Err(corrupted(LINKS, reason));
-        let (words, half) = bytes.as_chunks::<4>();
-        if !half.is_empty() {
-            return refused("half a link".to_owned());
-        }
-        let m = self.params.m;
-        let embedded: Vec<u32> = self
-            .columns
-            .live()
-            .filter(|&node| self.columns.has(node, EMBEDDED))
-            .collect();
-        let mut links = Links::new(m);
-        for &node in &embedded {
-            links.add(node, level_of(self.params.seed, node, m));
-        }
-        let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
-        for &node in &embedded {
-            for level in 0..=links.level(node).unwrap_or(0) {
-                let count = words.next().unwrap_or(u32::MAX) as usize;
-                let neighbors: Vec<u32> =
-                    words.by_ref().take(count.min(links.most(level))).collect();
-                if neighbors.len() < count {
-                    return refused(format!("{count} links of node {node} at level {level}"));
-                }
-                let mut sorted = neighbors.clone();
-                sorted.sort_unstable();
-                sorted.dedup();
-                let known = |&other: &u32| {
-                    other != node && links.level(other).is_some_and(|highest| highest >= level)
-                };
-                if sorted.len() < count || !sorted.iter().all(known) {
-                    return refused(format!("impossible links of node {node} at level {level}"));
-                }
-                links.set(node, level, &neighbors);
-            }
-        }
-        if words.next().is_some() {
-            return refused("links of no node".to_owned());
-        }
-        if !links.enter(meta.entry) {
-            return refused("an entry that is not at the highest level".to_owned());
-        }
-        Ok(links)
     }
 }
 
-fn section<'a>(rest: &mut &'a [u8], name: &'static str) -> Result<&'a [u8]> {
-    let truncated = Error::Truncated { section: name };
-    let Some((header, after)) = rest.split_first_chunk::<SECTION_HEADER>() else {
-        return Err(truncated);
+fn columns(sections: &Sections<'_>, meta: &Meta) -> Result<Columns> {
+    let columns = Columns {
+        entity: sections.column(names::ENTITIES)?,
+        time: sections.column(names::TIMES)?,
+        reward: sections.column(names::REWARDS)?,
+        namespace: sections.column(names::NAMESPACES)?,
+        tags: sections.column(names::TAGS)?,
+        action: sections.column(names::ACTIONS)?,
+        flags: sections.column(names::FLAGS)?,
+        ..Columns::named(
+            &meta.namespaces,
+            &meta.tag_names,
+            &meta.tag_sets,
+            &meta.actions,
+        )
+        .ok_or_else(|| corrupted(names::META, "impossible names"))?
     };
-    let [a, b, c, d, length @ .., w, x, y, z] = *header;
-    let length = usize::try_from(u64::from_le_bytes(length)).unwrap_or(usize::MAX);
-    if [a, b, c, d] != name.as_bytes() {
-        return Err(corrupted(name, "another section in its place"));
+    match columns.len() as u64 == meta.nodes && columns.sound() {
+        true => Ok(columns),
+        false => Err(corrupted("columns", "an impossible node")),
     }
-    let (body, after) = after.split_at_checked(length).ok_or(truncated)?;
-    let mut crc = crc32fast::Hasher::new();
-    crc.update(&header[..12]);
-    crc.update(body);
-    if crc.finalize().to_le_bytes() != [w, x, y, z] {
-        return Err(corrupted(name, "the checksum does not hold"));
-    }
-    *rest = after;
-    Ok(body)
 }
 
-fn plain<'a, T: Deserialize<'a>>(name: &'static str, bytes: &'a [u8]) -> Result<T> {
+fn links(sections: &Sections<'_>, meta: &Meta) -> Result<Links> {
+    let tables = Tables {
+        levels: sections.table(names::LEVELS)?,
+        ground: sections.column(names::GROUND)?,
+        upper_at: sections.table(names::UPPER_AT)?,
+        upper: sections.table(names::UPPER)?,
+    };
+    Links::restored(meta.params.m, tables, meta.entry)
+        .filter(|links| {
+            links.len() as u64 == meta.vectors && links.table_len() as u64 <= meta.nodes
+        })
+        .ok_or_else(|| corrupted("links", "impossible links"))
+}
+
+fn postings(sections: &Sections<'_>, columns: &Columns) -> Result<Postings> {
+    let table: PostingsTable = sections.plain(names::POSTINGS)?;
+    let by_time: Vec<u32> = sections.table(names::BY_TIME)?;
+    Postings::from_table(&table, columns, &by_time)
+        .ok_or_else(|| corrupted(names::POSTINGS, "impossible postings"))
+}
+
+fn lines(sections: &Sections<'_>, columns: &Columns) -> Result<Lines> {
+    let lines = Lines {
+        namespaces: sections.table(names::LINE_NAMESPACES)?,
+        entities: sections.table(names::LINE_ENTITIES)?,
+        ends: sections.table(names::LINE_ENDS)?,
+        nodes: sections.table(names::LINE_NODES)?,
+    };
+    match lines.sound(columns.len(), columns.namespaces.values().len()) {
+        true => Ok(lines),
+        false => Err(corrupted(names::LINE_NODES, "impossible timelines")),
+    }
+}
+
+/// The edges of a snapshot, all of them between live nodes.
+pub(super) fn edges(table: &EdgeTable, columns: &Columns) -> Result<TypedEdgeLayer> {
+    let edges = TypedEdgeLayer::from_table(table, columns.len())?;
+    let dead = |node: NodeId| !columns.has(node.0, LIVE);
+    if let Some(edge) = edges.edges().find(|edge| dead(edge.from) || dead(edge.to)) {
+        let reason = format!("an edge {} -> {} at a deleted node", edge.from, edge.to);
+        return Err(Error::InvalidEdgeTable { reason });
+    }
+    Ok(edges)
+}
+
+pub(super) fn plain<'a, T: Deserialize<'a>>(name: Name, bytes: &'a [u8]) -> Result<T> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Ok(value),
         Ok((_, rest)) => Err(corrupted(name, format!("{} bytes too many", rest.len()))),
         Err(error) => Err(corrupted(name, error)),
     }
-}
-
-fn read_columns(meta: &Meta, bytes: &[u8]) -> Result<Columns> {
-    let refused = |reason: &str| Err(corrupted(COLUMNS, reason));
-    if meta.nodes.checked_mul(COLUMN_BYTES) != Some(bytes.len() as u64)
-        || meta.nodes > u64::from(u32::MAX)
-    {
-        return refused("another number of nodes");
-    }
-    let nodes = meta.nodes as usize;
-    let mut rest = bytes;
-    let mut wide = || {
-        let (column, after) = rest.split_at(8 * nodes);
-        rest = after;
-        column.as_chunks::<8>().0
-    };
-    let entity: Vec<u64> = wide().iter().map(|x| u64::from_le_bytes(*x)).collect();
-    let time: Vec<i64> = wide().iter().map(|x| i64::from_le_bytes(*x)).collect();
-    let mut narrow = || {
-        let (column, after) = rest.split_at(4 * nodes);
-        rest = after;
-        column.as_chunks::<4>().0
-    };
-    let reward: Vec<f32> = narrow().iter().map(|x| f32::from_le_bytes(*x)).collect();
-    let mut places = || -> Vec<u32> { narrow().iter().map(|x| u32::from_le_bytes(*x)).collect() };
-    let (namespace, tags, action) = (places(), places(), places());
-    let flags = rest.to_vec();
-    let names = |values: &[String]| {
-        Names::from_values(values.to_vec()).ok_or_else(|| corrupted(META, "a name twice"))
-    };
-    let ascending = |set: &Vec<u32>| set.is_sorted_by(|a, b| a < b);
-    let in_range = |set: &Vec<u32>| {
-        set.last()
-            .is_none_or(|&t| (t as usize) < meta.tag_names.len())
-    };
-    if !meta
-        .tag_sets
-        .iter()
-        .all(|set| ascending(set) && in_range(set))
-    {
-        return Err(corrupted(META, "impossible tags"));
-    }
-    let tag_sets = Names::from_values(meta.tag_sets.clone())
-        .ok_or_else(|| corrupted(META, "a set of tags twice"))?;
-    let columns = Columns {
-        entity: entity.into(),
-        time: time.into(),
-        reward: reward.into(),
-        namespace: namespace.into(),
-        tags: tags.into(),
-        action: action.into(),
-        flags: flags.into(),
-        namespaces: names(&meta.namespaces)?,
-        tag_names: names(&meta.tag_names)?,
-        tag_sets,
-        actions: names(&meta.actions)?,
-    };
-    for node in 0..nodes {
-        let live = columns.flags[node] & LIVE != 0;
-        let sound = if live {
-            (columns.namespace[node] as usize) < meta.namespaces.len()
-                && (columns.tags[node] as usize) < meta.tag_sets.len()
-                && (columns.action[node] == NO_ACTION
-                    || (columns.action[node] as usize) < meta.actions.len())
-                && check_reward(columns.reward(node as u32)).is_ok()
-                && columns.flags[node] & !(LIVE | EMBEDDED | RECALLABLE) == 0
-        } else {
-            columns.flags[node] == 0
-        };
-        if !sound {
-            return refused(&format!("node {node} is impossible"));
-        }
-    }
-    Ok(columns)
 }

@@ -1,34 +1,63 @@
-//! An index as bytes.
+//! An index as the sections of a snapshot.
 
-use super::{COLUMNS, EDGES, LINKS, MAGIC, META, Meta, ROWS, VERSION};
+use std::borrow::Cow;
+use std::convert::Infallible;
+
+use bytemuck::Pod;
+
+use super::container::{self, Body};
+use super::{Meta, Name, VERSION, names};
 use crate::index::TemporalIndex;
 
 impl TemporalIndex {
-    /// The snapshot as bytes.
+    /// The snapshot as bytes, without metadata.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend(VERSION.to_le_bytes());
-        section(&mut bytes, META, |body| postcard(body, &self.meta()));
-        section(&mut bytes, COLUMNS, |body| self.write_columns(body));
-        section(&mut bytes, ROWS, |body| {
-            for node in self.links.nodes() {
-                body.extend(self.vectors.raw(node).iter().flat_map(|x| x.to_le_bytes()));
-            }
-        });
-        section(&mut bytes, LINKS, |body| {
-            for node in self.links.nodes() {
-                for level in 0..=self.links.level(node).unwrap_or(0) {
-                    let neighbors = self.links.neighbors(node, level);
-                    body.extend((neighbors.len() as u32).to_le_bytes());
-                    body.extend(neighbors.iter().flat_map(|node| node.to_le_bytes()));
-                }
-            }
-        });
-        section(&mut bytes, EDGES, |body| {
-            postcard(body, &self.edges.to_table())
+        let mut bytes = Vec::new();
+        let Ok(()) = self.write(&[], |part| {
+            bytes.extend_from_slice(part);
+            Ok::<(), Infallible>(())
         });
         bytes
+    }
+
+    /// Hands the snapshot to `sink`, piece by piece.
+    pub(super) fn write<E>(
+        &self,
+        metadata: &[u8],
+        sink: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let lines = self.timelines.lines();
+        let by_time = self.postings.by_time.nodes();
+        let columns = &self.columns;
+        let [scales, bases] = self.vectors.codes.scales_and_bases();
+        let (levels, [ground, upper_at, upper]) = self.links.tables();
+        let bodies = [
+            postcard(names::META, &self.meta()),
+            table(names::ENTITIES, &columns.entity),
+            table(names::TIMES, &columns.time),
+            table(names::REWARDS, &columns.reward),
+            table(names::NAMESPACES, &columns.namespace),
+            table(names::TAGS, &columns.tags),
+            table(names::ACTIONS, &columns.action),
+            table(names::FLAGS, &columns.flags),
+            table(names::ROWS, self.vectors.rows()),
+            table(names::CODES, self.vectors.codes.lines()),
+            table(names::SCALES, scales),
+            table(names::BASES, bases),
+            table(names::LEVELS, levels),
+            table(names::GROUND, ground),
+            table(names::UPPER_AT, upper_at),
+            table(names::UPPER, upper),
+            postcard(names::POSTINGS, &self.postings.to_table()),
+            table(names::BY_TIME, &by_time),
+            table(names::LINE_NAMESPACES, &lines.namespaces),
+            table(names::LINE_ENTITIES, &lines.entities),
+            table(names::LINE_ENDS, &lines.ends),
+            table(names::LINE_NODES, &lines.nodes),
+            postcard(names::EDGES, &self.edges.to_table()),
+        ];
+        container::write(VERSION, metadata, &bodies, sink)
     }
 
     fn meta(&self) -> Meta {
@@ -36,6 +65,8 @@ impl TemporalIndex {
         Meta {
             params: self.params.clone(),
             nodes: self.columns.len() as u64,
+            live: self.live as u64,
+            vectors: self.links.len() as u64,
             namespaces: self.columns.namespaces.values().to_vec(),
             tag_names: self.columns.tag_names.values().to_vec(),
             tag_sets: self.columns.tag_sets.values().to_vec(),
@@ -45,37 +76,23 @@ impl TemporalIndex {
             epoch_nodes: epoch_nodes as u64,
             epoch_vectors: epoch_vectors as u64,
             entry: self.links.entry(),
+            worst: self.vectors.codes.worst(),
         }
-    }
-
-    fn write_columns(&self, body: &mut Vec<u8>) {
-        let columns = &self.columns;
-        body.extend(columns.entity.iter().flat_map(|x| x.to_le_bytes()));
-        body.extend(columns.time.iter().flat_map(|x| x.to_le_bytes()));
-        body.extend(columns.reward.iter().flat_map(|x| x.to_le_bytes()));
-        for column in [&columns.namespace, &columns.tags, &columns.action] {
-            body.extend(column.iter().flat_map(|x| x.to_le_bytes()));
-        }
-        body.extend_from_slice(&columns.flags);
     }
 }
 
-fn section(bytes: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
-    let start = bytes.len();
-    bytes.extend(name.as_bytes());
-    bytes.extend([0; 12]);
-    let body = bytes.len();
-    write(bytes);
-    let length = (bytes.len() - body) as u64;
-    bytes[start + 4..start + 12].copy_from_slice(&length.to_le_bytes());
-    let mut crc = crc32fast::Hasher::new();
-    crc.update(&bytes[start..start + 12]);
-    crc.update(&bytes[body..]);
-    bytes[start + 12..body].copy_from_slice(&crc.finalize().to_le_bytes());
+fn table<T: Pod>(name: Name, values: &[T]) -> Body<'_> {
+    Body {
+        name,
+        bytes: Cow::Borrowed(bytemuck::cast_slice(values)),
+    }
 }
 
-fn postcard<T: serde::Serialize>(body: &mut Vec<u8>, value: &T) {
+fn postcard<'a, T: serde::Serialize>(name: Name, value: &T) -> Body<'a> {
     // Postcard refuses sequences of unknown length, of which there are none here.
-    let written = postcard::to_extend(value, std::mem::take(body));
-    *body = written.expect("plain data has a postcard form");
+    let bytes = postcard::to_stdvec(value).expect("plain data has a postcard form");
+    Body {
+        name,
+        bytes: Cow::Owned(bytes),
+    }
 }

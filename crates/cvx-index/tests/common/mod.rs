@@ -3,11 +3,13 @@
 #![allow(dead_code, unused_imports)] // Each test binary uses its own part.
 
 mod drawn;
+mod sample;
 mod twin;
 
 use cvx_index::EdgeKind;
 
 pub use drawn::{Step, apply, filter, lived, metric, params, row, steps, vector};
+pub use sample::sample;
 pub use twin::{Row, Twin};
 
 pub const DIM: usize = 4;

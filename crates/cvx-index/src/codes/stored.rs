@@ -1,0 +1,58 @@
+//! Codes in a snapshot.
+
+use super::{Codes, Worst};
+use crate::column::Column;
+use crate::distance::Metric;
+use crate::distance::codes::Line;
+
+/// The tables of the codes.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(crate) rows: Column<Line>,
+    pub(crate) scales: Column<f32>,
+    pub(crate) bases: Column<f32>,
+}
+
+impl Codes {
+    /// Takes over tables and extremes, if they can be those of at least `nodes` rows.
+    pub(crate) fn restore(&mut self, tables: Tables, worst: [f32; 3], nodes: usize) -> bool {
+        let Tables {
+            rows,
+            scales,
+            bases,
+        } = tables;
+        let [scale, length, residual] = worst;
+        let bases_fit = match self.metric {
+            Metric::L2 => bases.len() == scales.len(),
+            _ => bases.is_empty(),
+        };
+        let fits = bases_fit
+            && scales.len() >= nodes
+            && scales.len().checked_mul(self.lines) == Some(rows.len())
+            && worst.iter().all(|x| x.is_finite() && *x >= 0.0);
+        if fits {
+            (self.rows, self.scales, self.bases) = (rows, scales, bases);
+            self.worst = Worst {
+                scale,
+                length,
+                residual,
+            };
+        }
+        fits
+    }
+
+    /// The rows of bytes.
+    pub(crate) fn lines(&self) -> &[Line] {
+        &self.rows
+    }
+
+    /// Per row its scale, and its base where the metric has one.
+    pub(crate) fn scales_and_bases(&self) -> [&[f32]; 2] {
+        [&self.scales, &self.bases]
+    }
+
+    /// The extremes of all rows ever coded.
+    pub(crate) fn worst(&self) -> [f32; 3] {
+        [self.worst.scale, self.worst.length, self.worst.residual]
+    }
+}

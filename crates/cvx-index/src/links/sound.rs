@@ -1,0 +1,71 @@
+//! A graph from tables that may come from anywhere.
+
+use super::{Links, OUTSIDE};
+use crate::column::Column;
+
+/// The tables of a graph.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(crate) levels: Vec<u8>,
+    pub(crate) ground: Column<u32>,
+    pub(crate) upper_at: Vec<u32>,
+    pub(crate) upper: Vec<u32>,
+}
+
+impl Links {
+    /// The graph of these tables, if they are those of one: every link leads into its level.
+    pub(crate) fn restored(m: usize, tables: Tables, entry: Option<u32>) -> Option<Self> {
+        let inside = || tables.levels.iter().filter(|&&level| level != OUTSIDE);
+        let (len, top) = (inside().count(), inside().max().copied());
+        let links = Links {
+            m,
+            levels: tables.levels.into(),
+            ground: tables.ground,
+            upper_at: tables.upper_at.into(),
+            upper: tables.upper.into(),
+            entry,
+            len,
+        };
+        let enters = links.top() == top.map(usize::from) && entry.is_some() == top.is_some();
+        (enters && links.sound()).then_some(links)
+    }
+
+    /// How many nodes the tables cover.
+    pub(crate) fn table_len(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// The levels, the ground table, the places of the blocks and the blocks.
+    pub(crate) fn tables(&self) -> (&[u8], [&[u32]; 3]) {
+        (&self.levels, [&self.ground, &self.upper_at, &self.upper])
+    }
+
+    fn sound(&self) -> bool {
+        let nodes = self.levels.len();
+        let stride = self.most(0) + 1;
+        let row_sound = |row: &[u32]| {
+            // A fold without an early end runs at the speed of the memory.
+            let last = row[1..].iter().fold(0, |last, &link| last.max(link));
+            row[0] as usize <= self.most(0) && (last as usize) < nodes
+        };
+        self.upper_at.len() == nodes
+            && nodes.checked_mul(stride) == Some(self.ground.len())
+            && self.ground.chunks_exact(stride).all(row_sound)
+            && (0..nodes as u32).all(|node| self.block_sound(node))
+    }
+
+    fn block_sound(&self, node: u32) -> bool {
+        let levels = self.level(node).unwrap_or(0);
+        let start = self.upper_at[node as usize] as usize;
+        let Some(block) = self.upper.get(start..start + levels * (self.m + 1)) else {
+            // Nodes without upper levels, and those taken out, have no block to be wrong about.
+            return levels == 0;
+        };
+        let mut rows = block.chunks_exact(self.m + 1).zip(1..);
+        rows.all(|(row, level)| {
+            let count = row[0] as usize;
+            let reaches = |&link: &u32| self.level(link).is_some_and(|own| own >= level);
+            count <= self.m && row[1..=count].iter().all(reaches)
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! What a section is called, and what it holds.
+
+/// The name of a section: four letters.
+pub(super) type Name = &'static str;
+
+/// Postcard: parameters, counts, names, regions, center.
+pub(super) const META: Name = "META";
+/// Per node its entity, u64.
+pub(super) const ENTITIES: Name = "CENT";
+/// Per node when it happened, i64.
+pub(super) const TIMES: Name = "CTIM";
+/// Per node its reward, f32, NaN for none.
+pub(super) const REWARDS: Name = "CREW";
+/// Per node the place of its namespace, u32.
+pub(super) const NAMESPACES: Name = "CNSP";
+/// Per node the place of its set of tags, u32.
+pub(super) const TAGS: Name = "CTAG";
+/// Per node the place of its action, u32, the highest number for none.
+pub(super) const ACTIONS: Name = "CACT";
+/// Per node whether it lives, has a vector, may advise, u8.
+pub(super) const FLAGS: Name = "CFLG";
+/// Per node its vector as it came, f32.
+pub(super) const ROWS: Name = "ROWS";
+/// Per node its vector as bytes, in lines of 64.
+pub(super) const CODES: Name = "CODE";
+/// Per node the scale of its bytes, f32.
+pub(super) const SCALES: Name = "SCAL";
+/// Per node what its distances begin with, f32, where the metric asks for it.
+pub(super) const BASES: Name = "BASE";
+/// Per node its level in the graph, u8.
+pub(super) const LEVELS: Name = "GLEV";
+/// Per node how many links it has at the ground, and the links, u32.
+pub(super) const GROUND: Name = "GLNK";
+/// Per node where its block of upper links begins, u32.
+pub(super) const UPPER_AT: Name = "GUPA";
+/// Blocks of upper links, u32.
+pub(super) const UPPER: Name = "GUPL";
+/// Postcard: who is found by what, as bitmaps.
+pub(super) const POSTINGS: Name = "POST";
+/// The nodes with vectors by time, u32.
+pub(super) const BY_TIME: Name = "TIME";
+/// Per timeline its namespace, u32.
+pub(super) const LINE_NAMESPACES: Name = "LNSP";
+/// Per timeline its entity, u64.
+pub(super) const LINE_ENTITIES: Name = "LENT";
+/// Per timeline where it ends, u32.
+pub(super) const LINE_ENDS: Name = "LEND";
+/// The nodes of all timelines, one behind the other, u32.
+pub(super) const LINE_NODES: Name = "LNOD";
+/// Postcard: kinds and typed edges.
+pub(super) const EDGES: Name = "EDGE";
+
+/// The sections whose every byte is checked when a snapshot is opened.
+pub(super) const CHECKED_AT_ONCE: [Name; 19] = [
+    META,
+    ENTITIES,
+    TIMES,
+    REWARDS,
+    NAMESPACES,
+    TAGS,
+    ACTIONS,
+    FLAGS,
+    LEVELS,
+    GROUND,
+    UPPER_AT,
+    UPPER,
+    POSTINGS,
+    BY_TIME,
+    LINE_NAMESPACES,
+    LINE_ENTITIES,
+    LINE_ENDS,
+    LINE_NODES,
+    EDGES,
+];
+/// Those that hold rows, which are checked on request.
+pub(super) const CHECKED_ON_REQUEST: [Name; 4] = [ROWS, CODES, SCALES, BASES];
+
+/// Every section that there can be.
+pub(super) fn all() -> impl Iterator<Item = Name> {
+    CHECKED_AT_ONCE.into_iter().chain(CHECKED_ON_REQUEST)
+}
