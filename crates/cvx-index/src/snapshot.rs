@@ -94,22 +94,26 @@ impl TemporalIndex {
         Self::from_source(decode::Source::file(&file), path, false)
     }
 
-    /// Opens a snapshot and checks all of it: it takes as long as reading the file does.
+    /// Opens a snapshot and holds its rows too against their checksums, which takes as long as
+    /// reading the file does.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load); [`Error::Corrupted`] also for what a good checksum hides.
+    /// Those of [`load`](Self::load).
     pub fn load_verified(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let file = mapped(path)?;
         Self::from_source(decode::Source::file(&file), path, true)
     }
 
-    /// An index from the bytes of a snapshot, whatever they are; `path` is for messages.
+    /// A sound index from the bytes of a snapshot, whatever they are; `path` is for messages.
     ///
     /// # Errors
-    /// Those of [`load_verified`](Self::load_verified).
+    /// Those of [`load`](Self::load); [`Error::Corrupted`] also for what good checksums hide.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self> {
-        Self::from_source(decode::Source::bytes(bytes), path, true)
+        let index = Self::from_source(decode::Source::bytes(bytes), path, true)?;
+        let unsound = |reason| corrupted("contents", reason);
+        index.validate().map_err(unsound)?;
+        Ok(index)
     }
 
     /// The metadata of a snapshot, of which nothing else is read but the header.

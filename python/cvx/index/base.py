@@ -151,8 +151,8 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
         path : str or os.PathLike
             Of a file that nobody writes to any more: `save` replaces files, and never edits them.
         verify : bool, default False
-            Whether to hold the rows against their checksums as well, and all parts against each
-            other, which takes as long as reading the file.
+            Whether to hold the rows against their checksums as well, which takes as long as
+            reading the file. `validate` holds the parts against each other.
 
         Raises
         ------

@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class Base:
         self.dim, self.metric = int(info["dim"]), metric
         self._kind = IndexKind(
             lambda **settings: TemporalIndex(self.dim, metric=metric, **settings),
-            TemporalIndex.load,
+            partial(TemporalIndex.load, verify=True),
             str(info["id"]),
             metric,
             self.dim,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from cvx.errors import DamagedRecordError, EmbedderMismatchError, RecordIOError
@@ -96,7 +97,7 @@ def kind_of(folder: Path) -> IndexKind[TemporalIndex]:
     dim, metric = known.dim, known.metric
     return IndexKind(
         lambda **settings: TemporalIndex(dim, metric=metric, **settings),
-        TemporalIndex.load,
+        partial(TemporalIndex.load, verify=True),
         known.embedder,
         metric,
         dim,
