@@ -145,6 +145,11 @@ def test_a_served_model_is_remembered_with_its_address(tmp_path: Path) -> None:
     assert (down.code, down.out) == (4, "")
     assert down.err.startswith("cvx: ")
     assert "Traceback" not in down.err
+    told = process(store, "recall", "a mug on a shelf")
+    assert told.code == 0
+    assert "a mug on a shelf" in told.out
+    assert "cvx: embedder: " in told.err
+    assert process(store, "recall", "mug", "--json").json["problems"]
     # What embeds nothing needs no server.
     assert process(store, "stats", "--json").json["embedder_id"] == "served/toy/8"
     assert process(store, "doctor").code == 0

@@ -39,7 +39,7 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
         (("recall", "x", "--since", "yesterday"), 2, "--since 'yesterday'"),
         (("recall", "x", "--outcome", "maybe"), 2, "--outcome 'maybe'"),
         (("recall", "x", "--since", "9", "--until", "3"), 2, "until 3"),
-        (("add",), 2, "exactly one of --text, --file"),
+        (("add",), 2, "give a text to remember"),
         (("add", " "), 2, "the text is empty"),
         (("add", "x", "--reward", "3"), 2, "reward"),
         (("add", "x", "--metadata", "novalue"), 2, "--metadata 'novalue'"),

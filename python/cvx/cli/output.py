@@ -35,6 +35,17 @@ def note(text: str) -> None:
     typer.echo(f"cvx: {text}", err=True)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "event"), counted(2, "event")
+    ('1 event', '2 events')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def one_line(text: str, most: int = 200) -> str:
     """Return a text as one printable line.
 

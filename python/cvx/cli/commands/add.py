@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cvx.cli.opening import only_one, opened
+from cvx.cli.opening import opened
 from cvx.cli.options import EmbedderSpec, Json, Namespace, Store
-from cvx.cli.output import emit, line, progress
+from cvx.cli.output import counted, emit, line, progress
 from cvx.cli.times import timestamp_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def add(
     """
     from cvx.cli.lines import from_options, read_lines
 
-    which = only_one(text=text is not None, file=file is not None)
+    if (text is None) == (file is None):
+        raise typer.BadParameter("give a text to remember, - for stdin, or --file FILE")
     given = {
         "entity": entity,
         "time": timestamp_of(time),
@@ -78,12 +79,12 @@ def add(
         "visibility": visibility,
     }
     with opened(store, embedder, create=True) as memory:
-        lines = read_lines(file if which == "file" else None, text, given, memory.record.now())
+        lines = read_lines(file, text, given, memory.record.now())
         ids, new = _store(memory, lines)
     if json:
         emit({"ids": ids, "added": new, "known": len(ids) - new})
     else:
-        shown = f"event {ids[0]}" if len(ids) == 1 else f"{len(ids)} events"
+        shown = f"event {ids[0]}" if len(ids) == 1 else counted(len(ids), "event")
         line(f"{'remembered' if new else 'already known:'} {shown}")
 
 

@@ -8,10 +8,12 @@ from cvx.cli.output import emit, line, note
 
 
 def compact(store: Store = None, json: Json = False) -> None:
-    """Give back unused room: rewrite the database, keep one fresh snapshot.
+    """Give back unused room on the disk.
 
     For example:
       cvx compact --json
+
+    The database is written anew without free pages, and one fresh snapshot of the index is kept.
     """
     from cvx.memory.moving import compact as shrink
 

@@ -9,7 +9,7 @@ import typer
 from cvx.cli.failing import NOTHING
 from cvx.cli.opening import folder_of
 from cvx.cli.options import Json, Store
-from cvx.cli.output import emit, line, one_line, progress
+from cvx.cli.output import counted, emit, line, one_line, progress
 
 if TYPE_CHECKING:
     from cvx.store.doctor import Finding
@@ -69,7 +69,7 @@ def doctor(
             }
         )
     else:
-        line(f"read {sum(report.rows.values())} rows of {folder}")
+        line(f"read {counted(sum(report.rows.values()), 'row')} of {folder}")
         _show("found", report.findings)
         for said in report.done:
             line(f"repaired   {one_line(said)}")

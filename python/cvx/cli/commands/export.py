@@ -9,7 +9,7 @@ import typer
 
 from cvx.cli.opening import opened
 from cvx.cli.options import Json, Store
-from cvx.cli.output import emit, line, progress
+from cvx.cli.output import counted, emit, line, progress
 
 
 def export(
@@ -23,14 +23,14 @@ def export(
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """Write everything the memory knows to a file: .jsonl, .parquet (a folder) or .duckdb.
+    """Write everything the memory knows to a file.
 
     For example:
       cvx export backup.jsonl
       cvx export memory.duckdb --json
 
-    Vectors, links, aliases, episodes, counts, decisions and history are in it; cvx import makes
-    the same memory of it again.
+    The name ends in .jsonl, .parquet (it becomes a folder) or .duckdb. Vectors, links, aliases,
+    episodes, counts, decisions and history are in it; cvx import makes the same memory again.
     """
     from cvx.memory.transfer import export as write
 
@@ -42,4 +42,4 @@ def export(
     if json:
         emit(told)
     elif str(path) != "-":
-        line(f"wrote {header.counts['events']} events, {header.total} rows in all, to {path}")
+        line(f"wrote {counted(header.counts['events'], 'event')} ({header.total:,} rows) to {path}")

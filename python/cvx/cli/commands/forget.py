@@ -11,7 +11,7 @@ import typer
 from cvx.cli.failing import NOTHING
 from cvx.cli.opening import opened
 from cvx.cli.options import Json, Store
-from cvx.cli.output import emit, line, note, one_line
+from cvx.cli.output import counted, emit, line, note, one_line
 from cvx.cli.times import timestamp_of
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def forget(
             line(f"{event:>6}  {one_line(texts.get(event, ''), 90)}", dim=True)
         if len(chosen) > _MOST_SHOWN:
             line(f"        and {len(chosen) - _MOST_SHOWN} more", dim=True)
-        line(f"{len(chosen)} events {'would be ' if dry_run else ''}{did}")
+        line(f"{counted(len(chosen), 'event')} {'would be ' if dry_run else ''}{did}")
     if not complete:
         note("another process is reading: close it, and any next cvx command finishes the erase")
     if not chosen:
@@ -142,5 +142,5 @@ def _ask(count: int, *, erase: bool) -> None:
     if not erase or not count:
         return
     if not sys.stdin.isatty():
-        raise typer.BadParameter(f"this erases {count} events for good: say --yes")
-    typer.confirm(f"Erase {count} events for good?", abort=True, err=True)
+        raise typer.BadParameter(f"this erases {counted(count, 'event')} for good: say --yes")
+    typer.confirm(f"Erase {counted(count, 'event')} for good?", abort=True, err=True)

@@ -9,7 +9,7 @@ import typer
 
 from cvx.cli.opening import folder_of, opened
 from cvx.cli.options import EmbedderSpec, Json, Namespace, Store
-from cvx.cli.output import emit, line, progress
+from cvx.cli.output import counted, emit, line, progress
 
 if TYPE_CHECKING:
     from cvx.store.transfer import Imported
@@ -67,9 +67,9 @@ def import_(
 
 def _tell(done: Imported) -> None:
     how = "added to what is here, under new ids" if done.merged else "restored as they were"
-    line(f"{done.counts['events']} events {how}, {sum(done.counts.values())} rows in all")
+    line(f"{counted(done.counts['events'], 'event')} {how} ({sum(done.counts.values()):,} rows)")
     for table, number in done.left_out.items():
-        line(f"left out: {number} rows of {table}, which belong to the other store's history")
+        line(f"left out: {counted(number, 'row')} of {table}, part of the other store's history")
 
 
 def _import_core(
@@ -87,4 +87,4 @@ def _import_core(
     if as_json:
         emit({"merged": True, "rows": {"events": len(ids)}, "left_out": {}})
     else:
-        line(f"{len(ids)} events with their causes taken over")
+        line(f"{counted(len(ids), 'event')} with their causes taken over")

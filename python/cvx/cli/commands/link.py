@@ -24,11 +24,13 @@ def link(
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """Say that one event led to another; said again, it replaces what was said before.
+    """Say that one event led to another.
 
     For example:
       cvx link 1 2 --why "the drain is too small"
       cvx link 3 4 --kind reminded_of --declare
+
+    Said again, it replaces what was said before.
     """
     with opened(store, embeds=False) as memory:
         if declare:

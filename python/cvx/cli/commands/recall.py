@@ -9,7 +9,7 @@ import typer
 from cvx.cli.failing import NOTHING
 from cvx.cli.opening import opened
 from cvx.cli.options import EmbedderSpec, Json, Namespace, Since, Store, Until
-from cvx.cli.output import emit, line, one_line, plain_event, when
+from cvx.cli.output import emit, line, note, one_line, plain_event, when
 from cvx.cli.times import timestamp_of
 
 if TYPE_CHECKING:
@@ -67,9 +67,15 @@ def recall(
             where=where,
             outcome=outcome,  # type: ignore[arg-type]
         )
+    problems = [
+        *hits.trace.problems,
+        *(f"{s.name}: {s.problem}" for s in hits.trace.sources if s.problem),
+    ]
     if json:
-        emit({"cue": cue, "hits": [_plain(hit) for hit in hits]})
+        emit({"cue": cue, "hits": [_plain(hit) for hit in hits], "problems": problems})
     else:
+        for problem in problems:
+            note(problem)
         for hit in hits:
             _show(hit, explain=explain)
     if not hits:

@@ -8,7 +8,7 @@ import typer
 
 from cvx.cli.opening import folder_of, remembered
 from cvx.cli.options import Json, Store
-from cvx.cli.output import emit, line, progress
+from cvx.cli.output import counted, emit, line, progress
 
 
 def reembed(
@@ -60,4 +60,4 @@ def reembed(
     elif before.embedder == told["to"]:
         line(f"nothing to do: the store is of {told['to']} already")
     else:
-        line(f"moved from {told['from']} to {told['to']}, {moved} texts embedded")
+        line(f"moved from {told['from']} to {told['to']}, {counted(moved, 'text')} embedded")

@@ -23,7 +23,7 @@ def trajectory(
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """List what happened to an entity, or in an episode, in the order of time.
+    """List what happened to an entity, or in an episode, in order.
 
     For example:
       cvx trajectory --entity 3 --since 2026-11-01

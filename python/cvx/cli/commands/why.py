@@ -48,12 +48,22 @@ def why(
             for node in (step.edge.from_node, step.edge.to_node)
         }
     if json:
-        emit({"event": plain_event(asked), "steps": [_plain(step, owner) for step in steps]})
+        emit(
+            {
+                "event": plain_event(asked),
+                "steps": [_plain(step, owner) for step in steps],
+                "narrative": steps.narrative(),
+                "truncated": steps.story.truncated,
+            }
+        )
     else:
         line(f"{event:>6}  {when(asked.timestamp)}", dim=True)
         line(f"        {one_line(asked.text)}")
         for step in steps:
             _show(step, consequences=consequences)
+        if steps:
+            line()
+            line(one_line(steps.narrative(), 10_000))
     if not steps:
         if not json:
             line("nothing is known to have come of it" if consequences else "no cause is known")

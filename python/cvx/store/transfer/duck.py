@@ -159,20 +159,25 @@ def _write_causes(path: Path, causes: dict[int, Cause]) -> None:
 def _fill_blueprint(
     db: duckdb.DuckDBPyConnection, folder: Path, causes: Path, deepest: int
 ) -> None:
+    columns = (
+        f"event_id, make_timestamp(greatest(least(timestamp, {_LATEST}), {_EARLIEST})), text,"
+        " embedding, cause, relationship"
+    )
     files = _quoted(folder / "events" / "*.parquet")
-    db.execute(f"CREATE TEMP TABLE causes AS SELECT * FROM read_parquet({_quoted(causes)})")
+    joined = f"read_parquet({files}) LEFT JOIN read_parquet({_quoted(causes)}) ON effect = event_id"
+    db.execute(
+        f"INSERT INTO events SELECT {columns} FROM {joined}"
+        " WHERE embedding IS NOT NULL AND cause IS NULL ORDER BY event_id"
+    )
     # DuckDB checks a reference at once, and not against rows of the same statement: causes go in
     # before their effects, a depth at a time.
-    for depth in range(deepest + 1):
+    db.execute(f"CREATE TEMP TABLE effects AS SELECT * FROM {joined} WHERE cause IS NOT NULL")
+    for depth in range(1, deepest + 1):
         db.execute(
-            "INSERT INTO events SELECT event_id,"
-            f" make_timestamp(greatest(least(timestamp, {_LATEST}), {_EARLIEST})),"
-            f" text, embedding, cause, relationship FROM read_parquet({files})"
-            " LEFT JOIN causes ON effect = event_id"
-            " WHERE embedding IS NOT NULL AND coalesce(depth, 0) = ? ORDER BY event_id",
+            f"INSERT INTO events SELECT {columns} FROM effects WHERE depth = ? ORDER BY event_id",
             [depth],
         )
-    db.execute("DROP TABLE causes")
+    db.execute("DROP TABLE effects")
 
 
 class DuckDB:
