@@ -61,7 +61,7 @@ def test_what_is_forgotten_can_be_restored(memory: Memory) -> None:
     assert texts(memory, "azure gate") == ["a blue door"]
 
 
-@pytest.mark.requirement("B8")
+@pytest.mark.requirement("B8", "W24")
 def test_a_budget_puts_the_least_useful_away_and_says_so_first(memory: Memory) -> None:
     for number in range(6):
         memory.add(f"note {number}", reward=number / 5)
