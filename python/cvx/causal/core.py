@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from typing import Self
 
 import numpy as np
@@ -32,7 +33,7 @@ class _Recording:
 
     embedding: Vector
     timestamp: datetime
-    made: list[tuple[int, Judgement]] = field(default_factory=list)
+    unjudged: list[tuple[int, Judgement]] = field(default_factory=list)
 
 
 class CausalMemoryCore:
@@ -255,21 +256,20 @@ class CausalMemoryCore:
     def _find_potential_causes(self, effect_embedding: Sequence[float] | Vector) -> list[CoreEvent]:
         """The most similar and the most recent events in turn, exact repetitions left out."""
         search, embedding = self.search, np.asarray(effect_embedding, dtype=np.float32)
-        similar = self._similar(embedding, search.most, search.threshold)
+        similar = self._index.similar(embedding, search.most + 1, search.threshold)
         since = self._now() - timedelta(seconds=search.window_s)
-        recent = self._file.latest(search.latest, since) if search.latest else []
+        latest = self._index.latest(search.latest)
+        recent = [event for event in latest if event.timestamp >= since]
         direction = unit(embedding)
         mixed: dict[int, CoreEvent] = {}
-        for place in range(max(len(similar), len(recent))):
-            for listed in (similar, recent):
-                if place < len(listed):
-                    mixed.setdefault(listed[place].event_id, listed[place])
-        fresh = (e for e in mixed.values() if float(unit(e.embedding) @ direction) < _SAME)
-        return list(fresh)[: search.most]
-
-    def _similar(self, embedding: Vector, most: int, threshold: float) -> list[CoreEvent]:
-        found = map(self._get_event_by_id, self._index.similar(embedding, most, threshold))
-        return [event for event in found if event is not None]
+        turns = (event for turn in zip_longest(similar, recent) for event in turn)
+        for event in turns:
+            if len(mixed) == search.most:
+                break
+            # What lies in the very same place says the same again.
+            if event is not None and float(unit(event.embedding) @ direction) < _SAME:
+                mixed.setdefault(event.event_id, event)
+        return list(mixed.values())
 
     def _judge_causality(self, cause_event: CoreEvent, effect_text: str) -> str | None:
         """How the one led to the other, or None: not at all, or nobody knows."""
@@ -283,16 +283,16 @@ class CausalMemoryCore:
             else recording.embedding,
         )
         (made,) = judgements(self.judge, [_pair(cause_event, effect)])
-        if recording is not None:
-            recording.made.append((cause_event.event_id, made))
+        if recording is not None and made.verdict == "unjudged":
+            recording.unjudged.append((cause_event.event_id, made))
         return (made.why or _NO_WORDS) if made.confirmed else None
 
     def _find_most_relevant_event(
         self, query_embedding: Sequence[float] | Vector
     ) -> CoreEvent | None:
         floor = -1.0 if self.floor is None else self.floor
-        found = self._similar(np.asarray(query_embedding, dtype=np.float32), 1, floor)
-        return found[0] if found else None
+        found = self._index.similar(np.asarray(query_embedding, dtype=np.float32), 1, floor)
+        return self._get_event_by_id(found[0].event_id) if found else None
 
     def _insert_event(
         self,
@@ -305,10 +305,9 @@ class CausalMemoryCore:
         recording = self._recording or _Recording(vector, self._now())
         with self._file.transaction():
             number = self._file.insert(recording.timestamp, effect, vector, cause_id, relationship)
-            self._file.insert_judgements(recording.timestamp, number, recording.made)
-        self._index.add(
-            [CoreEvent(number, recording.timestamp, effect, vector, cause_id, relationship)]
-        )
+            self._file.insert_judgements(recording.timestamp, number, recording.unjudged)
+        event = CoreEvent(number, recording.timestamp, effect, vector, cause_id, relationship)
+        self._index.add([event])
 
     def _get_event_by_id(self, event_id: int) -> CoreEvent | None:
         return self._file.event(event_id)

@@ -221,14 +221,6 @@ class CoreFile:
         )
         return core_event((*row[:4], *later[0])) if later else event
 
-    def latest(self, most: int, since: datetime) -> list[CoreEvent]:
-        """Return the events recorded last, the last one first."""
-        rows = self._rows(
-            f"SELECT {_ROW} FROM events WHERE timestamp >= ? ORDER BY event_id DESC LIMIT ?",
-            (since, most),
-        )
-        return [core_event(row) for row in rows]
-
     def events(self) -> list[CoreEvent]:
         """Return every event with the cause that counts for it, in the order of writing."""
         later = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,9 @@ class CauseSearch:
 
 
 class CoreIndex:
-    """The vectors of a core's events in an HNSW index, in RAM, built anew at every opening.
+    """What a core's events say and where they lie, in RAM, built anew at every opening.
+
+    The file is this process's alone, so nothing that is known here need be read from it again.
 
     Parameters
     ----------
@@ -61,12 +64,12 @@ class CoreIndex:
 
     def __init__(self, events: Sequence[CoreEvent]) -> None:
         self._index: TemporalIndex | None = None
-        self._ids: list[int] = []
+        self._rows: list[tuple[int, datetime, str]] = []
         if events:
             self.add(events)
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._rows)
 
     def check(self, embedding: Vector) -> None:
         """See to it that a vector can be compared.
@@ -89,14 +92,14 @@ class CoreIndex:
         # A vector of zeros has no direction: nothing is similar to it.
         rows: list[Any] = [e.embedding if e.embedding.any() else None for e in events]
         whole = all(row is not None for row in rows)
-        places = np.arange(len(self._ids), len(self._ids) + len(events))
+        places = np.arange(len(self._rows), len(self._rows) + len(events))
         self._index.bulk_insert(
             np.zeros(len(events), dtype=np.int64), places, np.stack(rows) if whole else rows
         )
-        self._ids += [event.event_id for event in events]
+        self._rows += [(event.event_id, event.timestamp, event.effect_text) for event in events]
 
-    def similar(self, embedding: Vector, most: int, threshold: float) -> list[int]:
-        """Return the ids of events at least so similar, the most similar first.
+    def similar(self, embedding: Vector, most: int, threshold: float) -> list[CoreEvent]:
+        """Return events at least so similar, the most similar first; their causes are left out.
 
         Raises
         ------
@@ -108,7 +111,19 @@ class CoreIndex:
         self.check(embedding)
         nodes, distances = self._index.search(embedding, most)
         return [
-            self._ids[node]
+            self._event(node)
             for node, distance in zip(nodes.tolist(), distances.tolist(), strict=True)
             if 1.0 - distance >= threshold
         ]
+
+    def latest(self, most: int) -> list[CoreEvent]:
+        """Return the events recorded last, the last one first; their causes are left out."""
+        last = len(self._rows)
+        return [self._event(node) for node in range(last - 1, max(last - most, 0) - 1, -1)]
+
+    def _event(self, node: int) -> CoreEvent:
+        assert self._index is not None
+        vector = self._index.vector(node)
+        return CoreEvent(
+            *self._rows[node], np.zeros(self._index.dim, np.float32) if vector is None else vector
+        )
