@@ -9,11 +9,12 @@ from typing import Literal, TypeAlias
 from cvx.embed import embed_query
 from cvx.errors import InvalidKError, InvalidParameterError
 from cvx.memory.base import Base
+from cvx.memory.tuning import tuned, tuning
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.corpus import Corpus
 from cvx.recall.recalled import Ground, hits_of, recall_once
 from cvx.recall.scope import Asker
-from cvx.recall.signals import attentive
+from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable, attentive
 from cvx.recall.trace import Hits
 from cvx.types import DEFAULT_NAMESPACE, Cue, Filter, Source, Vector
 
@@ -25,9 +26,45 @@ _RECALLABLE = {"success": True, "failure": False, "any": None}
 class Recalling(Base):
     """The reading half; it changes nothing that is stored."""
 
-    pipeline: Pipeline = attentive()
-    """How this memory recalls; replace parts of it with ``dataclasses.replace``."""
     _corpus: Corpus | None = None
+    _pipeline: Pipeline | None = None
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """How this memory recalls; set it, or make it last with ``tune``.
+
+        ``dataclasses.replace`` gives one with another part.
+        """
+        if self._pipeline is None:
+            self._pipeline = tuned(self.record)
+        return self._pipeline
+
+    @pipeline.setter
+    def pipeline(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    def tune(
+        self, weights: Mapping[str, float] | None = None, answerable: Answerable | None = None
+    ) -> None:
+        """Store the weights and the calibrated floor that this memory recalls with from now on.
+
+        Parameters
+        ----------
+        weights : mapping of str to float, optional
+            Of the signals; default the shipped ones.
+        answerable : Answerable, optional
+            When to answer nothing. It holds for the embedder it was calibrated with: a memory that
+            moves to another one recalls without it.
+
+        Raises
+        ------
+        InvalidParameterError
+            Weights that are empty or not finite; nothing is stored.
+        """
+        pipeline = attentive(DEFAULT_WEIGHTS if weights is None else weights, answerable)
+        with self.record.transaction() as write:
+            write.set_state(*tuning(self.record, weights, answerable))
+        self._pipeline = pipeline
 
     def recall(
         self,
@@ -85,11 +122,15 @@ class Recalling(Base):
             raise InvalidKError(f"k is {k}: ask for at least 1")
         asker = asker_of(namespace, also, where, outcome)
         plan = plan_of(pipeline or self.pipeline, sources, floor)
+        hits = self._hits(plan, asker, cue, k)
+        self._remember_handing_out(hit.event for hit in hits if hit.event is not None)
+        return hits
+
+    def _hits(self, plan: Pipeline, asker: Asker, cue: str | Cue, k: int) -> Hits:
         recalled = recall_once(self._ground(), plan, asker, cue, k)
         hits = hits_of(recalled, recalled.ranking.order[:k].tolist())
         trace = recalled.trace
         trace.hits, trace.beyond_k = hits, trace.candidates - trace.below_floor - len(hits)
-        self._remember_handing_out(hit.event for hit in hits if hit.event is not None)
         return Hits(hits, trace)
 
     def candidates(
@@ -113,7 +154,9 @@ class Recalling(Base):
     def _ground(self) -> Ground:
         if self._corpus is None:
             self._corpus = Corpus(self.record)
-        return Ground(self._corpus, lambda: self.index, self._embed_cue, self.record.now)
+        return Ground(
+            self._corpus, lambda: self.index, self._embed_cue, self.record.now, self._used
+        )
 
     def _embed_cue(self, text: str) -> Vector:
         return self._checked(embed_query(self.embedder, text))

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvx.recall.naming import READ_SQL, Naming
 from cvx.recall.timelines import Timelines
-from cvx.recall.titles import title_key
 from cvx.store import Record, Writer
 from cvx.store.spaces import space
 from cvx.types import IntArray
@@ -30,9 +30,7 @@ _READ = (
     "SELECT event_id, ifnull(node, -1), timestamp, entity, namespace, visibility,"
     " ifnull(episode, -1), trust, salience, reward, recallable, state = 'active', length(text),"
     " instr(text, '?') > 0,"
-    " CASE metadata WHEN '{}' THEN NULL"
-    " ELSE json_extract(metadata, '$.session', '$.speaker', '$.name', '$.title') END"
-    " FROM events"
+    f" {READ_SQL} FROM events"
 )
 _PLAIN: tuple[tuple[str, int, type[np.generic]], ...] = (
     ("event_ids", 0, np.int64),
@@ -73,8 +71,8 @@ class Corpus:
         Codes of namespace and visibility together; `code_of` knows them.
     timelines : Timelines
         Who is whose neighbour in time.
-    titles : dict of str to list of int
-        Rows by the ``title`` of their metadata; see `title_key`.
+    naming : Naming
+        Names of entities, and titles.
     linked : bool
         Whether there is any link at all.
     """
@@ -107,10 +105,8 @@ class Corpus:
         self.spaces = np.zeros(0, dtype=np.int64)
         self._codes: dict[str, int] = {}
         self.timelines = Timelines(self._gap)
-        self.titles: dict[str, list[int]] = {}
+        self.naming = Naming()
         self.linked = False
-        # Of every space, because entities are numbered by each namespace for itself.
-        self._names: dict[int, dict[str, set[int]]] = {}
         self._row_of_node = np.zeros(0, dtype=np.int64)
         self._named: dict[tuple[str, ...], dict[str, frozenset[int]]] = {}
         self.alias_nodes = np.zeros(0, dtype=np.int64)
@@ -183,18 +179,9 @@ class Corpus:
         self.spaces = np.concatenate([self.spaces, np.array(spaces, dtype=np.int64)])
         sessions: list[object] = []
         for row, said in enumerate(columns[14], start=first):
-            sessions.append(None if said is None else self._note(row, json.loads(said)))
+            told = (row, spaces[row - first], int(self.entities[row]))
+            sessions.append(None if said is None else self.naming.note(*told, json.loads(said)))
         self.timelines.extend(self.spaces[first:], sessions, self.episodes[first:], self.timestamps)
-
-    def _note(self, row: int, said: Sequence[Any]) -> object:
-        session, speaker, name, title = said
-        known = self._names.setdefault(int(self.spaces[row]), {})
-        for given in (speaker, name):
-            for word in given.casefold().split() if isinstance(given, str) else ():
-                known.setdefault(word, set()).add(int(self.entities[row]))
-        if isinstance(title, str) and title:
-            self.titles.setdefault(title_key(title), []).append(row)
-        return session
 
     def _renew(self, events: Sequence[int]) -> None:
         if not events:
@@ -268,26 +255,12 @@ class Corpus:
         return known
 
     def names(self, spaces: tuple[str, ...]) -> dict[str, frozenset[int]]:
-        """Return the words, in lower case, that name an entity in these spaces.
-
-        They are those of ``speaker`` and ``name`` in the metadata of its events.
-        """
-        own = [self._names.get(self._codes.get(space, -1), {}) for space in spaces]
-        words = {word for some in own for word in some}
-        return {
-            word: frozenset().union(*(some[word] for some in own if word in some)) for word in words
-        }
-
-    def tagged(self, tags: Sequence[str]) -> Mask:
-        """Return which rows carry all of these tags; none do where there are none to carry."""
-        mask = np.zeros(len(self), dtype=bool)
-        if tags:
-            each = " AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
-            found = self.record.query(
-                f"SELECT event_id FROM events WHERE true{each * len(tags)}", list(tags)
-            )
-            mask[self.rows_of([event for (event,) in found])] = True
-        return mask
+        """Return the words that name an entity in these spaces; see `Naming.names`."""
+        known = self._named.get(spaces)
+        if known is None:
+            codes = [self._codes[name] for name in spaces if name in self._codes]
+            known = self._named[spaces] = self.naming.names(codes)
+        return known
 
     def postings(self, word: str, most: int) -> IntArray | None:
         """Return the rows that hold a word, ascending; None where more than ``most`` do."""

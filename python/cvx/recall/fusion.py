@@ -90,8 +90,15 @@ def by_rank(*, constant: float = RRF_CONSTANT) -> Fusion:
     return fuse
 
 
-def by_scale(scales: Mapping[str, Scale] | None = None, default: Scale = "min-max") -> Fusion:
+def by_scale(
+    scales: Mapping[str, Scale] | None = None,
+    default: Scale = "min-max",
+    *,
+    constant: float = RRF_CONSTANT,
+) -> Fusion:
     """Fuse by values: every column that weighs anything, brought to a common range within the pool.
+
+    A source that has no column of values counts by its places.
 
     Parameters
     ----------
@@ -99,13 +106,22 @@ def by_scale(scales: Mapping[str, Scale] | None = None, default: Scale = "min-ma
         By column.
     default : {"min-max", "max", "none"}, default "min-max"
         For the columns that ``scales`` does not name.
+    constant : float, default 60.0
+        As for `by_rank`.
     """
+    _check(constant)
     chosen = dict(scales or {})
 
     def fuse(table: Candidates, names: Collection[str]) -> dict[str, Column]:
-        return {
-            name: scale(table[name], chosen.get(name, default)) for name in names if name in table
-        }
+        out = {}
+        for name in names:
+            if name in table:
+                out[name] = scale(table[name], chosen.get(name, default))
+            elif f"{name}.rank" in table:
+                # A source of the user has no value that could be compared: its first place is 1.
+                places = table[f"{name}.rank"]
+                out[name] = np.nan_to_num((constant + 1.0) / (constant + places), nan=0.0)
+        return out
 
     return fuse
 

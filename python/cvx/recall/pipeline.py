@@ -17,9 +17,10 @@ from cvx.recall.cue import PlainQuestion, dense_text, lexical_text
 from cvx.recall.expansion import with_neighbours
 from cvx.recall.floor import Floor
 from cvx.recall.fusion import RRF_CONSTANT, Fusion, by_rank
+from cvx.recall.given import BUILT_IN, Given, finder_of
 from cvx.recall.running import Outcome, start, wait
 from cvx.recall.serving import Serving
-from cvx.recall.sources import NOTHING, Dense, Finder, Found, Given, Lexical, finder_of
+from cvx.recall.sources import NOTHING, Dense, Finder, Found, Lexical
 from cvx.recall.trace import SourceReport, Trace
 from cvx.recall.view import Question, View
 from cvx.recall.weighting import Weighting
@@ -90,7 +91,7 @@ class Pipeline:
     def looking_in(self, sources: Sequence[str] | Mapping[str, Source | None]) -> Pipeline:
         """Return the same pipeline with these sources and nothing that stands beside their finds.
 
-        A source without a weight gets 1.
+        A source without a weight weighs as much as the weightiest column.
 
         Raises
         ------
@@ -103,7 +104,11 @@ class Pipeline:
         chosen = {
             name: finder_of(name, one or self.sources.get(name)) for name, one in named.items()
         }
-        weights = {**dict.fromkeys(chosen, 1.0), **self.weighting.weights}
+        known = self.weighting.weights
+        most = max(map(abs, known.values()))
+        # Where there are signals, it is they that weigh what our own sources found.
+        unweighed = chosen.keys() - (BUILT_IN.keys() if self.signals else set())
+        weights = {**dict.fromkeys(unweighed, most), **known}
         return replace(
             self,
             sources=chosen,
@@ -158,7 +163,7 @@ def ask_outside(
 ) -> Outside:
     """Ask the embedder and the user's sources, all at once, each for a limited time."""
     asked = {
-        name: start(partial(source.ask, cue))
+        name: start(partial(source.hits, cue))
         for name, source in pipeline.finders().items()
         if isinstance(source, Given)
     }

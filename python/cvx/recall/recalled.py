@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from cvx.index import TemporalIndex
 from cvx.recall.corpus import Corpus
@@ -13,7 +13,7 @@ from cvx.recall.pipeline import Embed, Outside, Pipeline, Ranking, ask_outside, 
 from cvx.recall.scope import Asker, scope_of
 from cvx.recall.trace import Trace
 from cvx.recall.view import View
-from cvx.types import Cue, Event, Factor, Hit
+from cvx.types import Cue, Edge, Event, Factor, Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +30,24 @@ class Ground:
         From a text to a checked vector.
     clock : callable
         Now, in the unit of the timestamps.
+    pending : mapping of int to int
+        When events were used, where that is not written down yet.
     """
 
     corpus: Corpus
     index: Callable[[], TemporalIndex]
     embed: Embed
     clock: Callable[[], int]
+    pending: Mapping[int, int]
 
     def view(self, asker: Asker, cue: Cue, k: int) -> View:
         """Return what an asker sees at this moment; the caller holds the record's mutex."""
         index = self.index()
         self.corpus.refresh()
         now = self.clock() if cue.time is None else cue.time
-        return View(self.corpus, index, scope_of(self.corpus, asker), cue, now, k)
+        view = View(self.corpus, index, scope_of(self.corpus, asker), cue, now, k)
+        view.pending = self.pending
+        return view
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,19 @@ def _hit(recalled: Recalled, place: int, event: Event, factors: tuple[Factor, ..
         reward=event.reward,
         action=event.action,
         factors=factors,
-        path=table.paths.get(int(table.rows[place]), ()),
+        path=_with_reasons(recalled, table.paths.get(int(table.rows[place]), ())),
         event=event,
+    )
+
+
+def _with_reasons(recalled: Recalled, path: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    """Return a path of the index with what the record says of its edges."""
+    if not path:
+        return path
+    starts = [edge.from_node for edge in path]
+    links = recalled.view.corpus.record.links_of(starts, incoming=False)
+    known = {(link.from_node, link.to_node, link.kind): link for link in links}
+    return tuple(
+        replace(known.get((edge.from_node, edge.to_node, edge.kind), edge), boost=edge.boost)
+        for edge in path
     )

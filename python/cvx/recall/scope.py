@@ -116,8 +116,18 @@ def _narrowed(corpus: Corpus, visible: Mask, where: Filter) -> Mask:
         if chosen is not None:
             visible = visible & np.isin(numbers, _integers(chosen))
     if where.tags is not None:
-        visible = visible & corpus.tagged(where.tags)
+        visible = visible & _tagged(corpus, where.tags)
     return visible
+
+
+def _tagged(corpus: Corpus, tags: Sequence[str]) -> Mask:
+    """Return which rows carry all of these tags; none do where there are none to carry."""
+    mask = np.zeros(len(corpus), dtype=bool)
+    if tags:
+        each = " AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)" * len(tags)
+        found = corpus.record.query(f"SELECT event_id FROM events WHERE true{each}", list(tags))
+        mask[corpus.rows_of([event for (event,) in found])] = True
+    return mask
 
 
 def _integers(chosen: Sequence[int] | IntArray) -> IntArray:

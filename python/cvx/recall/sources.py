@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidParameterError
 from cvx.recall.view import View
-from cvx.types import Edge, Hit, IntArray, Source
+from cvx.types import Edge, IntArray
 
 POOL = 100
 
@@ -45,7 +44,7 @@ class Finder(Protocol):
         ...
 
 
-def _first_of_each(rows: IntArray, scores: npt.NDArray[np.float64]) -> Found:
+def first_of_each(rows: IntArray, scores: npt.NDArray[np.float64]) -> Found:
     """Keep the best place of each row, and drop nodes of no event."""
     known = rows >= 0
     rows, scores = rows[known], scores[known]
@@ -73,7 +72,7 @@ class Dense:
         wanted = pool = view.pool(self.pool)
         while True:
             ids, distances = view.index.search(view.vector, wanted, where=view.scope.where)
-            found = _first_of_each(view.corpus.rows_of_nodes(ids), view.to_similarity(distances))
+            found = first_of_each(view.corpus.rows_of_nodes(ids), view.to_similarity(distances))
             shown = view.visible[found.rows]
             # Aliases of one event, and what was put away where failures are asked for too, take
             # places: look further until there are enough.
@@ -101,7 +100,7 @@ class Lexical:
             return NOTHING
         scope = view.scope
         events = view.corpus.record.lexical(text, view.pool(self.pool), scope.sql, scope.values)
-        found = _first_of_each(view.corpus.rows_of(events), 1.0 / np.arange(1, len(events) + 1))
+        found = first_of_each(view.corpus.rows_of(events), 1.0 / np.arange(1, len(events) + 1))
         shown = view.visible[found.rows]
         return Found(found.rows[shown], found.scores[shown])
 
@@ -166,7 +165,7 @@ class Graph:
         )
         nodes = np.array([hit.node for hit in hits], dtype=np.int64)
         rows = view.corpus.rows_of_nodes(nodes)
-        found = _first_of_each(rows, np.array([hit.score for hit in hits]))
+        found = first_of_each(rows, np.array([hit.score for hit in hits]))
         shown = view.visible[found.rows]
         paths = {row: hit.path for row, hit in zip(rows.tolist(), hits, strict=True) if hit.path}
         return Found(found.rows[shown], found.scores[shown], paths)
@@ -195,7 +194,7 @@ class Aliases:
             return NOTHING
         where = replace(view.scope.where, ids=nodes)
         ids, distances = view.index.search(view.vector, min(4 * self.pool, len(nodes)), where=where)
-        found = _first_of_each(view.corpus.rows_of_nodes(ids), view.to_similarity(distances))
+        found = first_of_each(view.corpus.rows_of_nodes(ids), view.to_similarity(distances))
         return Found(found.rows[: self.pool], found.scores[: self.pool])
 
 
@@ -207,84 +206,22 @@ class Recent:
     ----------
     pool : int, default 20
         How many.
+    least_salience : float, default 0.0
+        Only those that matter at least so much; where nobody said how much, it is 0.
     """
 
     pool: int = 20
+    least_salience: float = 0.0
 
     def find(self, view: View) -> Found:
         """Take the latest by timestamp, up to the time of the cue."""
-        rows = np.flatnonzero(view.visible & (view.timestamps <= view.now))
+        mask = view.visible & (view.timestamps <= view.now)
+        if self.least_salience > 0.0:
+            mask &= np.nan_to_num(view.corpus.salience, nan=0.0) >= self.least_salience
+        rows = np.flatnonzero(mask)
         times = view.timestamps[rows]
         if len(rows) > self.pool:
             newest = np.argpartition(times, -self.pool)[-self.pool :]
             rows, times = rows[newest], times[newest]
         order = np.lexsort((rows, times))[::-1]
         return Found(rows[order], 1.0 / np.arange(1, len(order) + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A source of the user's own, any ``Callable[[Cue], list[Hit]]``.
-
-    What it returns is looked up in the corpus, so that nothing comes back which the asker may not
-    see.
-
-    Parameters
-    ----------
-    ask : callable
-        From a cue to hits, best first. Their events are told by ``event.event_id``, or else by
-        ``node``.
-    """
-
-    ask: Source
-
-    def find(self, view: View) -> Found:
-        """Ask it and look up what it says."""
-        return self.resolve(view, self.ask(view.cue))
-
-    def resolve(self, view: View, hits: Sequence[Hit]) -> Found:
-        """Look up hits in the corpus."""
-        corpus = view.corpus
-        by_node = corpus.rows_of_nodes(np.array([hit.node for hit in hits], dtype=np.int64))
-        named = [
-            -1 if hit.event is None or hit.event.event_id is None else hit.event.event_id
-            for hit in hits
-        ]
-        by_event = corpus.rows_of(named)
-        rows = np.where(by_event >= 0, by_event, by_node)
-        found = _first_of_each(rows, np.array([hit.score for hit in hits], dtype=np.float64))
-        shown = view.visible[found.rows]
-        return Found(found.rows[shown], found.scores[shown])
-
-
-BUILT_IN: Mapping[str, Finder] = {
-    "dense": Dense(),
-    "lexical": Lexical(),
-    "words": Words(),
-    "graph": Graph(),
-    "aliases": Aliases(),
-    "recent": Recent(),
-}
-
-
-def finder_of(name: str, source: Finder | Source | None = None) -> Finder:
-    """Return a source as a `Finder`: a built-in one by its name, or a callable of the user's.
-
-    Raises
-    ------
-    InvalidParameterError
-        No such source, or something that cannot be asked.
-    """
-    if source is None:
-        if name not in BUILT_IN:
-            raise InvalidParameterError(
-                f"sources name {name!r}: give some of {', '.join(BUILT_IN)}, or a callable"
-            )
-        return BUILT_IN[name]
-    if hasattr(source, "find"):
-        return source
-    if callable(source):
-        return Given(source)
-    raise InvalidParameterError(
-        f"source {name!r} is {source!r}: give a callable from a Cue to a list of hits"
-    )

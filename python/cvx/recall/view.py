@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from functools import cached_property
@@ -14,6 +15,7 @@ from cvx.index import TemporalIndex
 from cvx.recall.corpus import Corpus
 from cvx.recall.scope import Mask, Scope
 from cvx.recall.titles import title_key
+from cvx.store.learned import event_context
 from cvx.types import Cue, Edge, Filter, IntArray, Vector
 
 MOST_HOLDERS = 2_000
@@ -63,6 +65,8 @@ class View:
         What the reader made of the cue; set before any source is asked.
     vector : ndarray of shape (dim,), float32, or None
         Where the cue lies; None where it could not be embedded.
+    pending : mapping of int to int
+        When events were used, where that is not written down yet.
     """
 
     question: Question
@@ -77,6 +81,7 @@ class View:
         self.cue = cue
         self.now = now
         self.k = k
+        self.pending: Mapping[int, int] = {}
         self.vector = cue.vector
         self.size = int(np.count_nonzero(scope.readable))
         self._known: npt.NDArray[np.float64] | None = None
@@ -142,13 +147,39 @@ class View:
         rows = self.corpus.postings(word, MOST_HOLDERS)
         return None if rows is None else rows[self.readable[rows]]
 
+    def last_used(self, rows: IntArray) -> IntArray:
+        """Return when events were used last; what never was, when it happened."""
+        out = self.timestamps[rows].copy()
+        events = self.event_ids[rows].tolist()
+        for event, (_, last) in self.corpus.record.used(events).items():
+            if last is not None:
+                at = events.index(event)
+                out[at] = max(out[at], last)
+        for at, event in enumerate(events) if self.pending else ():
+            out[at] = max(out[at], self.pending.get(event, out[at]))
+        return out
+
+    def use(self, rows: IntArray) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return how often events were followed, and how often that helped."""
+        places = {
+            event_context(event): at for at, event in enumerate(self.event_ids[rows].tolist())
+        }
+        followed, helped = np.zeros(len(rows)), np.zeros(len(rows))
+        for context, taken, paid in self.corpus.record.query(
+            "SELECT context, followed, helped FROM usage"
+            " WHERE context IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(places)),),
+        ):
+            followed[places[context]], helped[places[context]] = taken, paid
+        return followed, helped
+
     def idf(self, holders: int) -> float:
         """Return how much a word says that so many of the readable events hold."""
         return math.log1p((self.size - holders + 0.5) / (holders + 0.5))
 
     def titles(self, title: str) -> IntArray:
         """Return the readable rows that have a title, compared by its words."""
-        known = self.corpus.titles
+        known = self.corpus.naming.titles
         rows = np.array(known.get(title_key(title), ()) if known else (), dtype=np.int64)
         return rows[self.readable[rows]]
 

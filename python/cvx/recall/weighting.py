@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cvx.recall.candidates import Candidates, Column
-from cvx.recall.sources import BUILT_IN
+from cvx.recall.given import BUILT_IN
 from cvx.scoring import LearnedWeights
 from cvx.scoring.columns import Mode, Scored, check_weights, score_columns
 

@@ -1,0 +1,51 @@
+"""What the metadata of events says of names, titles and sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cvx.recall.titles import title_key
+
+READ_SQL = (
+    "CASE metadata WHEN '{}' THEN NULL"
+    " ELSE json_extract(metadata, '$.session', '$.speaker', '$.name', '$.title') END"
+)
+"""What `Naming.note` takes, as JSON."""
+
+
+class Naming:
+    """Words that name entities, and rows by title.
+
+    Attributes
+    ----------
+    titles : dict of str to list of int
+        Rows by the ``title`` of their metadata; see `title_key`.
+    """
+
+    def __init__(self) -> None:
+        self.titles: dict[str, list[int]] = {}
+        # Of every space for itself: each namespace numbers its own entities.
+        self._names: dict[int, dict[str, set[int]]] = {}
+
+    def note(self, row: int, space: int, entity: int, said: Sequence[Any]) -> object:
+        """Take in (session, speaker, name, title) of a row; return its session or None."""
+        session, speaker, name, title = said
+        known = self._names.setdefault(space, {})
+        for given in (speaker, name):
+            for word in given.casefold().split() if isinstance(given, str) else ():
+                known.setdefault(word, set()).add(entity)
+        if isinstance(title, str) and title:
+            self.titles.setdefault(title_key(title), []).append(row)
+        return session
+
+    def names(self, spaces: Sequence[int]) -> dict[str, frozenset[int]]:
+        """Return the words, in lower case, that name an entity in these spaces.
+
+        They are those of ``speaker`` and ``name`` in the metadata of its events.
+        """
+        own = [self._names[space] for space in spaces if space in self._names]
+        return {
+            word: frozenset().union(*(some[word] for some in own if word in some))
+            for word in {word for some in own for word in some}
+        }

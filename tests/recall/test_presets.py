@@ -1,0 +1,210 @@
+"""The formulas of the source documents, with numbers worked out by hand."""
+
+from dataclasses import replace
+from math import exp, log
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cvx.errors import InvalidParameterError, UnknownFeatureError
+from cvx.memory import Memory
+from cvx.recall import Weighting
+from cvx.recall.presets import composite, posterior, stream
+from cvx.scoring import bayesian_score
+from cvx.scoring.composite import composite_score, half_life_recency, importance
+from cvx.scoring.recency import Decay
+from cvx.types import Cue, Hit
+from tests.recall.rooms import at, axis, room
+
+DAY_S = 86_400
+DAY = DAY_S * 1_000_000
+
+
+def asked(now: int) -> Cue:
+    return Cue(text="x", vector=axis("x"), time=now)
+
+
+def texts(hits: list[Hit]) -> list[str]:
+    return [hit.event.text for hit in hits if hit.event]
+
+
+@pytest.mark.requirement("R3", "X1")
+def test_recency_halves_every_seven_days() -> None:
+    assert half_life_recency(0) == 1.0
+    assert half_life_recency(7 * DAY_S) == 0.5
+    assert half_life_recency(14 * DAY_S) == 0.25
+    assert half_life_recency(-5) == 1.0
+
+
+@pytest.mark.requirement("X1")
+def test_one_decay_says_what_the_documents_say_in_four_ways() -> None:
+    # A half-life in seconds, on a clock of microseconds.
+    week = Decay.of_half_life_s(7 * DAY_S, "microseconds")
+    assert week(7 * DAY).item() == pytest.approx(0.5)
+    # exp(-0.02 * ticks) of the stream, exp(-0.01 * age) of RFC-013.
+    assert Decay(0.02)(50).item() == pytest.approx(exp(-1.0))
+    assert Decay(0.01)(100).item() == pytest.approx(exp(-1.0))
+    # What matters fades more slowly: at importance 0.5 at half the rate, at 1 not at all.
+    assert Decay(0.02).slowed([0.0, 0.5, 1.0], 50).tolist() == pytest.approx(
+        [exp(-1), exp(-0.5), 1]
+    )
+    with pytest.raises(InvalidParameterError, match="a turn is no number of seconds"):
+        Decay.of_half_life_s(60, "turn")
+    with pytest.raises(InvalidParameterError, match="half_life is 0"):
+        Decay.of_half_life(0)
+
+
+@given(st.floats(1e-3, 1e6), st.floats(0, 1e6))
+def test_a_half_life_is_a_rate(half_life: float, age: float) -> None:
+    assert Decay.of_half_life(half_life)(age).item() == pytest.approx(0.5 ** (age / half_life))
+
+
+@pytest.mark.requirement("R4")
+def test_the_composite_score_of_a_memory_is_worked_out_by_hand() -> None:
+    # 0.6 * 0.8 + 0.25 * 0.5 + 0.15 * 1.0 = 0.48 + 0.125 + 0.15
+    assert composite_score(0.8, 7 * DAY_S, 1.0) == pytest.approx(0.755)
+    memory = room()
+    memory.add("a", vector=at(0.8), timestamp=0, salience=1.0)
+    (hit,) = memory.recall(asked(7 * DAY), pipeline=composite())
+    assert hit.score == pytest.approx(0.755, abs=1e-6)
+    assert [(f.name, f.weight) for f in hit.factors] == [
+        ("similarity", 0.6),
+        ("recency", 0.25),
+        ("salience", 0.15),
+    ]
+    assert [f.value for f in hit.factors] == pytest.approx([0.8, 0.5, 1.0], abs=1e-6)
+
+
+@pytest.mark.requirement("R7")
+def test_what_is_fresh_and_salient_but_has_nothing_to_do_with_the_cue_is_not_recalled() -> None:
+    memory = room()
+    # The hole of the formula: 0.6 * 0 + 0.25 * 1 + 0.15 * 1 = 0.40, above its floor of 0.35.
+    memory.add("beside the point", vector=at(0.0), timestamp=0, salience=1.0)
+    assert composite_score(0.0, 0, 1.0) == pytest.approx(0.40)
+    assert memory.recall(asked(0), pipeline=composite()) == []
+    without = replace(composite(), floor=replace(composite().floor, similarity=None))
+    assert texts(memory.recall(asked(0), pipeline=without)) == ["beside the point"]
+
+
+@pytest.mark.requirement("R7")
+def test_the_floor_drops_before_anything_is_cut() -> None:
+    memory = room()
+    for n in range(30):
+        memory.add(f"weak {n}", vector=at(0.1), timestamp=0, salience=0.0)
+    memory.add("strong", vector=at(0.7), timestamp=0, salience=0.0)
+    hits = memory.recall(asked(14 * DAY), 5, pipeline=composite())
+    # 0.6 * 0.7 + 0.25 * 0.25 = 0.4825; the others have 0.1225.
+    assert texts(hits) == ["strong"]
+    assert hits[0].score == pytest.approx(0.4825, abs=1e-6)
+    assert hits.trace.below_floor == hits.trace.candidates - 1
+
+
+@pytest.mark.requirement("R13")
+def test_a_fresh_and_salient_memory_beats_a_stale_one_that_is_slightly_more_similar() -> None:
+    memory = room()
+    memory.add("stale", vector=at(0.95), timestamp=0, salience=0.1)
+    memory.add("fresh", vector=at(0.90), timestamp=60 * DAY, salience=0.9)
+    assert texts(memory.recall(asked(60 * DAY), pipeline=composite())) == ["fresh", "stale"]
+
+
+@pytest.mark.requirement("R5", "R3")
+def test_what_is_returned_is_warm_again_and_the_rest_cools_down() -> None:
+    memory = room()
+    memory.add("a", vector=at(0.9), timestamp=0, salience=0.5)
+    memory.add("b", vector=at(0.8), timestamp=0, salience=0.5)
+    later = 14 * DAY
+    memory.context(asked(later), k=1, pipeline=composite())
+    hits = memory.recall(asked(later), pipeline=composite())
+    recency = {h.event.text: h.factors[1].value for h in hits if h.event}
+    assert recency == pytest.approx({"a": 1.0, "b": 0.25})
+
+
+@pytest.mark.requirement("R6")
+def test_weights_fit_the_workload() -> None:
+    memory = room()
+    memory.add("just now", vector=at(0.5), timestamp=30 * DAY, salience=0.0)
+    memory.add("a stated preference", vector=at(0.5), timestamp=0, salience=1.0)
+    coding, assistant = composite((0.3, 0.6, 0.1)), composite((0.3, 0.1, 0.6))
+    assert texts(memory.recall(asked(30 * DAY), 1, pipeline=coding)) == ["just now"]
+    assert texts(memory.recall(asked(30 * DAY), 1, pipeline=assistant)) == ["a stated preference"]
+
+
+@pytest.mark.requirement("T2", "T3", "T4", "T5")
+def test_the_memory_stream_adds_relevance_recency_and_importance() -> None:
+    memory = room()
+    memory.add("a", vector=at(0.6), timestamp=10, salience=0.8)
+    memory.add("behind", vector=at(-0.5), timestamp=60, salience=0.2)
+    first, second = memory.recall(asked(60), pipeline=stream())
+    # 0.6 + exp(-0.02 * 50) + 8 / 10; and for what points away 0 + 1 + 2 / 10.
+    assert first.score == pytest.approx(0.6 + exp(-1.0) + 0.8, abs=1e-6)
+    assert second.score == pytest.approx(1.2, abs=1e-6)
+
+
+@pytest.mark.requirement("V11")
+def test_the_posterior_pipeline_scores_as_the_formula_of_rfc_013() -> None:
+    memory = room()
+    event = memory.add("a", vector=at(0.7), timestamp=100, reward=1.0)
+    block = memory.context(asked(200), pipeline=posterior())
+    memory.feedback(block, followed=[event], outcome=1.0)
+    (hit,) = memory.recall(asked(200), pipeline=posterior())
+    # exp(-0.3) + 0.3 exp(-1) + 0.5 * 1 + 0.2 * 0 + 0.4 * 1 / (1 + 1)
+    by_hand = exp(-0.3) + 0.3 * exp(-1.0) + 0.5 + 0.2
+    assert hit.score == pytest.approx(by_hand, abs=1e-6)
+    assert hit.score == pytest.approx(bayesian_score(exp(-0.3), 100, 1.0, False, 0.5), abs=1e-6)
+
+
+@pytest.mark.requirement("V11")
+def test_lying_in_the_region_of_the_cue_is_worth_its_weight() -> None:
+    memory = room()
+    for n in range(40):
+        memory.add(f"e{n}", vector=at(n / 40), timestamp=0)
+    level = max(memory.index.region_levels)
+    hits = memory.recall(asked(0), 40, pipeline=posterior(level=level))
+    nodes, regions = memory.index.region_assignments(level)
+    home = dict(zip(nodes.tolist(), regions.tolist(), strict=True))
+    own = memory.index.assign_region(axis("x").tolist(), level)
+    for hit in hits:
+        (match,) = [f for f in hit.factors if f.name == "region_match"]
+        assert match.value == (home[hit.node] == own)
+        assert match.share == pytest.approx(0.2 * match.value)
+
+
+@pytest.mark.requirement("X13")
+def test_a_score_is_a_sum_or_the_logarithm_of_a_product() -> None:
+    memory = room()
+    memory.add("a", vector=at(0.7), timestamp=0, reward=0.25)
+    cue = asked(100)
+    (summed,) = memory.recall(cue, pipeline=posterior((1, 1, 1, 0, 1)))
+    (product,) = memory.recall(cue, pipeline=posterior((1, 1, 1, 0, 0), log_product=True))
+    assert summed.score == pytest.approx(exp(-0.3) + exp(-1) + 0.25 + 0.0, abs=1e-6)
+    assert product.score == pytest.approx(-0.3 - 1.0 + log(0.25), abs=1e-6)
+    for hit in (summed, product):
+        assert sum(f.share for f in hit.factors) == pytest.approx(hit.score)
+
+
+@pytest.mark.requirement("W18")
+def test_importance_is_what_a_goal_an_emotion_and_news_make_of_it() -> None:
+    # 0.4 * 0.9 + 0.3 * 0.5 + 0.3 * 0.1 = 0.36 + 0.15 + 0.03
+    assert importance(0.9, 0.5, 0.1) == pytest.approx(0.54)
+    with pytest.raises(InvalidParameterError, match=r"novelty is 1\.5"):
+        importance(0, 0, 1.5)
+
+
+def test_weights_that_do_not_fit_are_refused() -> None:
+    memory: Memory = room()
+    memory.add("x one")
+    with pytest.raises(UnknownFeatureError, match="'simliarity'"):
+        memory.recall("x", pipeline=replace(composite(), weighting=Weighting({"simliarity": 1.0})))
+    with pytest.raises(InvalidParameterError, match="'similarity' is nan"):
+        composite((float("nan"), 0.0, 0.0))
+    with pytest.raises(InvalidParameterError, match="weights are empty"):
+        Weighting({})
+
+
+def test_a_negative_weight_is_evidence_against() -> None:
+    memory = room()
+    memory.add("old", vector=at(0.5), timestamp=0)
+    memory.add("new", vector=at(0.5), timestamp=30 * DAY)
+    nostalgic = composite((0.6, -0.25, 0.15), floor=-1.0)
+    assert texts(memory.recall(asked(30 * DAY), pipeline=nostalgic)) == ["old", "new"]

@@ -1,0 +1,157 @@
+"""Sources stand side by side: one that fails does not silence the others."""
+
+import threading
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from cvx.errors import InvalidParameterError
+from cvx.memory import Memory
+from cvx.types import Cue, Event, Hit
+from tests.recall.rooms import EVERYTHING, Axes, Down, at, axis, room
+
+
+def ids(hits: list[Hit]) -> list[int]:
+    return [hit.event.event_id for hit in hits if hit.event and hit.event.event_id]
+
+
+@pytest.mark.requirement("R2")
+def test_the_dense_arm_follows_the_state_and_the_lexical_one_the_raw_words() -> None:
+    memory = room()
+    state = memory.add("x plans", vector=axis("x"))
+    literal = memory.add("y E1234", vector=axis("y"))
+    memory.add("z nothing", vector=axis("z"))
+    cue = Cue(goal="x", text="E1234", vector=axis("x"))
+    assert set(ids(memory.recall(cue))) == {state, literal}
+    assert ids(memory.recall(cue, sources=["dense"])) == [state]
+    assert ids(memory.recall(cue, sources=["lexical"])) == [literal]
+
+
+def test_aliases_lead_to_their_event() -> None:
+    memory = Memory(Axes())
+    event = memory.add("x a guard of the gate", aliases=["y the sentry", "z watchman"])
+    memory.add("y another thing")
+    found = memory.recall("y who", sources=["aliases"])
+    assert ids(found) == [event]
+    assert found[0].similarity == 1.0
+
+
+def test_the_graph_brings_what_the_similar_is_linked_to() -> None:
+    memory = room()
+    near, far = memory.add("x rain"), memory.add("y flood")
+    memory.link(near, far, "caused", why="the drain is too small")
+    hits = memory.recall("x", sources=["dense", "graph"], floor=EVERYTHING)
+    walked = {hit.event.event_id: hit.path for hit in hits if hit.event}
+    assert [edge.why for edge in walked[far]] == ["the drain is too small"]
+
+
+def test_the_newest_are_a_source_and_the_future_is_not() -> None:
+    memory = room()
+    numbers = [memory.add(f"y {n}", timestamp=n) for n in (5, 1, 9, 3)]
+    found = memory.recall(Cue(text="x", time=6), sources=["recent"], floor=EVERYTHING)
+    assert ids(found) == [numbers[0], numbers[3], numbers[1]]
+
+
+def test_a_callable_of_the_user_is_a_source() -> None:
+    memory = room()
+    events = [memory.add(f"y {n}") for n in range(3)]
+    asked: list[Cue] = []
+
+    def mine(cue: Cue) -> list[Hit]:
+        asked.append(cue)
+        hits = memory.recall("y", floor=EVERYTHING)
+        return [hit for hit in hits if hit.event and hit.event.event_id == events[2]]
+
+    hits = memory.recall("x", sources={"mine": mine}, floor=EVERYTHING)
+    assert ids(hits) == [events[2]]
+    assert asked == [Cue(text="x")]
+
+
+@pytest.mark.requirement("X17")
+def test_a_callable_cannot_bring_in_what_the_asker_may_not_see() -> None:
+    memory = room()
+    secret = memory.add("x secret", namespace="ana")
+    stolen = memory.recall("x", namespace="ana")
+    assert ids(stolen) == [secret]
+    assert memory.recall("x", sources={"thief": lambda _: list(stolen)}, floor=EVERYTHING) == []
+
+
+def test_a_source_that_raises_or_hangs_leaves_the_others_answering() -> None:
+    memory = room()
+    event = memory.add("x one")
+    memory.pipeline = replace(memory.pipeline, timeout_s=0.05)
+    never = threading.Event()
+
+    def broken(cue: Cue) -> list[Hit]:
+        raise OSError("the other memory is gone")
+
+    def hanging(cue: Cue) -> list[Hit]:
+        never.wait()
+        return []
+
+    sources = {"dense": None, "broken": broken, "hanging": hanging}
+    hits = memory.recall("x", sources=sources)
+    never.set()
+    assert ids(hits) == [event]
+    reports = {report.name: report for report in hits.trace.sources}
+    assert reports["broken"].problem == "OSError: the other memory is gone"
+    assert reports["hanging"].problem.startswith("no answer within")
+    assert hits.trace.degraded
+    assert "broken: OSError: the other memory is gone" in str(hits.trace)
+
+
+def says(answer: Any, _: Cue) -> Any:
+    return answer
+
+
+def test_a_source_that_answers_with_nonsense_is_reported_too() -> None:
+    memory = room()
+    memory.add("x one")
+    for nonsense in (3, ["a text"], None):
+        hits = memory.recall("x", sources={"dense": None, "odd": partial(says, nonsense)})
+        assert len(hits) == 1
+        assert "TypeError" in hits.trace.sources[1].problem
+
+
+def test_without_an_embedder_words_are_searched_and_it_is_said() -> None:
+    memory = Memory(Down())
+    event = memory.add_many([Event(0, 0, "x the lantern", axis("x"))])[0]
+    hits = memory.recall("where is the lantern?")
+    assert ids(hits) == [event]
+    (problem,) = hits.trace.problems
+    assert problem == (
+        "embedder: ConnectionError: nobody listens to 1 texts: words alone were searched"
+    )
+    assert "words alone were searched" in str(memory.context("where is the lantern?").trace)
+
+
+def test_a_word_without_direction_is_searched_as_a_word() -> None:
+    memory = room()
+    memory.add("x one")
+    hits = memory.recall("one")
+    assert len(hits) == 1
+    assert hits.trace.problems
+
+
+def test_what_is_no_source_is_refused() -> None:
+    memory = room()
+    with pytest.raises(InvalidParameterError, match="sources name 'denes'"):
+        memory.recall("x", sources=["denes"])
+    with pytest.raises(InvalidParameterError, match="sources are empty"):
+        memory.recall("x", sources=[])
+    with pytest.raises(InvalidParameterError, match="give a callable"):
+        memory.recall("x", sources={"mine": 3})  # type: ignore[dict-item]
+
+
+@pytest.mark.requirement("X14")
+def test_a_hit_carries_score_and_distance_each_under_its_own_name() -> None:
+    memory = room()
+    memory.add("x near", vector=at(0.9))
+    memory.add("x far", vector=at(0.2))
+    near, far = memory.recall("x", sources=["dense"])
+    assert near.score > far.score
+    assert near.distance == pytest.approx(0.1, abs=1e-6)
+    assert far.distance == pytest.approx(0.8, abs=1e-6)
+    assert near.similarity == pytest.approx(1.0 - near.distance)
