@@ -47,6 +47,17 @@ def test_what_fails_alone_is_taken_back_alone(memory: Memory) -> None:
     assert texts(memory, "two", k=1) == ["two"]
 
 
+def test_what_writes_the_files_anew_is_refused_within(memory: Memory) -> None:
+    secret = memory.add("a secret")
+    with memory.together():
+        memory.add("one")
+        with pytest.raises(NestedTransactionError, match="end that one first"):
+            memory.erase(secret)
+        memory.add("two")
+    assert memory.events()["text"].to_list() == ["a secret", "one", "two"]
+    assert memory.erase(secret).complete
+
+
 @pytest.mark.requirement("V16")
 def test_a_loop_over_what_was_taken_back_says_so(memory: Memory) -> None:
     loop = memory.loop()

@@ -158,7 +158,8 @@ class Memory(Awaiting, Outcomes, Explaining, Linking, Tables, Caring):
     def together(self) -> AbstractContextManager[None]:
         """Make everything that is written in a ``with`` block durable at its end, or none of it.
 
-        See ``cvx.store.Record.together``: other writers wait until then.
+        See ``cvx.store.Record.together``: other threads and processes wait until then, so that
+        nothing may be awaited inside. Erasing and snapshots are refused there.
 
         Examples
         --------

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cvx.errors import UnknownEventError
+from cvx.errors import NestedTransactionError, UnknownEventError
 from cvx.store import rows, text
 from cvx.store.cached import Index
 from cvx.store.failpoints import reach
@@ -46,7 +46,14 @@ def erase(store: Store[Index], events: Sequence[int]) -> Erased:
     ------
     UnknownEventError
         One of them does not exist; nothing is erased.
+    NestedTransactionError
+        Within a transaction, or a block of them: the files could not be cleaned.
     """
+    if store.record.writing:
+        raise NestedTransactionError(
+            "erasing writes the whole store anew, which cannot be part of a transaction: end that "
+            "one first"
+        )
     wanted = sorted(set(events))
     with store.record.transaction() as write:
         _forget_rows(write, wanted)

@@ -43,6 +43,9 @@ KEYS: dict[str, tuple[str, ...]] = {
     "journal": ("seq",),
 }
 
+# ASCII JSON is the same on every version of Python, which repr() is not.
+_plain_json = json.JSONEncoder(separators=(",", ":")).encode
+
 
 class Damage(NamedTuple):
     """A row whose checksum does not hold.
@@ -75,8 +78,7 @@ def row_crc(*values: object) -> int:
             plain.append(len(value))
         else:
             plain.append(value)
-    # ASCII JSON is the same on every version of Python, which repr() is not.
-    return zlib.crc32(json.dumps(plain, separators=(",", ":")).encode("ascii"), crc)
+    return zlib.crc32(_plain_json(plain).encode("ascii"), crc)
 
 
 def insert_sql(table: str, *, replace: bool = False) -> str:
