@@ -72,9 +72,10 @@ format: .venv/.python ## put sources into the project's format
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-bench: $(NATIVE) ## index beside hnswlib; time of a decision; recall beside the plain ways
+bench: $(NATIVE) ## the index beside hnswlib, a decision, the store beside bare SQLite, recall
 	$(PY) benches/peers.py $(ARGS)
 	$(PY) benches/decision.py
+	$(PY) benches/store.py
 	$(PY) benches/recall.py
 
 build: .venv/.python ## a wheel in dist/

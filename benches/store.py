@@ -1,0 +1,289 @@
+"""What durability costs, beside bare SQLite doing the same in the same run.
+
+* durable adds: one event a transaction, blocks of ours and of bare SQLite in turn. Bare SQLite is
+  one table with the columns of an event (text and vector among them), the same settings
+  (write-ahead log, synchronous FULL), one commit a row; with words, an FTS5 table beside it.
+  Ours also writes the journal, a checksum a row, the words, and looks after the index.
+* bulk import: batches of 10,000 events until all are in the record and in the index, beside one
+  transaction of bare SQLite (without words) plus the build of an index of the same vectors.
+* opening with a good snapshot, warm.
+* recall, embedding apart, filtered by one of ten namespaces: dense and lexical fused, and the
+  pipeline that a memory comes with; and words that every event holds.
+
+    python benches/store.py [--events 100000] [--adds 2000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from cvx.embed import LexicalEmbedder
+from cvx.index import TemporalIndex
+from cvx.memory import Memory
+from cvx.recall import Pipeline
+from cvx.types import Cue, Event, Filter, Vector
+
+ROOT = Path(__file__).resolve().parent.parent
+DIM, SEED, NAMESPACES, VOCABULARY, WORDS = 128, 0, 10, 30_000, 10
+BATCH, BLOCK, OPENINGS, QUESTIONS = 10_000, 100, 20, 500
+COLUMNS = (
+    "event_id", "timestamp", "text", "embedding", "entity", "node", "namespace", "kind", "action",
+    "metadata", "reward", "recallable", "episode", "tags", "recorded", "source", "trust",
+    "visibility", "salience", "state", "key",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One figure, and what it must reach."""
+
+    name: str
+    value: float
+    unit: str
+    must: str
+    met: bool | None
+    details: str = ""
+
+
+class Material:
+    """Seeded events: words as rare as in a language, random vectors."""
+
+    def __init__(self, seed: int = SEED) -> None:
+        self.rng = np.random.default_rng(seed)
+        share = 1.0 / np.arange(1, VOCABULARY + 1)
+        self._share = share / share.sum()
+
+    def text(self) -> str:
+        """Return ten words by their frequency, after one that is in every text."""
+        chosen = self.rng.choice(VOCABULARY, size=WORDS, p=self._share)
+        return "the " + " ".join(f"word{number}" for number in chosen)
+
+    def vectors(self, n: int) -> Vector:
+        """Return n normal vectors."""
+        return self.rng.normal(size=(n, DIM)).astype(np.float32)
+
+    def events(self, n: int) -> list[Event]:
+        """Return n events, spread over entities and namespaces."""
+        return [
+            Event(at % 500, at, self.text(), vector, namespace=f"n{at % NAMESPACES}")
+            for at, vector in enumerate(self.vectors(n))
+        ]
+
+
+def bare(path: Path, *, words: bool) -> sqlite3.Connection:
+    """Open plain SQLite as durable as the record is."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute(f"CREATE TABLE events (event_id INTEGER PRIMARY KEY, {', '.join(COLUMNS[1:])})")
+    if words:
+        db.execute("CREATE VIRTUAL TABLE words USING fts5(text, content='')")
+    return db
+
+
+def row(number: int, event: Event) -> tuple[object, ...]:
+    """Return an event as bare SQLite stores it: every column that ours has."""
+    assert event.vector is not None
+    return (
+        number, event.timestamp, event.text, event.vector.tobytes(), event.entity_id, number,
+        event.namespace, event.kind, None, "{}", None, 1, None, "[]", 1_700_000_000_000_000, "",
+        1.0, "private", None, "active", None,
+    )  # fmt: skip
+
+
+INSERT = f"INSERT INTO events VALUES ({', '.join('?' * len(COLUMNS))})"
+
+
+def durable_adds(folder: Path, adds: int) -> Iterator[Line]:
+    """Add events one by one, in turn with bare SQLite."""
+    events = iter(Material(1).events(3 * adds))
+    plain, worded = bare(folder / "plain.db", words=False), bare(folder / "words.db", words=True)
+    rates: dict[str, list[float]] = {"ours": [], "plain": [], "words": []}
+    with Memory.open(folder / "adds", LexicalEmbedder(dim=DIM)) as memory:
+
+        def ours(number: int) -> None:  # noqa: ARG001
+            event = next(events)
+            memory.add(event.text, vector=event.vector, namespace=event.namespace)
+
+        def commit_plain(number: int) -> None:
+            plain.execute(INSERT, row(number, next(events)))
+
+        def commit_words(number: int) -> None:
+            event = next(events)
+            worded.execute("BEGIN")
+            worded.execute(INSERT, row(number, event))
+            worded.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, event.text))
+            worded.execute("COMMIT")
+
+        for first in range(0, adds, BLOCK):
+            for name, add in (("ours", ours), ("plain", commit_plain), ("words", commit_words)):
+                start = time.perf_counter()
+                for number in range(first, first + BLOCK):
+                    add(number)
+                rates[name].append(BLOCK / (time.perf_counter() - start))
+    plain.close()
+    worded.close()
+    mean = {name: float(1 / np.mean(1 / np.array(some))) for name, some in rates.items()}
+    details = ", ".join(f"{name} {rate:,.0f}/s" for name, rate in mean.items())
+    ratio, with_words = mean["ours"] / mean["plain"], mean["ours"] / mean["words"]
+    yield Line("durable adds / bare SQLite", ratio, "x", ">= 0.8", ratio >= 0.8, details)
+    yield Line("durable adds / bare with words", with_words, "x", "", None)
+
+
+def bulk(folder: Path, events: Sequence[Event]) -> Iterator[Line]:
+    """Import everything at once, and beside it bare SQLite and the index alone."""
+
+    def clocked(work: Callable[[], None]) -> tuple[float, float]:
+        wall, cpu = time.perf_counter(), time.process_time()
+        work()
+        return time.perf_counter() - wall, time.process_time() - cpu
+
+    def ours() -> None:
+        with Memory.open(folder / "bulk", LexicalEmbedder(dim=DIM)) as memory:
+            for at in range(0, len(events), BATCH):
+                memory.add_many(events[at : at + BATCH])
+            assert memory.index.stats()["nodes"] == len(events)
+
+    def alone() -> None:
+        db = bare(folder / "bulk.db", words=False)
+        db.execute("BEGIN")
+        db.executemany(INSERT, (row(number, event) for number, event in enumerate(events)))
+        db.execute("COMMIT")
+        db.close()
+
+    def build() -> None:
+        index = TemporalIndex(DIM)
+        vectors = np.stack([event.vector for event in events if event.vector is not None])
+        for at in range(0, len(events), BATCH):
+            some = events[at : at + BATCH]
+            index.bulk_insert(
+                [event.entity_id for event in some],
+                [event.timestamp for event in some],
+                vectors[at : at + BATCH],
+                namespaces=[event.namespace for event in some],
+            )
+
+    rows, graph, whole = clocked(alone), clocked(build), clocked(ours)
+    for at, unit in enumerate(("wall", "CPU")):
+        ratio = whole[at] / (rows[at] + graph[at])
+        details = (
+            f"{whole[at]:.1f} s; bare {rows[at]:.1f} s, index {graph[at]:.1f} s, "
+            f"so {whole[at] - graph[at]:.1f} s beside the index"
+        )
+        name = f"bulk import, {unit} / (bare + index)"
+        yield Line(name, ratio, "x", "< 3", ratio < 3, details)
+
+
+def opening(folder: Path) -> Iterator[Line]:
+    """Open and close a store that did not change."""
+    times = []
+    for _ in range(OPENINGS + 1):
+        start = time.perf_counter()
+        memory = Memory.open(folder / "bulk", LexicalEmbedder(dim=DIM))
+        times.append((time.perf_counter() - start) * 1e3)
+        assert memory.stats()["rebuilds"] == 0
+        memory.close()
+    median = float(np.median(times[1:]))
+    slowest = f"the slowest of {OPENINGS}: {max(times[1:]):.0f} ms"
+    yield Line("opening, warm", median, "ms", "< 100", median < 100, slowest)
+
+
+def recalls(folder: Path) -> Iterator[Line]:
+    """Ask questions of a few words, the vector given."""
+    material = Material(2)
+    vectors = material.vectors(QUESTIONS)
+    mixed = [" ".join(material.text().split()[:6]) for _ in range(QUESTIONS)]
+    everywhere = ["the"] * QUESTIONS
+    with Memory.open(folder / "bulk", LexicalEmbedder(dim=DIM)) as memory:
+        start = time.perf_counter()
+        memory.recall(Cue(text="the", vector=vectors[0]), namespace="n0")
+        first = time.perf_counter() - start
+        yield Line("the first recall of a process", first * 1e3, "ms", "", None)
+
+        def ask(texts: Sequence[str], pipeline: Pipeline | None) -> Callable[[int], object]:
+            def one(at: int) -> object:
+                cue = Cue(text=texts[at], vector=vectors[at])
+                return memory.recall(cue, 10, namespace=f"n{at % NAMESPACES}", pipeline=pipeline)
+
+            return one
+
+        def search(at: int) -> object:
+            where = Filter(namespaces=(f"n{at % NAMESPACES}",))
+            return memory.index.search(vectors[at], 10, where=where)
+
+        plain = Pipeline()
+        yield from timed("recall, dense + lexical", ask(mixed, plain), bound=True)
+        yield from timed("recall, as it comes", ask(mixed, None), bound=False)
+        yield from timed("recall of a word in every event", ask(everywhere, plain), bound=True)
+        yield from timed("of these, the index's search", search, bound=False)
+
+
+def timed(name: str, ask: Callable[[int], object], *, bound: bool) -> Iterator[Line]:
+    """Time the questions one by one: wall clock, and CPU, which other processes stretch less."""
+    wall, cpu = [], []
+    for at in range(QUESTIONS):
+        start, busy = time.perf_counter(), time.thread_time()
+        ask(at)
+        wall.append((time.perf_counter() - start) * 1e3)
+        cpu.append((time.thread_time() - busy) * 1e3)
+    for share, must in ((50, 1.0), (99, 5.0)):
+        value = float(np.percentile(wall[20:], share))
+        details = f"CPU {np.percentile(cpu[20:], share):.2f} ms"
+        met = value < must if bound else None
+        yield Line(f"{name}, p{share}", value, "ms", f"< {must:g}" if bound else "", met, details)
+
+
+def main() -> int:
+    """Measure, print a table, write JSON; return 1 where a bound is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--adds", type=int, default=2000)
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "bench" / "store.json")
+    args = parser.parse_args()
+    print(f"{args.events:,} events, dim={DIM}, {WORDS + 1} words a text, seed={SEED}")
+    lines: list[Line] = []
+    # Beside the results, not in the system's own folder: that may be in RAM, where syncs are free.
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=args.out.parent) as name:
+        folder = Path(name)
+        events = Material().events(args.events)
+        for part in (
+            durable_adds(folder, args.adds), bulk(folder, events), opening(folder), recalls(folder)
+        ):  # fmt: skip
+            for line in part:
+                lines.append(line)
+                verdict = "" if line.met is None else "met" if line.met else "MISSED"
+                print(
+                    f"{line.name:<36}{line.value:>9.2f} {line.unit:<3}{line.must:>7} {verdict:<7}"
+                    f"{line.details}",
+                    flush=True,
+                )
+    report = {
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, SQLite {sqlite3.sqlite_version}",
+        "events": args.events,
+        "dim": DIM,
+        "seed": SEED,
+        "lines": [{name: getattr(line, name) for name in Line.__slots__} for line in lines],
+    }
+    args.out.write_text(json.dumps(report, indent=1) + "\n")
+    print(args.out)
+    return 1 if any(line.met is False for line in lines) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
