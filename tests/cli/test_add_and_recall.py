@@ -104,6 +104,23 @@ def test_nothing_found_is_exit_code_1(cvx: Cvx) -> None:
     assert cvx("recall", "something else entirely", "--json").code == 1
 
 
+def test_a_floor_keeps_out_what_is_only_the_nearest(cvx: Cvx) -> None:
+    cvx("add", "the spare key is under the green pot")
+    cvx("add", "the cellar flooded")
+    found = cvx("recall", "the spare key", "--floor", 0.5, "--json").json["hits"]
+    assert [hit["id"] for hit in found] == [1]
+    assert cvx("recall", "quantum chromodynamics", "--floor", 0.5).code == 1
+
+
+def test_an_explanation_lists_the_factors_that_add_up(cvx: Cvx) -> None:
+    cvx("add", "the spare key is under the green pot")
+    (hit,) = cvx("recall", "the spare key", "--json").json["hits"]
+    assert sum(factor["share"] for factor in hit["factors"]) == pytest.approx(hit["score"])
+    shown = cvx("recall", "the spare key", "--explain").out
+    for factor in hit["factors"]:
+        assert (f"{factor['name']}: " in shown) == bool(factor["share"])
+
+
 def test_stats_counts_and_says_what_the_store_is_made_with(cvx: Cvx) -> None:
     cvx("add", "a mug", "--embedder", "lexical:64", "--alias", "a cup", "--namespace", "ana")
     told = cvx("stats", "--json").json

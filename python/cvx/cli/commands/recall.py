@@ -36,6 +36,10 @@ def recall(
     outcome: Annotated[
         str, typer.Option(help="success: what may advise; failure: what may not; any.")
     ] = "success",
+    floor: Annotated[
+        float | None,
+        typer.Option(help="Less similar events come only if they have words of the cue."),
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what made each score.")] = False,
     store: Store = None,
     embedder: EmbedderSpec = None,
@@ -66,6 +70,7 @@ def recall(
             also=also or (),
             where=where,
             outcome=outcome,  # type: ignore[arg-type]
+            floor=floor,
         )
     problems = [
         *hits.trace.problems,
@@ -104,6 +109,8 @@ def _show(hit: Hit, *, explain: bool) -> None:
         line(f"        did: {one_line(event.action)}")
     if explain:
         for factor in hit.factors:
+            if not factor.share:
+                continue
             line(
                 f"        {factor.name}: {factor.value:.4f} x {factor.weight:g} = "
                 f"{factor.share:.4f}",
