@@ -56,6 +56,24 @@ def test_eval_fits_to_the_groups_it_is_told_and_measures_the_others(
     assert found["measured"][-1]["name"] == "tuned"
 
 
+def test_eval_keeps_what_was_fitted_only_when_told_to(
+    talk: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, questions = talk
+    arguments = ["eval", str(questions), "-s", str(store), "--tune", "--floor", "--json"]
+    shipped = Memory(LexicalEmbedder()).pipeline.weighting.weights
+    _, out = said(arguments, capsys)
+    with Memory.open(store, LexicalEmbedder()) as memory:
+        assert memory.pipeline.weighting.weights == shipped
+    _, out = said([*arguments, "--save"], capsys)
+    with Memory.open(store, LexicalEmbedder()) as memory:
+        assert memory.pipeline.weighting.weights != shipped
+        assert memory.pipeline.floor.least == json.loads(out)["floor"]["threshold"]
+    code, out = said(["eval", str(questions), "-s", str(store), "--save"], capsys)
+    assert code == 2
+    assert "--tune, --floor or both" in out
+
+
 def test_eval_names_the_line_of_a_broken_label(
     talk: tuple[Path, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ from cvx.evaluation.report import as_json
 from cvx.evaluation.tuning import Tuned, split, tables
 from cvx.evaluation.tuning import tune as fit
 from cvx.memory import Memory
-from cvx.recall.signals import Answerable, attentive
+from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable, attentive
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Evaluated:
     Parameters
     ----------
     measured : tuple of Measured
-        The baselines, the memory as it is, and with what was fitted.
+        The baselines, the memory as it is, and with what was fitted; the floor upon the weights.
     tuned : Tuned, optional
         The weights, where they were fitted.
     answerable : Answerable, optional
@@ -101,7 +101,8 @@ def evaluated(
     if weights is not None:
         rankers["tuned"] = recalling(memory, attentive(weights.weights))
     if answerable is not None:
-        rankers["with a floor"] = recalling(memory, attentive(answerable=answerable))
+        chosen = DEFAULT_WEIGHTS if weights is None else weights.weights
+        rankers["with a floor"] = recalling(memory, attentive(chosen, answerable))
     measured = tuple(
         measure(name, ranker, asked, wanted, at=at, seed=seed) for name, ranker in rankers.items()
     )

@@ -30,24 +30,31 @@ def eval_(
     at: Annotated[
         list[int] | None, typer.Option("--at", help="Where rankings are cut; default 5, 10, 20.")
     ] = None,
+    save: Annotated[
+        bool, typer.Option("--save", help="Let the store recall with what was fitted.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Of the split and of the intervals.")] = 0,
     store: Store = None,
     embedder: EmbedderSpec = None,
     json: Json = False,
 ) -> None:
-    """Measure recall on labelled questions, beside the plain ways; nothing is changed.
+    """Measure recall on labelled questions, beside the plain ways.
 
     For example:
       cvx eval questions.jsonl
-      cvx eval questions.jsonl --tune --floor --json
+      cvx eval questions.jsonl --tune --floor --save
     """
     from cvx import evaluation as ev
 
+    if save and not (tune or floor):
+        raise typer.BadParameter("--save keeps what was fitted: give --tune, --floor or both")
     asked = ev.read_labels(labels)
     with opened(store, embedder) as memory:
         found = ev.evaluated(
             memory, asked, tune=tune, train=train, floor=floor, at=at or (5, 10, 20), seed=seed
         )
+        if save:
+            memory.tune(None if found.tuned is None else found.tuned.weights, found.answerable)
     if json:
         emit(found.as_json())
         return
