@@ -25,7 +25,7 @@ def test_every_option_of_add_is_stored(cvx: Cvx) -> None:
         *("--tag", "house", "--tag", "plants", "--alias", "fern care", "--namespace", "ana"),
         *("--metadata", "room=kitchen", "--metadata", "litres=2", "--reward", 0.5),
         *("--salience", 0.25, "--source", "diary", "--trust", 0.75, "--action", "water fern"),
-        *("--kind", "observation", "--visibility", "shared", "--json"),
+        *("--key", "fern-1", "--kind", "observation", "--visibility", "shared", "--json"),
     )
     assert done.json == {"ids": [1], "added": 1, "known": 0}
     (hit,) = cvx("recall", "fern care", "--namespace", "ana", "--json").json["hits"]
@@ -36,6 +36,7 @@ def test_every_option_of_add_is_stored(cvx: Cvx) -> None:
         "time": 1_795_251_600_000_000,
         "entity": 3,
         "namespace": "ana",
+        "key": "fern-1",
         "kind": "observation",
         "action": "water fern",
         "reward": 0.5,
@@ -71,6 +72,7 @@ def test_standard_input_is_one_event_or_one_a_line(cvx: Cvx) -> None:
         ('{"text": "x", "reward": "high"}', "line 2: reward is 'high'"),
         ('{"text": "x", "reward": 2}', "reward"),
         ('{"text": "x", "entity": 1.5}', "line 2: entity is 1.5"),
+        ('{"text": "x", "action": 7}', "line 2: action is 7"),
         ('{"text": "x", "time": "soon"}', "line 2: time 'soon'"),
         ('{"text": "x", "tags": "house"}', "line 2: tags is 'house'"),
         ('{"text": "x", "metadata": []}', "line 2: metadata is []"),

@@ -42,6 +42,21 @@ def test_a_lost_tail_waits_for_consent(cvx: Cvx) -> None:
     assert cvx("recall", "mug").code == 0
 
 
+def test_what_was_set_aside_is_kept_until_it_is_discarded(cvx: Cvx) -> None:
+    for text in ("a mug on a shelf", "a cup in a sink"):
+        cvx("add", text)
+    sql("UPDATE events SET text = 'the secret 4711' WHERE event_id = 1")(cvx.store)
+    assert cvx("doctor", "--repair").code == 0
+    assert cvx("stats", "--json").json["set_aside"] == 1
+    assert b"4711" in (cvx.store / "memory.db").read_bytes()
+    assert cvx("doctor", "--discard", "--repair").code == 2
+    assert cvx("doctor", "--discard", "--json").json["discarded"] == 1
+    whole = b"".join(path.read_bytes() for path in cvx.store.rglob("*") if path.is_file())
+    assert b"4711" not in whole
+    assert cvx("doctor", "--discard").out == "threw away 0 rows that had been set aside\n"
+    assert cvx("doctor").code == 0
+
+
 def test_findings_that_a_crash_leaves_are_no_problem(cvx: Cvx) -> None:
     cvx("add", "a mug")
     (cvx.store / "index" / "7.cvx.tmp").write_text("")

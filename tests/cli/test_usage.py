@@ -1,12 +1,16 @@
 """Help teaches, mistakes are explained, exit codes are those of the help."""
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from cvx.cli.app import COMMANDS
-from tests.cli.command import Cvx, process
+from tests.cli.command import Cvx, environment, process
 
 
 @pytest.mark.parametrize("command", [name.removesuffix("_") for name in COMMANDS])
@@ -84,3 +88,24 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
         assert done.code == 3, done
         assert "memory.db" in done.err
     assert (tmp_path / "memory.db").read_text() == "somebody else's"
+
+
+def test_progress_is_shown_on_a_terminal_and_nowhere_else(tmp_path: Path) -> None:
+    lines = "\n".join(f'{{"text": "note {n}"}}' for n in range(300))
+    quiet = process(tmp_path / "a", "add", "--file", "-", stdin=lines)
+    assert quiet.err.count("\n") == 1
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "cvx", "add", "--file", "-"],
+        env=environment(tmp_path / "b", TERM="xterm"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+    ) as running:
+        out, _ = running.communicate(lines, timeout=60)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as terminal:
+        shown = terminal.read1(65536)
+    assert b"embedding" in shown
+    assert out == "remembered 300 events\n"

@@ -16,7 +16,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import EmbedderMismatchError, ExportError, OutputError
 from cvx.memory import Memory
 from cvx.memory.checking import check
-from cvx.memory.transfer import export, from_duckdb, import_export, to_duckdb
+from cvx.memory.transfer import Origin, export, from_duckdb, import_export, to_duckdb
 from cvx.store.failpoints import ENVIRONMENT
 from cvx.store.transfer.blueprint import Cause, _open_circles, depths
 from tests.store import planted
@@ -319,6 +319,26 @@ def test_a_causal_core_is_taken_over_with_its_causes(store: Path, tmp_path: Path
         with pytest.raises(ValueError, match="core:1"):
             from_duckdb(memory, tmp_path / "core.duckdb")
         assert len(memory) == before
+
+
+@pytest.mark.requirement("X5", "X9")
+def test_a_core_and_a_memory_read_each_others_files(tmp_path: Path) -> None:
+    from cvx.causal.core import CausalMemoryCore
+
+    class Judge:
+        def complete(self, prompt: str) -> str:
+            return "The drain was full." if "rain" in prompt else "No."
+
+    with CausalMemoryCore(str(tmp_path / "core.duckdb"), Judge(), embedder()) as core:
+        for text in ("rain fell all night", "the rain flooded the cellar"):
+            core.add_event(text)
+    memory = Memory(embedder())
+    assert from_duckdb(memory, tmp_path / "core.duckdb", Origin(keep_vectors=True)) == [1, 2]
+    told = [(s.event.text, s.edge.why) for s in memory.why(2)]
+    assert told == [("rain fell all night", "The drain was full.")]
+    to_duckdb(memory, tmp_path / "back.duckdb")
+    with CausalMemoryCore(str(tmp_path / "back.duckdb"), Judge(), embedder()) as core:
+        assert "the drain was full" in core.get_context("the rain flooded the cellar")
 
 
 def test_without_duckdb_the_extra_is_named(store: Path, tmp_path: Path) -> None:

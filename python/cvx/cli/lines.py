@@ -19,7 +19,18 @@ _NAMES = {"timestamp": "time", "entity_id": "entity", "effect_text": "text", "id
 """Other names that exports and other programs give to the same; an id is given by the store."""
 _STRINGS = ("text", "namespace", "kind", "source", "visibility")
 _NUMBERS = ("reward", "salience", "trust")
-_KNOWN = {*_STRINGS, *_NUMBERS, "entity", "time", "tags", "aliases", "metadata", "action", "vector"}
+_KNOWN = {
+    *_STRINGS,
+    *_NUMBERS,
+    "entity",
+    "time",
+    "tags",
+    "aliases",
+    "metadata",
+    "action",
+    "key",
+    "vector",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +162,7 @@ def _event(row: Mapping[str, Any], place: str, now: int) -> Event:
         timestamp=_time(row["time"], place, now),
         text=row["text"],
         vector=_vector(row.get("vector"), place),
-        action=row["action"],
+        action=_optional(row, "action", place),
         reward=row["reward"],
         kind=row["kind"],
         namespace=row["namespace"],
@@ -161,7 +172,15 @@ def _event(row: Mapping[str, Any], place: str, now: int) -> Event:
         trust=row["trust"],
         visibility=row["visibility"],
         salience=row["salience"],
+        key=_optional(row, "key", place),
     )
+
+
+def _optional(row: Mapping[str, Any], name: str, place: str) -> str | None:
+    value = row[name]
+    if value is not None and not isinstance(value, str):
+        raise InvalidInputError(f"{place}: {name} is {value!r}: give a string")
+    return value
 
 
 def _time(value: object, place: str, now: int) -> int:

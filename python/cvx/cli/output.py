@@ -84,6 +84,7 @@ def plain_event(event: Event) -> dict[str, Any]:
         "time": event.timestamp,
         "entity": event.entity_id,
         "namespace": event.namespace,
+        "key": event.key,
         "kind": event.kind,
         "action": event.action,
         "reward": event.reward,

@@ -37,6 +37,9 @@ def add(
         list[str] | None, typer.Option(help="key=value, JSON where it is; may be repeated.")
     ] = None,
     namespace: Namespace = "",
+    key: Annotated[
+        str | None, typer.Option(help="What the event is called elsewhere; once a namespace.")
+    ] = None,
     action: Annotated[str | None, typer.Option(help="What was done there.")] = None,
     reward: Annotated[float | None, typer.Option(help="How it ended, in [0, 1].")] = None,
     salience: Annotated[float | None, typer.Option(help="How much it matters, [0, 1].")] = None,
@@ -56,7 +59,7 @@ def add(
       cvx add --file events.jsonl
 
     A line of the file is a JSON object with "text" and, as here, any of entity, time, tags,
-    aliases, metadata (an object), namespace, action, reward, salience, kind, source, trust,
+    aliases, metadata (an object), namespace, key, action, reward, salience, kind, source, trust,
     visibility, vector. With --file, the options here are what lines leave out.
     """
     from cvx.cli.lines import from_options, read_lines
@@ -70,6 +73,7 @@ def add(
         "aliases": alias or [],
         "metadata": from_options(metadata or []),
         "namespace": namespace,
+        "key": key,
         "action": action,
         "reward": reward,
         "salience": salience,

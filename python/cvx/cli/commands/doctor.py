@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,6 +33,10 @@ def doctor(
             help="With --repair: go on although the newest changes are known to be missing.",
         ),
     ] = False,
+    discard: Annotated[
+        bool,
+        typer.Option("--discard", help="Throw away for good what repairs moved to set_aside."),
+    ] = False,
     store: Store = None,
     json: Json = False,
 ) -> None:
@@ -42,10 +47,15 @@ def doctor(
       cvx doctor --repair --json
 
     Looking changes nothing and needs no embedder. A repair deletes nothing that was stored: a
-    row that cannot be put right moves to the table set_aside.
+    row that cannot be put right moves to the table set_aside, until --discard.
     """
     from cvx.memory.checking import check
 
+    if discard:
+        if repair or deep or accept_lost_tail:
+            raise typer.BadParameter("--discard goes alone")
+        _discard(folder_of(store), as_json=json)
+        return
     if accept_lost_tail and not repair:
         raise typer.BadParameter("--accept-lost-tail goes with --repair")
     folder = folder_of(store)
@@ -78,6 +88,20 @@ def doctor(
         line("sound" if report.sound else _advice(report.left, repair=repair), bold=True)
     if not report.sound:
         raise typer.Exit(NOTHING)
+
+
+def _discard(folder: Path, *, as_json: bool) -> None:
+    from cvx.store import Record
+    from cvx.store.doctor.aside import discard
+    from cvx.store.peek import describe
+
+    describe(folder)
+    with Record(folder / "memory.db") as record:
+        number = discard(record)
+    if as_json:
+        emit({"store": str(folder), "discarded": number})
+    else:
+        line(f"threw away {counted(number, 'row')} that had been set aside")
 
 
 def _plain(one: Finding) -> dict[str, Any]:

@@ -15,6 +15,8 @@ def stats(store: Store = None, json: Json = False) -> None:
     For example:
       cvx stats --json
     """
+    from cvx.store.doctor.aside import set_aside
+
     with opened(store, embeds=False) as memory:
         counts = memory.stats()
         told = {
@@ -34,6 +36,8 @@ def stats(store: Store = None, json: Json = False) -> None:
             "changes": counts["seq"],
             "snapshot_of": counts["snapshot_seq"],
             "snapshots_refused": counts["snapshots_refused"],
+            "damaged": counts["damaged"],
+            "set_aside": set_aside(memory.record),
         }
     if json:
         emit(told)
@@ -42,5 +46,5 @@ def stats(store: Store = None, json: Json = False) -> None:
         if key == "namespaces":
             for name, number in told["namespaces"].items():
                 line(f"{'namespace':<18} {name or '(default)'}: {number}")
-        elif value not in (None, []):
+        elif value not in (None, [], 0) or key == "events":
             line(f"{key.replace('_', ' '):<18} {value}")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cvx.store import rows
+from cvx.store.record import Record
 
 TABLE = "set_aside"
 _CREATE = f"""
@@ -51,6 +52,23 @@ def move(
     )
     condition, values = where(table, key)
     db.execute(f"DELETE FROM {table} WHERE {condition}", values)
+
+
+def set_aside(record: Record) -> int:
+    """Return how many rows repairs have moved here."""
+    if not record.query("SELECT 1 FROM sqlite_master WHERE name = ?", (TABLE,)):
+        return 0
+    return int(record.query(f"SELECT count(*) FROM {TABLE}")[0][0])
+
+
+def discard(record: Record) -> int:
+    """Throw away for good what repairs have moved here; returns how many rows that were."""
+    number = set_aside(record)
+    if number:
+        with record.transaction() as write:
+            write.connection.execute(f"DROP TABLE {TABLE}")
+        record.compact()
+    return number
 
 
 def where(table: str, key: Sequence[object]) -> tuple[str, list[object]]:
