@@ -5,9 +5,11 @@ from cvx.causal.core import CausalMemoryCore
 from cvx.causal.core_event import CoreEvent
 from cvx.causal.core_index import CauseSearch
 from cvx.causal.council import Citizen, EmbedderRouter, Router
+from cvx.causal.event_log import EventLog
 from cvx.causal.events import CausalEvent, EventId, Link
 from cvx.causal.evidence import Evidence, Observation
 from cvx.causal.graph import CausalGraph
+from cvx.causal.importance import Importance, LLMImportance, RuleImportance
 from cvx.causal.judges import (
     CallableJudge,
     Judge,
@@ -22,8 +24,11 @@ from cvx.causal.linker import Linked, LinkSearch
 from cvx.causal.linking import LinkRule
 from cvx.causal.narrative import Story
 from cvx.causal.presets import PRESETS, TCMF
+from cvx.causal.reflect import Reflector
+from cvx.causal.reflection_writers import CountingWriter, Insight, LLMWriter, ReflectionWriter
 from cvx.causal.stream import Memory, MemoryStream, ScoredMemory, StreamWeights
 from cvx.causal.tcmf import TCMFRetriever
+from cvx.causal.vitality import Vitality
 from cvx.causal.walk import Limits, Reached, Walk
 
 __all__ = [
@@ -36,12 +41,18 @@ __all__ = [
     "CauseSearch",
     "Citizen",
     "CoreEvent",
+    "CountingWriter",
     "EmbedderRouter",
     "EventId",
+    "EventLog",
     "Evidence",
+    "Importance",
+    "Insight",
     "Judge",
     "Judgement",
+    "LLMImportance",
     "LLMJudge",
+    "LLMWriter",
     "Limits",
     "Link",
     "LinkRule",
@@ -54,7 +65,10 @@ __all__ = [
     "Pair",
     "Reached",
     "Recalled",
+    "ReflectionWriter",
+    "Reflector",
     "Router",
+    "RuleImportance",
     "RuleJudge",
     "ScoredMemory",
     "ServerJudge",
@@ -62,5 +76,6 @@ __all__ = [
     "StreamWeights",
     "TCMFContext",
     "TCMFRetriever",
+    "Vitality",
     "Walk",
 ]

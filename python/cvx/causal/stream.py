@@ -8,7 +8,7 @@ Park et al. 2023, Generative Agents: Interactive Simulacra of Human Behavior, se
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from cvx.types import Vector
 
 KINDS = ("observation", "conversation", "reflection", "event")
 MOST_IMPORTANT = 10.0
+_USUAL = 5.0
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ class Memory:
     tick: int
     text: str
     kind: str = "observation"
-    importance: float = 5.0
+    importance: float = _USUAL
     embedding: Vector | None = field(default=None, repr=False)
     last_access_tick: int | None = None
     sources: tuple[str, ...] = ()
@@ -118,6 +119,9 @@ class MemoryStream:
     agent_id : str
         Whose they are.
     weights : StreamWeights, optional
+    rate : callable, optional
+        From (text, kind) to an importance from 1 to 10, for memories that come without one, such
+        as ``RuleImportance().rate``; by default 5 for all.
 
     Examples
     --------
@@ -128,8 +132,15 @@ class MemoryStream:
     ['the well is dry']
     """
 
-    def __init__(self, agent_id: str, weights: StreamWeights | None = None) -> None:
+    def __init__(
+        self,
+        agent_id: str,
+        weights: StreamWeights | None = None,
+        *,
+        rate: Callable[[str, str], float] | None = None,
+    ) -> None:
         self.agent_id = agent_id
+        self.rate = rate or (lambda _text, _kind: _USUAL)
         self.weights = weights or StreamWeights()
         self._memories: dict[str, Memory] = {}
         self._matrix = VectorMatrix()
@@ -153,15 +164,27 @@ class MemoryStream:
         tick: int,
         *,
         kind: str = "observation",
-        importance: float = 5.0,
+        importance: float | None = None,
         embedding: npt.ArrayLike | None = None,
+        sources: tuple[str, ...] = (),
     ) -> Memory:
-        """Remember something under an id of its own; see ``Memory`` for what is refused."""
+        """Remember something under an id of its own.
+
+        Parameters
+        ----------
+        text, tick, kind, embedding, sources
+            As for ``Memory``, which also says what is refused.
+        importance : float, optional
+            From 1 to 10; by default what the stream's ``rate`` says.
+        """
         number = len(self._memories)
         while (name := f"{self.agent_id}-{number}") in self._memories:
             number += 1
         vector = None if embedding is None else as_vector(embedding)
-        memory = Memory(name, self.agent_id, tick, text, kind, importance, vector)
+        rated = self.rate(text, kind) if importance is None else importance
+        memory = Memory(
+            name, self.agent_id, tick, text, kind, rated, vector, sources=tuple(sources)
+        )
         self.append(memory)
         return memory
 

@@ -13,10 +13,9 @@ from cvx.embed import Embedder
 from cvx.episodes import OpenEpisode
 from cvx.errors import EmbedderMismatchError, RewardRangeError
 from cvx.memory.awaiting import Awaiting
-from cvx.memory.caring import Caring
-from cvx.memory.explaining import Explaining
-from cvx.memory.linking import Linking
+from cvx.memory.causes import Causes
 from cvx.memory.outcomes import Outcomes
+from cvx.memory.reflecting import Reflecting
 from cvx.memory.tables import Tables
 from cvx.store.erase import finish
 from cvx.store.past import as_of
@@ -25,7 +24,7 @@ from cvx.types import Episode
 EXACT_BELOW = 10_000
 
 
-class Memory(Awaiting, Outcomes, Explaining, Linking, Tables, Caring):
+class Memory(Awaiting, Outcomes, Causes, Tables, Reflecting):
     """What an agent remembers: in RAM, or with ``Memory.open`` in a folder that survives.
 
     Every change is durable when its call returns. Threads may share a memory; processes open the

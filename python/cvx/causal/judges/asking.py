@@ -104,21 +104,26 @@ class LLMJudge:
     ) -> None:
         if timeout_s is not None and not timeout_s > 0:
             raise InvalidParameterError(f"timeout_s is {timeout_s}: give one above 0, or None")
-        self._ask = _asker(client, model)
+        self._ask = as_asker(client, model)
         self.timeout_s = timeout_s
 
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
         """Ask for each pair; a failure or a time-out leaves it unjudged."""
-        return [
-            guarded(
-                lambda pair=pair: read_answer(self._ask(question(pair.cause, pair.effect))),  # type: ignore[misc]
-                self.timeout_s,
-            )
-            for pair in pairs
-        ]
+        return [self._judged(pair) for pair in pairs]
+
+    def _judged(self, pair: Pair) -> Judgement:
+        prompt = question(pair.cause, pair.effect)
+        return guarded(lambda: self._ask(prompt), self.timeout_s)
 
 
-def _asker(client: object, model: str | None) -> Callable[[str], object]:
+def as_asker(client: object, model: str | None = None) -> Callable[[str], object]:
+    """Return a function from prompt to answer for a client of any shape; see ``LLMJudge``.
+
+    Raises
+    ------
+    InvalidParameterError
+        A client that cannot be asked.
+    """
     completions = getattr(getattr(client, "chat", None), "completions", None)
     create = getattr(completions, "create", None)
     if callable(create):

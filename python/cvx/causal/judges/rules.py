@@ -6,16 +6,11 @@ import re
 from collections.abc import Sequence
 
 from cvx.causal.judges.protocol import Judgement, Pair
+from cvx.causal.stems import stems
 from cvx.causal.vectors import cosine
 from cvx.errors import InvalidParameterError
 
 _WORD = re.compile(r"[^\W_]+")
-_ENDINGS = ("ingly", "ings", "edly", "ing", "ed", "es", "ly", "s")
-_EMPTY = frozenset(
-    """a an and are as at be been but by for from had has have he her his i in into is it its my
-    not of on or our she so that the their then there they this to was we were will with
-    you""".split()  # noqa: SIM905
-)
 _OF_CAUSE = re.compile(
     r"\b(?:because|due to|owing to|thanks to|caused by|as a result|result(?:ed|s|ing)? (?:of|from)"
     r"|led to|leads to|therefore|hence|consequently|after|following|since|so that"
@@ -60,7 +55,7 @@ class RuleJudge:
     def _judged(self, pair: Pair) -> Judgement:
         if pair.lag is not None and pair.lag < 0:
             return Judgement("no", 0.0, "the effect came first")
-        cause, effect = _content(pair.cause), _content(pair.effect)
+        cause, effect = content_words(pair.cause), content_words(pair.effect)
         if not cause or not effect:
             return Judgement("unjudged", why="one of the two has no words")
         common = cause & effect
@@ -83,13 +78,7 @@ class RuleJudge:
         return Judgement("yes" if probability >= self.bound else "no", probability, why, factors)
 
 
-def _content(text: str) -> frozenset[str]:
-    words = (word for word in _WORD.findall(text.casefold()) if word not in _EMPTY)
-    return frozenset(_stem(word) for word in words)
-
-
-def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word.removesuffix(ending)
-    return word
+def content_words(text: str) -> frozenset[str]:
+    """Return the words of a text that say something, cut to their stems."""
+    # The stems are English; words of other scripts are compared as they are.
+    return frozenset(stems(text)) or frozenset(_WORD.findall(text.casefold()))

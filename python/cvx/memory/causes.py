@@ -9,7 +9,7 @@ from cvx.causal.linker import Linked, Linker, LinkSearch
 from cvx.memory.base import Base
 
 
-class Linking(Base):
+class Causes(Base):
     """The half that finds causes."""
 
     causal_judge: Judge = RuleJudge()

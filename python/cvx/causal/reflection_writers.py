@@ -1,0 +1,206 @@
+"""Who makes insights of experiences: a count of what recurs, or a language model.
+
+References
+----------
+Park et al. 2023, Generative Agents: Interactive Simulacra of Human Behavior, section 4.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from cvx.causal.judges.asking import DEFAULT_TIMEOUT_S, as_asker
+from cvx.causal.judges.guard import within
+from cvx.causal.judges.rules import content_words
+from cvx.errors import InvalidParameterError
+
+PROMPT = (
+    "Statements:\n{statements}\n\nWhat {count} high-level insights can be inferred from these "
+    "statements? Write one a line, each followed by the statements it rests on, in the form: "
+    "insight (because of 1, 5, 3)"
+)
+_INSIGHT = re.compile(
+    r"^\s*(?:[-*\u2022]|\d+[.)])?\s*(?P<text>.+?)\s*\(because of(?P<numbers>[^)]*)\)\s*\.?\s*$",
+    re.IGNORECASE,
+)
+
+
+class Experience(NamedTuple):
+    """One memory as a reflection sees it.
+
+    Attributes
+    ----------
+    id : str
+        What is cited.
+    tick : int
+        When it was made.
+    text, kind : str
+        What it says, and how it came about.
+    group : str
+        What it belongs to, such as an institution.
+    importance : float
+        From 1 to 10.
+    """
+
+    id: str
+    tick: int
+    text: str
+    kind: str
+    group: str
+    importance: float
+
+
+class Insight(NamedTuple):
+    """What a reflection found.
+
+    Attributes
+    ----------
+    text : str
+    sources : tuple of str
+        The ids of the experiences that it rests on; at least one.
+    """
+
+    text: str
+    sources: tuple[str, ...]
+
+
+@runtime_checkable
+class ReflectionWriter(Protocol):
+    """Anything that makes insights of experiences."""
+
+    def write(self, experiences: Sequence[Experience]) -> list[Insight]:
+        """Return what is to be learned of them, the most telling first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CountingWriter:
+    """Says what happened again and again: by kind, by group and by word. Needs no model.
+
+    Parameters
+    ----------
+    least : int, default 3
+        How often something must have happened; at least 2.
+    most : int, default 5
+        How many insights; at least 1.
+
+    Examples
+    --------
+    >>> seen = [Experience(f"m{n}", n, text, "crisis", "health", 8.0) for n, text in enumerate(
+    ...         ["Plague in the east", "Plague in the west", "Plague in the harbour"])]
+    >>> CountingWriter().write(seen)[0].text
+    '3 memories of the kind crisis, of health, between 0 and 2, most often of plague (3 times)'
+    """
+
+    least: int = 3
+    most: int = 5
+
+    def __post_init__(self) -> None:
+        if self.least < 2 or self.most < 1:
+            raise InvalidParameterError(
+                f"least is {self.least}, most {self.most}: give at least 2, and at least 1"
+            )
+
+    def write(self, experiences: Sequence[Experience]) -> list[Insight]:
+        """Return the largest groups, then the words that run through several of them."""
+        groups: dict[tuple[str, str], list[Experience]] = {}
+        for one in experiences:
+            groups.setdefault((one.kind, one.group), []).append(one)
+        counted = [
+            (found, _of_group(kind, group, found)) for (kind, group), found in groups.items()
+        ]
+        if len(groups) > 1:
+            counted += [(found, _of_word(word, found)) for word, found in _by_word(experiences)]
+        often: dict[tuple[str, ...], str] = {}
+        for found, text in sorted(counted, key=lambda pair: -len(pair[0])):
+            # What rests on the very same memories says the same again.
+            if len(found) >= self.least:
+                often.setdefault(tuple(one.id for one in found), text)
+        return [Insight(text, sources) for sources, text in [*often.items()][: self.most]]
+
+
+def _span(found: Sequence[Experience]) -> str:
+    ticks = [one.tick for one in found]
+    return f"between {min(ticks)} and {max(ticks)}"
+
+
+def _of_group(kind: str, group: str, found: Sequence[Experience]) -> str:
+    of = f", of {group}" if group else ""
+    themes = [(word, len(some)) for word, some in _by_word(found) if len(some) > 1]
+    themes = sorted(themes, key=lambda pair: (-pair[1], pair[0]))[:3]
+    about = ", ".join(f"{word} ({count} times)" for word, count in themes)
+    said = f", most often of {about}" if about else ""
+    return f"{len(found)} memories of the kind {kind}{of}, {_span(found)}{said}"
+
+
+def _of_word(word: str, found: Sequence[Experience]) -> str:
+    kinds = Counter(one.kind for one in found).most_common()
+    named = ", ".join(f"{count} of the kind {kind}" for kind, count in kinds)
+    return f"{len(found)} memories speak of {word}, {_span(found)}: {named}"
+
+
+def _by_word(experiences: Iterable[Experience]) -> list[tuple[str, list[Experience]]]:
+    found: dict[str, list[Experience]] = {}
+    for one in experiences:
+        for word in sorted(content_words(one.text)):
+            found.setdefault(word, []).append(one)
+    return list(found.items())
+
+
+class LLMWriter:
+    """Asks a language model for insights, and keeps those that cite what they rest on.
+
+    Parameters
+    ----------
+    client : object
+        A client of any shape, as for ``LLMJudge``.
+    count : int, default 3
+        How many insights are asked for.
+    fallback : ReflectionWriter, optional
+        Who writes where the model fails, or cites nothing; default ``CountingWriter()``.
+    timeout_s : float or None, default 60
+        Seconds after which an answer is not waited for any more.
+    """
+
+    def __init__(
+        self,
+        client: object,
+        *,
+        count: int = 3,
+        fallback: ReflectionWriter | None = None,
+        timeout_s: float | None = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        if count < 1:
+            raise InvalidParameterError(f"count is {count}: give at least 1")
+        self._ask = as_asker(client)
+        self.count = count
+        self.fallback = fallback or CountingWriter()
+        self.timeout_s = timeout_s
+
+    def write(self, experiences: Sequence[Experience]) -> list[Insight]:
+        """Return what the model infers."""
+        listed = "\n".join(
+            f"{number}. {' '.join(one.text.split())}"
+            for number, one in enumerate(experiences, start=1)
+        )
+        prompt = PROMPT.format(statements=listed, count=self.count)
+        answer = within(lambda: self._ask(prompt), self.timeout_s)
+        found = _read_insights(answer, experiences) if isinstance(answer, str) else []
+        return found[: self.count] or self.fallback.write(experiences)
+
+
+def _read_insights(answer: str, experiences: Sequence[Experience]) -> list[Insight]:
+    found = []
+    for line in answer.splitlines():
+        match = _INSIGHT.match(line)
+        if match is None:
+            continue
+        numbers = dict.fromkeys(map(int, re.findall(r"\d+", match["numbers"])))
+        cited = [experiences[n - 1].id for n in numbers if 1 <= n <= len(experiences)]
+        if cited:
+            found.append(Insight(match["text"], tuple(cited)))
+    return found
