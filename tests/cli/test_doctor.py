@@ -57,6 +57,23 @@ def test_what_was_set_aside_is_kept_until_it_is_discarded(cvx: Cvx) -> None:
     assert cvx("doctor").code == 0
 
 
+def test_damaged_pages_are_beyond_repair_and_the_rest_is_saved(cvx: Cvx, tmp_path: Path) -> None:
+    lines = "\n".join(f'{{"text": "note {number}"}}' for number in range(200))
+    cvx("add", "--file", "-", "--embedder", "lexical:64", stdin=lines)
+    path = cvx.store / "memory.db"
+    raw = bytearray(path.read_bytes())
+    raw[-4096 * 8 : -4096 * 7] = bytes(4096)
+    path.write_bytes(raw)
+    assert "--salvage" in cvx("doctor", "--repair").out
+    assert cvx("doctor", "--salvage", tmp_path / "new", "--repair").code == 2
+    saved = cvx("doctor", "--salvage", tmp_path / "new", "--json").json
+    assert 100 < saved["rows"]["events"] <= 200
+    new = Cvx(tmp_path / "new")
+    assert new("doctor").code == 0
+    assert new("recall", "note 3").code == 0
+    assert cvx("doctor", "--salvage", tmp_path / "new").code == 4
+
+
 def test_findings_that_a_crash_leaves_are_no_problem(cvx: Cvx) -> None:
     cvx("add", "a mug")
     (cvx.store / "index" / "7.cvx.tmp").write_text("")

@@ -12,7 +12,7 @@ from cvx.errors import DamagedRecordError, EmbedderMismatchError, RecordIOError
 from cvx.index import TemporalIndex
 from cvx.memory.agreement import disagreements
 from cvx.store import IndexKind
-from cvx.store.doctor import Report, examine, repair
+from cvx.store.doctor import Report, Salvaged, examine, repair, salvage
 from cvx.store.doctor.findings import Check
 from cvx.store.peek import describe
 
@@ -81,6 +81,26 @@ def check(
     if kind is None or not mend:
         return report
     return repair(folder, kind, report, accept_lost_tail=accept_lost_tail)
+
+
+def rescue(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Salvaged:
+    """Save what can still be read of a damaged memory into a new one, and put that in order.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder of the damaged memory; it is only read.
+    target : str or path
+        A folder that is not there yet.
+
+    Raises
+    ------
+    StoreNotFoundError, OutputError, DamagedRecordError
+        As for ``cvx.store.doctor.salvage``.
+    """
+    saved = salvage(Path(path), Path(target))
+    check(target, mend=True)
+    return saved
 
 
 def kind_of(folder: Path) -> IndexKind[TemporalIndex]:

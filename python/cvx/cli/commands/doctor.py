@@ -37,6 +37,10 @@ def doctor(
         bool,
         typer.Option("--discard", help="Throw away for good what repairs moved to set_aside."),
     ] = False,
+    salvage: Annotated[
+        Path | None,
+        typer.Option(help="Save what can still be read into this new folder; for damaged pages."),
+    ] = None,
     store: Store = None,
     json: Json = False,
 ) -> None:
@@ -51,10 +55,13 @@ def doctor(
     """
     from cvx.memory.checking import check
 
-    if discard:
-        if repair or deep or accept_lost_tail:
-            raise typer.BadParameter("--discard goes alone")
-        _discard(folder_of(store), as_json=json)
+    if discard or salvage is not None:
+        if repair or deep or accept_lost_tail or (discard and salvage is not None):
+            raise typer.BadParameter("--discard and --salvage go alone")
+        if salvage is None:
+            _discard(folder_of(store), as_json=json)
+        else:
+            _salvage(folder_of(store), salvage, as_json=json)
         return
     if accept_lost_tail and not repair:
         raise typer.BadParameter("--accept-lost-tail goes with --repair")
@@ -104,6 +111,28 @@ def _discard(folder: Path, *, as_json: bool) -> None:
         line(f"threw away {counted(number, 'row')} that had been set aside")
 
 
+def _salvage(folder: Path, target: Path, *, as_json: bool) -> None:
+    from cvx.memory.checking import rescue
+
+    saved = rescue(folder, target)
+    if as_json:
+        emit(
+            {
+                "store": str(target),
+                "rows": saved.counts,
+                "wrong": saved.wrong,
+                "broken": list(saved.broken),
+            }
+        )
+        return
+    line(f"saved {counted(sum(saved.counts.values()), 'row')} into {target}")
+    for table in saved.broken:
+        line(f"parts of {table} could not be read")
+    for table, number in saved.wrong.items():
+        if number:
+            line(f"left out {counted(number, 'row')} of {table} that were not what was written")
+
+
 def _plain(one: Finding) -> dict[str, Any]:
     return {
         "check": str(one.check),
@@ -129,5 +158,8 @@ def _advice(left: tuple[Finding, ...], *, repair: bool) -> str:
             "cvx doctor --repair --accept-lost-tail"
         )
     if checks & {"file", "page"} and repair:
-        return "the file itself is damaged, which is beyond repair here: restore a copy"
+        return (
+            "the file itself is damaged, which is beyond repair: restore a copy, or save what can "
+            "be read with cvx doctor --salvage NEW_FOLDER"
+        )
     return "problems are left" if repair else "run cvx doctor --repair"

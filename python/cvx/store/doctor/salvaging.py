@@ -1,0 +1,180 @@
+"""Saving what can still be read of a database whose pages are damaged, into a new store."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from cvx.errors import DamagedRecordError, OutputError, StoreNotFoundError
+from cvx.store import rows, text
+from cvx.store.doctor.aside import Row
+from cvx.store.doctor.bitflip import put_right
+from cvx.store.lock import Tail
+from cvx.store.record import Record
+from cvx.store.transfer.header import OWN
+from cvx.store.transfer.tables import ORDER, columns
+from cvx.store.writer import Writer
+
+_AT_ONCE = 256
+_FARTHEST = 1 << 40
+"""A jump over rows that cannot be read gives up here."""
+_COUNTERS = {
+    "next_node": "SELECT max(node) + 1 FROM"
+    " (SELECT node FROM events UNION SELECT node FROM aliases)",
+    "next_event": "SELECT max(event_id) + 1 FROM events",
+    "next_decision": "SELECT max(decision_id) + 1 FROM decisions",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """What was saved.
+
+    Parameters
+    ----------
+    counts : dict
+        Rows of each table that are in the new store.
+    wrong : dict
+        Rows of each table that could be read and were not what was written; they are left out.
+    broken : tuple of str
+        Tables with parts that could not be read.
+    """
+
+    counts: dict[str, int]
+    wrong: dict[str, int]
+    broken: tuple[str, ...]
+
+
+def salvage(folder: Path, target: Path) -> Salvaged:
+    """Copy every row that can be read, and is right, into a new store.
+
+    The damaged one is only read. What refers to a row that was lost is found by an examination
+    of the new store, as orphans.
+
+    Parameters
+    ----------
+    folder : Path
+        The damaged store.
+    target : Path
+        A folder that is not there yet.
+
+    Raises
+    ------
+    StoreNotFoundError
+        There is no ``memory.db``.
+    OutputError
+        There is something at ``target``.
+    DamagedRecordError
+        Not even the list of tables can be read.
+    """
+    path = folder / "memory.db"
+    if not path.is_file():
+        raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")
+    if target.exists():
+        raise OutputError(f"{target} is there already: give a folder that is not")
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
+        db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        try:
+            meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
+        except sqlite3.DatabaseError as error:
+            raise DamagedRecordError(
+                f"{path}: nothing can be read of it any more ({error}): restore a copy"
+            ) from error
+        target.mkdir(parents=True)
+        with Record(target / "memory.db") as record:
+            # What a lost row was referred to by stays, for the examination to find.
+            record.query("PRAGMA foreign_keys = OFF")
+            with record.transaction() as write:
+                return _copy(db, meta, write)
+
+
+def _copy(db: sqlite3.Connection, meta: dict[str, str], write: Writer) -> Salvaged:
+    counts, wrong, broken = dict.fromkeys(ORDER, 0), dict.fromkeys(ORDER, 0), []
+    for table in ORDER:
+        whole, found = _readable(db, table)
+        if not whole:
+            broken.append(table)
+        for row in found:
+            right = row[:-1] if _is_right(row) else put_right(row[:-1], row[-1])
+            if right is None:
+                wrong[table] += 1
+            else:
+                write.connection.execute(rows.insert_sql(table), (*right, rows.row_crc(*right)))
+                counts[table] += 1
+    for key, value in meta.items():
+        if key not in OWN:
+            write.set_meta(key, value)
+    for key, highest in _COUNTERS.items():
+        (free,) = write.connection.execute(highest).fetchone()
+        told = meta.get(key, "0")
+        write.set_meta(key, str(max(int(told) if told.isdecimal() else 0, free or 0)))
+    text.refill(write.connection)
+    last = write.connection.execute(
+        "SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1"
+    ).fetchone()
+    write.tail = Tail(*last) if last is not None else write.tail
+    return Salvaged(counts, wrong, tuple(broken))
+
+
+def _is_right(row: Row) -> bool:
+    try:
+        return bool(rows.row_crc(*row[:-1]) == row[-1])
+    except (TypeError, ValueError):
+        return False
+
+
+def _readable(db: sqlite3.Connection, table: str) -> tuple[bool, list[Row]]:
+    """Return whether a table could be read to its end, and every row that could."""
+    if len(rows.KEYS[table]) == 1 and table not in ("usage", "model_state"):
+        return _by_number(db, table)
+    found: dict[tuple[object, ...], Row] = {}
+    key = ", ".join(rows.KEYS[table])
+    names = rows.COLUMNS[table]
+    places = [names.index(name) for name in rows.KEYS[table]]
+    for order in (key, ", ".join(f"{name} DESC" for name in rows.KEYS[table])):
+        whole = True
+        try:
+            for row in db.execute(
+                f"SELECT {', '.join(columns(table))} FROM {table} ORDER BY {order}"
+            ):
+                found[tuple(row[place] for place in places)] = row
+        except sqlite3.DatabaseError:
+            # The other half may be read from the other end.
+            whole = False
+        if whole:
+            break
+    return whole, list(found.values())
+
+
+def _by_number(db: sqlite3.Connection, table: str) -> tuple[bool, list[Row]]:
+    whole, found = True, list[Row]()
+    place = rows.COLUMNS[table].index(rows.KEYS[table][0])
+    after, limit, jump = -(2**62), _AT_ONCE, 1
+    while jump < _FARTHEST:
+        try:
+            some = list(_next(db, table, after, limit))
+        except sqlite3.DatabaseError:
+            whole = False
+            if limit > 1:
+                limit = 1
+            else:
+                after, jump = max(after, 0) + jump, 2 * jump
+            continue
+        if not some:
+            break
+        found += some
+        after, jump = some[-1][place], 1
+        limit = min(2 * limit, _AT_ONCE)
+    return whole, found
+
+
+def _next(db: sqlite3.Connection, table: str, after: int, limit: int) -> Iterator[Row]:
+    (key,) = rows.KEYS[table]
+    return db.execute(
+        f"SELECT {', '.join(columns(table))} FROM {table} WHERE {key} > ? ORDER BY {key} LIMIT ?",
+        (after, limit),
+    )

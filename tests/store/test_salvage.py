@@ -1,0 +1,73 @@
+"""What can still be read of a database with damaged pages goes on in a new store."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cvx.errors import DamagedRecordError, OutputError, StoreNotFoundError
+from cvx.memory import Memory
+from cvx.memory.checking import check, rescue
+from tests.store import planted
+from tests.store.processes import embedder
+
+EVENTS = 600
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("salvage") / "m"
+    with Memory.open(made, embedder()) as memory, memory.together():
+        for number in range(EVENTS):
+            memory.add(f"thing {number} lies in drawer {number % 9}", aliases=["a thing"])
+        for number in range(1, EVENTS, 3):
+            memory.link(number, number + 1, why="next to it")
+    return made
+
+
+def test_a_sound_store_is_saved_whole(template: Path, tmp_path: Path) -> None:
+    saved = rescue(template, tmp_path / "new")
+    assert (saved.broken, set(saved.wrong.values())) == ((), {0})
+    assert planted.contents(tmp_path / "new") == planted.contents(template)
+    assert check(tmp_path / "new", deep=True).findings == ()
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.parametrize("seed", range(6))
+def test_a_page_of_garbage_costs_what_was_on_it_and_no_more(
+    template: Path, tmp_path: Path, seed: int
+) -> None:
+    folder = shutil.copytree(template, tmp_path / "m")
+    path = folder / "memory.db"
+    raw = bytearray(path.read_bytes())
+    rng = random.Random(seed)
+    # The first pages hold the list of tables, without which nothing is found.
+    page = rng.randrange(40, len(raw) // 4096)
+    raw[page * 4096 : (page + 1) * 4096] = rng.randbytes(4096)
+    path.write_bytes(raw)
+    assert not check(folder).sound
+    saved = rescue(folder, tmp_path / "new")
+    assert path.read_bytes() == raw
+    before = {row[0]: row for row in planted.contents(template)["events"]}
+    after = {row[0]: row for row in planted.contents(tmp_path / "new")["events"]}
+    # A page high in a tree hides the rows below it; most seeds meet a leaf.
+    assert len(after) > EVENTS // 2
+    assert all(before[number] == row for number, row in after.items())
+    assert saved.counts["events"] >= len(after)
+    assert check(tmp_path / "new", deep=True).left == ()
+    with Memory.open(tmp_path / "new", embedder()) as memory:
+        assert memory.add("the next one") == EVENTS + 1
+        assert memory.recall("drawer 3")
+
+
+def test_what_cannot_be_saved_is_refused(template: Path, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="there already"):
+        rescue(template, tmp_path)
+    with pytest.raises(StoreNotFoundError):
+        rescue(tmp_path / "none", tmp_path / "new")
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "memory.db").write_bytes(bytes(8192))
+    with pytest.raises(DamagedRecordError, match="restore a copy"):
+        rescue(tmp_path / "m", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
