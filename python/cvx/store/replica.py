@@ -24,8 +24,8 @@ from cvx.store.writer import Writer
 _CHUNK = 20_000
 _FOR_THE_PAST = ("row", "metadata", "episode")
 """What the journal keeps for views of the past; the index knows nothing of it."""
-_MOST_BEHIND = 256
-"""So many transactions may wait until the index takes them in, all at once."""
+_MOST_BEHIND = 4096
+"""So many transactions may wait for the next read, which takes them into the index all at once."""
 
 
 class Replica(Generic[Index]):

@@ -137,6 +137,8 @@ DROP INDEX events_by_source;
 CREATE INDEX events_by_source ON events (source) WHERE source <> '';
 ALTER TABLE usage ADD COLUMN last_used INTEGER;
 ALTER TABLE decisions ADD COLUMN record TEXT NOT NULL DEFAULT '{}';
+DROP INDEX events_by_episode;
+CREATE INDEX events_by_episode ON events (episode) WHERE episode IS NOT NULL;
 DROP TABLE IF EXISTS events_words;
 DROP TABLE IF EXISTS events_pairs;
 """
