@@ -341,6 +341,29 @@ def test_a_core_and_a_memory_read_each_others_files(tmp_path: Path) -> None:
         assert "the drain was full" in core.get_context("the rain flooded the cellar")
 
 
+@pytest.mark.requirement("X9")
+def test_a_cause_that_was_confirmed_later_is_taken_over(tmp_path: Path) -> None:
+    from cvx.causal.core import CausalMemoryCore
+
+    path = str(tmp_path / "core.duckdb")
+
+    class Silent:
+        def complete(self, prompt: str) -> str:
+            raise TimeoutError(prompt)
+
+    class Judge:
+        def complete(self, prompt: str) -> str:
+            return "The drain was full." if "rain" in prompt else "No."
+
+    with CausalMemoryCore(path, Silent(), embedder()) as core:
+        for text in ("rain fell all night", "the rain flooded the cellar"):
+            core.add_event(text)
+        core.retry_unjudged(Judge())
+    memory = Memory(embedder())
+    from_duckdb(memory, path)
+    assert [step.edge.why for step in memory.why(2)] == ["The drain was full."]
+
+
 def test_without_duckdb_the_extra_is_named(store: Path, tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['duckdb'] = None\n"

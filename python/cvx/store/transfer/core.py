@@ -11,6 +11,21 @@ from cvx.store.transfer.duck import opened
 
 _COLUMNS = ("event_id", "timestamp", "effect_text", "embedding", "cause_id", "relationship_text")
 _BATCH = 2_000
+_PLAIN = (
+    "SELECT event_id, epoch_us(timestamp), effect_text, embedding, cause_id, relationship_text"
+    " FROM events ORDER BY event_id"
+)
+# A row of events is never updated: a cause that was confirmed later stands beside it.
+_RETRIED = """
+SELECT event_id, epoch_us(events.timestamp), effect_text, embedding,
+    coalesce(events.cause_id, later.cause_id), coalesce(relationship_text, explanation)
+FROM events LEFT JOIN (
+    SELECT effect_id, arg_max(cause_id, judgement_id) AS cause_id,
+        arg_max(coalesce(explanation, ''), judgement_id) AS explanation
+    FROM judgements WHERE verdict = 'yes' GROUP BY effect_id
+) AS later ON later.effect_id = event_id
+ORDER BY event_id
+"""
 
 
 class CoreEvent(NamedTuple):
@@ -55,10 +70,8 @@ def core_events(path: Path) -> Iterator[tuple[list[CoreEvent], int]]:
     if not path.is_file():
         raise InputFileError(f"{path} cannot be read: there is no such file")
     with opened(path, read_only=True) as db:
-        found = db.execute(
-            "SELECT column_name FROM duckdb_columns() WHERE table_name = 'events'"
-        ).fetchall()
-        missing = set(_COLUMNS) - {row[0] for row in found}
+        found = db.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall()
+        missing = set(_COLUMNS) - {column for table, column in found if table == "events"}
         if missing:
             raise ExportError(
                 f"{path} has no table events with {', '.join(sorted(missing))}: give the file of "
@@ -66,9 +79,7 @@ def core_events(path: Path) -> Iterator[tuple[list[CoreEvent], int]]:
             )
         count = db.execute("SELECT count(*) FROM events").fetchone()
         total = 0 if count is None else int(count[0])
-        cursor = db.execute(
-            "SELECT event_id, epoch_us(timestamp), effect_text, embedding, cause_id,"
-            " relationship_text FROM events ORDER BY event_id"
-        )
+        retried = any(table == "judgements" for table, _ in found)
+        cursor = db.execute(_RETRIED if retried else _PLAIN)
         while rows := cursor.fetchmany(_BATCH):
             yield [CoreEvent(*row) for row in rows], total
