@@ -2,8 +2,9 @@
 
 * durable adds: one event a transaction, by ours and by bare SQLite in turn, median times. Bare
   SQLite is one table with the columns of an event (text and vector among them), the same settings
-  (write-ahead log, synchronous FULL), one commit a row; with words, an FTS5 table beside it. Ours also writes the journal, a checksum a row and the words. Its index takes the events in at
-  the next read, which is timed apart. The ratio depends on how long the disk takes to sync.
+  (write-ahead log, synchronous FULL), one commit a row; with words, an FTS5 table beside it. Ours
+  also writes the journal, a checksum a row and the words. Its index takes the events in at the
+  next read, which is timed apart. The ratio depends on how long the disk takes to sync.
 * bulk import: batches of 10,000 events until all are in the record and in the index, beside one
   transaction of bare SQLite (without words) plus the build of an index of the same vectors.
 * opening with a good snapshot, warm.
