@@ -1,8 +1,9 @@
 """Recording what an agent does, and looking at it as frames."""
 
+from cvx.episodes.checks import check_reward
 from cvx.episodes.chunks import chunk_text
 from cvx.episodes.frames import episodes_frame, steps_frame
-from cvx.episodes.recorder import EpisodeRecorder, OpenEpisode, check_reward
+from cvx.episodes.recorder import EpisodeRecorder, OpenEpisode
 from cvx.episodes.tags import task_of_tags, task_tag
 
 __all__ = [

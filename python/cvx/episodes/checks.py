@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidParameterError, RewardRangeError
 
 
 def check_text(name: str, value: object, *, optional: bool = False) -> None:
@@ -38,3 +38,24 @@ def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
                 "give strings, numbers, lists and dicts of these"
             ) from error
     return found
+
+
+def check_reward(reward: float) -> float:
+    """Return the reward as a float if it lies in [0, 1].
+
+    Raises
+    ------
+    RewardRangeError
+        It is outside, or not a number.
+    """
+    try:
+        value = float(reward)
+    except (TypeError, ValueError):
+        raise RewardRangeError(
+            f"reward is {reward!r}: give a number in [0, 1], 1 is a win"
+        ) from None
+    if not 0.0 <= value <= 1.0:
+        raise RewardRangeError(
+            f"reward is {reward}, outside [0, 1]: scale outcomes to that range, 1 is a win"
+        )
+    return value

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from cvx.episodes.checks import check_text, checked_metadata, checked_tags
+from cvx.episodes.checks import check_reward, check_text, checked_metadata, checked_tags
 from cvx.episodes.frames import episodes_frame, steps_frame
 from cvx.errors import (
     EpisodeClosedError,
     InvalidParameterError,
-    RewardRangeError,
     TimestampOrderError,
 )
 from cvx.store import Record
@@ -19,27 +18,6 @@ from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-def check_reward(reward: float) -> float:
-    """Return the reward as a float if it lies in [0, 1].
-
-    Raises
-    ------
-    RewardRangeError
-        It is outside, or not a number.
-    """
-    try:
-        value = float(reward)
-    except (TypeError, ValueError):
-        raise RewardRangeError(
-            f"reward is {reward!r}: give a number in [0, 1], 1 is a win"
-        ) from None
-    if not 0.0 <= value <= 1.0:
-        raise RewardRangeError(
-            f"reward is {reward}, outside [0, 1]: scale outcomes to that range, 1 is a win"
-        )
-    return value
 
 
 @dataclass(slots=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from cvx.episodes.recorder import check_reward
+from cvx.episodes import check_reward
 from cvx.errors import InvalidEntityError, InvalidInputError, InvalidParameterError
 from cvx.store.spaces import STATES, VISIBILITIES, check_namespace
 from cvx.types import Event
