@@ -16,7 +16,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from benches.causal import crises, eventstoryline
+from benches.causal import crises, ecare, eventstoryline
 from benches.causal.report import Report
 from benches.causal.vectors import minilm
 
@@ -35,8 +35,9 @@ def main() -> int:
     data = os.environ.get("CVX_DATA")
     if data:
         eventstoryline.run(report, Path(data) / "eventstoryline", embed)
+        ecare.run(report, Path(data) / "ecare" / "train.jsonl", embed)
     else:
-        print("\nCVX_DATA is not set: EventStoryLine is left out")
+        print("\nCVX_DATA is not set: EventStoryLine and e-CARE are left out")
     report.write(args.out)
     print(f"\n{args.out}, {time.process_time() - start:.0f} s of CPU")
     for line in report.shortfalls:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cvx.causal.stems import stem
+from cvx.causal.word_pairs import beginnings
 from cvx.errors import InvalidParameterError, LengthMismatchError
 from cvx.types import Vector
 
@@ -100,8 +100,9 @@ class KnownLinks:
 
 
 def head(words: str) -> str:
-    """Return the stem of the last word that names an event."""
-    return stem(words.split()[-1]) if words.split() else ""
+    """Return the beginning of the last word that names an event: "" where there is none."""
+    found = beginnings(words)
+    return found[-1] if found else ""
 
 
 def _flags(passages: list[Passage], side: int) -> npt.NDArray[np.float64]:

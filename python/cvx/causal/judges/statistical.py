@@ -1,0 +1,268 @@
+"""A judge fitted on known pairs: what words go together, where vectors lie, how sure that makes.
+
+The one that ships counts words alone, so that it fits every embedder. It was fitted on the
+training part of e-CARE (Du et al. 2022, https://github.com/Waste-Wood/e-CARE, MIT licence,
+copyright 2022 HIT-SCIR), of which it holds statistics and no texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from cvx.causal.heads import Heads, Training
+from cvx.causal.judges.protocol import Judgement, Pair
+from cvx.causal.pairs import (
+    EVIDENCE,
+    Embed,
+    Example,
+    PairScorer,
+    as_pairs,
+    groups_by_text,
+)
+from cvx.causal.witnesses import Floats
+from cvx.causal.word_pairs import WordPairs
+from cvx.errors import InvalidInputError, InvalidParameterError
+
+_SHIPPED = "ecare.npz"
+_HELD_BACK = 0.15
+_FEWEST = 40
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How evidence becomes a probability: a logistic regression.
+
+    Attributes
+    ----------
+    weights : tuple of float
+        One for each of `cvx.causal.pairs.EVIDENCE`.
+    bias : float
+        Of pairs of which half are true.
+    """
+
+    weights: tuple[float, ...]
+    bias: float
+
+    def parts(self, rows: Floats) -> Floats:
+        """Return what each kind of evidence adds to the log-odds: (n, len(EVIDENCE))."""
+        return np.asarray(rows * np.asarray(self.weights))
+
+
+class StatisticalJudge:
+    """Says how likely one event led to another, without a language model.
+
+    Parameters
+    ----------
+    scorer : PairScorer
+        Where the evidence comes from.
+    calibration : Calibration
+        What it is worth.
+    bound : float, default 0.5
+        From this probability up it is a yes; in [0, 1].
+    prior : float, default 0.5
+        Share of the pairs asked about that are true, as far as it is known; between 0 and 1.
+
+    Raises
+    ------
+    InvalidParameterError
+        A bound or a prior outside its range.
+
+    Examples
+    --------
+    >>> judge = StatisticalJudge.shipped()
+    >>> yes, no = judge.judge([Pair("He smoked for years.", "He got lung cancer."),
+    ...                        Pair("He smoked for years.", "The shop sells paint.")])
+    >>> yes.verdict, yes.why, no.verdict
+    ('yes', '"smoked" is known to lead to "lung"', 'no')
+    """
+
+    name = "statistical"
+
+    def __init__(
+        self,
+        scorer: PairScorer,
+        calibration: Calibration,
+        *,
+        bound: float = 0.5,
+        prior: float = 0.5,
+    ) -> None:
+        if not 0 <= bound <= 1:
+            raise InvalidParameterError(f"bound is {bound}: give one in [0, 1]")
+        if not 0 < prior < 1:
+            raise InvalidParameterError(f"prior is {prior}: give one between 0 and 1")
+        if len(calibration.weights) != len(EVIDENCE):
+            raise InvalidParameterError(
+                f"{len(calibration.weights)} weights: give {len(EVIDENCE)}, one for each of "
+                f"{', '.join(EVIDENCE)}"
+            )
+        self.scorer = scorer
+        self.calibration = calibration
+        self.bound = bound
+        self.prior = prior
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Judge pairs.
+
+        What came later led to nothing before it: a pair with a lag below 0 is a no. A pair with
+        an empty text is unjudged, and one without vectors where the judge has heads.
+        """
+        able = [at for at, pair in enumerate(pairs) if self._obstacle(pair) is None]
+        rows = self.scorer.evidence([pairs[at] for at in able])
+        parts = dict(zip(able, self.calibration.parts(rows), strict=True))
+        return [self._judged(pair, parts.get(at)) for at, pair in enumerate(pairs)]
+
+    def probabilities(self, pairs: Sequence[Pair]) -> Floats:
+        """Return the probability of each pair, (n,), in whatever order the two happened."""
+        odds = self._odds(self.calibration.parts(self.scorer.evidence(pairs)).sum(axis=1))
+        return np.asarray(1 / (1 + np.exp(-odds)))
+
+    @classmethod
+    def shipped(cls, *, bound: float = 0.5, prior: float = 0.5) -> StatisticalJudge:
+        """Return the judge that comes with cvx: words alone, fitted on e-CARE."""
+        with resources.files("cvx.causal.judges").joinpath(_SHIPPED).open("rb") as file:
+            return cls._read(file, bound=bound, prior=prior)
+
+    @classmethod
+    def fit(
+        cls,
+        examples: Sequence[Example],
+        embed: Embed | None = None,
+        *,
+        training: Training | None = None,
+        limit: int | None = None,
+    ) -> StatisticalJudge:
+        """Fit a judge on examples, and calibrate it on texts that it did not see.
+
+        A scorer is fitted on 85% of the examples, its evidence on the others (true pairs, look-
+        alikes, and effects of other causes; half of the weight on the true ones) calibrates the
+        probability, and the scorer is then fitted again on everything. Examples that share a text
+        stay together.
+
+        Parameters
+        ----------
+        examples : sequence of Example
+            At least 40, of many different texts.
+        embed : callable, optional
+            Texts to rows of norm 1; the judge then needs vectors of the same embedder.
+        training : Training, optional
+            Of the heads.
+        limit : int, optional
+            How many word pairs to keep.
+
+        Raises
+        ------
+        InvalidInputError
+            Too few examples, or examples that all share texts.
+        """
+        held = np.array([_place(group) < _HELD_BACK for group in groups_by_text(examples)], bool)
+        if len(examples) < _FEWEST or not held.any() or held.all():
+            raise InvalidInputError(
+                f"{len(examples)} examples, {int(held.sum())} of them apart from the others: give "
+                f"at least {_FEWEST} with different texts"
+            )
+        shown = [one for one, out in zip(examples, held, strict=True) if not out]
+        asked = [one for one, out in zip(examples, held, strict=True) if out]
+        first = PairScorer.fit(shown, embed, training=training, limit=limit)
+        calibration = _calibrated(first, asked, embed)
+        return cls(PairScorer.fit(examples, embed, training=training, limit=limit), calibration)
+
+    def save(self, path: str | Path) -> None:
+        """Write the judge as a compressed npz of plain arrays."""
+        arrays: dict[str, Any] = dict(self.scorer.words.to_arrays())
+        for at, heads in enumerate(self.scorer.heads):
+            arrays.update({f"{at}/{name}": weights for name, weights in heads.weights.items()})
+        arrays["calibration"] = np.array([*self.calibration.weights, self.calibration.bias])
+        with Path(path).open("wb") as file:
+            np.savez_compressed(file, **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path, *, bound: float = 0.5, prior: float = 0.5) -> StatisticalJudge:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        InvalidInputError
+            A file that is no judge.
+        """
+        with Path(path).open("rb") as file:
+            return cls._read(file, bound=bound, prior=prior)
+
+    @classmethod
+    def _read(cls, file: IO[bytes], *, bound: float, prior: float) -> StatisticalJudge:
+        try:
+            with np.load(file, allow_pickle=False) as held:
+                arrays = {name: held[name] for name in held.files}
+            words = WordPairs.from_arrays(arrays)
+            count = sum(name.endswith("/in_cause") for name in arrays)
+            heads = [Heads(_under(f"{at}/", arrays)) for at in range(count)]
+            *weights, bias = arrays["calibration"].tolist()
+        except Exception as error:  # numpy, zipfile and zlib each raise their own
+            raise InvalidInputError(f"no judge in the file ({error}): fit and save one") from error
+        calibration = Calibration(tuple(weights), bias)
+        return cls(PairScorer(words, heads), calibration, bound=bound, prior=prior)
+
+    def _obstacle(self, pair: Pair) -> Judgement | None:
+        if pair.lag is not None and pair.lag < 0:
+            return Judgement("no", 0.0, "the effect came first")
+        if not pair.cause.strip() or not pair.effect.strip():
+            return Judgement("unjudged", why="one of the two has no words")
+        if self.scorer.heads and (pair.cause_vector is None or pair.effect_vector is None):
+            return Judgement("unjudged", why="one of the two has no vector")
+        return None
+
+    def _judged(self, pair: Pair, parts: Floats | None) -> Judgement:
+        obstacle = self._obstacle(pair)
+        if obstacle is not None or parts is None:
+            return obstacle or Judgement("unjudged")
+        probability = float(1 / (1 + np.exp(-self._odds(parts.sum()))))
+        known = self.scorer.words.strongest(pair.cause, pair.effect)
+        why = (
+            f'"{known[0]}" is known to lead to "{known[1]}"' if known else "no known pair of words"
+        )
+        factors = (
+            *zip(EVIDENCE, parts.tolist(), strict=True),
+            ("prior", self._odds(0.0)),
+        )
+        verdict = "yes" if probability >= self.bound else "no"
+        return Judgement(verdict, probability, why, factors)  # type: ignore[arg-type]
+
+    def _odds(self, evidence: Any) -> Any:
+        return evidence + self.calibration.bias + np.log(self.prior / (1 - self.prior))
+
+
+def _under(prefix: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }
+
+
+def _calibrated(scorer: PairScorer, asked: Sequence[Example], embed: Embed | None) -> Calibration:
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+
+    true = [one.true for one in asked]
+    alike = [one.false for one in asked]
+    # Shifted by one: effects of other causes.
+    strange = [(one.cause, asked[at - 1].effect) for at, one in enumerate(asked)]
+    rows = scorer.evidence(as_pairs([*true, *alike, *strange], embed))
+    labels = np.repeat([1, 0, 0], len(asked))
+    shares = np.repeat([2.0, 1.0, 1.0], len(asked))
+    spread = rows.std(axis=0) + 1e-9
+    model = LogisticRegression(max_iter=1000).fit(rows / spread, labels, sample_weight=shares)
+    return Calibration(tuple((model.coef_[0] / spread).tolist()), float(model.intercept_[0]))
+
+
+def _place(group: str) -> float:
+    """Return a number in [0, 1) that depends on the text alone."""
+    text = group.encode("utf-8", "surrogatepass")
+    # Salted, so that it has nothing to do with another split by the hash of the same text.
+    code = hashlib.blake2b(text, digest_size=8, salt=b"held back").digest()
+    return int.from_bytes(code, "little") / 2**64
