@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -80,7 +81,7 @@ class WordSearch:
         ).fetchall()
         if len(rows) > most:
             return None
-        return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
+        return np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=len(rows))
 
     def _match(
         self,
