@@ -149,7 +149,7 @@ def answers(memory: Memory, cue: str) -> list[object]:
     return [(h.node, h.score, h.distance, h.reward) for h in memory.recall(cue, k=8)]
 
 
-@pytest.mark.requirement("B1")
+@pytest.mark.requirement("B1", "V12")
 def test_the_past_has_the_weights_counts_decisions_and_models_of_then(memory: Memory) -> None:
     loop = memory.loop()
 
