@@ -8,11 +8,19 @@ from typing import Any
 import numpy as np
 
 from cvx.memory import Memory
-from cvx.recall import Floor
+from cvx.recall import Floor, Pipeline, Weighting, by_scale
+from cvx.recall.formulas import similarity
+from cvx.recall.sources import Dense
 from cvx.types import Vector
 
 DIM = 4
 EVERYTHING = Floor(similarity=None)
+BY_SIMILARITY = Pipeline(
+    sources={"dense": Dense()},
+    signals=(similarity(),),
+    fusion=by_scale({}, "none"),
+    weighting=Weighting({"similarity": 1.0}),
+)
 
 
 class Axes:
@@ -43,6 +51,13 @@ def axis(name: str) -> Vector:
 def at(cosine: float) -> Vector:
     """A vector whose cosine to the first axis is this."""
     return np.array([cosine, np.sqrt(1.0 - cosine**2), 0.0, 0.0], dtype=np.float32)
+
+
+def apart(cosine: float, n: int) -> Vector:
+    """A vector with this cosine to the first axis, and away from those of other n below 6."""
+    side = np.zeros(DIM, dtype=np.float32)
+    side[1 + n % 3] = (-1) ** (n // 3)
+    return np.asarray(cosine * axis("x") + np.sqrt(1 - cosine**2) * side, dtype=np.float32)
 
 
 def room(*, clock: Any = None) -> Memory:

@@ -154,7 +154,7 @@ class Adding(Links):
                     own = next(made) if event.vector is None else self._checked(event.vector)
                 whole.append(replace(event, vector=own, event_id=None))
         if whole:
-            with self.record.transaction() as write:
+            with self._writing() as write:
                 nodes = write.take_nodes(len(whole))
                 ids = write.add_events(
                     replace(event, node=node) for event, node in zip(whole, nodes, strict=True)
@@ -162,7 +162,6 @@ class Adding(Links):
                 for event_id, words in zip(ids, further, strict=True):
                     if words:
                         write.add_aliases(event_id, [(word, next(made)) for word in words])
-                self._write_noted(write)
             self._store.snapshot_if_grown()
             given = iter(ids)
         return [next(given) if old is None else old for old in known]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,9 @@ from cvx.errors import (
     ZeroVectorError,
 )
 from cvx.index import TemporalIndex
+from cvx.memory.noted import Noted
 from cvx.store import IndexKind, Record, Store, Writer
-from cvx.store.learned import event_context
-from cvx.types import DEFAULT_NAMESPACE, Decision, Event, Vector
+from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 
 _MOST_HANDED_OUT = 10_000
 
@@ -65,10 +66,7 @@ class Base:
         )
         # What recall gave out, by what it says: the agent may bring it back as something new.
         self._handed_out: OrderedDict[bytes, int] = OrderedDict()
-        # What reading notes is written with the next thing that is written anyway.
-        self._retrieved: dict[int, int] = {}
-        self._used: dict[int, int] = {}
-        self._decided: dict[int, tuple[Decision, dict[str, Any]]] = {}
+        self._noted = Noted()
         self._asked: dict[str, tuple[str, int, int]] = {}
 
     @property
@@ -162,17 +160,26 @@ class Base:
                 key = digest(event.namespace, event.text)
                 self._handed_out[key] = event.event_id
                 self._handed_out.move_to_end(key)
-                self._retrieved[event.event_id] = self._retrieved.get(event.event_id, 0) + 1
+                self._noted.count(event.event_id)
         while len(self._handed_out) > _MOST_HANDED_OUT:
             self._handed_out.popitem(last=False)
 
-    def _something_noted(self) -> bool:
-        return bool(self._retrieved)
+    @contextmanager
+    def _writing(self) -> Iterator[Writer]:
+        """Open a transaction that writes down, too, what reading has noted."""
+        noted, self._noted = self._noted, Noted()
+        try:
+            with self.record.transaction() as write:
+                yield write
+                noted.write(write)
+        except BaseException:
+            self._noted.join(noted)
+            raise
 
-    def _write_noted(self, write: Writer) -> None:
-        """Write down what reading has noted, with whatever is written anyway."""
-        counts, self._retrieved = self._retrieved, {}
-        write.add_usage({event_context(event): n for event, n in counts.items()})
+    def _flush(self) -> None:
+        if self._noted:
+            with self._writing():
+                pass
 
 
 def digest(namespace: str, text: str) -> bytes:

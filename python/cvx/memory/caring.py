@@ -78,7 +78,7 @@ class Caring(Base):
             (key, event) for key, event in self._handed_out.items() if event not in gone
         )
         for event in gone:
-            self._retrieved.pop(event, None)
+            self._noted.forget(event)
         return done
 
     def finish_erase(self) -> bool:
@@ -194,7 +194,7 @@ class Caring(Base):
     def _usefulness(
         self, event: int, reward: float | None, salience: float | None, retrieved: int
     ) -> float:
-        asked = retrieved + self._retrieved.get(event, 0)
+        asked = retrieved + self._noted.retrieved.get(event, 0)
         worth = 0.5 if reward is None else reward
         weight = 0.5 if salience is None else salience
         # One retrieval says little, the hundredth hardly more than the tenth.

@@ -19,7 +19,6 @@ from cvx.recall.block import Block
 from cvx.recall.recalled import Recalled, hits_of, recall_once
 from cvx.recall.serving import Served
 from cvx.recall.trace import Hits
-from cvx.store import Writer
 from cvx.types import DEFAULT_NAMESPACE, Cue, Decision, Filter, Hit
 
 
@@ -122,7 +121,7 @@ class Contexts(Recalling):
             propensities=served.chances[: len(served.shown)] or None,
         )
         used = {"rendered": served.shown, "retrieved": served.hits}.get(refresh, [])
-        self._used.update(dict.fromkeys(_events(used), view.now))
+        self._noted.used.update(dict.fromkeys(_events(used), view.now))
         noted: dict[str, Any] = {
             "cue_hash": trace.cue_hash,
             "turn": trace.turn,
@@ -145,19 +144,8 @@ class Contexts(Recalling):
                 "propensity": served.chances[0],
             }
         # Not the text that was shown: what is erased must be gone here too.
-        self._decided[decision.decision_id] = (replace(decision, rendered=""), noted)
+        self._noted.decided[decision.decision_id] = (replace(decision, rendered=""), noted)
         return decision
-
-    def _something_noted(self) -> bool:
-        return bool(self._decided or self._used) or super()._something_noted()
-
-    def _write_noted(self, write: Writer) -> None:
-        super()._write_noted(write)
-        decided, self._decided = self._decided, {}
-        used, self._used = self._used, {}
-        for decision, noted in decided.values():
-            write.set_decision(decision, noted)
-        write.touch(used)
 
 
 def event_of(hit: Hit) -> int:

@@ -15,6 +15,7 @@ from cvx.errors import EmbedderMismatchError, RewardRangeError
 from cvx.memory.awaiting import Awaiting
 from cvx.memory.causes import Causes
 from cvx.memory.outcomes import Outcomes
+from cvx.memory.preparing import Preparing
 from cvx.memory.reflecting import Reflecting
 from cvx.memory.tables import Tables
 from cvx.store.erase import finish
@@ -24,7 +25,7 @@ from cvx.types import Episode
 EXACT_BELOW = 10_000
 
 
-class Memory(Awaiting, Outcomes, Causes, Tables, Reflecting):
+class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
     """What an agent remembers: in RAM, or with ``Memory.open`` in a folder that survives.
 
     Every change is durable when its call returns. Threads may share a memory; processes open the
@@ -200,7 +201,7 @@ class Memory(Awaiting, Outcomes, Causes, Tables, Reflecting):
         """
         if episode is not None:
             return self._close_episode(episode, reward)
-        if not self.record.closed and not self.record.frozen and self._something_noted():
+        if not self.record.closed and not self.record.frozen and self._noted:
             # Moved to another embedder meanwhile, the store takes nothing from here any more.
             with suppress(EmbedderMismatchError):
                 self._flush()
@@ -211,10 +212,6 @@ class Memory(Awaiting, Outcomes, Causes, Tables, Reflecting):
         if reward is None:
             raise RewardRangeError("no reward: give the outcome of the episode in [0, 1]")
         return self.active.close(episode, reward)
-
-    def _flush(self) -> None:
-        with self.record.transaction() as write:
-            self._write_noted(write)
 
     def __enter__(self) -> Self:
         return self

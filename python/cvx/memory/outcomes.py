@@ -61,8 +61,8 @@ class Outcomes(Contexts):
         number = _number(decision)
         events = [one if isinstance(one, int) else event_of(one) for one in followed]
         paid = (outcome is not None and outcome > 0.5) if helped is None else helped
+        self._flush()
         with self.record.transaction() as write:
-            self._write_noted(write)
             row = self._decision_row(number)
             noted = row["record"]
             if "followed" in noted:
@@ -104,7 +104,7 @@ class Outcomes(Contexts):
             No such decision.
         """
         number = _number(decision)
-        noted = self._decided.get(number)
+        noted = self._noted.decided.get(number)
         if noted is not None:
             return Attribution.of(number, noted[0].cue, noted[1])
         row = self._decision_row(number)
@@ -120,7 +120,9 @@ class Outcomes(Contexts):
             (event_id,),
         )
         waiting = [
-            number for number, (_, noted) in self._decided.items() if event_id in noted["shown"]
+            number
+            for number, (_, noted) in self._noted.decided.items()
+            if event_id in noted["shown"]
         ]
         return [self.attribution(number) for number in [*(row[0] for row in rows), *waiting]]
 

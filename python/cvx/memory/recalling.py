@@ -155,7 +155,7 @@ class Recalling(Base):
         if self._corpus is None:
             self._corpus = Corpus(self.record)
         return Ground(
-            self._corpus, lambda: self.index, self._embed_cue, self.record.now, self._used
+            self._corpus, lambda: self.index, self._embed_cue, self.record.now, self._noted.used
         )
 
     def _embed_cue(self, text: str) -> Vector:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from cvx.episodes import check_reward
 from cvx.errors import InvalidEntityError, InvalidInputError, InvalidParameterError
+from cvx.recall.suspicion import reads_like_an_order
 from cvx.store.spaces import STATES, VISIBILITIES, check_namespace
 from cvx.types import Event
+
+_ORDER = "instruction"
+"""Tag of text that reads like an order to a model: a mark to filter by, not a refusal."""
 
 
 def labels(tags: Iterable[str]) -> tuple[str, ...]:
@@ -45,4 +50,6 @@ def sound(event: Event) -> Event:
         )
     if event.state not in STATES:
         raise InvalidParameterError(f"state is {event.state!r}: give one of {', '.join(STATES)}")
+    if _ORDER not in event.tags and reads_like_an_order(event.text):
+        return replace(event, tags=(*event.tags, _ORDER))
     return event

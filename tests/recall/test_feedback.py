@@ -1,0 +1,180 @@
+"""Retrieved, shown, followed and helped are different things, and each is kept."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats  # type: ignore[import-untyped]
+
+from cvx.errors import DecisionTakenError, InvalidParameterError, UnknownError
+from cvx.memory import Memory
+from cvx.recall.sampling import PlackettLuce
+from cvx.recall.serving import Refresh, Serving
+from cvx.scoring.off_policy import off_policy_value, plackett_luce
+from cvx.types import Cue, Hit
+from tests.recall.rooms import BY_SIMILARITY, Axes, apart, axis, room
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    made = room()
+    for n in range(4):
+        made.add(f"x number {n}", vector=apart(0.9 - n / 10, n), timestamp=n)
+    yield made
+    made.close()
+
+
+def counts(memory: Memory) -> dict[str, tuple[int, int, int]]:
+    return {context: tuple(rest) for context, *rest in memory.record.usage()}  # type: ignore[misc]
+
+
+@pytest.mark.requirement("B4", "R14")
+def test_which_memory_drove_this_decision_and_did_it_pay_is_one_call(memory: Memory) -> None:
+    block = memory.context(Cue(goal="x", vector=axis("x"), place=3), k=3, pipeline=BY_SIMILARITY)
+    assert block.decision
+    before = memory.attribution(block)
+    assert (before.retrieved, before.shown) == ((1, 2, 3), (1, 2, 3))
+    assert (before.followed, before.helped, before.outcome) == (None, None, None)
+    memory.feedback(block, followed=[block.hits[1]], action="go north", outcome=0.9)
+    after = memory.attribution(block.decision.decision_id)
+    assert after.followed == (2,)
+    assert after.helped is True
+    assert (after.action, after.outcome, after.turn) == ("go north", 0.9, 3)
+    assert (after.cue.goal, after.cue_hash) == ("x", before.cue_hash)
+
+
+@pytest.mark.requirement("B4")
+def test_what_was_shown_and_not_followed_is_not_counted_as_followed(memory: Memory) -> None:
+    good, bad = (memory.context("x", k=2, pipeline=BY_SIMILARITY) for _ in range(2))
+    memory.feedback(good, followed=[1], helped=True)
+    memory.feedback(bad, followed=[1, 2], outcome=0.1)
+    assert counts(memory) == {'["event",1]': (2, 2, 1), '["event",2]': (2, 1, 0)}
+
+
+@pytest.mark.requirement("R14")
+def test_a_memory_knows_the_decisions_that_it_was_shown_in(memory: Memory) -> None:
+    first = memory.context("x", k=1, pipeline=BY_SIMILARITY)
+    second = memory.context("x", k=2, pipeline=BY_SIMILARITY)
+    memory.feedback(first, followed=[1], helped=False)
+    numbers = [block.decision.decision_id for block in (first, second) if block.decision]
+    assert [found.decision_id for found in memory.decisions_with(1)] == numbers
+    assert [found.decision_id for found in memory.decisions_with(2)] == numbers[1:]
+    assert memory.decisions_with(4) == []
+
+
+def test_feedback_that_makes_no_sense_is_refused_and_changes_nothing(memory: Memory) -> None:
+    block = memory.context("x", k=2, pipeline=BY_SIMILARITY)
+    with pytest.raises(InvalidParameterError, match=r"event 4 was followed, but decision \d+ did"):
+        memory.feedback(block, followed=[1, 4])
+    with pytest.raises(InvalidParameterError, match="outcome is 2"):
+        memory.feedback(block, outcome=2.0)
+    with pytest.raises(UnknownError, match="no decision 77"):
+        memory.feedback(77)
+    memory.feedback(block, followed=[1], helped=True)
+    with pytest.raises(DecisionTakenError, match="feedback on decision"):
+        memory.feedback(block, followed=[1], helped=True)
+    assert counts(memory)['["event",1]'] == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("refresh", "touched"),
+    [("rendered", {1}), ("retrieved", {1, 2, 3}), ("used", {1}), ("never", set())],
+)
+@pytest.mark.requirement("X16")
+def test_what_counts_as_used_is_chosen(memory: Memory, refresh: Refresh, touched: set[int]) -> None:
+    plan = replace(BY_SIMILARITY, serving=Serving(refresh=refresh))
+    # Room for one memory of three.
+    block = memory.context(Cue(text="x", time=50), 60, k=3, pipeline=plan)
+    assert len(block.hits) == 1
+    if refresh == "used":
+        assert memory.record.used([1, 2, 3]) == {}
+    memory.feedback(block, followed=[1] if refresh == "used" else [])
+    used = memory.record.used([1, 2, 3])
+    assert {event for event, (_, last) in used.items() if last == 50} == touched
+
+
+@pytest.mark.requirement("B4")
+def test_decisions_survive_in_a_folder(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", Axes()) as memory:
+        memory.add("x one")
+        block = memory.context("x")
+        number = block.decision.decision_id if block.decision else -1
+    with Memory.open(tmp_path / "m", Axes()) as memory:
+        assert memory.attribution(number).shown == (1,)
+        memory.feedback(number, followed=[1], helped=True)
+        # A loop on the same store passes over recalls for prompts.
+        memory.loop()
+    with Memory.open(tmp_path / "m", Axes()) as memory:
+        assert memory.attribution(number).helped is True
+
+
+def test_the_text_of_an_erased_memory_is_not_left_in_a_decision(memory: Memory) -> None:
+    memory.context("x", k=1)
+    memory.erase(1)
+    rows = memory.record.query("SELECT * FROM decisions")
+    assert "number 0" not in repr(rows)
+
+
+@pytest.mark.requirement("B1")
+def test_a_view_of_the_past_answers_and_writes_nothing_down(memory: Memory) -> None:
+    past = memory.as_of(10**17)
+    block = past.context("x", k=1)
+    assert len(block.hits) == 1
+    assert block.decision is None
+    with pytest.raises(UnknownError, match="view of the past"):
+        past.attribution(block)
+
+
+def hits(scores: list[float]) -> list[Hit]:
+    return [Hit(n, 0.0, score, 0.0, 0, 0) for n, score in enumerate(scores)]
+
+
+@pytest.mark.requirement("B5")
+def test_the_sampled_order_has_the_propensities_that_it_logs() -> None:
+    candidates = hits([0.3, 0.2, 0.1])
+    weights = np.exp(np.array([0.3, 0.2, 0.1]) / 0.1)
+    firsts = np.zeros(3)
+    for seed in range(3_000):
+        drawn, chances = PlackettLuce(seed).draw(candidates, 2)
+        firsts[drawn[0].node] += 1
+        left = [hit.node for hit in candidates if hit.node != drawn[0].node]
+        assert chances[0] == pytest.approx(weights[drawn[0].node] / weights.sum())
+        assert chances[1] == pytest.approx(weights[drawn[1].node] / weights[left].sum())
+    assert stats.chisquare(firsts, 3_000 * weights / weights.sum()).pvalue > 1e-3
+
+
+@pytest.mark.requirement("B5")
+def test_a_sampled_recall_is_logged_for_off_policy_evaluation(memory: Memory) -> None:
+    for turn in range(40):
+        serving = Serving(sampling=PlackettLuce(seed=7, temperature=0.2))
+        plan = replace(BY_SIMILARITY, serving=serving)
+        cue = Cue(text=f"x {turn}", place=turn)
+        block = memory.context(cue, 2_000, k=2, pipeline=plan)
+        assert block.decision
+        assert block.decision.propensities
+        first = block.hits[0].node
+        memory.feedback(block, followed=[block.hits[0]], outcome=float(first == 0))
+    log = memory.logged_choices(["similarity"])
+    assert len(log) == 40
+    assert {choice.features.shape for choice in log} == {(4, 1)}
+    for choice in log:
+        own = plackett_luce([1.0], temperature=0.2)(choice.features)
+        assert own[choice.chosen] == pytest.approx(choice.propensity)
+    sharp = off_policy_value(log, plackett_luce([1.0], 0.02), method="snips")
+    flat = off_policy_value(log, plackett_luce([0.0]), method="snips")
+    # Only the nearest memory pays, so that a policy which prefers it is worth more.
+    assert sharp.value > flat.value
+    assert memory.logged_choices(["unheard_of"]) == []
+
+
+def test_the_same_seed_samples_the_same_order(memory: Memory) -> None:
+    serving = Serving(sampling=PlackettLuce(seed=3, temperature=1.0))
+    plan = replace(BY_SIMILARITY, serving=serving)
+    orders = [
+        [hit.node for hit in memory.context("x", 2_000, pipeline=plan).hits] for _ in range(3)
+    ]
+    assert orders[0] == orders[1] == orders[2]
+    with pytest.raises(InvalidParameterError, match="temperature is 0"):
+        PlackettLuce(1, 0.0)
