@@ -172,6 +172,23 @@ def test_the_command_line_plays_and_writes_a_table_a_json_and_a_picture(
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
+@pytest.mark.requirement("W26")
+def test_the_same_command_with_a_store_plays_no_game_twice(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    arguments = "--seeds 1 --rounds 1 --games-per-round 2 --arms full --workers 1"
+    places = ["--cache", str(tmp_path / "cache"), "--store", str(tmp_path / "store")]
+    reports = []
+    for name in ("first", "second"):
+        out = tmp_path / name
+        assert main([*arguments.split(), *places, "--out", str(out)]) == 0
+        reports.append(json.loads(out.with_suffix(".json").read_text(encoding="utf-8")))
+    # To the microsecond: the second report tells of the games of the first.
+    assert reports[0]["games"] == reports[1]["games"]
+    assert len(reports[0]["games"]) == 2
+    assert [folder.name for folder in (tmp_path / "store").iterdir()] == ["full-0"]
+
+
 def test_a_missing_folder_of_games_ends_with_code_2_and_the_cure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

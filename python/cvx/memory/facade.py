@@ -128,14 +128,21 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
         return memory
 
     def as_of(self, recorded: int) -> Memory:
-        """Return the memory as it was at a time of recording: no later event, link or reward.
+        """Return the memory as it was at a time of recording.
 
-        The answer is a memory of its own in RAM that refuses writes. Making it copies the record.
+        No later event, link, reward, count, decision or weight is known to it; what was erased
+        since is gone from it too. The answer is a memory of its own in RAM that refuses writes.
+        Making it copies the record.
 
         Parameters
         ----------
         recorded : int
             In microseconds since 1970-01-01 UTC, as in ``Event.recorded``.
+
+        Raises
+        ------
+        PastNotKeptError
+            An older version of cvx kept the store then, and overwrote what it knew.
         """
         past = type(self).__new__(type(self))
         past._loop = None
