@@ -242,8 +242,9 @@ class Linker:
         after = [*kept, *open_][-_MOST_OPEN:]
         if not links and after == before:
             return
+        edges = ground.edges(links)
         with self.record.transaction() as write:
-            write.add_links([ground.edge(link) for link in links])
+            write.add_links(edges)
             if after != before:
                 write.set_state(_OPEN, {"pairs": [list(pair) for pair in after]})
 

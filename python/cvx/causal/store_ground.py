@@ -74,37 +74,50 @@ class StoreGround:
 
     def put(self, link: Link) -> None:
         """Store a link, in one transaction."""
+        edges = self.edges([link])
         with self.record.transaction() as write:
-            write.add_links([self.edge(link)])
+            write.add_links(edges)
 
-    def edge(self, link: Link) -> Edge:
-        """Return a link between events as an edge between their nodes.
+    def edges(self, links: Sequence[Link]) -> list[Edge]:
+        """Return links between events as edges between their nodes.
 
         Raises
         ------
         UnknownEdgeKindError
             A kind that is not declared, or says nothing of causes.
         """
-        kinds = causal_kinds(self._edge_kinds())
-        if link.kind not in kinds:
-            raise UnknownEdgeKindError(
-                f"there is no causal edge kind {link.kind!r}: declare it first, or use "
-                f"{', '.join(kinds)}"
+        kinds = causal_kinds(self._edge_kinds()) if links else ()
+        for link in links:
+            if link.kind not in kinds:
+                raise UnknownEdgeKindError(
+                    f"there is no causal edge kind {link.kind!r}: declare it first, or use "
+                    f"{', '.join(kinds)}"
+                )
+        ends = {int(end) for link in links for end in (link.cause, link.effect)}
+        node = {event: own[0] for event, own in self.record.nodes_of_events(sorted(ends)).items()}
+        return [
+            Edge(
+                node[int(link.cause)],
+                node[int(link.effect)],
+                link.kind,
+                link.weight,
+                link.why,
+                link.evidence,
             )
-        ends = [event for event in (link.cause, link.effect) if isinstance(event, int)]
-        nodes = self.record.nodes_of_events(ends)
-        a, b = (nodes[event][0] for event in ends)
-        return Edge(a, b, link.kind, link.weight, link.why, link.evidence)
+            for link in links
+        ]
 
     def links(self, events: Sequence[EventId], *, backward: bool) -> list[Link]:
         """Return the causal links that end at these events, or those that start there."""
         numbers = [event for event in events if isinstance(event, int)]
         nodes = [node for own in self.record.nodes_of_events(numbers).values() for node in own]
-        kinds = frozenset(causal_kinds(self._edge_kinds()))
         edges: list[Edge] = []
         for at in range(0, len(nodes), _MOST_AT_ONCE):
             some = nodes[at : at + _MOST_AT_ONCE]
             edges += self.record.links_of(some, incoming=backward)
+        if not edges:
+            return []
+        kinds = frozenset(causal_kinds(self._edge_kinds()))
         edges = [edge for edge in edges if edge.kind in kinds]
         ends = {node for edge in edges for node in (edge.from_node, edge.to_node)}
         owner = self.record.events_of_nodes(sorted(ends))
