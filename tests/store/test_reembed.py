@@ -140,6 +140,42 @@ def test_another_move_under_way_is_refused_unless_it_is_given_up(folder: Path) -
     is_moved(folder)
 
 
+def test_two_processes_that_move_a_store_to_the_same_place_do_not_disturb_each_other(
+    folder: Path,
+) -> None:
+    from cvx.store.reembed import reembed as move
+
+    ran: list[int] = []
+
+    def overtaken(texts: list[str]) -> Vector:
+        if not ran:
+            ran.append(reembed(folder, NEW))
+        return NEW.embed(texts)
+
+    with Record(folder / "memory.db") as record:
+        made = move(record, Target(NEW.info()["id"], 24), overtaken, batch=4)
+    assert (ran, made) == ([18], 4)
+    is_moved(folder)
+
+
+def test_a_move_that_another_process_gave_up_ends(folder: Path) -> None:
+    from cvx.store.reembed import reembed as move
+
+    def given_up(texts: list[str]) -> Vector:
+        with Record(folder / "memory.db") as other, pytest.raises(KeyboardInterrupt):
+            move(other, Target("third", 24), interrupted, restart=True)
+        return NEW.embed(texts)
+
+    def interrupted(texts: list[str]) -> Vector:
+        raise KeyboardInterrupt
+
+    refused = pytest.raises(EmbedderMismatchError, match="given up meanwhile")
+    with Record(folder / "memory.db") as record, refused:
+        move(record, Target(NEW.info()["id"], 24), given_up)
+    with planted.opened(folder) as db:
+        assert db.execute("SELECT count(*) FROM staged").fetchall() == [(0,)]
+
+
 def test_vectors_that_cannot_be_stored_are_refused(folder: Path) -> None:
     from cvx.store.reembed import reembed as move
 

@@ -78,26 +78,59 @@ def reembed(
     """
     if not _begin(record, target, restart=restart):
         return 0
+    total = int(record.query(f"SELECT count(*) FROM ({_TEXTS})")[0][0])
+    before = total - _missing(record, target)
     made = 0
-    while True:
-        todo = record.query(f"{_MISSING} ORDER BY node LIMIT ?", (batch,))
-        if not todo:
-            with record.transaction() as write:
-                # Others may have written since; the lock keeps them out now.
-                if not _unready(write):
-                    _switch(write, target)
-                    break
-            continue
+    while todo := _next_or_switch(record, target, batch):
         vectors = _checked(embed([text for _, text in todo]), todo, target, record.meta("metric"))
         with record.transaction() as write:
-            _stage(write, [node for node, _ in todo], vectors)
+            if _under_way(record, target):
+                _stage(write, [node for node, _ in todo], vectors)
         reach("reembed.staged")
         made += len(todo)
         if progress is not None:
-            done = record.query("SELECT count(*) FROM staged")[0][0]
-            progress(done, record.query(f"SELECT count(*) FROM ({_TEXTS})")[0][0])
+            progress(before + made, total)
     reach("reembed.switched")
     return made
+
+
+def _under_way(record: Record, target: Target) -> bool:
+    """Whether the move still goes on: another process may have ended it, or given it up."""
+    told = record.meta(META)
+    if told is None:
+        return False
+    now = Target.from_text(told)
+    if (now.embedder, now.dim) != (target.embedder, target.dim):
+        raise EmbedderMismatchError(
+            f"the move to {target.embedder} was given up meanwhile for one to {now.embedder}"
+        )
+    return True
+
+
+def _missing(record: Record, target: Target) -> int:
+    with record.transaction() as write:
+        if not _under_way(record, target):
+            return 0
+        return int(write.connection.execute(f"SELECT count(*) FROM ({_MISSING})").fetchone()[0])
+
+
+def _next_or_switch(record: Record, target: Target, batch: int) -> list[tuple[int, str]]:
+    """Return texts that have no new vector yet; where all have one, switch over and return none.
+
+    Both under the lock: nobody can add a text in between. Another process that moves the store to
+    the same place may have switched it already.
+    """
+    with record.transaction() as write:
+        db = write.connection
+        if not _under_way(record, target):
+            return []
+        missing = f"{_MISSING} ORDER BY node LIMIT ?"
+        todo = db.execute(missing, (batch,)).fetchall()
+        if not todo and _drop_damaged(write):
+            todo = db.execute(missing, (batch,)).fetchall()
+        if not todo:
+            _switch(write, target)
+    return todo
 
 
 def _begin(record: Record, target: Target, *, restart: bool) -> bool:
@@ -171,12 +204,11 @@ def _stage(write: Writer, nodes: Sequence[int], vectors: Vector) -> None:
     )
 
 
-def _unready(write: Writer) -> bool:
-    """Whether a text still has no vector; damaged ones are thrown away to be made again."""
-    db = write.connection
-    wrong = staging.damaged_rows(db)
-    db.executemany("DELETE FROM staged WHERE node = ?", ((node,) for node in wrong))
-    return bool(db.execute(f"SELECT EXISTS ({_MISSING})").fetchone()[0])
+def _drop_damaged(write: Writer) -> bool:
+    """Throw away vectors that are not what was written; tell whether there were any."""
+    wrong = staging.damaged_rows(write.connection)
+    write.connection.executemany("DELETE FROM staged WHERE node = ?", ((node,) for node in wrong))
+    return bool(wrong)
 
 
 def _switch(write: Writer, target: Target) -> None:
