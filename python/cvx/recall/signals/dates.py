@@ -15,6 +15,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 MICROSECONDS_A_DAY = 86_400_000_000
+_CALENDAR = range(-62_135_596_800_000_000, 253_402_300_800_000_000)
+"""Years 1 to 9999: a clock that counts something else than microseconds may lie beyond."""
 _MONTHS = (
     "january",
     "february",
@@ -32,13 +34,15 @@ _MONTHS = (
 _NUMBER_OF = {name: at for at, name in enumerate(_MONTHS, start=1)} | {
     name[:3]: at for at, name in enumerate(_MONTHS, start=1)
 }
+_NUMBER_OF["sept"] = 9
 _MONTH = r"(?P<month>" + "|".join(sorted(_NUMBER_OF, key=len, reverse=True)) + r")\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_GAP = r"(?:\s*,\s*|\s+)"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _FORMS = [
     re.compile(rf"\b{_YEAR}-(?P<number>\d\d)-(?P<day>\d\d)\b"),
-    re.compile(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?\b", re.IGNORECASE),
-    re.compile(rf"\b{_MONTH}\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?", re.IGNORECASE),
+    re.compile(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}(?:{_GAP}{_YEAR})?\b", re.IGNORECASE),
+    re.compile(rf"\b{_MONTH}\s+{_DAY}\b(?:{_GAP}{_YEAR}\b)?", re.IGNORECASE),
     re.compile(rf"\b{_MONTH},?\s+(?:of\s+)?{_YEAR}\b", re.IGNORECASE),
     re.compile(rf"\b(?:in|during|since|until|by|of|last|early|late|mid)[\s-]+{_MONTH}(?!\w)", re.I),
     re.compile(r"\b(?P<month>" + "|".join(m.title() for m in _MONTHS if m not in ("march", "may"))
@@ -76,8 +80,8 @@ def read_dates(text: str, now: int | None = None) -> tuple[list[DateNamed], str]
     text : str
         The question.
     now : int, optional
-        When it is asked, in microseconds since 1970-01-01 UTC; without it, "yesterday" and the
-        like say nothing.
+        When it is asked, in microseconds since 1970-01-01 UTC; without it, or where the calendar
+        has no such time, "yesterday" and the like say nothing.
 
     Returns
     -------
@@ -100,7 +104,7 @@ def read_dates(text: str, now: int | None = None) -> tuple[list[DateNamed], str]
             if named is not None:
                 found.append(named)
         text = form.sub(" ", text)
-    if now is not None:
+    if now is not None and now in _CALENDAR:
         found += _relative(text, now)
         for relative in (_AGO, _LAST, _NEAR_DAY):
             text = relative.sub(" ", text)

@@ -75,11 +75,6 @@ class Scene:
         return np.append(self.view.lengths[self.near].astype(np.float64), 0.0)
 
     @cached_property
-    def speakers(self) -> IntArray:
-        """Entity of each place, shape (e + 1,); -1 for none."""
-        return np.append(self.view.entities[self.near], -1)
-
-    @cached_property
     def _looked_up(self) -> list[tuple[IntArray, float]]:
         """Rows that hold each word of the question, with the word's idf."""
         found = []
