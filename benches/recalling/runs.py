@@ -18,7 +18,6 @@ from cvx.evaluation import (
     Measured,
     as_json,
     baselines,
-    calibrated_floor,
     foreign_labels,
     measure,
     recalling,
@@ -28,8 +27,9 @@ from cvx.evaluation import (
     tables,
     tune,
 )
+from cvx.evaluation.floors import FOREIGN, evidence
 from cvx.memory import Memory
-from cvx.recall.signals import DEFAULT_WEIGHTS, attentive
+from cvx.recall.signals import DEFAULT_WEIGHTS, attentive, calibrated
 
 TRAIN = ("conv-26", "conv-30", "conv-41")
 SHOWN = ("recall@5", "recall@10", "recall@20", "ndcg@10", "mrr", "empty", "tokens", "ms")
@@ -90,10 +90,12 @@ def floors(data: Path, encoder: Embedder | None) -> Found:
                 category="somebody else's")
         for label in asked
     ]  # fmt: skip
-    foreign = foreign_labels(asked, 200)
+    foreign = foreign_labels(asked, FOREIGN)
+    known = evidence(memory, attentive(), fitting)
+    unknown = evidence(memory, attentive(), foreign_labels(fitting, FOREIGN, half="calibrate"))
     rows, missed = list[Found](), list[str]()
-    for most_empty in (0.01, 0.02, 0.03, 0.05):
-        floor = calibrated_floor(memory, attentive(), fitting, most_empty=most_empty)
+    for most_empty in (0.02, 0.03, 0.05):
+        floor = calibrated(known, unknown, most_empty=most_empty)
         ranker = recalling(memory, attentive(answerable=floor))
         mixed = [*asked, *foreign]
         both = measure(f"floor at {most_empty:.0%}", ranker, mixed, resolved(memory, mixed))
