@@ -72,11 +72,12 @@ format: .venv/.python ## put sources into the project's format
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-bench: $(NATIVE) ## the index beside hnswlib, a decision, the store beside bare SQLite, recall
+bench: $(NATIVE) ## the index beside hnswlib, a decision, the store beside bare SQLite, recall, causes
 	$(PY) benches/peers.py $(ARGS)
 	$(PY) benches/decision.py
 	$(PY) benches/store.py
 	$(PY) benches/recall.py
+	$(PY) -m benches.causal
 
 build: .venv/.python ## a wheel in dist/
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin build --release --out dist

@@ -1,6 +1,6 @@
 """Causal recall: what it finds beside the rules known before.
 
-    python -m benches.causal [crises ...] [--count 100]
+    python -m benches.causal [--count 100] [--small] [--out FILE]
 
 Nothing is printed or kept of the texts of the data under CVX_DATA.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from benches.causal import crises, ecare, eventstoryline
+from benches.causal import crises, ecare, eventstoryline, speed
 from benches.causal.report import Report
 from benches.causal.vectors import minilm
 
@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100, help="scenarios a condition")
+    parser.add_argument("--small", action="store_true", help="time a hundredth of the size")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "bench" / "causal.json")
     args = parser.parse_args()
     report, embed, start = Report(), minilm(), time.process_time()
@@ -38,6 +39,7 @@ def main() -> int:
         ecare.run(report, Path(data) / "ecare" / "train.jsonl", embed)
     else:
         print("\nCVX_DATA is not set: EventStoryLine and e-CARE are left out")
+    speed.run(report, small=args.small)
     report.write(args.out)
     print(f"\n{args.out}, {time.process_time() - start:.0f} s of CPU")
     for line in report.shortfalls:

@@ -80,7 +80,7 @@ def test_overlap_is_a_share_of_the_shorter_text() -> None:
     assert overlap("the flooded town", "floods came to the old town") == 1.0
     assert overlap("rain", "fire") == 0.0
     assert overlap("", "fire") == 0.0
-    assert beginnings("Übergabe, übergeben") == ["überg"]
+    assert beginnings("Übergabe, übergeben") == ("überg",)
 
 
 def test_what_cannot_be_counted_is_refused() -> None:

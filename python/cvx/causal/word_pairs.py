@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,8 @@ _TELLING = 4
 _SMOOTHING = 0.01
 
 
-def beginnings(text: str) -> list[str]:
+@lru_cache(maxsize=4_096)
+def beginnings(text: str) -> tuple[str, ...]:
     """Return the first five letters of every word, each once, in order of appearance.
 
     Cruder than a stemmer, but in every language that inflects at the end; and on e-CARE it told
@@ -28,9 +30,9 @@ def beginnings(text: str) -> list[str]:
     Examples
     --------
     >>> beginnings("The flooded town; the floods of towns")
-    ['the', 'flood', 'town', 'of', 'towns']
+    ('the', 'flood', 'town', 'of', 'towns')
     """
-    return list(dict.fromkeys(word[:_LETTERS] for word in _WORD.findall(text.lower())))
+    return tuple(dict.fromkeys(word[:_LETTERS] for word in _WORD.findall(text.lower())))
 
 
 class WordPairs:

@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 
 from cvx.causal.heads import Heads, Training
-from cvx.causal.judges.protocol import Judgement, Pair
+from cvx.causal.judges.protocol import Judgement, Pair, Verdict
 from cvx.causal.pairs import (
     EVIDENCE,
     Embed,
@@ -222,16 +222,15 @@ class StatisticalJudge:
         if obstacle is not None or parts is None:
             return obstacle or Judgement("unjudged")
         probability = float(1 / (1 + np.exp(-self._odds(parts.sum()))))
-        known = self.scorer.words.strongest(pair.cause, pair.effect)
-        why = (
-            f'"{known[0]}" is known to lead to "{known[1]}"' if known else "no known pair of words"
-        )
+        verdict: Verdict = "yes" if probability >= self.bound else "no"
+        # What speaks for a pair is looked up only where it is wanted: it costs as much again.
+        known = self.scorer.words.strongest(pair.cause, pair.effect) if verdict == "yes" else None
+        why = f'"{known[0]}" is known to lead to "{known[1]}"' if known else ""
         factors = (
             *zip(EVIDENCE, parts.tolist(), strict=True),
             ("prior", self._odds(0.0)),
         )
-        verdict = "yes" if probability >= self.bound else "no"
-        return Judgement(verdict, probability, why, factors)  # type: ignore[arg-type]
+        return Judgement(verdict, probability, why, factors)
 
     def _odds(self, evidence: Any) -> Any:
         return evidence + self.calibration.bias + np.log(self.prior / (1 - self.prior))

@@ -1,0 +1,120 @@
+"""What a walk to the causes costs, and an event with the search for its cause, in CPU time."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from benches.ancestors import heavy_tailed
+from benches.causal.report import Figure, Report
+from cvx.causal import CausalMemoryCore, RuleJudge
+from cvx.causal.judges.protocol import Judge
+from cvx.causal.judges.statistical import StatisticalJudge
+
+EVENTS, EDGES, LARGEST, DEPTH = 1_000_000, 3_000_000, 10_000, 4
+# The bound is asked of the middle one; the last is the default of `ancestors`.
+BUDGETS = {1024: None, 2048: 1.0, 4096: None}
+RECORDED, DIM, ADDED, SEED = 100_000, 128, 300, 0
+ADD_MS = 2.0
+
+
+def run(report: Report, *, small: bool = False) -> None:
+    """Time walks and additions.
+
+    Parameters
+    ----------
+    report : Report
+        Where the figures go.
+    small : bool, default False
+        A hundredth of the size, to see that it runs.
+    """
+    part = 100 if small else 1
+    _walks(report, EVENTS // part, EDGES // part)
+    _additions(report, RECORDED // part)
+
+
+def _walks(report: Report, events: int, edges: int) -> None:
+    index = heavy_tailed(events, edges, min(LARGEST, events), SEED)
+    rng = np.random.default_rng(SEED + 1)
+    calls = 3_000
+    starts = rng.integers(0, events, calls).tolist()
+    # Half of the starts are ends of edges drawn at random: there the large lists are met.
+    ends = [edge.to_node for edge in index.edges()[:: max(1, edges // calls)]]
+    starts[::2] = ends[: len(starts[::2])]
+    report.section(
+        "ancestors, ms of CPU",
+        f"{events:,} events, {edges:,} edges, depth {DEPTH}, largest list {LARGEST:,}; a walk that "
+        "its budget cuts off says so",
+    )
+    for budget, must in BUDGETS.items():
+        times, cut = [], 0
+        for start in starts:
+            begun = time.thread_time_ns()
+            cut += index.ancestors(start, ["caused"], DEPTH, budget=budget).truncated
+            times.append((time.thread_time_ns() - begun) / 1e6)
+        report.row(
+            f"index.ancestors, budget {budget} edges",
+            Figure("p50", float(np.median(times)), lower=True),
+            Figure("p99", float(np.percentile(times, 99)), must, lower=True),
+            Figure("cut off", cut / calls),
+        )
+
+
+class _Prepared:
+    """Vectors made beforehand: what is timed is not the embedding."""
+
+    def __init__(self, count: int) -> None:
+        rows = np.random.default_rng(SEED + 2).normal(size=(count, DIM))
+        self._rows: Iterator[list[float]] = iter(rows.tolist())
+
+    def embed(self, text: str) -> list[float]:
+        del text
+        return next(self._rows)
+
+
+def _additions(report: Report, recorded: int) -> None:
+    report.section(
+        "add_event without a language model, ms of CPU",
+        f"{recorded:,} events in the file, {DIM} dimensions, embedding apart",
+    )
+    judges: dict[str, Judge] = {
+        "rules": RuleJudge(),
+        "statistics, as shipped": StatisticalJudge.shipped(),
+    }
+    for name, judge in judges.items():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "core.duckdb"
+            _filled(path, recorded)
+            with CausalMemoryCore(str(path), judge, _Prepared(ADDED + 1)) as core:
+                # The first addition takes in what was recorded before.
+                core.add_event("a first thing happened")
+                times = []
+                for number in range(ADDED):
+                    begun = time.process_time()
+                    core.add_event(f"thing {number} happened in the harbour after the storm")
+                    times.append((time.process_time() - begun) * 1e3)
+        report.row(
+            name,
+            Figure("mean", float(np.mean(times)), ADD_MS, lower=True),
+            Figure("p50", float(np.median(times)), lower=True),
+            Figure("p99", float(np.percentile(times, 99)), lower=True),
+        )
+
+
+def _filled(path: Path, recorded: int) -> None:
+    CausalMemoryCore(str(path), None, _Prepared(1)).close()
+    with duckdb.connect(str(path)) as file:
+        file.execute("SELECT setseed(0.5)")
+        file.execute(
+            f"""
+            INSERT INTO events
+            SELECT nextval('event_ids'), TIMESTAMP '2026-01-01' + to_seconds(i), 'event ' || i,
+                list_transform(range({DIM}), lambda x: (random() - 0.5)::FLOAT), NULL, NULL
+            FROM range({recorded}) AS numbers (i)
+            """
+        )
