@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.embed import LexicalEmbedder
+from cvx.errors import RecordVersionError
 from cvx.memory import Memory
 from cvx.memory.checking import check
 from cvx.store import rows
@@ -354,6 +355,19 @@ def test_a_file_that_is_no_database_any_more_is_said_to_be_beyond_repair(
     assert not report.sound
     assert {c for c, _ in found(report)} & {"file", "page"}
     assert (folder / "memory.db").read_bytes() == raw
+
+
+@pytest.mark.parametrize(("version", "cure"), [(1, "open it once"), (99, "that wrote it")])
+def test_a_store_of_another_version_is_not_touched(tmp_path: Path, version: int, cure: str) -> None:
+    golden = Path(__file__).parent / "golden" / "v1.db"
+    shutil.copy(golden, tmp_path / "memory.db")
+    with planted.opened(tmp_path) as db:
+        db.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (version,))
+    before = (tmp_path / "memory.db").read_bytes()
+    for mend in (False, True):
+        with pytest.raises(RecordVersionError, match=cure):
+            check(tmp_path, mend=mend)
+    assert (tmp_path / "memory.db").read_bytes() == before
 
 
 def test_looking_goes_on_beside_a_writer(folder: Path) -> None:

@@ -71,9 +71,13 @@ def examine(
 def _check_version(folder: Path) -> None:
     version = describe(folder).schema_version
     if version != SCHEMA_VERSION:
+        cure = (
+            "open it once with its embedder, which brings it to this version"
+            if version < SCHEMA_VERSION
+            else "examine it with the cvx that wrote it"
+        )
         raise RecordVersionError(
-            f"{folder} has schema version {version}, this examines {SCHEMA_VERSION}: open it once "
-            "with a cvx of its version or later"
+            f"{folder} has schema version {version}, this examines {SCHEMA_VERSION}: {cure}"
         )
 
 
