@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from cvx.causal import CallableJudge, Evidence, Judgement, LinkSearch, Pair
+from cvx.causal import CallableJudge, Evidence, Judgement, LinkSearch, Pair, RuleJudge
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
     InvalidEdgeError,
@@ -48,6 +48,7 @@ def flooded() -> tuple[Memory, int, int, int]:
 @pytest.mark.requirement("B10", "C13")
 def test_rules_link_what_the_words_connect_without_a_language_model() -> None:
     made, drain, cat, flood = flooded()
+    made.causal_judge = RuleJudge()
     found = made.link_causes(flood)
     assert [link.cause for link in found.links] == [drain]
     assert (found.denied, found.unjudged) == ((cat,), ())
@@ -58,6 +59,16 @@ def test_rules_link_what_the_words_connect_without_a_language_model() -> None:
     assert [one.kind for one in evidence.observations] == ["judged"]
     assert evidence.observations[0].note == "rules"
     assert evidence.weight == pytest.approx(step.edge.weight)
+
+
+@pytest.mark.requirement("C13")
+def test_unless_somebody_is_named_the_statistical_judge_is_asked() -> None:
+    made, drain, cat, flood = flooded()
+    found = made.link_causes(flood)
+    assert [link.cause for link in found.links] == [drain]
+    assert found.denied == (cat,)
+    evidence = Evidence.from_text(found.links[0].evidence)
+    assert evidence.observations[0].note == "statistical"
 
 
 @pytest.mark.requirement("B10")
@@ -167,6 +178,7 @@ def test_an_event_without_words_or_vector_has_recent_candidates_only() -> None:
     blank = made.add("", timestamp=2, vector=np.ones(64, np.float32))
     found = made.link_causes(blank)
     assert found.unjudged == (before,)
+    assert made.unjudged_causes() == [(before, blank)]
     alone = memory()
     assert alone.link_causes(alone.add("first")) == ((), (), ())
     with pytest.raises(UnknownEventError):

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from cvx.causal.events import Link
 from cvx.causal.evidence import Evidence
-from cvx.causal.judges import Judge, RuleJudge, as_judge
+from cvx.causal.judges import Judge, as_judge
 from cvx.causal.linker import Linked, Linker, LinkSearch
 from cvx.memory.base import Base
+
+
+@cache
+def _shipped() -> Judge:
+    from cvx.causal.judges.statistical import StatisticalJudge
+
+    return StatisticalJudge.shipped(prior=0.2)
 
 
 class Causes(Base):
     """The half that finds causes."""
 
-    causal_judge: Judge = RuleJudge()
-    """Who judges where a call names nobody."""
+    causal_judge: Judge | None = None
+    """Who judges where a call names nobody; ``None`` for the statistical judge that ships with cvx,
+    which expects one of five candidates to be a cause."""
 
     def link_causes(
         self, event_id: int, *, judge: object = None, search: LinkSearch | None = None
@@ -54,13 +64,12 @@ class Causes(Base):
         >>> [link.cause for link in memory.link_causes(flood).links]
         [1]
         """
-        asked = self.causal_judge if judge is None else as_judge(judge)
+        asked = self._judge(judge)
         return self._linker().link(self.get(event_id), asked, search or LinkSearch())
 
     def retry_causes(self, judge: object = None) -> list[Linked]:
         """Ask again about every pair that nobody could judge; see ``link_causes``."""
-        asked = self.causal_judge if judge is None else as_judge(judge)
-        return self._linker().retry(asked)
+        return self._linker().retry(self._judge(judge))
 
     def unjudged_causes(self) -> list[tuple[int, int]]:
         """Return the pairs of cause and effect that nobody could judge, oldest first."""
@@ -118,6 +127,11 @@ class Causes(Base):
             return known.add(evidence, supports=supports, counters=counters, note=note)
 
         return self._linker().observe(cause, effect, more, kind)
+
+    def _judge(self, given: object) -> Judge:
+        if given is not None:
+            return as_judge(given)
+        return _shipped() if self.causal_judge is None else self.causal_judge
 
     def _linker(self) -> Linker:
         return Linker(self.record, lambda: self.index)
