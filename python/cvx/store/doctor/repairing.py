@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Generic
 
 from cvx.errors import CvxError, RecordError, SnapshotError
 from cvx.store import text
@@ -21,7 +22,14 @@ from cvx.store.writer import Writer
 _WORDS = (Check.WORD_MISSING, Check.WORD_EXTRA, Check.WORD_DIFFERENT)
 _LOST = (Check.LOST_TAIL, Check.SNAPSHOT_AHEAD)
 _BAD_SNAPSHOTS = (Check.SNAPSHOT_DAMAGED, Check.SNAPSHOT_FOREIGN, Check.INDEX_DIFFERS)
-_BEYOND = (Check.FILE, Check.PAGE)
+_OUTSIDE = (*_LOST, *_BAD_SNAPSHOTS, Check.FILE, Check.PAGE)
+"""What is not inside the record, or beyond repair."""
+_HIGHEST = {
+    "next_node": "max((SELECT ifnull(max(node), -1) FROM events),"
+    " (SELECT ifnull(max(node), -1) FROM aliases))",
+    "next_event": "(SELECT ifnull(max(event_id), 0) FROM events)",
+    "next_decision": "(SELECT ifnull(max(decision_id), -1) FROM decisions)",
+}
 
 
 def repair(
@@ -59,12 +67,13 @@ def repair(
         return replace(report, done=(), left=found)
     done: list[str] = []
     with Record(folder / "memory.db") as record:
-        _lost_tail(record, folder, kind, found, done)
+        job = _Repair(record, folder, kind, found, done)
+        job.accept_lost_tail()
         try:
-            _indexes(record, found, done)
-            _counters(record, found, done)
-            changed = _rows(record, found, done)
-            _files(record, folder, kind, found, done, all_snapshots=changed)
+            job.build_secondary_indexes()
+            job.raise_counters()
+            rebuild = job.repair_rows()
+            job.clean_files(all_snapshots=rebuild)
         except (RecordError, SnapshotError) as error:
             done.append(f"broke off: {error}")
     _reopened(folder, kind, found, done)
@@ -72,76 +81,101 @@ def repair(
     return replace(report, done=tuple(done), left=again.findings)
 
 
-def _lost_tail(
-    record: Record,
-    folder: Path,
-    kind: IndexKind[Index],
-    found: tuple[Finding, ...],
-    done: list[str],
-) -> None:
-    if not any(one.check in _LOST for one in found):
-        return
-    _snapshots(record, folder, kind).set_aside()
-    record.forget_lost_tail()
-    done.append(
-        f"accepted change {record.tail().seq} as the last one; snapshots of the lost changes are "
-        "kept as index/*.lost"
-    )
+@dataclass(frozen=True, slots=True)
+class _Repair(Generic[Index]):
+    """One repair: each step looks for its findings, and says what it did."""
 
+    record: Record
+    folder: Path
+    kind: IndexKind[Index]
+    found: tuple[Finding, ...]
+    done: list[str]
 
-def _snapshots(record: Record, folder: Path, kind: IndexKind[Index]) -> Snapshots[Index]:
-    return Snapshots(folder / "index", record, kind.load, (kind.embedder, kind.metric, kind.dim))
+    def has(self, *checks: Check) -> bool:
+        return any(one.check in checks for one in self.found)
 
+    def accept_lost_tail(self) -> None:
+        if not self.has(*_LOST):
+            return
+        self.snapshots().set_aside()
+        self.record.forget_lost_tail()
+        self.done.append(
+            f"accepted change {self.record.tail().seq} as the last one; snapshots of the lost "
+            "changes are kept as index/*.lost"
+        )
 
-def _indexes(record: Record, found: tuple[Finding, ...], done: list[str]) -> None:
-    if any(one.check is Check.SECONDARY_INDEX for one in found):
-        with record.transaction() as write:
-            write.connection.execute("REINDEX")
-        done.append("built the secondary indexes of the tables anew")
+    def snapshots(self) -> Snapshots[Index]:
+        kind = self.kind
+        made = (kind.embedder, kind.metric, kind.dim)
+        return Snapshots(self.folder / "index", self.record, kind.load, made)
 
+    def build_secondary_indexes(self) -> None:
+        if self.has(Check.SECONDARY_INDEX):
+            with self.record.transaction() as write:
+                write.connection.execute("REINDEX")
+            self.done.append("built the secondary indexes of the tables anew")
 
-def _counters(record: Record, found: tuple[Finding, ...], done: list[str]) -> None:
-    highest = {
-        "next_node": "max((SELECT ifnull(max(node), -1) FROM events),"
-        " (SELECT ifnull(max(node), -1) FROM aliases))",
-        "next_event": "(SELECT ifnull(max(event_id), 0) FROM events)",
-        "next_decision": "(SELECT ifnull(max(decision_id), -1) FROM decisions)",
-    }
-    for one in found:
-        if one.check is Check.COUNTER:
-            name = str(one.key[0])
-            # Without these counters no transaction can begin.
-            with record.locked():
-                record.query(
-                    f"INSERT OR REPLACE INTO meta VALUES (?, CAST({highest[name]} + 1 AS TEXT))",
-                    (name,),
+    def raise_counters(self) -> None:
+        for one in self.found:
+            if one.check is Check.COUNTER:
+                name = str(one.key[0])
+                # Without these counters no transaction can begin.
+                with self.record.locked():
+                    self.record.query(
+                        "INSERT OR REPLACE INTO meta"
+                        f" VALUES (?, CAST({_HIGHEST[name]} + 1 AS TEXT))",
+                        (name,),
+                    )
+                self.done.append(f"raised the counter {name}")
+
+    def repair_rows(self) -> bool:
+        """Repair everything inside the record, in one transaction; tell if indexes are stale."""
+        inside = [one for one in self.found if one.check not in _OUTSIDE]
+        with self.record.transaction() as write:
+            db = write.connection
+            factory, db.text_factory = db.text_factory, _lenient
+            try:
+                db.execute("PRAGMA defer_foreign_keys = ON")
+                mended = mend(write, inside)
+                self.done.extend(mended.done)
+                self.done.extend(_rest(write, inside, mended))
+                stale = bool(mended.nodes) or any(map(_changes_an_index, self.found))
+                if stale:
+                    # Other processes follow the journal: this makes them build their index anew.
+                    write.journal("erase", sorted(mended.nodes))
+            finally:
+                db.text_factory = factory
+        return stale
+
+    def clean_files(self, *, all_snapshots: bool) -> None:
+        """Drop what no process can use; under the lock, nobody is just writing it."""
+        with self.record.locked():
+            if all_snapshots:
+                self.snapshots().prune(0)
+                self.done.append(
+                    "dropped the snapshots of the index: it is built anew from the record"
                 )
-            done.append(f"raised the counter {name}")
+            for one in self.found:
+                path = self.folder / one.where
+                if one.check in _BAD_SNAPSHOTS and not all_snapshots:
+                    # The name of the manifest goes first: a snapshot may be without one.
+                    path.with_suffix(".json").unlink(missing_ok=True)
+                    path.unlink(missing_ok=True)
+                    self.done.append(f"dropped {one.where}")
+                elif one.check is Check.STRAY_FILE and path.exists():
+                    with suppress(OSError):
+                        path.unlink()
+                        self.done.append(f"removed {one.where}")
+        self.record.forget_lost_tail()
+        if self.has(Check.LOCK_MISSING, Check.LOCK_DAMAGED, Check.LOCK_OLD):
+            self.done.append("wrote LOCK")
 
 
-def _rows(record: Record, found: tuple[Finding, ...], done: list[str]) -> bool:
-    """Repair everything inside the record, in one transaction; tell if a node went away."""
-    inside = [one for one in found if one.check not in (*_LOST, *_BAD_SNAPSHOTS, *_BEYOND)]
-    rebuild = False
-    with record.transaction() as write:
-        db = write.connection
-        factory, db.text_factory = db.text_factory, _lenient
-        try:
-            db.execute("PRAGMA defer_foreign_keys = ON")
-            mended = mend(write, inside)
-            done += mended.done
-            done += _rest(write, inside, mended)
-            rebuild = bool(mended.nodes) or any(
-                one.check in (Check.JOURNAL_GAP, Check.JOURNAL_CHAIN, Check.INDEX_DIFFERS)
-                or (one.check is Check.ROW and one.table in ("events", "aliases", "journal"))
-                for one in found
-            )
-            if rebuild:
-                # Other processes follow the journal: this makes them build their index anew.
-                write.journal("erase", sorted(mended.nodes))
-        finally:
-            db.text_factory = factory
-    return rebuild
+def _changes_an_index(one: Finding) -> bool:
+    """Whether an index that was built before the repair may hold something else than the rows."""
+    if one.check is Check.ROW:
+        return one.table in ("events", "aliases", "journal")
+    return one.check in (Check.JOURNAL_GAP, Check.JOURNAL_CHAIN, Check.INDEX_DIFFERS)
 
 
 def _rest(write: Writer, found: list[Finding], mended: Mended) -> list[str]:
@@ -160,35 +194,6 @@ def _rest(write: Writer, found: list[Finding], mended: Mended) -> list[str]:
 
 def _lenient(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
-
-
-def _files(
-    record: Record,
-    folder: Path,
-    kind: IndexKind[Index],
-    found: tuple[Finding, ...],
-    done: list[str],
-    *,
-    all_snapshots: bool,
-) -> None:
-    with record.locked():
-        bad = {one.where for one in found if one.check in _BAD_SNAPSHOTS}
-        if all_snapshots:
-            _snapshots(record, folder, kind).prune(0)
-            done.append("dropped the snapshots of the index: it is built anew from the record")
-        for where in [] if all_snapshots else sorted(bad):
-            # The name of the manifest goes first: a snapshot may be without one.
-            for path in ((folder / where).with_suffix(".json"), folder / where):
-                path.unlink(missing_ok=True)
-            done.append(f"dropped {where}")
-        for one in found:
-            if one.check is Check.STRAY_FILE and (folder / one.where).exists():
-                with suppress(OSError):
-                    (folder / one.where).unlink()
-                    done.append(f"removed {one.where}")
-        if any(one.check.name.startswith("LOCK") for one in found):
-            done.append("wrote LOCK")
-    record.forget_lost_tail()
 
 
 def _reopened(
