@@ -17,10 +17,8 @@ use crate::column::Column;
 use crate::distance::Metric;
 use crate::distance::codes::{BIAS, LINE, Line, QueryLine, products};
 use crate::distance::isa::Isa;
+use crate::distance::numbers::{Numbers, numbers};
 use crate::distance::prefetch::prefetch;
-
-/// The largest component.
-const MOST: f32 = 127.0;
 
 /// The rows as bytes, and what turns their products into distances.
 #[derive(Clone)]
@@ -167,7 +165,7 @@ impl Codes {
     fn numbers(&self, compared: &[f32]) -> Numbers {
         let mut values = vec![[0.0; LINE]; self.lines];
         values.as_flattened_mut()[..compared.len()].copy_from_slice(compared);
-        numbers(&values)
+        numbers(self.isa, &values)
     }
 }
 
@@ -248,64 +246,4 @@ impl Table<'_> {
 pub(crate) struct Buffers {
     products: Vec<i32>,
     pub(crate) distances: Vec<f32>,
-}
-
-/// A vector as whole numbers.
-struct Numbers {
-    lines: Vec<QueryLine>,
-    sum: i32,
-    scale: f32,
-    /// Of the vector, before rounding.
-    squares: f32,
-    length: f32,
-    residual: f32,
-}
-
-fn numbers(values: &[[f32; LINE]]) -> Numbers {
-    // Added to a float of up to 2^22 it leaves the nearest whole number in the low bits.
-    const ROUND: f32 = 12_582_912.0;
-    const LANES: usize = 16;
-    let mut most = [0.0f32; LANES];
-    for chunk in values.as_flattened().as_chunks::<LANES>().0 {
-        for (most, x) in most.iter_mut().zip(chunk) {
-            *most = if x.abs() > *most { x.abs() } else { *most };
-        }
-    }
-    let scale = most.into_iter().fold(0.0, f32::max) / MOST;
-    // A scale too small to divide by stands for a vector of zeros.
-    let inverse = Some(1.0 / scale)
-        .filter(|inverse| inverse.is_finite())
-        .unwrap_or(0.0);
-    let mut lines = Vec::with_capacity(values.len());
-    let (mut sums, mut lengths) = ([0i32; LANES], [0i32; LANES]);
-    let (mut squares, mut residuals) = ([0.0f32; LANES], [0.0f32; LANES]);
-    for line in values {
-        let mut numbers = [0i8; LINE];
-        for (numbers, xs) in numbers
-            .chunks_exact_mut(LANES)
-            .zip(line.as_chunks::<LANES>().0)
-        {
-            for lane in 0..LANES {
-                let x = xs[lane];
-                let place = (x * inverse).clamp(-MOST, MOST);
-                let number =
-                    ((place + ROUND).to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
-                let lost = place - number as f32;
-                numbers[lane] = number as i8;
-                sums[lane] += number;
-                lengths[lane] += number * number;
-                squares[lane] += x * x;
-                residuals[lane] += lost * lost;
-            }
-        }
-        lines.push(QueryLine(numbers));
-    }
-    Numbers {
-        lines,
-        sum: sums.iter().sum(),
-        scale,
-        squares: squares.iter().sum(),
-        length: lengths.iter().map(|&x| x as f32).sum::<f32>().sqrt(),
-        residual: residuals.iter().sum::<f32>().sqrt(),
-    }
 }

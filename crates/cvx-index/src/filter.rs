@@ -77,11 +77,9 @@ impl Filter {
     }
 
     /// The namespaces that the caller named, or the default one.
-    pub(crate) fn namespaces(&self) -> Vec<&str> {
-        match &self.namespaces {
-            None => vec![""],
-            Some(names) => names.iter().map(String::as_str).collect(),
-        }
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = &str> {
+        let named = self.namespaces.iter().flatten().map(String::as_str);
+        named.chain(self.namespaces.is_none().then_some(""))
     }
 }
 

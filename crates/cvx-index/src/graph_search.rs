@@ -1,5 +1,6 @@
 //! Search that also follows boosted edges from the nodes it finds.
 
+use crate::accepted::Accepted;
 use crate::by_node::ByNode;
 use crate::edges::{Direction, EdgeKind, HalfEdge};
 use crate::error::{Error, Result};
@@ -7,7 +8,6 @@ use crate::filter::Filter;
 use crate::id::NodeId;
 use crate::index::TemporalIndex;
 use crate::nearest::Want;
-use crate::plan::Accepted;
 use crate::scratch::{Ranked, with_scratch};
 
 /// An edge that led to a result.
@@ -105,7 +105,7 @@ impl TemporalIndex {
         let width = self.width(k, ef)?;
         let accepted = self.accepted(filter)?;
         let query = self.vectors.prepared(query)?;
-        let route = accepted.route(width, self.params.exact_below);
+        let route = self.route(filter, &accepted, width);
         let near: Vec<Ranked> = with_scratch(|scratch| {
             let want = Want {
                 least: k,

@@ -52,9 +52,9 @@ impl TemporalIndex {
         let width = self.width(k, ef)?;
         let accepted = self.accepted(filter)?;
         let query = self.vectors.prepared(query)?;
-        let route = accepted.route(width, self.params.exact_below);
+        let route = self.route(filter, &accepted, width);
         let mut candidates: Vec<u32> = match &route {
-            Route::Scan(nodes) if beta > 0.0 => nodes.clone(),
+            Route::Scan(nodes) if beta > 0.0 => nodes.to_vec(),
             _ => with_scratch(|scratch| {
                 let want = Want {
                     least: k,
@@ -82,15 +82,15 @@ impl TemporalIndex {
             recallable: None,
             ..Filter::default()
         };
-        let open = self.accepted(&open)?;
-        let route = open.route(width, self.params.exact_below);
+        let accepted = self.accepted(&open)?;
+        let route = self.route(&open, &accepted, width);
         Ok(with_scratch(|scratch| {
             let want = Want {
                 least: width,
                 measured: width,
                 width,
             };
-            self.nearest(query, want, &open, &route, scratch);
+            self.nearest(query, want, &accepted, &route, scratch);
             scratch.found.near.iter().map(|near| near.node()).collect()
         }))
     }

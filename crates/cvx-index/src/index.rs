@@ -11,6 +11,7 @@ use crate::id::NodeId;
 use crate::insert::{Builder, WORTH_THREADS};
 use crate::links::Links;
 use crate::params::IndexParams;
+use crate::plan::Remembered;
 use crate::postings::Postings;
 use crate::regions::Regions;
 use crate::timelines::Timelines;
@@ -40,6 +41,7 @@ pub struct TemporalIndex {
     pub(crate) timelines: Timelines,
     pub(crate) edges: TypedEdgeLayer,
     pub(crate) regions: Regions,
+    pub(crate) remembered: Remembered,
     pub(crate) live: usize,
     pub(crate) metadata: Vec<u8>,
 }
@@ -60,6 +62,7 @@ impl TemporalIndex {
             timelines: Timelines::default(),
             edges: TypedEdgeLayer::new(),
             regions: Regions::default(),
+            remembered: Remembered::default(),
             live: 0,
             metadata: Vec::new(),
             params,
@@ -132,6 +135,7 @@ impl TemporalIndex {
             node.vector
                 .map_or(Ok(()), |vector| self.vectors.check(vector))?;
         }
+        self.remembered.forget();
         let first = self.columns.len() as u32;
         for node in nodes {
             let id = self.columns.push(node);
@@ -181,6 +185,7 @@ impl TemporalIndex {
         let regions_change = embedded.iter().any(|&node| {
             self.regions.covers(node) && self.links.level(node).is_some_and(|level| level > 0)
         });
+        self.remembered.forget();
         for &node in &gone {
             self.edges.remove_node(NodeId(node));
         }

@@ -5,7 +5,7 @@
 //! - [`Error`], ids, [`Metric`] and its kernels, which give the same bits on every instruction set;
 //! - `vectors`, `columns`, `timelines`, `postings`: what is known of a node, and who is found by it;
 //! - `links`, `scratch`, `search`, `insert`: the graph, THE beam search, and how nodes are linked;
-//! - [`Filter`], `plan`: what may be returned, and whether to scan for it or to walk;
+//! - [`Filter`], `accepted`, `plan`: what may be returned, and whether to scan for it or to walk;
 //! - [`edges`]: typed edges and walks over them;
 //! - `nearest`, `hybrid`, `graph_search`, `regions`: searches in which neighbours count, cells of the space;
 //! - `snapshot`: the file, and the only I/O.
@@ -28,6 +28,7 @@
 //! # }
 //! ```
 
+mod accepted;
 mod by_node;
 mod codes;
 mod column;

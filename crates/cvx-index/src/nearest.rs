@@ -2,12 +2,13 @@
 
 use rayon::prelude::*;
 
+use crate::accepted::{Accepted, Catalog};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::id::NodeId;
 use crate::index::{TemporalIndex, on_threads};
 use crate::params::DEFAULT_EF;
-use crate::plan::{Accepted, Catalog, Route};
+use crate::plan::{self, Nodes, Route};
 use crate::pool::Pool;
 use crate::scratch::{Found, Ranked, Scratch, with_scratch};
 use crate::search::{Accepts, Beam, Everything, Graph};
@@ -63,7 +64,7 @@ impl TemporalIndex {
         };
         let accepted = self.accepted(filter)?;
         let query = self.vectors.prepared(query)?;
-        let route = accepted.route(width, self.params.exact_below);
+        let route = self.route(filter, &accepted, width);
         Ok(with_scratch(|scratch| {
             self.nearest(&query, want, &accepted, &route, scratch);
             neighbors(&scratch.found.near)
@@ -97,7 +98,7 @@ impl TemporalIndex {
                 expected: dim,
             });
         }
-        let route = accepted.route(width, self.params.exact_below);
+        let route = self.route(filter, &accepted, width);
         let some = |rows: &[f32]| -> Result<Vec<Vec<Neighbor>>> {
             let rows = rows.chunks_exact(dim);
             let queries: Vec<Query> = rows
@@ -143,50 +144,85 @@ impl TemporalIndex {
         scratch: &mut Scratch,
         mut take: impl FnMut(&[Ranked]),
     ) {
-        match route {
+        let walking = match route {
             Route::Scan(nodes) => {
                 for query in queries {
-                    self.vectors
-                        .scan(query, nodes.iter().copied(), want.measured, scratch);
+                    self.scan(query, nodes, want, scratch);
                     take(&scratch.found.near);
                 }
+                return;
             }
-            &Route::Walk(budget) => {
-                let width = want.width;
-                if accepted.everything() {
-                    let beam = Beam {
-                        width,
-                        level: 0,
-                        budget,
-                        accepts: Everything,
-                    };
-                    self.walk_all(queries, &beam, scratch);
-                } else {
-                    let accepts = |node| accepted.has(node);
-                    let beam = Beam {
+            Route::Walk(walking) => walking,
+        };
+        let (width, budget) = (want.width, walking.budget);
+        let every = accepted.everything();
+        match &walking.selection {
+            _ if every => {
+                let accepts = Everything;
+                self.walk_all(
+                    queries,
+                    &Beam {
                         width,
                         level: 0,
                         budget,
                         accepts,
-                    };
-                    self.walk_all(queries, &beam, scratch);
-                }
-                for (at, query) in queries.iter().enumerate() {
-                    let Scratch { walks, found, .. } = &mut *scratch;
-                    let walk = &walks[at];
-                    let kept = if accepted.everything() {
-                        &walk.frontier
-                    } else {
-                        &walk.accepted
-                    };
-                    if walk.gave_up || kept.len() < want.least.min(self.links.len()) {
-                        self.vectors
-                            .scan(query, accepted.members(), want.measured, scratch);
-                    } else {
-                        self.finish(query, want, kept, found);
-                    }
-                    take(&scratch.found.near);
-                }
+                    },
+                    scratch,
+                );
+            }
+            Some(selection) => {
+                let bits = selection.bits();
+                let accepts = |node| bits.has(node);
+                self.walk_all(
+                    queries,
+                    &Beam {
+                        width,
+                        level: 0,
+                        budget,
+                        accepts,
+                    },
+                    scratch,
+                );
+            }
+            None => {
+                let accepts = |node| accepted.has(node);
+                self.walk_all(
+                    queries,
+                    &Beam {
+                        width,
+                        level: 0,
+                        budget,
+                        accepts,
+                    },
+                    scratch,
+                );
+            }
+        }
+        for (at, query) in queries.iter().enumerate() {
+            let Scratch { walks, found, .. } = &mut *scratch;
+            let walk = &walks[at];
+            let kept = if every {
+                &walk.frontier
+            } else {
+                &walk.accepted
+            };
+            if walk.gave_up || kept.len() < want.least.min(self.links.len()) {
+                self.scan(query, &walking.nodes(accepted), want, scratch);
+            } else {
+                self.finish(query, want, kept, found);
+            }
+            take(&scratch.found.near);
+        }
+    }
+
+    fn scan(&self, query: &Query, nodes: &Nodes, want: Want, scratch: &mut Scratch) {
+        match nodes {
+            Nodes::Run(run) => self
+                .vectors
+                .scan(query, run.clone(), want.measured, scratch),
+            Nodes::List(list) => {
+                self.vectors
+                    .scan(query, list.iter().copied(), want.measured, scratch);
             }
         }
     }
@@ -253,6 +289,17 @@ impl TemporalIndex {
                 timelines,
             },
         ))
+    }
+
+    /// How to search among what a filter, resolved, accepts.
+    pub(crate) fn route(&self, filter: &Filter, accepted: &Accepted<'_>, width: usize) -> Route {
+        plan::route(
+            filter,
+            accepted,
+            &self.remembered,
+            width,
+            self.params.exact_below,
+        )
     }
 
     /// How wide a walk is for `k` results.

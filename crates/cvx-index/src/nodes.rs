@@ -66,7 +66,10 @@ impl TemporalIndex {
     pub fn set_reward(&mut self, node: NodeId, reward: Option<f32>) -> Result<()> {
         let at = self.check(node)?;
         check_reward(reward)?;
+        let before = self.columns.reward(node.0);
         self.columns.set_reward(at, reward);
+        self.postings.note_reward(&self.columns, node.0, before);
+        self.remembered.forget();
         Ok(())
     }
 
@@ -92,6 +95,7 @@ impl TemporalIndex {
             *flags & !RECALLABLE
         };
         self.postings.note_recallable(&self.columns, node.0);
+        self.remembered.forget();
         Ok(())
     }
 

@@ -1,6 +1,10 @@
-//! Who can be found by what: nodes with vectors by namespace, tag and time.
+//! Who can be found by what: nodes with vectors by namespace, tag, time
+//! and reward.
 
-use roaring::RoaringBitmap;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use roaring::{MultiOps, RoaringBitmap};
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Columns, EMBEDDED, RECALLABLE};
@@ -17,11 +21,14 @@ pub(crate) type Dated = (i64, u32);
 pub(crate) struct TimeOrder {
     nodes: Vec<Dated>,
     late: Vec<Dated>,
+    /// Whether some of `nodes` are not in the order of ids.
+    shuffled: bool,
 }
 
 impl TimeOrder {
     fn add(&mut self, entry: Dated) {
         if self.nodes.last().is_none_or(|&last| last < entry) {
+            self.shuffled |= self.nodes.last().is_some_and(|last| last.1 > entry.1);
             self.nodes.push(entry);
             return;
         }
@@ -30,6 +37,7 @@ impl TimeOrder {
         if self.late.len() == LATE {
             self.nodes.append(&mut self.late);
             self.nodes.sort();
+            self.shuffled = !self.nodes.is_sorted_by_key(|entry| entry.1);
         }
     }
 
@@ -46,6 +54,7 @@ impl TimeOrder {
         let dated = |&node: &u32| Some((*columns.time.get(node as usize)?, node));
         let nodes: Vec<Dated> = nodes.iter().map(dated).collect::<Option<_>>()?;
         nodes.is_sorted_by(|a, b| a < b).then_some(TimeOrder {
+            shuffled: !nodes.is_sorted_by_key(|entry| entry.1),
             nodes,
             late: Vec::new(),
         })
@@ -60,6 +69,49 @@ impl TimeOrder {
             &run[start.min(end)..end]
         };
         [within(&self.nodes), within(&self.late)]
+    }
+
+    /// The nodes within `since <= t < until`, where they are an unbroken run of ids.
+    pub(crate) fn run(&self, since: Option<i64>, until: Option<i64>) -> Option<Range<u32>> {
+        let [nodes, late] = self.window(since, until);
+        let (first, last) = (nodes.first()?.1, nodes.last()?.1);
+        let unbroken = !self.shuffled && late.is_empty();
+        (unbroken && (last - first) as usize == nodes.len() - 1).then_some(first..last + 1)
+    }
+}
+
+/// How many shelves rewards are sorted into.
+const SHELVES: usize = 16;
+
+/// Nodes by reward: the shelf of each is known, its place on the shelf is not.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Shelves([RoaringBitmap; SHELVES]);
+
+impl Shelves {
+    fn of(columns: &Columns, nodes: &RoaringBitmap) -> Self {
+        let mut shelves = Shelves::default();
+        for node in nodes {
+            shelves.note(node, None, columns.reward(node));
+        }
+        shelves
+    }
+
+    fn place(reward: f32) -> usize {
+        // Rewards are in [0, 1]; bounds may lie outside, and what is negative becomes 0.
+        ((reward * SHELVES as f32) as usize).min(SHELVES - 1)
+    }
+
+    fn note(&mut self, node: u32, before: Option<f32>, after: Option<f32>) {
+        if let Some(before) = before {
+            self.0[Self::place(before)].remove(node);
+        }
+        if let Some(after) = after {
+            self.0[Self::place(after)].insert(node);
+        }
+    }
+
+    fn within(&self, min: f32, max: f32) -> &[RoaringBitmap] {
+        &self.0[Self::place(min)..=Self::place(max)]
     }
 }
 
@@ -81,6 +133,8 @@ pub(crate) struct Postings {
     by_namespace: Vec<RoaringBitmap>,
     by_tag: Vec<RoaringBitmap>,
     pub(crate) by_time: TimeOrder,
+    /// Made when a filter first asks, and kept up to date from then on.
+    by_reward: OnceLock<Shelves>,
 }
 
 impl Postings {
@@ -95,6 +149,32 @@ impl Postings {
             at(&mut self.by_tag, tag).insert(node);
         }
         self.by_time.add((columns.time[node as usize], node));
+        self.note_reward(columns, node, None);
+    }
+
+    /// Takes over what the columns say of the reward of a node, which was `before`.
+    pub(crate) fn note_reward(&mut self, columns: &Columns, node: u32, before: Option<f32>) {
+        if let Some(shelves) = self.by_reward.get_mut()
+            && columns.has(node, EMBEDDED)
+        {
+            shelves.note(node, before, columns.reward(node));
+        }
+    }
+
+    fn shelves(&self, columns: &Columns, min: f32, max: f32) -> &[RoaringBitmap] {
+        let shelves = self.by_reward.get_or_init(|| Shelves::of(columns, &self.all));
+        shelves.within(min, max)
+    }
+
+    /// At most so many nodes have a reward from `min` to `max`.
+    pub(crate) fn reward_bound(&self, columns: &Columns, min: f32, max: f32) -> usize {
+        let shelves = self.shelves(columns, min, max).iter();
+        shelves.map(|shelf| shelf.len() as usize).sum()
+    }
+
+    /// All nodes with a reward from `min` to `max`, and others near that.
+    pub(crate) fn near_rewards(&self, columns: &Columns, min: f32, max: f32) -> RoaringBitmap {
+        self.shelves(columns, min, max).union()
     }
 
     /// Takes over what the columns say of a node.
@@ -111,6 +191,9 @@ impl Postings {
         for &node in gone {
             self.all.remove(node);
             self.withheld.remove(node);
+            if let Some(shelves) = self.by_reward.get_mut() {
+                shelves.note(node, columns.reward(node), None);
+            }
             if let Some(posting) = self
                 .by_namespace
                 .get_mut(columns.namespace[node as usize] as usize)
@@ -173,6 +256,7 @@ impl Postings {
             by_namespace: all(&table.by_namespace, columns.namespaces.values().len())?,
             by_tag: all(&table.by_tag, columns.tag_names.values().len())?,
             by_time: TimeOrder::restored(columns, by_time)?,
+            by_reward: OnceLock::new(),
         })
     }
 
@@ -192,6 +276,10 @@ impl Postings {
         };
         self.all == other.all
             && self.withheld == other.withheld
+            && match (self.by_reward.get(), other.by_reward.get()) {
+                (Some(own), Some(others)) => own == others,
+                _ => true,
+            }
             && filled(&self.by_namespace) == filled(&other.by_namespace)
             && filled(&self.by_tag) == filled(&other.by_tag)
             && times(self) == times(other)

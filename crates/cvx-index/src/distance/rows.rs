@@ -8,7 +8,7 @@ use super::isa::{Isa, Path};
 
 const LANES: usize = 16;
 /// Rows measured together, so that their sums and cache misses overlap.
-const GROUP: usize = 2;
+pub(crate) const GROUP: usize = 4;
 
 /// Rows as they came, and what is taken from each before it is compared.
 #[derive(Clone, Copy)]

@@ -1,0 +1,363 @@
+//! A filter in terms of columns: which nodes it accepts, and where to look for them.
+
+use roaring::RoaringBitmap;
+
+use crate::columns::{Columns, EMBEDDED, RECALLABLE};
+use crate::filter::Filter;
+use crate::postings::{Dated, Postings};
+use crate::timelines::Timelines;
+
+/// Nodes looked at to estimate how many a filter accepts.
+const SAMPLE: usize = 256;
+
+/// What filters are resolved against.
+#[derive(Clone, Copy)]
+pub(crate) struct Catalog<'a> {
+    pub(crate) columns: &'a Columns,
+    pub(crate) postings: &'a Postings,
+    pub(crate) timelines: &'a Timelines,
+}
+
+/// A filter in terms of columns. Conditions that every node meets are left out.
+pub(crate) struct Accepted<'a> {
+    catalog: Catalog<'a>,
+    /// Ascending.
+    namespaces: Vec<u32>,
+    in_all_namespaces: bool,
+    since: i64,
+    until: Option<i64>,
+    rewards: Option<(f32, f32)>,
+    recallable: Option<bool>,
+    entities: Option<Vec<u64>>,
+    tags: Vec<u32>,
+    /// Ascending.
+    listed: Option<Vec<u32>>,
+    /// Whether a name in the filter is unknown, or a list empty.
+    nothing: bool,
+}
+
+/// A set of nodes, a bit each.
+pub(crate) struct Bits(Vec<u64>);
+
+impl Bits {
+    pub(crate) fn of(nodes: &[u32], len: usize) -> Self {
+        let mut words = vec![0u64; len.div_ceil(64)];
+        for &node in nodes {
+            words[node as usize / 64] |= 1 << (node % 64);
+        }
+        Bits(words)
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, node: u32) -> bool {
+        let word = self.0.get(node as usize / 64);
+        word.is_some_and(|word| word >> (node % 64) & 1 == 1)
+    }
+}
+
+/// Where candidates are listed from, and with it which condition they meet.
+enum Source<'a> {
+    All,
+    Withheld,
+    Listed(&'a [u32]),
+    Window,
+    Rewards(f32, f32),
+    Namespaces,
+    Tag(u32, &'a RoaringBitmap),
+    Entities,
+}
+
+impl<'a> Accepted<'a> {
+    /// Resolves a checked filter.
+    pub(crate) fn new(filter: &Filter, catalog: Catalog<'a>) -> Self {
+        let Catalog {
+            columns, postings, ..
+        } = catalog;
+        let places = filter
+            .namespaces()
+            .filter_map(|name| columns.namespaces.place(name));
+        let namespaces = ascending(places.collect());
+        let wanted = filter.tags.as_deref().unwrap_or(&[]);
+        let places = wanted
+            .iter()
+            .filter_map(|tag| columns.tag_names.place(tag.as_str()));
+        let tags: Vec<u32> = places.collect();
+        let entities = filter.entities.as_ref();
+        let listed = filter.ids.as_ref().map(|ids| {
+            let nodes = ids.iter().map(|id| id.0);
+            ascending(
+                nodes
+                    .filter(|&node| (node as usize) < columns.len())
+                    .collect(),
+            )
+        });
+        let withheld = postings.withheld.len();
+        let all = postings.all.len();
+        let named: u64 = namespaces
+            .iter()
+            .filter_map(|&n| postings.namespace(n))
+            .map(RoaringBitmap::len)
+            .sum();
+        Accepted {
+            in_all_namespaces: named == all,
+            since: filter.since.unwrap_or(i64::MIN),
+            until: filter.until,
+            rewards: (filter.min_reward.is_some() || filter.max_reward.is_some()).then(|| {
+                let (min, max) = (filter.min_reward, filter.max_reward);
+                (min.unwrap_or(f32::MIN), max.unwrap_or(f32::MAX))
+            }),
+            recallable: filter.recallable.filter(|&wanted| match wanted {
+                true => withheld > 0,
+                false => withheld < all,
+            }),
+            entities: entities.map(|list| ascending(list.iter().map(|entity| entity.0).collect())),
+            nothing: namespaces.is_empty()
+                || tags.len() < wanted.len()
+                || filter.tags.as_ref().is_some_and(Vec::is_empty),
+            namespaces,
+            tags,
+            listed,
+            catalog,
+        }
+    }
+
+    /// Whether every node with a vector is accepted.
+    pub(crate) fn everything(&self) -> bool {
+        !self.nothing
+            && self.in_all_namespaces
+            && self.since == i64::MIN
+            && self.until.is_none()
+            && self.rewards.is_none()
+            && self.recallable.is_none()
+            && self.entities.is_none()
+            && self.tags.is_empty()
+            && self.listed.is_none()
+    }
+
+    /// Whether no node is accepted, whatever it is.
+    pub(crate) fn nothing(&self) -> bool {
+        self.nothing
+    }
+
+    /// How many nodes have a vector.
+    pub(crate) fn vectors(&self) -> usize {
+        self.catalog.postings.all.len() as usize
+    }
+
+    /// Up to which id there are nodes.
+    pub(crate) fn nodes(&self) -> usize {
+        self.catalog.columns.len()
+    }
+
+    /// Whether a node is accepted.
+    #[inline]
+    pub(crate) fn has(&self, node: u32) -> bool {
+        !self.nothing && self.catalog.columns.has(node, EMBEDDED) && self.meets(node, None)
+    }
+
+    /// Whether a node that has a vector meets every condition but the one that `met` stands for.
+    #[inline]
+    fn meets(&self, node: u32, met: Option<&Source<'_>>) -> bool {
+        let columns = self.catalog.columns;
+        let at = node as usize;
+        self.recallable
+            .is_none_or(|wanted| (columns.flags[at] & RECALLABLE != 0) == wanted)
+            && (self.in_all_namespaces
+                || matches!(met, Some(Source::Namespaces | Source::Entities))
+                || self.has_namespace(node))
+            && (matches!(met, Some(Source::Window))
+                || (columns.time[at] >= self.since
+                    && self.until.is_none_or(|until| columns.time[at] < until)))
+            && self.rewards.is_none_or(|(min, max)| {
+                // NaN, which is no reward, is in no range.
+                (min..=max).contains(&columns.reward[at])
+            })
+            && (self.tags.is_empty() || {
+                let own = columns.tag_places(node);
+                self.tags.iter().all(|tag| {
+                    matches!(met, Some(Source::Tag(from, _)) if from == tag)
+                        || own.binary_search(tag).is_ok()
+                })
+            })
+            && (matches!(met, Some(Source::Entities))
+                || self
+                    .entities
+                    .as_ref()
+                    .is_none_or(|entities| entities.binary_search(&columns.entity[at]).is_ok()))
+            && (matches!(met, Some(Source::Listed(_)))
+                || self
+                    .listed
+                    .as_ref()
+                    .is_none_or(|listed| listed.binary_search(&node).is_ok()))
+    }
+
+    /// Whether a node is in one of the namespaces that the caller named.
+    #[inline]
+    pub(crate) fn has_namespace(&self, node: u32) -> bool {
+        let namespace = self.catalog.columns.namespace[node as usize];
+        match self.namespaces.as_slice() {
+            [only] => *only == namespace,
+            several => several.binary_search(&namespace).is_ok(),
+        }
+    }
+
+    /// Every accepted node.
+    pub(crate) fn members(&self) -> Vec<u32> {
+        if self.nothing {
+            Vec::new()
+        } else {
+            self.list(&self.source().0)
+        }
+    }
+
+    /// The accepted nodes as an unbroken run of ids, where they are just that, as a window
+    /// in time often is.
+    pub(crate) fn run(&self) -> Option<std::ops::Range<u32>> {
+        let only_time = self.in_all_namespaces
+            && !self.nothing
+            && self.rewards.is_none()
+            && self.recallable.is_none()
+            && self.entities.is_none()
+            && self.tags.is_empty()
+            && self.listed.is_none();
+        if self.everything() {
+            return (self.vectors() == self.nodes()).then_some(0..self.nodes() as u32);
+        }
+        let order = &self.catalog.postings.by_time;
+        only_time
+            .then(|| order.run(Some(self.since), self.until))
+            .flatten()
+    }
+
+    /// At most so many nodes are accepted.
+    pub(crate) fn bound(&self) -> usize {
+        if self.nothing { 0 } else { self.source().1 }
+    }
+
+    /// About how many nodes are accepted.
+    pub(crate) fn estimate(&self) -> usize {
+        let len = self.nodes();
+        let step = (len / SAMPLE).max(1);
+        let hits = (0..len)
+            .step_by(step)
+            .filter(|&node| self.has(node as u32))
+            .count();
+        (hits * step).min(self.bound())
+    }
+
+    fn namespace_postings(&self) -> impl Iterator<Item = &'a RoaringBitmap> + '_ {
+        let postings = self.catalog.postings;
+        self.namespaces
+            .iter()
+            .filter_map(|&namespace| postings.namespace(namespace))
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &'a [u32]> + '_ {
+        let timelines = self.catalog.timelines;
+        self.entities.iter().flatten().flat_map(move |&entity| {
+            let namespaces = self.namespaces.iter();
+            namespaces.map(move |&namespace| timelines.line(namespace, entity))
+        })
+    }
+
+    /// The posting with the fewest candidates, and how many those are.
+    fn source(&self) -> (Source<'_>, usize) {
+        let Catalog { columns, postings, .. } = self.catalog;
+        let mut best = (Source::All, postings.all.len() as usize);
+        let mut consider = |source, bound| {
+            if bound < best.1 {
+                best = (source, bound);
+            }
+        };
+        if !self.in_all_namespaces {
+            let named = self
+                .namespace_postings()
+                .map(|posting| posting.len() as usize);
+            consider(Source::Namespaces, named.sum());
+        }
+        if self.recallable == Some(false) {
+            consider(Source::Withheld, postings.withheld.len() as usize);
+        }
+        if let Some(listed) = &self.listed {
+            consider(Source::Listed(listed), listed.len());
+        }
+        if self.since > i64::MIN || self.until.is_some() {
+            let [first, second] = self.window();
+            consider(Source::Window, first.len() + second.len());
+        }
+        if let Some((min, max)) = self.rewards {
+            consider(
+                Source::Rewards(min, max),
+                postings.reward_bound(columns, min, max),
+            );
+        }
+        for &tag in &self.tags {
+            if let Some(posting) = postings.tag(tag) {
+                consider(Source::Tag(tag, posting), posting.len() as usize);
+            }
+        }
+        if let Some(entities) = &self.entities
+            // As many lookups as there are candidates are no short cut.
+            && entities.len() * self.namespaces.len() < best.1
+        {
+            let bound = self.lines().map(<[u32]>::len).sum();
+            if bound < best.1 {
+                best = (Source::Entities, bound);
+            }
+        }
+        best
+    }
+
+    fn window(&self) -> [&'a [Dated]; 2] {
+        self.catalog
+            .postings
+            .by_time
+            .window(Some(self.since), self.until)
+    }
+
+    fn list(&self, source: &Source<'_>) -> Vec<u32> {
+        let Catalog {
+            columns, postings, ..
+        } = self.catalog;
+        let meets = |node: &u32| self.meets(*node, Some(source));
+        let embedded = |node: &u32| columns.has(*node, EMBEDDED);
+        match source {
+            Source::All => postings.all.iter().filter(meets).collect(),
+            Source::Withheld => postings.withheld.iter().filter(meets).collect(),
+            Source::Listed(nodes) => nodes
+                .iter()
+                .copied()
+                .filter(embedded)
+                .filter(meets)
+                .collect(),
+            Source::Window => {
+                let [first, second] = self.window();
+                first
+                    .iter()
+                    .chain(second)
+                    .map(|entry| entry.1)
+                    .filter(meets)
+                    .collect()
+            }
+            Source::Rewards(min, max) => postings.near_rewards(columns, *min, *max)
+                .iter()
+                .filter(meets)
+                .collect(),
+            Source::Namespaces => self.namespace_postings().flatten().filter(meets).collect(),
+            Source::Tag(_, posting) => posting.iter().filter(meets).collect(),
+            Source::Entities => self
+                .lines()
+                .flatten()
+                .copied()
+                .filter(embedded)
+                .filter(meets)
+                .collect(),
+        }
+    }
+}
+
+fn ascending<T: Ord>(mut values: Vec<T>) -> Vec<T> {
+    values.sort_unstable();
+    values.dedup();
+    values
+}
