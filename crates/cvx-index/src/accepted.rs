@@ -262,7 +262,9 @@ impl<'a> Accepted<'a> {
 
     /// The posting with the fewest candidates, and how many those are.
     fn source(&self) -> (Source<'_>, usize) {
-        let Catalog { columns, postings, .. } = self.catalog;
+        let Catalog {
+            columns, postings, ..
+        } = self.catalog;
         let mut best = (Source::All, postings.all.len() as usize);
         let mut consider = |source, bound| {
             if bound < best.1 {
@@ -339,7 +341,8 @@ impl<'a> Accepted<'a> {
                     .filter(meets)
                     .collect()
             }
-            Source::Rewards(min, max) => postings.near_rewards(columns, *min, *max)
+            Source::Rewards(min, max) => postings
+                .near_rewards(columns, *min, *max)
                 .iter()
                 .filter(meets)
                 .collect(),

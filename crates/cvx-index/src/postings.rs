@@ -162,7 +162,9 @@ impl Postings {
     }
 
     fn shelves(&self, columns: &Columns, min: f32, max: f32) -> &[RoaringBitmap] {
-        let shelves = self.by_reward.get_or_init(|| Shelves::of(columns, &self.all));
+        let shelves = self
+            .by_reward
+            .get_or_init(|| Shelves::of(columns, &self.all));
         shelves.within(min, max)
     }
 

@@ -1,13 +1,12 @@
 //! Finding the nearest of a list: all of them by their codes, the best in full precision.
 
-use crate::distance::rows::GROUP;
 use crate::scratch::{Found, Ranked, Scratch};
 use crate::vectors::{Query, Vectors};
 
 /// Nodes compared together: enough for their cache misses to overlap.
 const BLOCK: usize = 64;
 /// Rows asked for ahead of the one that is measured in full precision.
-const AHEAD: usize = 2 * GROUP;
+const AHEAD: usize = 8;
 
 impl Vectors {
     /// Leaves the nearest `width` of `nodes` in `scratch.found`, exactly those.
@@ -69,10 +68,11 @@ impl Vectors {
             .take(AHEAD)
             .for_each(|&node| self.prefetch(node));
         distances.clear();
-        for (turn, group) in nodes.chunks(GROUP).enumerate() {
-            let later = nodes.iter().skip(turn * GROUP + AHEAD).take(GROUP);
-            later.for_each(|&node| self.prefetch(node));
-            self.distances(&query.exact, group, distances);
+        for (at, &node) in nodes.iter().enumerate() {
+            if let Some(&later) = nodes.get(at + AHEAD) {
+                self.prefetch(later);
+            }
+            self.distances(&query.exact, &[node], distances);
         }
         found.clear();
         found.extend(

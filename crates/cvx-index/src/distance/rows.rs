@@ -7,9 +7,6 @@ use super::Metric;
 use super::isa::{Isa, Path};
 
 const LANES: usize = 16;
-/// Rows measured together, so that their sums and cache misses overlap.
-pub(crate) const GROUP: usize = 4;
-
 /// Rows as they came, and what is taken from each before it is compared.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
@@ -18,85 +15,134 @@ pub(crate) struct Rows<'a> {
     pub(crate) offset: &'a [f32],
 }
 
-/// What is summed over the dimensions: twice, for cosine needs the length of the row too.
-trait Measure {
-    fn terms(query: f32, moved: f32) -> [f32; 2];
+/// What is summed over the dimensions: of products, and for cosine of squares of the row too, or of
+/// squared differences.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sum {
+    Product,
+    ProductAndSquares,
+    Differences,
 }
 
-struct Product;
-
-impl Measure for Product {
-    #[inline(always)]
-    fn terms(query: f32, moved: f32) -> [f32; 2] {
-        [query * moved, 0.0]
-    }
+/// Sixteen components; behind the last dimension zeros, which add nothing to any sum.
+fn lanes(values: &[f32], chunk: usize) -> [f32; LANES] {
+    let values = &values[(chunk * LANES).min(values.len())..];
+    values.first_chunk().copied().unwrap_or_else(|| {
+        let mut padded = [0.0; LANES];
+        padded[..values.len()].copy_from_slice(values);
+        padded
+    })
 }
 
-struct ProductAndLength;
-
-impl Measure for ProductAndLength {
-    #[inline(always)]
-    fn terms(query: f32, moved: f32) -> [f32; 2] {
-        [query * moved, moved * moved]
-    }
-}
-
-struct Squared;
-
-impl Measure for Squared {
-    #[inline(always)]
-    fn terms(query: f32, moved: f32) -> [f32; 2] {
-        let difference = query - moved;
-        [difference * difference, 0.0]
-    }
-}
-
-#[inline(always)]
-fn sum(mut lanes: [f32; LANES]) -> f32 {
-    for width in [8, 4, 2, 1] {
-        for lane in 0..width {
-            lanes[lane] += lanes[lane + width];
-        }
-    }
-    lanes[0]
-}
-
-#[inline(always)]
-fn measure<M: Measure, const N: usize>(
-    query: &[f32],
-    offset: &[f32],
-    rows: [&[f32]; N],
-) -> [[f32; 2]; N] {
-    let (queries, query_rest) = query.as_chunks::<LANES>();
-    let (offsets, offset_rest) = offset[..query.len()].as_chunks::<LANES>();
-    let mut chunked = [(&[][..], &[][..]); N];
-    for (chunked, row) in chunked.iter_mut().zip(rows) {
-        *chunked = row[..query.len()].as_chunks::<LANES>();
-    }
-    let rows = chunked;
-    let mut sums = [[[0.0f32; LANES]; 2]; N];
-    for (at, (query, offset)) in queries.iter().zip(offsets).enumerate() {
-        for (sums, (chunks, _)) in sums.iter_mut().zip(&rows) {
-            let row = &chunks[at];
-            for lane in 0..LANES {
-                let terms = M::terms(query[lane], row[lane] - offset[lane]);
-                sums[0][lane] += terms[0];
-                sums[1][lane] += terms[1];
+/// Both sums of a row, lane by lane.
+fn sums_scalar(sum: Sum, query: &[f32], offset: &[f32], row: &[f32]) -> [f32; 2] {
+    let mut sums = [[0.0f32; LANES]; 2];
+    for chunk in 0..query.len().div_ceil(LANES) {
+        let (q, c, x) = (lanes(query, chunk), lanes(offset, chunk), lanes(row, chunk));
+        for lane in 0..LANES {
+            let moved = x[lane] - c[lane];
+            sums[0][lane] += match sum {
+                Sum::Product | Sum::ProductAndSquares => q[lane] * moved,
+                Sum::Differences => (q[lane] - moved) * (q[lane] - moved),
+            };
+            if sum == Sum::ProductAndSquares {
+                sums[1][lane] += moved * moved;
             }
         }
     }
-    for (sums, (_, rest)) in sums.iter_mut().zip(&rows) {
-        for (lane, row) in rest.iter().enumerate() {
-            let terms = M::terms(query_rest[lane], row - offset_rest[lane]);
-            sums[0][lane] += terms[0];
-            sums[1][lane] += terms[1];
+    sums.map(|mut lanes| {
+        for width in [8, 4, 2, 1] {
+            for lane in 0..width {
+                lanes[lane] += lanes[lane + width];
+            }
         }
+        lanes[0]
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{LANES, Sum, lanes};
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn total(low: __m256, high: __m256) -> f32 {
+        let eight = _mm256_add_ps(low, high);
+        let four = _mm_add_ps(
+            _mm256_castps256_ps128(eight),
+            _mm256_extractf128_ps::<1>(eight),
+        );
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
     }
-    let mut totals = [[0.0; 2]; N];
-    for (total, [first, second]) in totals.iter_mut().zip(sums) {
-        *total = [sum(first), sum(second)];
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn eight(lanes: &[f32; LANES], half: usize) -> __m256 {
+        // SAFETY: 8 floats from 0 or 8 are within the 16; the load asks for no alignment.
+        unsafe { _mm256_loadu_ps(lanes.as_ptr().add(8 * (half & 1))) }
     }
-    totals
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn sixteen(lanes: &[f32; LANES]) -> __m512 {
+        // SAFETY: 16 floats; the load asks for no alignment.
+        unsafe { _mm512_loadu_ps(lanes.as_ptr()) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn sums_avx2(sum: Sum, query: &[f32], offset: &[f32], row: &[f32]) -> [f32; 2] {
+        let mut sums = [[_mm256_setzero_ps(); 2]; 2];
+        for chunk in 0..query.len().div_ceil(LANES) {
+            let (q, c, x) = (lanes(query, chunk), lanes(offset, chunk), lanes(row, chunk));
+            let [first, second] = &mut sums;
+            for (half, (first, second)) in first.iter_mut().zip(second).enumerate() {
+                let q = eight(&q, half);
+                let moved = _mm256_sub_ps(eight(&x, half), eight(&c, half));
+                let term = match sum {
+                    Sum::Product | Sum::ProductAndSquares => _mm256_mul_ps(q, moved),
+                    Sum::Differences => {
+                        let difference = _mm256_sub_ps(q, moved);
+                        _mm256_mul_ps(difference, difference)
+                    }
+                };
+                *first = _mm256_add_ps(*first, term);
+                if sum == Sum::ProductAndSquares {
+                    *second = _mm256_add_ps(*second, _mm256_mul_ps(moved, moved));
+                }
+            }
+        }
+        [total(sums[0][0], sums[0][1]), total(sums[1][0], sums[1][1])]
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    pub(super) fn sums_avx512(sum: Sum, query: &[f32], offset: &[f32], row: &[f32]) -> [f32; 2] {
+        let mut sums = [_mm512_setzero_ps(); 2];
+        for chunk in 0..query.len().div_ceil(LANES) {
+            let q = sixteen(&lanes(query, chunk));
+            let moved = _mm512_sub_ps(sixteen(&lanes(row, chunk)), sixteen(&lanes(offset, chunk)));
+            let term = match sum {
+                Sum::Product | Sum::ProductAndSquares => _mm512_mul_ps(q, moved),
+                Sum::Differences => {
+                    let difference = _mm512_sub_ps(q, moved);
+                    _mm512_mul_ps(difference, difference)
+                }
+            };
+            sums[0] = _mm512_add_ps(sums[0], term);
+            if sum == Sum::ProductAndSquares {
+                sums[1] = _mm512_add_ps(sums[1], _mm512_mul_ps(moved, moved));
+            }
+        }
+        let mut totals = [0.0; 2];
+        for (total_of, lanes) in totals.iter_mut().zip(sums) {
+            let wide = _mm512_castps_pd(lanes);
+            let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(wide));
+            *total_of = total(_mm512_castps512_ps256(lanes), high);
+        }
+        totals
+    }
 }
 
 /// Cosine over lengths whose squares left the range of f32: the slow way, in f64.
@@ -115,7 +161,6 @@ fn cosine_of_extremes(query: &[f32], offset: &[f32], row: &[f32]) -> f32 {
     (1.0 - product) as f32
 }
 
-#[inline(always)]
 fn cosine(query: &[f32], offset: &[f32], row: &[f32], [product, squares]: [f32; 2]) -> f32 {
     // Within these bounds neither the squares nor the products over- or underflow.
     if (1e-24..1e24).contains(&squares) {
@@ -125,62 +170,40 @@ fn cosine(query: &[f32], offset: &[f32], row: &[f32], [product, squares]: [f32; 
     }
 }
 
-#[inline(always)]
-fn measure_all(metric: Metric, query: &[f32], rows: Rows<'_>, nodes: &[u32], out: &mut Vec<f32>) {
-    let (dim, offset) = (query.len(), rows.offset);
-    let row = |node: u32| &rows.table[node as usize * dim..][..dim];
-    let (groups, rest) = nodes.as_chunks::<GROUP>();
-    macro_rules! over {
-        ($measure:ty, $distance:expr) => {{
-            let distance = $distance;
-            for group in groups {
-                let group = group.map(row);
-                let sums = measure::<$measure, GROUP>(query, offset, group);
-                out.extend(
-                    group
-                        .into_iter()
-                        .zip(sums)
-                        .map(|(row, sums)| distance(row, sums)),
-                );
+/// Defines a function that measures each of `nodes` by the kernel `sums`.
+macro_rules! measure_by {
+    ($(#[$attribute:meta])* $name:ident, $sums:path) => {
+        $(#[$attribute])*
+        fn $name(metric: Metric, query: &[f32], rows: Rows<'_>, nodes: &[u32], out: &mut Vec<f32>) {
+            let (dim, offset) = (query.len(), &rows.offset[..query.len()]);
+            for &node in nodes {
+                let row = &rows.table[node as usize * dim..][..dim];
+                out.push(match metric {
+                    Metric::Cosine => {
+                        let sums = $sums(Sum::ProductAndSquares, query, offset, row);
+                        cosine(query, offset, row, sums)
+                    }
+                    Metric::InnerProduct => 1.0 - $sums(Sum::Product, query, offset, row)[0],
+                    Metric::L2 => $sums(Sum::Differences, query, offset, row)[0],
+                });
             }
-            for &node in rest {
-                let [sums] = measure::<$measure, 1>(query, offset, [row(node)]);
-                out.push(distance(row(node), sums));
-            }
-        }};
-    }
-    match metric {
-        Metric::Cosine => over!(ProductAndLength, |row, sums| cosine(
-            query, offset, row, sums
-        )),
-        Metric::InnerProduct => over!(Product, |_: &[f32], [product, _]: [f32; 2]| 1.0 - product),
-        Metric::L2 => over!(Squared, |_: &[f32], [squares, _]: [f32; 2]| squares),
-    }
+        }
+    };
 }
 
+measure_by!(measure_scalar, sums_scalar);
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn measure_all_avx2(
-    metric: Metric,
-    query: &[f32],
-    rows: Rows<'_>,
-    nodes: &[u32],
-    out: &mut Vec<f32>,
-) {
-    measure_all(metric, query, rows, nodes, out);
-}
-
+measure_by!(
+    #[target_feature(enable = "avx2")]
+    measure_avx2,
+    x86::sums_avx2
+);
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn measure_all_avx512(
-    metric: Metric,
-    query: &[f32],
-    rows: Rows<'_>,
-    nodes: &[u32],
-    out: &mut Vec<f32>,
-) {
-    measure_all(metric, query, rows, nodes, out);
-}
+measure_by!(
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    measure_avx512,
+    x86::sums_avx512
+);
 
 /// Appends the distance of `query` to each of the rows `nodes`.
 ///
@@ -194,14 +217,14 @@ pub(crate) fn distances(
     out: &mut Vec<f32>,
 ) {
     match isa.0 {
-        Path::Scalar => measure_all(metric, query, rows, nodes, out),
+        Path::Scalar => measure_scalar(metric, query, rows, nodes, out),
         // SAFETY: an `Isa` holds these paths only where the processor was seen to have the
         // instructions; the functions ask for nothing else.
         #[cfg(target_arch = "x86_64")]
-        Path::Avx2 => unsafe { measure_all_avx2(metric, query, rows, nodes, out) },
-        // SAFETY: as above; whoever has VNNI has the foundation.
+        Path::Avx2 => unsafe { measure_avx2(metric, query, rows, nodes, out) },
+        // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Path::Avx512 => unsafe { measure_all_avx512(metric, query, rows, nodes, out) },
+        Path::Avx512 => unsafe { measure_avx512(metric, query, rows, nodes, out) },
     }
 }
 
@@ -210,7 +233,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same sums, one row and one lane at a time.
+    fn total(lanes: [f32; LANES]) -> f32 {
+        let eight: Vec<f32> = (0..8).map(|l| lanes[l] + lanes[l + 8]).collect();
+        let four: Vec<f32> = (0..4).map(|l| eight[l] + eight[l + 4]).collect();
+        (four[0] + four[2]) + (four[1] + four[3])
+    }
+
+    /// The same sums, one component at a time.
     fn naive(metric: Metric, query: &[f32], offset: &[f32], row: &[f32]) -> f32 {
         let (mut sums, mut squares) = ([0.0f32; LANES], [0.0f32; LANES]);
         for (i, ((q, x), c)) in query.iter().zip(row).zip(offset).enumerate() {
@@ -222,9 +251,9 @@ mod tests {
             };
         }
         match metric {
-            Metric::Cosine => 1.0 - sum(sums) / sum(squares).sqrt(),
-            Metric::InnerProduct => 1.0 - sum(sums),
-            Metric::L2 => sum(sums),
+            Metric::Cosine => 1.0 - total(sums) / total(squares).sqrt(),
+            Metric::InnerProduct => 1.0 - total(sums),
+            Metric::L2 => total(sums),
         }
     }
 
