@@ -262,8 +262,8 @@ impl Postings {
         })
     }
 
-    /// Whether both hold the same, however it came about.
-    pub(crate) fn same(&self, other: &Postings) -> bool {
+    /// Whether both hold the same of these columns, however it came about.
+    pub(crate) fn same(&self, other: &Postings, columns: &Columns) -> bool {
         let times = |postings: &Postings| {
             let order = &postings.by_time;
             let mut all = [order.nodes.as_slice(), &order.late].concat();
@@ -278,10 +278,10 @@ impl Postings {
         };
         self.all == other.all
             && self.withheld == other.withheld
-            && match (self.by_reward.get(), other.by_reward.get()) {
-                (Some(own), Some(others)) => own == others,
-                _ => true,
-            }
+            && other
+                .by_reward
+                .get()
+                .is_none_or(|shelves| *shelves == Shelves::of(columns, &self.all))
             && filled(&self.by_namespace) == filled(&other.by_namespace)
             && filled(&self.by_tag) == filled(&other.by_tag)
             && times(self) == times(other)

@@ -34,7 +34,7 @@ impl TemporalIndex {
         live.iter()
             .for_each(|&node| postings.add(&self.columns, node));
         holds(
-            postings.same(&self.postings),
+            postings.same(&self.postings, &self.columns),
             "the postings list the embedded nodes",
         )?;
         let mut timelines = Timelines::default();
