@@ -117,8 +117,8 @@ class Adding(Links):
         Parameters
         ----------
         events : iterable of Event
-            Those without a vector are embedded. Ids, nodes and times of recording that they bring
-            are not kept.
+            Those without a vector are embedded. Ids, nodes, episodes and times of recording that
+            they bring are not kept.
         aliases : sequence of sequences of str, optional
             Further words for each event, in their order.
         again : bool, default False
@@ -152,13 +152,10 @@ class Adding(Links):
             if known[at] is None:
                 with named(at):
                     own = next(made) if event.vector is None else self._checked(event.vector)
-                whole.append(replace(event, vector=own, event_id=None))
+                whole.append(_new(event, own))
         if whole:
             with self._writing() as write:
-                nodes = write.take_nodes(len(whole))
-                ids = write.add_events(
-                    replace(event, node=node) for event, node in zip(whole, nodes, strict=True)
-                )
+                ids = write.add_events(whole, nodes=write.take_nodes(len(whole)))
                 for event_id, words in zip(ids, further, strict=True):
                     if words:
                         write.add_aliases(event_id, [(word, next(made)) for word in words])
@@ -233,3 +230,10 @@ class Adding(Links):
                 write.set_columns("metadata", {event_id: packed})
             if value is not None:
                 write.set_rewards([(self._node(event_id), value)])
+
+
+def _new(event: Event, vector: Vector) -> Event:
+    # Copying a dataclass costs as much as storing it: most events bring all they need.
+    if event.vector is vector and event.event_id is None and event.episode_id is None:
+        return event
+    return replace(event, vector=vector, event_id=None, episode_id=None)

@@ -10,10 +10,12 @@ import numpy as np
 
 from cvx.types import Decision, Event, Vector
 
+_compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
 
 def json_of(value: object) -> str:
     """Return JSON as the record keeps it; nothing at all is an empty object."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False) if value else "{}"
+    return _compact(value) if value else "{}"
 
 
 def bytes_of(vector: Vector | None) -> bytes | None:
@@ -22,16 +24,17 @@ def bytes_of(vector: Vector | None) -> bytes | None:
 
 
 def event_row(
-    event: Event, number: int, episode: int | None, recallable: bool, recorded: int
+    event: Event, ids: tuple[int, int | None, int | None], recallable: bool, recorded: int
 ) -> tuple[object, ...]:
-    """Return an event in the order of its columns."""
+    """Return an event in the order of its columns; ids are its own, its node's, its episode's."""
+    number, node, episode = ids
     return (
         number,
         event.timestamp,
         event.text,
         bytes_of(event.vector),
         event.entity_id,
-        event.node,
+        node,
         event.namespace,
         event.kind,
         event.action,
@@ -39,7 +42,7 @@ def event_row(
         None if event.reward is None else float(event.reward),
         int(recallable),
         episode,
-        json.dumps(event.tags, separators=(",", ":")),
+        _compact(event.tags) if event.tags else "[]",
         recorded,
         event.source,
         float(event.trust),

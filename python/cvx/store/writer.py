@@ -64,14 +64,22 @@ class Writer(LearnedWriter):
         return int(found.fetchone()[0])
 
     def add_events(
-        self, events: Iterable[Event], *, episode_id: int | None = None, recallable: bool = True
+        self,
+        events: Iterable[Event],
+        *,
+        nodes: Iterable[int] | None = None,
+        episode_id: int | None = None,
+        recallable: bool = True,
     ) -> list[int]:
         """Store events; those without an ``event_id`` get the next one.
 
         Parameters
         ----------
         events : iterable of Event
-            In any order. A ``node`` is kept; without one the event is in no index.
+            In any order.
+        nodes : iterable of int, optional
+            Their places in the index; by default each event's own ``node``, and an event without
+            one is in no index.
         episode_id : int, optional
             The episode they are steps of; ``None`` keeps each event's own.
         recallable : bool, default True
@@ -91,11 +99,14 @@ class Writer(LearnedWriter):
         """
         following = self.next_event
         stored, found = [], []
+        given = None if nodes is None else iter(nodes)
         for event in events:
+            node = event.node if given is None else next(given)
             number = following if event.event_id is None else event.event_id
             self.next_event = following = max(following, number + 1)
             owner = event.episode_id if episode_id is None else episode_id
-            stored.append(event_row(event, number, owner, recallable, self.recorded))
+            row = event_row(event, (number, node, owner), recallable, self.recorded)
+            stored.append(row)
             found.append((number, event.text))
         try:
             self._put("events", stored)
