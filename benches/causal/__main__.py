@@ -16,7 +16,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from benches.causal import crises, ecare, eventstoryline, speed
+from benches.causal import crises, ecare, eventstoryline, remembering, speed
 from benches.causal.report import Report
 from benches.causal.vectors import minilm
 
@@ -40,6 +40,7 @@ def main() -> int:
     else:
         print("\nCVX_DATA is not set: EventStoryLine and e-CARE are left out")
     speed.run(report, small=args.small)
+    remembering.run(report, small=args.small)
     report.write(args.out)
     print(f"\n{args.out}, {time.process_time() - start:.0f} s of CPU")
     for line in report.shortfalls:

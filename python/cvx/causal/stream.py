@@ -8,14 +8,18 @@ Park et al. 2023, Generative Agents: Interactive Simulacra of Human Behavior, se
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from cvx.causal.vectors import VectorMatrix, as_vector
 from cvx.errors import InvalidInputError, InvalidKError, InvalidParameterError
+from cvx.scoring.columns import score_columns
+from cvx.scoring.composite import STREAM_DECAY
+from cvx.scoring.recency import Decay
 from cvx.types import Vector
 
 KINDS = ("observation", "conversation", "reflection", "event")
@@ -92,7 +96,7 @@ class StreamWeights:
     relevance: float = 1.0
     recency: float = 1.0
     importance: float = 1.0
-    decay: float = 0.02
+    decay: float = STREAM_DECAY
 
     def __post_init__(self) -> None:
         for name in ("relevance", "recency", "importance", "decay"):
@@ -237,27 +241,40 @@ class MemoryStream:
         """
         if k < 1:
             raise InvalidKError(f"k is {k}: ask for at least 1")
-        likeness = (
-            None if query_embedding is None else self._matrix.similarities(query_embedding).tolist()
-        )
-        scored = [self._scored(memory, now, likeness) for memory in self]
-        scored.sort(key=lambda found: found.score, reverse=True)
-        best = scored[:k]
+        if not self._memories:
+            return []
+        memories = list(self)
+        columns = self._columns(memories, now, query_embedding)
+        weights = {name: float(getattr(self.weights, name)) for name in columns}
+        scores = score_columns(columns, weights).total
+        order = np.argsort(-scores, kind="stable")[:k].tolist()
+        best = [
+            ScoredMemory(
+                memories[at], float(scores[at]), *(float(column[at]) for column in columns.values())
+            )
+            for at in order
+        ]
         if refresh:
             for found in best:
                 found.memory.last_access_tick = now
         return best
 
-    def _scored(self, memory: Memory, now: int, likeness: list[float] | None) -> ScoredMemory:
-        row = self._row_of.get(memory.id)
-        relevance = 0.0 if likeness is None or row is None else min(1.0, max(0.0, likeness[row]))
-        accessed = memory.tick if memory.last_access_tick is None else memory.last_access_tick
-        recency = math.exp(-self.weights.decay * max(0, now - accessed))
-        importance = memory.importance / MOST_IMPORTANT
-        weights = self.weights
-        score = (
-            weights.relevance * relevance
-            + weights.recency * recency
-            + weights.importance * importance
-        )
-        return ScoredMemory(memory, score, relevance, recency, importance)
+    def _columns(
+        self, memories: Sequence[Memory], now: int, query_embedding: npt.ArrayLike | None
+    ) -> dict[str, npt.NDArray[np.float64]]:
+        """Relevance, recency and importance of each memory, each in [0, 1]."""
+        relevance = np.zeros(len(memories))
+        if query_embedding is not None:
+            likeness = self._matrix.similarities(query_embedding)
+            rows = [
+                (at, self._row_of[m.id]) for at, m in enumerate(memories) if m.id in self._row_of
+            ]
+            if rows:
+                places, of_matrix = np.array(rows).T
+                relevance[places] = np.clip(likeness[of_matrix], 0.0, 1.0)
+        accessed = [m.tick if m.last_access_tick is None else m.last_access_tick for m in memories]
+        return {
+            "relevance": relevance,
+            "recency": Decay(self.weights.decay)(now - np.array(accessed, dtype=np.float64)),
+            "importance": np.array([m.importance for m in memories]) / MOST_IMPORTANT,
+        }

@@ -1,0 +1,76 @@
+"""What a memory pays for an event, and for finding its causes among those before, in CPU time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benches.causal.report import Figure, Report
+from benches.causal.scenarios import Rows
+from cvx.memory import Memory
+from cvx.types import Event
+
+REMEMBERED, DIM, ADDED, TOPICS, SEED = 100_000, 128, 300, 2_000, 0
+BATCH = 20_000
+MOST_MS = 2.0
+
+
+class _Given:
+    """Every event brings its vector: what is timed is not the embedding."""
+
+    def info(self) -> Mapping[str, Any]:
+        return {"id": "given", "dim": DIM, "semantic": True}
+
+    def embed(self, texts: Sequence[str]) -> Rows:
+        raise NotImplementedError(f"{len(texts)} texts without a vector")
+
+
+def run(report: Report, *, small: bool = False) -> None:
+    """Time ``memory.add`` with ``memory.link_causes``.
+
+    Parameters
+    ----------
+    report : Report
+        Where the figures go.
+    small : bool, default False
+        A hundredth of the size, to see that it runs.
+    """
+    remembered = REMEMBERED // (100 if small else 1)
+    rng = np.random.default_rng(SEED)
+    topics = rng.normal(size=(TOPICS, DIM))
+    rows = topics[rng.integers(0, TOPICS, remembered + ADDED)]
+    rows = (rows + 0.7 * rng.normal(size=rows.shape)).astype(np.float32)
+    memory = Memory(_Given())
+    for first in range(0, remembered, BATCH):
+        last = min(first + BATCH, remembered)
+        memory.add_many(Event(0, at, _text(at), rows[at]) for at in range(first, last))
+    times: dict[str, list[float]] = {"add": [], "link_causes": [], "both": []}
+    linked = 0
+    for at in range(remembered, remembered + ADDED):
+        begun = time.process_time()
+        event = memory.add(_text(at), timestamp=at, vector=rows[at])
+        added = time.process_time()
+        linked += len(memory.link_causes(event).links)
+        done = time.process_time()
+        times["add"].append(added - begun)
+        times["link_causes"].append(done - added)
+        times["both"].append(done - begun)
+    report.section(
+        "an event of a memory and its causes, ms of CPU",
+        f"{remembered:,} events in RAM, {DIM} dimensions, embedding apart, statistical judge, "
+        f"{linked / ADDED:.1f} links an event",
+    )
+    for name, seconds in times.items():
+        each = np.array(seconds[1:]) * 1e3
+        report.row(
+            name,
+            Figure("p50", float(np.median(each)), MOST_MS if name == "both" else None, lower=True),
+            Figure("p99", float(np.percentile(each, 99)), lower=True),
+        )
+
+
+def _text(number: int) -> str:
+    return f"thing {number % 7_919} happened in harbour {number % 401} on day {number // 97}"
