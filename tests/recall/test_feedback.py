@@ -13,7 +13,7 @@ from cvx.memory import Memory
 from cvx.recall.sampling import PlackettLuce
 from cvx.recall.serving import Refresh, Serving
 from cvx.scoring.off_policy import off_policy_value, plackett_luce
-from cvx.types import Cue, Hit
+from cvx.types import Cue, Filter, Hit
 from tests.recall.rooms import BY_SIMILARITY, Axes, apart, axis, room
 
 
@@ -93,6 +93,26 @@ def test_what_counts_as_used_is_chosen(memory: Memory, refresh: Refresh, touched
     memory.feedback(block, followed=[1] if refresh == "used" else [])
     used = memory.record.used([1, 2, 3])
     assert {event for event, (_, last) in used.items() if last == 50} == touched
+
+
+@pytest.mark.requirement("R12", "R5")
+def test_what_has_not_been_used_for_longest_is_evicted_first() -> None:
+    memory = room()
+    warm, cold, never = (
+        memory.add(f"x number {n}", vector=apart(0.9, n), timestamp=n) for n in range(3)
+    )
+    for time, event in ((70, cold), (90, warm), (80, never)):
+        only = Filter(ids=[event])
+        cue = Cue(text="x", time=time)
+        # Retrieved as often as each other; only one of them is not shown.
+        tokens = 0 if event == never else 200
+        memory.context(cue, tokens, where=only, pipeline=BY_SIMILARITY)
+    assert memory.keep_within(events=0).events == (never, cold, warm)
+    # Only asked what it would do, it does nothing.
+    assert len(memory) == 3
+    assert memory.keep_within(events=1, dry_run=False).events == (never, cold)
+    hits = memory.recall("x", pipeline=BY_SIMILARITY)
+    assert [hit.event.event_id for hit in hits if hit.event] == [warm]
 
 
 @pytest.mark.requirement("B4")

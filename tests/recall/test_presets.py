@@ -37,7 +37,7 @@ def test_recency_halves_every_seven_days() -> None:
     assert half_life_recency(-5) == 1.0
 
 
-@pytest.mark.requirement("X1")
+@pytest.mark.requirement("X1", "W18")
 def test_one_decay_says_what_the_documents_say_in_four_ways() -> None:
     # A half-life in seconds, on a clock of microseconds.
     week = Decay.of_half_life_s(7 * DAY_S, "microseconds")

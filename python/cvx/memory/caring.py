@@ -149,7 +149,8 @@ class Caring(Base):
         """Put away the least useful events until the rest fits a budget.
 
         Usefulness is the success to expect of an event (its reward, 0.5 without one, and how often
-        it was retrieved) times its salience (0.5 without one); of equals the older one goes.
+        it was retrieved) times its salience (0.5 without one); of equals the one goes that was
+        used longest ago, or never used and happened longest ago.
 
         Parameters
         ----------
@@ -172,13 +173,18 @@ class Caring(Base):
                 raise InvalidParameterError(f"{name} is {value}: give 0 or more")
         rows = self.record.query(
             "SELECT event_id, reward, salience, recorded, ifnull(retrieved, 0),"
-            " length(CAST(text AS BLOB)) + ifnull(length(embedding), 0) FROM events"
+            " length(CAST(text AS BLOB)) + ifnull(length(embedding), 0),"
+            " max(timestamp, ifnull(last_used, timestamp)) FROM events"
             " LEFT JOIN usage ON context = '[\"event\",' || event_id || ']'"
             " WHERE state = 'active'"
         )
         ordered = sorted(
             rows,
-            key=lambda row: (self._usefulness(row[0], row[1], row[2], row[4]), row[3]),
+            key=lambda row: (
+                self._usefulness(row[0], row[1], row[2], row[4]),
+                max(row[6], self._noted.used.get(row[0], row[6])),
+                row[3],
+            ),
         )
         left, size = len(ordered), sum(row[5] for row in ordered)
         gone: list[int] = []

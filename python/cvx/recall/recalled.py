@@ -129,7 +129,7 @@ def _hit(recalled: Recalled, place: int, event: Event, factors: tuple[Factor, ..
     return Hit(
         node=event.node,
         distance=recalled.view.to_distance(similarity) if known else math.inf,
-        score=math.fsum(factor.share for factor in factors),
+        score=math.fsum([factor[3] for factor in factors]),
         similarity=similarity if known else 0.0,
         entity_id=event.entity_id,
         timestamp=event.timestamp,
