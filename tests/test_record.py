@@ -141,6 +141,19 @@ def test_numbers_of_decisions_are_never_given_twice(tmp_path: Path) -> None:
     assert len(set(numbers)) == 200
 
 
+def test_reading_goes_on_where_no_number_can_be_reserved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cvx.store import failpoints
+
+    with Record(tmp_path / "memory.db") as record:
+        monkeypatch.setattr(failpoints, "_wanted", "transaction.begun:error")
+        monkeypatch.setattr(failpoints, "_reached", {})
+        drawn = [record.take_decision_number() for _ in range(70)]
+    assert len(set(drawn)) == 70
+    assert min(drawn) >= 2**44
+
+
 def test_use_is_counted_and_dated_apart() -> None:
     record = Record()
     with record.transaction() as write:

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cvx.errors import NestedTransactionError, RecordMismatchError, UnknownEventError
+from cvx.errors import (
+    NestedTransactionError,
+    RecordIOError,
+    RecordMismatchError,
+    UnknownEventError,
+)
 from cvx.memory import Memory
 from cvx.types import Cue
 from tests.store.facade import memory, texts
@@ -45,6 +50,25 @@ def test_what_fails_alone_is_taken_back_alone(memory: Memory) -> None:
             pass
     assert memory.events()["text"].to_list() == ["one", "two"]
     assert texts(memory, "two", k=1) == ["two"]
+
+
+def add_after_sqlite_has_given_up(memory: Memory) -> None:
+    with memory.together():
+        memory.add("one")
+        # As SQLite does after an I/O error in the middle of a transaction.
+        memory.record.query("ROLLBACK")
+        with suppress(RecordIOError):
+            memory.add("two")
+
+
+def test_a_block_that_sqlite_took_back_cannot_be_stored_by_half(memory: Memory) -> None:
+    memory.add("before")
+    with pytest.raises(RecordIOError, match="write it again"):
+        add_after_sqlite_has_given_up(memory)
+    assert memory.events()["text"].to_list() == ["before"]
+    memory.add("after")
+    assert texts(memory, "after", k=1) == ["after"]
+    assert memory.damage() == []
 
 
 def test_what_writes_the_files_anew_is_refused_within(memory: Memory) -> None:

@@ -128,6 +128,7 @@ class Transactions(Reads):
                 try:
                     db.execute("BEGIN IMMEDIATE")
                     yield
+                    self._check_block(db)
                     self._commit(db, self.tail())
                 except BaseException:
                     _take_back(db)
@@ -185,7 +186,17 @@ class Transactions(Reads):
             _take_back(db)
             raise
 
+    def _check_block(self, db: sqlite3.Connection) -> None:
+        # After some I/O errors SQLite takes everything back by itself; a savepoint would then
+        # begin, and commit, a transaction of its own.
+        if not db.in_transaction:
+            raise RecordIOError(
+                f"{self.path}: an I/O error took back all of the block: leave it, make room, and "
+                "write it again"
+            )
+
     def _part(self, db: sqlite3.Connection) -> Iterator[Writer]:
+        self._check_block(db)
         db.execute("SAVEPOINT part")
         try:
             reach("transaction.begun")
