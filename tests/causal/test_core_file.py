@@ -17,7 +17,7 @@ from cvx.errors import (
     CoreSchemaError,
     DimensionError,
 )
-from tests.causal.test_core import START, Model, Words, core, rows, yes
+from tests.causal.cores import START, Model, Words, core, rows, yes
 
 
 def filled(path: Path) -> None:

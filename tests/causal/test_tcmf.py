@@ -1,12 +1,9 @@
-"""Temporal-causal memory fusion: the blueprint's numbers, its example, and what may be missing."""
+"""Temporal-causal memory fusion: the blueprint's numbers, its example, and its settings."""
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,73 +14,25 @@ from cvx.causal import (
     TCMF,
     CausalGraph,
     Citizen,
-    EmbedderRouter,
     Memory,
     MemoryStream,
-    TCMFContext,
+    StreamWeights,
     TCMFRetriever,
 )
 from cvx.causal.context import NO_CAUSES, NO_MEMORIES
 from cvx.causal.fusion import Blend
-from cvx.embed import LexicalEmbedder
 from cvx.errors import DimensionError, InvalidKError, InvalidParameterError
-
-SEED = PRESETS["tcmf-seed"]
-QUESTION = "Plague outbreak in the market district"
-REFUSAL = "City refused to fund quarantine infrastructure two weeks ago"
-SYMPTOMS = "Merchants reported strange symptoms near the well"
-SICK = "Children are sick, clinics are full"
-
-
-class Fixed:
-    """A router that knows the vector of every question."""
-
-    def __init__(self, vector: list[float]) -> None:
-        self.vector = vector
-        self.asked: list[list[str]] = []
-
-    async def embed(self, texts: list[str], /) -> list[list[float]]:
-        self.asked.append(texts)
-        return [self.vector for _ in texts]
-
-
-def retrieved(
-    citizens: Mapping[str, Citizen | MemoryStream],
-    graph: CausalGraph | None = None,
-    settings: TCMF | str = SEED,
-    **options: Any,
-) -> TCMFContext:
-    usual: dict[str, Any] = {"tick": 80, "institution_id": "health", "crisis_event_id": "plague"}
-    options = usual | options
-    return asyncio.run(TCMFRetriever(graph, settings).retrieve(QUESTION, citizens, **options))
-
-
-def plague() -> CausalGraph:
-    graph = CausalGraph()
-    axis: dict[str, list[float]] = {
-        "cuts": [0, 0.6, 0.8],
-        "refusal": [0, 1, 0],
-        "cases": [-0.6, 0, 0.8],
-        "plague": [1, 0, 0],
-    }
-    for name, text, tick in [
-        ("cuts", "Infrastructure budget cuts passed by Senate", 60),
-        ("refusal", "Quarantine proposal rejected in emergency session", 65),
-        ("cases", "First cases reported in the eastern ward", 72),
-        ("plague", QUESTION, 80),
-    ]:
-        graph.add_event(name, text, tick, institution_id="senate", embedding=axis[name])
-    for cause, effect in (("cuts", "refusal"), ("refusal", "cases"), ("cases", "plague")):
-        graph.link(cause, effect)
-    return graph
-
-
-def witnesses() -> dict[str, Citizen | MemoryStream]:
-    adisa, reza = MemoryStream("adisa"), MemoryStream("reza")
-    adisa.add(REFUSAL, 66, importance=8, embedding=[0.2, math.sqrt(0.96), 0])
-    reza.add(SYMPTOMS, 78, importance=5, embedding=[0.8, 0, -0.6])
-    reza.add(SICK, 78, importance=5, embedding=[0.6, 0, -0.8])
-    return {"adisa": Citizen("Mayor Adisa", adisa), "reza": Citizen("Merchant Reza", reza)}
+from tests.causal.councils import (
+    QUESTION,
+    REFUSAL,
+    SEED,
+    SICK,
+    SYMPTOMS,
+    Fixed,
+    plague,
+    retrieved,
+    witnesses,
+)
 
 
 @pytest.mark.requirement("T10", "T11", "T12", "X2")
@@ -268,59 +217,6 @@ def test_a_council_that_asks_refreshes_nobodys_memory() -> None:
         assert all(memory.last_access_tick == memory.tick for memory in citizen.memory)
 
 
-MISSING = ("router", "graph", "crisis", "vectors")
-
-
-@pytest.mark.requirement("T16")
-@pytest.mark.parametrize("settings", sorted(PRESETS))
-@pytest.mark.parametrize(
-    "missing", [set(some) for n in range(5) for some in combinations(MISSING, n)]
-)
-def test_whatever_is_missing_there_is_an_answer_that_says_so(
-    missing: set[str], settings: str
-) -> None:
-    citizens = witnesses()
-    if "vectors" in missing:
-        bare = MemoryStream("ana")
-        bare.add(REFUSAL, 66, importance=8)
-        citizens = {"ana": bare}
-    found = retrieved(
-        citizens,
-        None if "graph" in missing else plague(),
-        settings,
-        router=None if "router" in missing else Fixed([1, 0, 0]),
-        crisis_event_id=None if "crisis" in missing else "plague",
-    )
-    assert REFUSAL in found.text
-    words = {"router": "no router", "graph": "no graph", "vectors": "no memory has a vector"}
-    said = " ".join(found.degraded)
-    for part, word in words.items():
-        assert (word in said) == (part in missing)
-    assert ("no crisis event" in said) == ("crisis" in missing and "graph" not in missing)
-
-
-@pytest.mark.requirement("T16")
-def test_a_crisis_that_the_graph_does_not_know_costs_only_the_causes() -> None:
-    found = retrieved(witnesses(), plague(), crisis_event_id="flood", router=Fixed([1, 0, 0]))
-    assert found.chain == ()
-    assert "the graph has no event 'flood'" in found.degraded
-    assert len(found.recalled) == 3
-
-
-class Raising:
-    async def embed(self, texts: list[str], /) -> list[list[float]]:
-        raise ConnectionError(f"no route to the model for {texts}")
-
-
-@pytest.mark.requirement("T16")
-def test_a_router_that_fails_or_answers_nonsense_costs_only_the_relevance() -> None:
-    for router in (Raising(), Fixed([math.nan, 0, 0]), Fixed([])):
-        found = retrieved(witnesses(), plague(), router=router)
-        assert any("the router failed" in word for word in found.degraded)
-        assert len(found.recalled) == 3
-    assert "no route to the model" in retrieved(witnesses(), router=Raising()).degraded[0]
-
-
 @pytest.mark.requirement("T17")
 def test_vectors_of_different_models_are_refused() -> None:
     with pytest.raises(DimensionError):
@@ -329,45 +225,6 @@ def test_vectors_of_different_models_are_refused() -> None:
     flat.add("of another model", 80, embedding=[1, 0])
     with pytest.raises(DimensionError):
         retrieved({"flat": flat, **witnesses()}, plague())
-
-
-@pytest.mark.requirement("T13")
-def test_the_event_loop_goes_on_while_a_router_is_waited_for() -> None:
-    async def meanwhile() -> tuple[TCMFContext, bool]:
-        asked, answer = asyncio.Event(), asyncio.Event()
-
-        class Slow(Fixed):
-            async def embed(self, texts: list[str], /) -> list[list[float]]:
-                asked.set()
-                await answer.wait()
-                return await super().embed(texts)
-
-        retriever = TCMFRetriever(plague(), SEED)
-        router = Slow([1, 0, 0])
-        waiting = asyncio.create_task(
-            retriever.retrieve(QUESTION, witnesses(), 80, "health", "plague", router=router)
-        )
-        await asked.wait()
-        still_waiting = not waiting.done()
-        answer.set()
-        found = await waiting
-        assert router.asked == [[QUESTION]]
-        return found, still_waiting
-
-    found, still_waiting = asyncio.run(meanwhile())
-    assert still_waiting
-    assert found.recalled[0].memory.text == REFUSAL
-
-
-@pytest.mark.requirement("T13")
-def test_an_embedder_of_cvx_can_be_the_router() -> None:
-    embedder = LexicalEmbedder()
-    stream = MemoryStream("ana")
-    for text in (SICK, QUESTION):
-        stream.add(text, 80, embedding=embedder.embed([text])[0])
-    found = retrieved({"ana": stream}, router=EmbedderRouter(embedder))
-    assert found.recalled[0].memory.text == QUESTION
-    assert dict(found.recalled[0].factors)["similarity"] == pytest.approx(1.0)
 
 
 @pytest.mark.requirement("T12", "T22")
@@ -395,8 +252,6 @@ def test_what_cannot_be_asked_is_refused() -> None:
         retrieved(witnesses(), k=0)
     with pytest.raises(InvalidParameterError, match="no preset 'best'"):
         TCMFRetriever(settings="best")
-    from cvx.causal import StreamWeights
-
     other = MemoryStream("other", StreamWeights(relevance=2.0))
     with pytest.raises(InvalidParameterError, match="differently"):
         retrieved({"other": other, **witnesses()})

@@ -7,23 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
-from typing import Self
 
 import numpy as np
 
+from cvx.causal.core_answers import NO_WORDS, CoreAnswers, pair_of
 from cvx.causal.core_event import CoreEvent
 from cvx.causal.core_file import CoreFile
 from cvx.causal.core_index import CauseSearch, CoreIndex
 from cvx.causal.embedding import embed_document, embed_question
-from cvx.causal.graph import CausalGraph
-from cvx.causal.judges import Judge, Judgement, Pair, as_judge, judgements
+from cvx.causal.judges import Judge, Judgement, as_judge, judgements
 from cvx.causal.narrative import tell_chain
 from cvx.causal.vectors import unit
-from cvx.errors import InvalidInputError, InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.types import Vector
 
 NOTHING_FOUND = "No relevant context found in memory."
-_NO_WORDS = "the one led to the other"
 _SAME = 1.0 - 1e-6
 
 
@@ -36,7 +34,7 @@ class _Recording:
     unjudged: list[tuple[int, Judgement]] = field(default_factory=list)
 
 
-class CausalMemoryCore:
+class CausalMemoryCore(CoreAnswers):
     """Remembers events with what led to them, and tells the chain behind an answer.
 
     Parameters
@@ -98,9 +96,6 @@ class CausalMemoryCore:
         self._file = CoreFile(self.db_path)
         self._index = CoreIndex(self._file.events())
 
-    def __len__(self) -> int:
-        return len(self._index)
-
     def add_event(self, effect_text: str) -> None:
         """Record something that happened, and what led to it.
 
@@ -159,100 +154,6 @@ class CausalMemoryCore:
                 return NOTHING_FOUND
             return self._format_chain_as_narrative(self.chain(event.event_id))
 
-    def chain(self, event_id: int) -> list[CoreEvent]:
-        """Return an event's causes from the root on, the event itself last; [] if there is none.
-
-        A cause that is missing, or was passed already, ends the walk.
-        """
-        with self._lock:
-            chain: list[CoreEvent] = []
-            seen: set[int] = set()
-            event = self._get_event_by_id(event_id)
-            while event is not None and event.event_id not in seen:
-                seen.add(event.event_id)
-                chain.append(event)
-                event = None if event.cause_id is None else self._get_event_by_id(event.cause_id)
-            return chain[::-1]
-
-    def consequences(self, event_id: int, max_depth: int = 2) -> list[CoreEvent]:
-        """Return what came of an event, nearest first.
-
-        Raises
-        ------
-        InvalidParameterError
-            max_depth below 1.
-        """
-        if max_depth < 1:
-            raise InvalidParameterError(f"max_depth is {max_depth}: give at least 1")
-        with self._lock:
-            found: dict[int, CoreEvent] = {}
-            layer = [event_id]
-            for _ in range(max_depth):
-                following = self._file.effects_of(layer) if layer else []
-                new = [e for e in following if e.event_id not in found and e.event_id != event_id]
-                found |= {event.event_id: event for event in new}
-                layer = [event.event_id for event in new]
-            return list(found.values())
-
-    def retry_unjudged(self, judge: object = None) -> int:
-        """Ask again about every pair that nobody could judge, and return how many are confirmed.
-
-        An event that has a cause by now is not asked about; events themselves are never changed.
-
-        Parameters
-        ----------
-        judge : object, optional
-            Who is asked, as ``llm_client``; by default the same as for events.
-        """
-        asked = self.judge if judge is None else as_judge(judge)
-        confirmed = 0
-        with self._lock:
-            for cause_id, effect_id in self._file.unjudged():
-                cause, effect = self._get_event_by_id(cause_id), self._get_event_by_id(effect_id)
-                if cause is None or effect is None or effect.cause_id is not None:
-                    continue
-                (made,) = judgements(asked, [_pair(cause, effect)])
-                if made.verdict == "unjudged":
-                    continue
-                if made.confirmed and not made.why:
-                    made = Judgement("yes", made.probability, _NO_WORDS)
-                with self._file.transaction():
-                    self._file.insert_judgements(self._now(), effect_id, [(cause_id, made)])
-                confirmed += made.confirmed
-        return confirmed
-
-    def unjudged(self) -> list[tuple[int, int]]:
-        """Return the pairs of cause and effect that nobody could judge, oldest first."""
-        with self._lock:
-            return self._file.unjudged()
-
-    def events(self) -> list[CoreEvent]:
-        """Return every event, in the order of writing."""
-        with self._lock:
-            return self._file.events()
-
-    def graph(self) -> CausalGraph:
-        """Return a copy as a causal graph: for walks, stories, tables and pictures.
-
-        Ticks are microseconds since 1970-01-01 UTC.
-        """
-        return _graph_of(self.events())
-
-    def close(self) -> None:
-        """Close the file. Closing it again does nothing."""
-        with self._lock:
-            self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def _now(self) -> datetime:
-        now = self._clock()
-        return now if now.tzinfo is None else now.astimezone(UTC).replace(tzinfo=None)
-
     def _find_potential_causes(self, effect_embedding: Sequence[float] | Vector) -> list[CoreEvent]:
         """The most similar and the most recent events in turn, exact repetitions left out."""
         search, embedding = self.search, np.asarray(effect_embedding, dtype=np.float32)
@@ -282,10 +183,10 @@ class CausalMemoryCore:
             if recording is None
             else recording.embedding,
         )
-        (made,) = judgements(self.judge, [_pair(cause_event, effect)])
+        (made,) = judgements(self.judge, [pair_of(cause_event, effect)])
         if recording is not None and made.verdict == "unjudged":
             recording.unjudged.append((cause_event.event_id, made))
-        return (made.why or _NO_WORDS) if made.confirmed else None
+        return (made.why or NO_WORDS) if made.confirmed else None
 
     def _find_most_relevant_event(
         self, query_embedding: Sequence[float] | Vector
@@ -316,20 +217,3 @@ class CausalMemoryCore:
         """Tell a chain that is given from its root on."""
         hows = [event.relationship_text or "" for event in chain[1:]]
         return tell_chain([event.effect_text for event in chain], hows)
-
-
-def _pair(cause: CoreEvent, effect: CoreEvent) -> Pair:
-    lag = round((effect.timestamp - cause.timestamp).total_seconds() * 1e6)
-    return Pair(cause.effect_text, effect.effect_text, cause.embedding, effect.embedding, lag)
-
-
-def _graph_of(events: Sequence[CoreEvent]) -> CausalGraph:
-    graph = CausalGraph(effect_first="allow")
-    for event in events:
-        tick = round(event.timestamp.replace(tzinfo=UTC).timestamp() * 1e6)
-        graph.add_event(event.event_id, event.text, tick, embedding=event.embedding)
-    for event in events:
-        if event.cause_id is not None and event.cause_id != event.event_id:
-            why = event.relationship_text or ""
-            graph.link(event.cause_id, event.event_id, why=why, lenient=True)
-    return graph

@@ -1,0 +1,113 @@
+"""Councils that lack something, or wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from itertools import combinations
+
+import pytest
+
+from cvx.causal import PRESETS, EmbedderRouter, MemoryStream, TCMFContext, TCMFRetriever
+from cvx.embed import LexicalEmbedder
+from tests.causal.councils import (
+    QUESTION,
+    REFUSAL,
+    SEED,
+    SICK,
+    Fixed,
+    plague,
+    retrieved,
+    witnesses,
+)
+
+MISSING = ("router", "graph", "crisis", "vectors")
+
+
+@pytest.mark.requirement("T16")
+@pytest.mark.parametrize("settings", sorted(PRESETS))
+@pytest.mark.parametrize(
+    "missing", [set(some) for n in range(5) for some in combinations(MISSING, n)]
+)
+def test_whatever_is_missing_there_is_an_answer_that_says_so(
+    missing: set[str], settings: str
+) -> None:
+    citizens = witnesses()
+    if "vectors" in missing:
+        bare = MemoryStream("ana")
+        bare.add(REFUSAL, 66, importance=8)
+        citizens = {"ana": bare}
+    found = retrieved(
+        citizens,
+        None if "graph" in missing else plague(),
+        settings,
+        router=None if "router" in missing else Fixed([1, 0, 0]),
+        crisis_event_id=None if "crisis" in missing else "plague",
+    )
+    assert REFUSAL in found.text
+    words = {"router": "no router", "graph": "no graph", "vectors": "no memory has a vector"}
+    said = " ".join(found.degraded)
+    for part, word in words.items():
+        assert (word in said) == (part in missing)
+    assert ("no crisis event" in said) == ("crisis" in missing and "graph" not in missing)
+
+
+@pytest.mark.requirement("T16")
+def test_a_crisis_that_the_graph_does_not_know_costs_only_the_causes() -> None:
+    found = retrieved(witnesses(), plague(), crisis_event_id="flood", router=Fixed([1, 0, 0]))
+    assert found.chain == ()
+    assert "the graph has no event 'flood'" in found.degraded
+    assert len(found.recalled) == 3
+
+
+class Raising:
+    async def embed(self, texts: list[str], /) -> list[list[float]]:
+        raise ConnectionError(f"no route to the model for {texts}")
+
+
+@pytest.mark.requirement("T16")
+def test_a_router_that_fails_or_answers_nonsense_costs_only_the_relevance() -> None:
+    for router in (Raising(), Fixed([math.nan, 0, 0]), Fixed([])):
+        found = retrieved(witnesses(), plague(), router=router)
+        assert any("the router failed" in word for word in found.degraded)
+        assert len(found.recalled) == 3
+    assert "no route to the model" in retrieved(witnesses(), router=Raising()).degraded[0]
+
+
+@pytest.mark.requirement("T13")
+def test_the_event_loop_goes_on_while_a_router_is_waited_for() -> None:
+    async def meanwhile() -> tuple[TCMFContext, bool]:
+        asked, answer = asyncio.Event(), asyncio.Event()
+
+        class Slow(Fixed):
+            async def embed(self, texts: list[str], /) -> list[list[float]]:
+                asked.set()
+                await answer.wait()
+                return await super().embed(texts)
+
+        retriever = TCMFRetriever(plague(), SEED)
+        router = Slow([1, 0, 0])
+        waiting = asyncio.create_task(
+            retriever.retrieve(QUESTION, witnesses(), 80, "health", "plague", router=router)
+        )
+        await asked.wait()
+        still_waiting = not waiting.done()
+        answer.set()
+        found = await waiting
+        assert router.asked == [[QUESTION]]
+        return found, still_waiting
+
+    found, still_waiting = asyncio.run(meanwhile())
+    assert still_waiting
+    assert found.recalled[0].memory.text == REFUSAL
+
+
+@pytest.mark.requirement("T13")
+def test_an_embedder_of_cvx_can_be_the_router() -> None:
+    embedder = LexicalEmbedder()
+    stream = MemoryStream("ana")
+    for text in (SICK, QUESTION):
+        stream.add(text, 80, embedding=embedder.embed([text])[0])
+    found = retrieved({"ana": stream}, router=EmbedderRouter(embedder))
+    assert found.recalled[0].memory.text == QUESTION
+    assert dict(found.recalled[0].factors)["similarity"] == pytest.approx(1.0)
