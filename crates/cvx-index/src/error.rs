@@ -231,6 +231,11 @@ pub enum Error {
         /// What does not hold.
         reason: String,
     },
+    /// A change broke off half way, and what is there cannot be relied on.
+    #[error(
+        "an earlier change to this index broke off half way: load it from its last snapshot, or build it again"
+    )]
+    Poisoned,
     /// The file system refused.
     #[error("cannot {action} {}, {source}: check the path, its permissions and the free space", path.display())]
     Io {

@@ -3,7 +3,8 @@
 //! Its other methods stand beside their concepts: `nodes`, `nearest`, `hybrid`, `graph_search`,
 //! `regions`, `snapshot`.
 
-use crate::columns::{Columns, EMBEDDED, LIVE, NewNode};
+use crate::changes;
+use crate::columns::{Columns, LIVE, NewNode};
 use crate::distance::isa::Isa;
 use crate::edges::TypedEdgeLayer;
 use crate::error::{Error, Result};
@@ -104,7 +105,7 @@ impl TemporalIndex {
     /// # Errors
     /// As [`bulk_insert`](Self::bulk_insert).
     pub fn insert(&mut self, node: NewNode<'_>) -> Result<NodeId> {
-        Ok(self.add(&[node])?[0])
+        Ok(changes::insert(self, &[node])?[0])
     }
 
     /// Adds nodes, all of them or, where one is refused, none.
@@ -117,50 +118,9 @@ impl TemporalIndex {
     pub fn bulk_insert(&mut self, nodes: &[NewNode<'_>], threads: usize) -> Result<Vec<NodeId>> {
         // Starting threads takes longer than linking a few nodes.
         if threads > 0 && nodes.len() < WORTH_THREADS {
-            return self.add(nodes);
+            return changes::insert(self, nodes);
         }
-        on_threads(threads, || self.add(nodes))?
-    }
-
-    fn add(&mut self, nodes: &[NewNode<'_>]) -> Result<Vec<NodeId>> {
-        let wanted = self.columns.len().saturating_add(nodes.len());
-        if wanted > MOST_NODES {
-            return Err(Error::Capacity {
-                wanted,
-                bound: MOST_NODES,
-            });
-        }
-        for node in nodes {
-            check_reward(node.reward)?;
-            node.vector
-                .map_or(Ok(()), |vector| self.vectors.check(vector))?;
-        }
-        self.remembered.forget();
-        let first = self.columns.len() as u32;
-        for node in nodes {
-            let id = self.columns.push(node);
-            if let Some(vector) = node.vector {
-                self.vectors.put(id, vector);
-            }
-            self.postings.add(&self.columns, id);
-        }
-        let new = first..self.columns.len() as u32;
-        self.timelines.add(&self.columns, new.clone());
-        let embedded: Vec<u32> = new
-            .clone()
-            .filter(|&id| self.columns.has(id, EMBEDDED))
-            .collect();
-        let Self {
-            params,
-            vectors,
-            links,
-            ..
-        } = self;
-        vectors.encode(&embedded);
-        builder(params, vectors).insert(links, &embedded);
-        self.live += nodes.len();
-        self.regions.grown(self.columns.len(), self.links.len());
-        Ok(new.map(NodeId).collect())
+        on_threads(threads, || changes::insert(self, nodes))?
     }
 
     /// Removes nodes and their edges, all of them or, where one is unknown, none.
@@ -171,45 +131,7 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`] for an id that was never given or whose node was deleted before.
     pub fn delete(&mut self, nodes: &[NodeId]) -> Result<()> {
-        nodes
-            .iter()
-            .try_for_each(|&node| self.check(node).map(drop))?;
-        let mut gone: Vec<u32> = nodes.iter().map(|node| node.0).collect();
-        gone.sort_unstable();
-        gone.dedup();
-        let embedded: Vec<u32> = gone
-            .iter()
-            .copied()
-            .filter(|&node| self.columns.has(node, EMBEDDED))
-            .collect();
-        let regions_change = embedded.iter().any(|&node| {
-            self.regions.covers(node) && self.links.level(node).is_some_and(|level| level > 0)
-        });
-        self.remembered.forget();
-        for &node in &gone {
-            self.edges.remove_node(NodeId(node));
-        }
-        self.postings.remove(&self.columns, &gone);
-        self.timelines.remove(&self.columns, &gone);
-        let Self {
-            params,
-            vectors,
-            links,
-            ..
-        } = self;
-        builder(params, vectors).remove(links, &embedded);
-        for &node in &gone {
-            self.columns.wipe(node);
-        }
-        for &node in &embedded {
-            self.vectors.erase(node);
-        }
-        self.live -= gone.len();
-        match regions_change {
-            true => self.regions.begin(self.columns.len(), self.links.len()),
-            false => self.regions.remove(&gone),
-        }
-        Ok(())
+        changes::delete(self, nodes)
     }
 
     /// Takes distances from another center, links the graph anew and begins an epoch of regions.
@@ -234,13 +156,8 @@ impl TemporalIndex {
         self.vectors.set_center(center);
         self.vectors.recode(&nodes);
         self.links = Links::new(self.params.m);
-        let Self {
-            params,
-            vectors,
-            links,
-            ..
-        } = self;
-        builder(params, vectors).insert(links, &nodes);
+        let (builder, links) = self.building();
+        builder.insert(links, &nodes);
         self.regions.begin(self.columns.len(), self.links.len());
         Ok(())
     }
@@ -249,6 +166,25 @@ impl TemporalIndex {
     #[must_use]
     pub fn center(&self) -> Option<&[f32]> {
         self.vectors.center()
+    }
+
+    /// What links are made by.
+    pub(crate) fn builder(&self) -> Builder<'_> {
+        Builder {
+            vectors: &self.vectors,
+            seed: self.params.seed,
+            width: self.params.ef_construction,
+        }
+    }
+
+    /// The same, and the links.
+    pub(crate) fn building(&mut self) -> (Builder<'_>, &mut Links) {
+        let builder = Builder {
+            vectors: &self.vectors,
+            seed: self.params.seed,
+            width: self.params.ef_construction,
+        };
+        (builder, &mut self.links)
     }
 
     /// The offset of a live node into the columns.
@@ -268,14 +204,6 @@ pub(crate) fn check_reward(reward: Option<f32>) -> Result<()> {
         // NaN is in no range.
         Some(reward) if !(0.0..=1.0).contains(&reward) => Err(Error::RewardRange { reward }),
         _ => Ok(()),
-    }
-}
-
-fn builder<'a>(params: &IndexParams, vectors: &'a Vectors) -> Builder<'a> {
-    Builder {
-        vectors,
-        seed: params.seed,
-        width: params.ef_construction,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Seeded insertion, one node or many, and removal.
+//! Seeded insertion, one node or many, in steps that only look and steps that only write.
 //!
 //! The nodes of a batch search the graph as it stood before the batch, in parallel, look at those
 //! that come before them in the batch, and are merged in the order of ids: the graph depends on the
@@ -26,6 +26,32 @@ pub(crate) struct Builder<'a> {
     pub(crate) seed: u64,
     /// `efConstruction` in the paper.
     pub(crate) width: usize,
+}
+
+/// A new node that asks to be linked from a node of its links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Request {
+    level: usize,
+    target: u32,
+    node: u32,
+}
+
+impl Request {
+    pub(crate) fn new(level: usize, target: u32, node: u32) -> Self {
+        Request {
+            level,
+            target,
+            node,
+        }
+    }
+}
+
+/// All links of a node at a level.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NewLinks {
+    pub(crate) level: usize,
+    pub(crate) node: u32,
+    pub(crate) neighbors: Vec<u32>,
 }
 
 /// The level of a node: a hash of seed and id, with the distribution floor(-ln(u) / ln(m)).
@@ -56,45 +82,59 @@ impl Builder<'_> {
     /// Inserts `nodes`, ascending ids that have rows and are not in the graph.
     pub(crate) fn insert(&self, links: &mut Links, nodes: &[u32]) {
         let mut rest = nodes;
-        while let [first, ..] = rest {
-            let top = links.top();
-            let rises =
-                |node: u32| top.is_none_or(|top| level_of(self.seed, node, links.m()) > top);
-            // A node that rises above all is alone in its batch: the next ones are to see it there.
-            let size = if rises(*first) {
-                1
-            } else {
-                let most = (links.len() / BATCH_SHARE).clamp(1, LARGEST_BATCH);
-                rest.iter()
-                    .take(most)
-                    .take_while(|&&node| !rises(node))
-                    .count()
-            };
-            let (batch, later) = rest.split_at(size);
-            self.insert_batch(links, batch);
+        while !rest.is_empty() {
+            let (batch, later) = rest.split_at(self.next_batch(links, rest));
+            let chosen = self.choose_batch(links, batch);
+            let requests = self.add_batch(links, batch, &chosen);
+            set_all(links, &self.back_links(links, &requests));
             rest = later;
         }
     }
 
-    fn insert_batch(&self, links: &mut Links, batch: &[u32]) {
+    /// How many of `nodes` are inserted together, the first ones.
+    pub(crate) fn next_batch(&self, links: &Links, nodes: &[u32]) -> usize {
+        let top = links.top();
+        let rises = |node: u32| top.is_none_or(|top| level_of(self.seed, node, links.m()) > top);
+        // A node that rises above all is alone in its batch: the next ones are to see it there.
+        if nodes.first().is_some_and(|&first| rises(first)) {
+            return 1;
+        }
+        let most = (links.len() / BATCH_SHARE).clamp(1, LARGEST_BATCH);
+        let together = nodes.iter().take(most).take_while(|&&node| !rises(node));
+        together.count()
+    }
+
+    /// The links of each node of a batch, level by level.
+    pub(crate) fn choose_batch(&self, links: &Links, batch: &[u32]) -> Vec<Vec<Vec<u32>>> {
         let places: Vec<usize> = (0..batch.len()).collect();
-        let chosen = mapped(&places, |&at| self.choose(links, batch[at], &batch[..at]));
-        let mut requests: Vec<(usize, u32, u32)> = Vec::new();
-        for (&node, levels) in batch.iter().zip(&chosen) {
+        mapped(&places, |&at| self.choose(links, batch[at], &batch[..at]))
+    }
+
+    /// Puts a batch into the graph with the links chosen for it; who is to link back to whom.
+    pub(crate) fn add_batch(
+        &self,
+        links: &mut Links,
+        batch: &[u32],
+        chosen: &[Vec<Vec<u32>>],
+    ) -> Vec<Request> {
+        let mut requests = Vec::new();
+        for (&node, levels) in batch.iter().zip(chosen) {
             links.add(node, level_of(self.seed, node, links.m()));
             for (level, neighbors) in levels.iter().enumerate() {
                 links.set(node, level, neighbors);
-                requests.extend(neighbors.iter().map(|&neighbor| (level, neighbor, node)));
+                let ask = |&neighbor: &u32| Request::new(level, neighbor, node);
+                requests.extend(neighbors.iter().map(ask));
             }
         }
         requests.sort_unstable();
-        let targets: Vec<&[(usize, u32, u32)]> =
-            requests.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).collect();
-        let merged = mapped(&targets, |requests| self.link_back(links, requests));
-        for (requests, neighbors) in targets.iter().zip(&merged) {
-            let (level, target, _) = requests[0];
-            links.set(target, level, neighbors);
-        }
+        requests
+    }
+
+    /// The links of all who were asked to link back.
+    pub(crate) fn back_links(&self, links: &Links, requests: &[Request]) -> Vec<NewLinks> {
+        let same_row = |a: &Request, b: &Request| (a.level, a.target) == (b.level, b.target);
+        let targets: Vec<&[Request]> = requests.chunk_by(same_row).collect();
+        mapped(&targets, |requests| self.link_back(links, requests))
     }
 
     /// The links of a new node at each of its levels that the graph has: among the nodes there and
@@ -137,19 +177,23 @@ impl Builder<'_> {
     }
 
     /// The links of a node after others asked to be linked from it.
-    fn link_back(&self, links: &Links, requests: &[(usize, u32, u32)]) -> Vec<u32> {
-        let (level, target, _) = requests[0];
+    pub(crate) fn link_back(&self, links: &Links, requests: &[Request]) -> NewLinks {
+        let Request { level, target, .. } = requests[0];
         let mut neighbors = links.neighbors(target, level).to_vec();
-        neighbors.extend(requests.iter().map(|&(_, _, node)| node));
+        neighbors.extend(requests.iter().map(|request| request.node));
         let most = links.most(level);
         if neighbors.len() > most {
             neighbors = self.nearest_apart(target, &neighbors, most);
         }
-        neighbors
+        NewLinks {
+            level,
+            node: target,
+            neighbors,
+        }
     }
 
     /// At most `most` of `candidates`, by the rule of [`select`](Self::select).
-    fn nearest_apart(&self, node: u32, candidates: &[u32], most: usize) -> Vec<u32> {
+    pub(crate) fn nearest_apart(&self, node: u32, candidates: &[u32], most: usize) -> Vec<u32> {
         with_scratch(|scratch| {
             let codes = self.vectors.codes.table();
             codes.distances(&codes.coded_row(node), candidates, &mut scratch.buffers);
@@ -195,69 +239,22 @@ impl Builder<'_> {
         kept.extend(copies);
         kept
     }
+}
 
-    /// Takes `gone` out of the graph; who was linked to them is linked to their neighbours instead.
-    pub(crate) fn remove(&self, links: &mut Links, gone: &[u32]) {
-        let is_gone = |node: &u32| gone.binary_search(node).is_ok();
-        let mut orphans: Vec<(u32, usize)> = Vec::new();
-        for node in links.nodes().filter(|node| !is_gone(node)) {
-            for level in 0..=links.level(node).unwrap_or(0) {
-                if links.neighbors(node, level).iter().any(is_gone) {
-                    orphans.push((node, level));
-                }
-            }
-        }
-        let repaired = mapped(&orphans, |&(node, level)| {
-            let neighbors = links.neighbors(node, level);
-            let beyond = neighbors.iter().filter(|node| is_gone(node));
-            let beyond = beyond.flat_map(|&gone| links.neighbors(gone, level));
-            let mut candidates: Vec<u32> = neighbors.iter().chain(beyond).copied().collect();
-            candidates.sort_unstable();
-            candidates.dedup();
-            candidates.retain(|candidate| *candidate != node && !is_gone(candidate));
-            match candidates.len() > links.most(level) {
-                true => self.nearest_apart(node, &candidates, links.most(level)),
-                false => candidates,
-            }
-        });
-        for (&(node, level), neighbors) in orphans.iter().zip(&repaired) {
-            links.set(node, level, neighbors);
-        }
-        for &node in gone {
-            links.remove(node);
-        }
-        self.rejoin(links, &orphans);
-    }
-
-    /// Links nodes that lost every neighbour at a level to the nearest of those left.
-    fn rejoin(&self, links: &mut Links, orphans: &[(u32, usize)]) {
-        for &(node, level) in orphans {
-            if !links.neighbors(node, level).is_empty() {
-                continue;
-            }
-            let others = links.nodes().filter(|&other| other != node);
-            let others = others.filter(|&other| links.level(other).is_some_and(|l| l >= level));
-            let neighbors = with_scratch(|scratch| {
-                self.vectors
-                    .scan(&self.vectors.query_of(node), others, self.width, scratch);
-                let nearest: Vec<u32> = scratch.found.near.iter().map(|near| near.node()).collect();
-                self.nearest_apart(node, &nearest, links.m())
-            });
-            links.set(node, level, &neighbors);
-            for neighbor in neighbors {
-                // Links go one way: the neighbour may have kept its own to this node.
-                if links.neighbors(neighbor, level).contains(&node) {
-                    continue;
-                }
-                let back = self.link_back(links, &[(level, neighbor, node)]);
-                links.set(neighbor, level, &back);
-            }
-        }
+/// Gives nodes the links that were worked out for them.
+pub(crate) fn set_all(links: &mut Links, new: &[NewLinks]) {
+    for NewLinks {
+        level,
+        node,
+        neighbors,
+    } in new
+    {
+        links.set(*node, *level, neighbors);
     }
 }
 
 /// Maps in order, on the threads of the pool that the caller runs in.
-fn mapped<T: Sync, U: Send>(items: &[T], map: impl Fn(&T) -> U + Sync + Send) -> Vec<U> {
+pub(crate) fn mapped<T: Sync, U: Send>(items: &[T], map: impl Fn(&T) -> U + Sync + Send) -> Vec<U> {
     if items.len() < WORTH_THREADS || rayon::current_num_threads() == 1 {
         items.iter().map(map).collect()
     } else {

@@ -8,6 +8,7 @@
 //! - [`Filter`], `accepted`, `plan`: what may be returned, and whether to scan for it or to walk;
 //! - [`edges`]: typed edges and walks over them;
 //! - `nearest`, `hybrid`, `graph_search`, `regions`: searches in which neighbours count, cells of the space;
+//! - [`SharedIndex`], `changes`: searches beside insertion and removal;
 //! - `snapshot`: the file, and the only I/O.
 //!
 //! ```
@@ -30,6 +31,7 @@
 
 mod accepted;
 mod by_node;
+mod changes;
 mod codes;
 mod column;
 mod columns;
@@ -52,9 +54,11 @@ mod plan;
 mod pool;
 mod postings;
 mod regions;
+mod remove;
 mod scan;
 mod scratch;
 mod search;
+mod shared;
 mod snapshot;
 mod timelines;
 mod validate;
@@ -74,3 +78,4 @@ pub use nearest::Neighbor;
 pub use nodes::Stats;
 pub use params::{DEFAULT_EF, IndexParams};
 pub use regions::RegionTrajectory;
+pub use shared::SharedIndex;

@@ -2,9 +2,9 @@
 //!
 //! The hubs are a snapshot with a number, the epoch: the nodes with a vector that there were when
 //! the epoch began, by level. Nodes that come later are assigned to these hubs and become hubs in
-//! the next epoch at the earliest. An epoch begins when the vectors have doubled, when a hub of a
-//! level above the ground is deleted, when the center moves, and on request. Regions span all
-//! namespaces: they describe the space.
+//! the next epoch at the earliest. An epoch begins with the vector that doubles their number, when a
+//! hub of a level above the ground is deleted, when the center moves, and on request. Regions span
+//! all namespaces: they describe the space.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,7 +83,8 @@ impl Regions {
         self.forget();
     }
 
-    /// Begins an epoch if the vectors have doubled.
+    /// Begins an epoch if the vectors have doubled with the last of `nodes`; told of each vector in
+    /// turn, so that epochs do not depend on how nodes were batched.
     pub(crate) fn grown(&mut self, nodes: usize, vectors: usize) {
         if vectors > 0 && vectors >= 2 * self.vectors {
             self.begin(nodes, vectors);

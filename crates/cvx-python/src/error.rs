@@ -47,6 +47,7 @@ fn class_of(error: &cvx_index::Error) -> &'static str {
         Error::UnsupportedVersion { .. } => "UnsupportedVersionError",
         Error::Truncated { .. } => "TruncatedSnapshotError",
         Error::Corrupted { .. } | Error::InvalidEdgeTable { .. } => "CorruptedSnapshotError",
+        Error::Poisoned => "PoisonedIndexError",
         Error::Io { .. } => "SnapshotIOError",
     }
 }

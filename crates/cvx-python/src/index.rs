@@ -65,7 +65,8 @@ impl NativeIndex {
 
     /// Write a snapshot, all of it or nothing.
     fn save(&self, py: Python<'_>, path: PathBuf, metadata: Vec<u8>) -> PyResult<()> {
-        self.shared.read(py, |index| index.save(&path, &metadata))
+        self.shared
+            .read_settled(py, |index| index.save(&path, &metadata))
     }
 
     /// The metadata of the snapshot that was loaded.
@@ -78,7 +79,8 @@ impl NativeIndex {
 
     /// A sentence on the first invariant that does not hold.
     fn validate(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        self.shared.read(py, |index| Ok(index.validate().err()))
+        self.shared
+            .read_settled(py, |index| Ok(index.validate().err()))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

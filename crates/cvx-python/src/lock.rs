@@ -1,30 +1,22 @@
-//! The one place where the index is locked.
+//! The one door to the index: without the GIL, and behind a fence.
 //!
-//! Every closure runs without the GIL, and the lock is released before the GIL is taken again: a
-//! thread that holds the lock never waits for Python, so the two cannot deadlock. A panic inside
-//! ends here, as an error.
+//! Every closure runs without the GIL, and the locks of the index are released before the GIL is
+//! taken again: a thread that holds one never waits for Python, so the two cannot deadlock. A panic
+//! inside ends here, as an error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{PoisonError, RwLock};
 
-use cvx_index::TemporalIndex;
+use cvx_index::{NewNode, NodeId, SharedIndex, TemporalIndex};
 use pyo3::prelude::*;
 
 use crate::error;
 
 /// An index that threads share.
-pub struct Shared(RwLock<TemporalIndex>);
+pub struct Shared(SharedIndex);
 
 enum Failure {
     Index(cvx_index::Error),
-    Poisoned,
     Panic(String),
-}
-
-impl<T> From<PoisonError<T>> for Failure {
-    fn from(_: PoisonError<T>) -> Self {
-        Failure::Poisoned
-    }
 }
 
 impl From<cvx_index::Error> for Failure {
@@ -35,7 +27,7 @@ impl From<cvx_index::Error> for Failure {
 
 impl Shared {
     pub fn new(index: TemporalIndex) -> Self {
-        Shared(RwLock::new(index))
+        Shared(SharedIndex::new(index))
     }
 
     /// Asks the index something, beside other readers.
@@ -44,7 +36,16 @@ impl Shared {
         py: Python<'_>,
         ask: impl FnOnce(&TemporalIndex) -> cvx_index::Result<T> + Send,
     ) -> PyResult<T> {
-        fenced(py, || Ok(ask(&*self.0.read()?)?))
+        fenced(py, || Ok(self.0.read(ask)?))
+    }
+
+    /// Asks the index something when no change is under way.
+    pub fn read_settled<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&TemporalIndex) -> cvx_index::Result<T> + Send,
+    ) -> PyResult<T> {
+        fenced(py, || Ok(self.0.read_settled(ask)?))
     }
 
     /// Changes the index, alone. A panic leaves it poisoned: half a change is no state to go on from.
@@ -53,7 +54,22 @@ impl Shared {
         py: Python<'_>,
         change: impl FnOnce(&mut TemporalIndex) -> cvx_index::Result<T> + Send,
     ) -> PyResult<T> {
-        fenced(py, || Ok(change(&mut *self.0.write()?)?))
+        fenced(py, || Ok(self.0.write(change)?))
+    }
+
+    /// Adds nodes while searches go on.
+    pub fn insert(
+        &self,
+        py: Python<'_>,
+        nodes: &[NewNode<'_>],
+        threads: usize,
+    ) -> PyResult<Vec<NodeId>> {
+        fenced(py, || Ok(self.0.bulk_insert(nodes, threads)?))
+    }
+
+    /// Removes nodes while searches go on.
+    pub fn delete(&self, py: Python<'_>, nodes: &[NodeId]) -> PyResult<()> {
+        fenced(py, || Ok(self.0.delete(nodes)?))
     }
 }
 
@@ -81,12 +97,6 @@ fn fenced<T: Send>(
     });
     outcome.map_err(|failure| match failure {
         Failure::Index(error) => error::of_index(py, &error),
-        Failure::Poisoned => error::named(
-            py,
-            "PoisonedIndexError",
-            "an earlier change to this index broke off half way: load it from its last snapshot, \
-             or build it again",
-        ),
         Failure::Panic(said) => error::named(
             py,
             "InternalError",

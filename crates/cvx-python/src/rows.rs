@@ -61,19 +61,18 @@ impl NativeIndex {
         recallable: bool,
     ) -> PyResult<u32> {
         let vector = vector.map(convert::vector).transpose()?;
-        let id = self.shared.write(py, |index| {
-            index.insert(NewNode {
-                entity: entity.0,
-                timestamp: timestamp.0,
-                vector: vector.as_deref(),
-                reward,
-                namespace,
-                tags: &borrowed(&tags),
-                action,
-                recallable,
-            })
-        })?;
-        Ok(id.0)
+        let node = NewNode {
+            entity: entity.0,
+            timestamp: timestamp.0,
+            vector: vector.as_deref(),
+            reward,
+            namespace,
+            tags: &borrowed(&tags),
+            action,
+            recallable,
+        };
+        let ids = self.shared.insert(py, &[node], 1)?;
+        Ok(ids[0].0)
     }
 
     /// Add nodes, all or none. `present` tells the rows of `vectors` that are vectors.
@@ -145,21 +144,18 @@ impl NativeIndex {
             action: actions.as_ref().and_then(|actions| actions[row].as_deref()),
             recallable: *recallable.get(row),
         };
-        let ids = self.shared.write(py, |index| {
-            if let Some(dim) = dim {
-                check_dimension(index, dim)?;
-            }
-            let nodes: Vec<NewNode<'_>> = (0..rows).map(node).collect();
-            index.bulk_insert(&nodes, threads)
-        })?;
+        if let Some(dim) = dim {
+            self.shared.read(py, |index| check_dimension(index, dim))?;
+        }
+        let nodes: Vec<NewNode<'_>> = (0..rows).map(node).collect();
+        let ids = self.shared.insert(py, &nodes, threads)?;
         Ok(node_array(py, ids.into_iter()))
     }
 
     /// Remove nodes, all or none.
     fn delete(&self, py: Python<'_>, nodes: Vec<Node>) -> PyResult<()> {
         let nodes: Vec<NodeId> = nodes.into_iter().map(|node| node.0).collect();
-        self.shared
-            .write(py, |index| index.delete(&nodes).map(drop))
+        self.shared.delete(py, &nodes)
     }
 
     /// Whether a node exists and was not deleted.

@@ -1,0 +1,176 @@
+//! Insertion and removal in steps: most only look at the index, some write to it for a moment.
+//!
+//! Who has the index alone takes the steps one after the other; who shares it lets searches in
+//! between (`shared`). The steps are the same, and so is what comes of them. After every step the
+//! index is whole: nodes that are on their way in have rows that nothing leads to, then links that
+//! nobody gives back.
+
+use crate::columns::{EMBEDDED, NewNode};
+use crate::error::{Error, Result};
+use crate::id::NodeId;
+use crate::index::{MOST_NODES, TemporalIndex, check_reward};
+use crate::insert::{NewLinks, Request, set_all};
+
+/// The most nodes that are written in one step.
+const LARGEST_STEP: usize = 1024;
+
+/// Someone who may look at an index, and change it.
+pub(crate) trait Access {
+    fn look<T>(&mut self, look: impl FnOnce(&TemporalIndex) -> T) -> Result<T>;
+    fn change<T>(&mut self, change: impl FnOnce(&mut TemporalIndex) -> T) -> Result<T>;
+}
+
+impl Access for &mut TemporalIndex {
+    fn look<T>(&mut self, look: impl FnOnce(&TemporalIndex) -> T) -> Result<T> {
+        Ok(look(self))
+    }
+
+    fn change<T>(&mut self, change: impl FnOnce(&mut TemporalIndex) -> T) -> Result<T> {
+        Ok(change(self))
+    }
+}
+
+/// Adds nodes, all of them or, where one is refused, none.
+pub(crate) fn insert(mut index: impl Access, nodes: &[NewNode<'_>]) -> Result<Vec<NodeId>> {
+    let first = index.look(|index| index.check_new(nodes))??;
+    let slots = || (first..).zip(nodes);
+    let embedded: Vec<u32> = slots()
+        .filter(|(_, node)| node.vector.is_some())
+        .map(|(slot, _)| slot)
+        .collect();
+    let mut rest = embedded.as_slice();
+    let mut done = 0;
+    while done < nodes.len() {
+        let reach = first + nodes.len().min(done + LARGEST_STEP) as u32;
+        let near = &rest[..rest.partition_point(|&slot| slot < reach)];
+        let size = index.look(|index| index.builder().next_batch(&index.links, near))?;
+        let (batch, later) = rest.split_at(size);
+        // With the nodes of the batch come those without a vector before the next that has one.
+        let end = later.first().map_or(reach, |&next| reach.min(next));
+        let new = &nodes[done..(end - first) as usize];
+        index.change(|index| index.put_rows(done as u32 + first, new))?;
+        let chosen = index.look(|index| index.builder().choose_batch(&index.links, batch))?;
+        let requests = index.change(|index| index.admit(new, batch, &chosen))?;
+        let back = index.look(|index| index.builder().back_links(&index.links, &requests))?;
+        index.change(|index| set_all(&mut index.links, &back))?;
+        (rest, done) = (later, (end - first) as usize);
+    }
+    Ok(slots().map(|(slot, _)| NodeId(slot)).collect())
+}
+
+/// Removes nodes, all of them or, where one is unknown, none.
+pub(crate) fn delete(mut index: impl Access, nodes: &[NodeId]) -> Result<()> {
+    let going = index.look(|index| index.going(nodes))??;
+    index.change(|index| index.take_out(&going))
+}
+
+/// Nodes on their way out.
+pub(crate) struct Going {
+    nodes: Vec<u32>,
+    embedded: Vec<u32>,
+    around: Vec<NewLinks>,
+}
+
+impl TemporalIndex {
+    /// The slot of the first of these nodes, if all of them can be inserted.
+    fn check_new(&self, nodes: &[NewNode<'_>]) -> Result<u32> {
+        let wanted = self.columns.len().saturating_add(nodes.len());
+        if wanted > MOST_NODES {
+            return Err(Error::Capacity {
+                wanted,
+                bound: MOST_NODES,
+            });
+        }
+        for node in nodes {
+            check_reward(node.reward)?;
+            node.vector
+                .map_or(Ok(()), |vector| self.vectors.check(vector))?;
+        }
+        Ok(self.columns.len() as u32)
+    }
+
+    /// Writes the vectors of nodes that are not there yet.
+    fn put_rows(&mut self, first: u32, nodes: &[NewNode<'_>]) {
+        let mut embedded = Vec::new();
+        for (slot, node) in (first..).zip(nodes) {
+            if let Some(vector) = node.vector {
+                self.vectors.put(slot, vector);
+                embedded.push(slot);
+            }
+        }
+        self.vectors.encode(&embedded);
+    }
+
+    /// Makes nodes live whose rows were put, with the links chosen for those of the batch.
+    fn admit(
+        &mut self,
+        nodes: &[NewNode<'_>],
+        batch: &[u32],
+        chosen: &[Vec<Vec<u32>>],
+    ) -> Vec<Request> {
+        self.remembered.forget();
+        let first = self.columns.len() as u32;
+        for node in nodes {
+            let slot = self.columns.push(node);
+            self.postings.add(&self.columns, slot);
+        }
+        let new = first..self.columns.len() as u32;
+        self.timelines.add(&self.columns, new);
+        self.live += nodes.len();
+        let vectors = self.links.len();
+        let (builder, links) = self.building();
+        let requests = builder.add_batch(links, batch, chosen);
+        for (&slot, vectors) in batch.iter().zip(vectors + 1..) {
+            self.regions.grown(slot as usize + 1, vectors);
+        }
+        requests
+    }
+
+    fn going(&self, nodes: &[NodeId]) -> Result<Going> {
+        let mut gone = Vec::with_capacity(nodes.len());
+        for &node in nodes {
+            gone.push(self.check(node)? as u32);
+        }
+        gone.sort_unstable();
+        gone.dedup();
+        let has_vector = |node: &u32| self.columns.has(*node, EMBEDDED);
+        let embedded: Vec<u32> = gone.iter().copied().filter(has_vector).collect();
+        let around = self.builder().around(&self.links, &embedded);
+        Ok(Going {
+            nodes: gone,
+            embedded,
+            around,
+        })
+    }
+
+    fn take_out(&mut self, going: &Going) {
+        let Going {
+            nodes,
+            embedded,
+            around,
+        } = going;
+        let is_hub = |&node: &u32| {
+            self.regions.covers(node) && self.links.level(node).is_some_and(|level| level > 0)
+        };
+        let regions_change = embedded.iter().any(is_hub);
+        self.remembered.forget();
+        for &node in nodes {
+            self.edges.remove_node(NodeId(node));
+        }
+        self.postings.remove(&self.columns, nodes);
+        self.timelines.remove(&self.columns, nodes);
+        let (builder, links) = self.building();
+        builder.remove(links, embedded, around);
+        for &node in nodes {
+            self.columns.wipe(node);
+        }
+        for &node in embedded {
+            self.vectors.erase(node);
+        }
+        self.live -= nodes.len();
+        match regions_change {
+            true => self.regions.begin(self.columns.len(), self.links.len()),
+            false => self.regions.remove(nodes),
+        }
+    }
+}

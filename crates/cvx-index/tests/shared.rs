@@ -1,0 +1,136 @@
+//! Many threads at one index: searches between the steps of changes, and changes in turn.
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use common::Numbers;
+use cvx_index::{
+    EntityId, Error, Filter, IndexParams, NewNode, NodeId, SharedIndex, TemporalIndex,
+};
+
+const DIM: usize = 16;
+
+fn params() -> IndexParams {
+    IndexParams {
+        m: 6,
+        ef_construction: 40,
+        exact_below: 0,
+        ..IndexParams::new(DIM)
+    }
+}
+
+fn nodes(rows: &[Vec<f32>]) -> Vec<NewNode<'_>> {
+    let node = |(row, n): (_, u64)| NewNode::new(EntityId(n % 7), n as i64, Some(row));
+    rows.iter().map(Vec::as_slice).zip(0..).map(node).collect()
+}
+
+#[test]
+fn a_shared_index_becomes_the_same_as_one_alone_at_any_number_of_threads() {
+    let rows = Numbers(1).clustered(3000, DIM, 20);
+    let gone: Vec<NodeId> = (0..3000).step_by(7).map(NodeId).collect();
+    let mut alone = TemporalIndex::new(params()).unwrap();
+    alone.bulk_insert(&nodes(&rows), 1).unwrap();
+    alone.delete(&gone).unwrap();
+    for threads in [1, 3] {
+        let shared = SharedIndex::new(TemporalIndex::new(params()).unwrap());
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let search =
+                        |index: &TemporalIndex| index.search(&rows[5], 5, None, &Filter::default());
+                    shared.read(search).unwrap();
+                }
+            });
+            shared.bulk_insert(&nodes(&rows), threads).unwrap();
+            shared.delete(&gone).unwrap();
+            done.store(true, Ordering::Relaxed);
+        });
+        let same = shared.read(|index| Ok(index.to_bytes() == alone.to_bytes()));
+        assert!(same.unwrap(), "{threads} threads");
+    }
+}
+
+#[test]
+fn between_the_steps_of_changes_the_index_is_whole() {
+    let rows = Numbers(2).clustered(4000, DIM, 20);
+    let mut index = TemporalIndex::new(params()).unwrap();
+    index.bulk_insert(&nodes(&rows[..500]), 1).unwrap();
+    let shared = SharedIndex::new(index);
+    let done = AtomicBool::new(false);
+    let seen: Vec<usize> = thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut counts = Vec::new();
+            while !done.load(Ordering::Relaxed) {
+                let look = |index: &TemporalIndex| {
+                    index.validate().expect("whole between steps");
+                    for near in index.search(&rows[1], 20, None, &Filter::default())? {
+                        assert!(index.contains(near.node));
+                        assert_eq!(index.vector(near.node)?.map(<[f32]>::len), Some(DIM));
+                        index.predecessors(near.node, 3)?;
+                    }
+                    Ok(index.len())
+                };
+                counts.push(shared.read(look).unwrap());
+            }
+            counts
+        });
+        shared.bulk_insert(&nodes(&rows[500..]), 2).unwrap();
+        for node in (0..200).map(NodeId) {
+            shared.delete(&[node]).unwrap();
+            shared
+                .write(|index| index.set_reward(NodeId(node.0 + 1000), Some(0.5)))
+                .unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        reader.join().unwrap()
+    });
+    let sound = shared.read_settled(|index| Ok(index.validate()));
+    assert_eq!(sound.unwrap(), Ok(()));
+    // Parts of the batch were seen before the whole of it was there.
+    assert!(seen.iter().any(|&count| count > 500 && count < 4000));
+}
+
+#[test]
+fn of_two_threads_that_delete_the_same_node_one_does_and_the_other_is_told() {
+    let rows = Numbers(3).clustered(400, DIM, 5);
+    let mut index = TemporalIndex::new(params()).unwrap();
+    index.bulk_insert(&nodes(&rows), 1).unwrap();
+    let shared = SharedIndex::new(index);
+    let delete_all = || {
+        let delete = |node| shared.delete(&[NodeId(node)]);
+        (0..400).map(delete).collect::<Vec<_>>()
+    };
+    let (first, second) = thread::scope(|scope| {
+        let other = scope.spawn(delete_all);
+        (delete_all(), other.join().unwrap())
+    });
+    for (first, second) in first.iter().zip(&second) {
+        match (first, second) {
+            (Ok(()), Err(Error::UnknownNode { .. })) | (Err(Error::UnknownNode { .. }), Ok(())) => {
+            }
+            both => panic!("{both:?}"),
+        }
+    }
+    let emptied = shared.read_settled(|index| Ok((index.len(), index.validate())));
+    assert_eq!(emptied.unwrap(), (0, Ok(())));
+}
+
+#[test]
+fn a_change_that_is_refused_changes_nothing_and_lets_the_next_one_in() {
+    let shared = SharedIndex::new(TemporalIndex::new(params()).unwrap());
+    let good = vec![1.0; DIM];
+    let refused = [
+        NewNode::new(EntityId(1), 1, Some(&good)),
+        NewNode::new(EntityId(1), 2, Some(&[1.0])),
+    ];
+    assert!(matches!(
+        shared.bulk_insert(&refused, 2),
+        Err(Error::Dimension { .. })
+    ));
+    assert_eq!(shared.read(|index| Ok(index.node_count())).unwrap(), 0);
+    let ids = shared.bulk_insert(&refused[..1], 1).unwrap();
+    assert_eq!(ids, [NodeId(0)]);
+}
