@@ -29,7 +29,9 @@ def speaker_signals(scene: Scene) -> Mapping[str, FloatArray]:
     named = scene.question.entities
     if not named:
         return {"speaker": np.zeros(scene.rows.size)}
-    agrees = np.isin(scene.view.entities[scene.rows], list(named))
+    speakers = scene.view.entities[scene.rows]
+    # Few are named: comparing with each is several times faster than np.isin.
+    agrees = np.logical_or.reduce([speakers == entity for entity in named])
     return {"speaker": np.where(agrees, 1.0, -1.0)}
 
 

@@ -26,18 +26,18 @@ def dense_signals(scene: Scene) -> Mapping[str, FloatArray]:
         ``dense_neighbour``: the higher one of its neighbours. Where a window reaches over the end
         of a session, the mean is over what there is.
     """
-    sims, places = scene.similarity, scene.places
-    around = sims[places]
-    there = places < scene.near.size
-    before, own, after = places[:, REACH - 1], scene.own, places[:, REACH + 1]
-    asked = scene.asks[before]
-    asks = scene.asks[own] & there[:, REACH + 1]
-    partner = np.where(asked, sims[before], np.where(asks, sims[after], sims[own]))
-    near = slice(REACH - 1, REACH + 2)
+    # One column a neighbour; "no neighbour" has similarity 0, so that sums need no mask.
+    near = [scene.similarity[column] for column in scene.places.T]
+    there = [(column < scene.near.size).astype(np.float64) for column in scene.places.T]
+    before, own, after = near[REACH - 1], near[REACH], near[REACH + 1]
+    asked = scene.asks[scene.places[:, REACH - 1]]
+    asks = scene.asks[scene.own] & (there[REACH + 1] > 0)
+    partner = np.where(asked, before, np.where(asks, after, own))
+    three = slice(REACH - 1, REACH + 2)
     return {
-        "dense": sims[own],
-        "dense_window": around[:, near].sum(axis=1) / there[:, near].sum(axis=1),
-        "dense_wide": around.sum(axis=1) / there.sum(axis=1),
-        "dense_pair": (sims[own] + partner) / 2,
-        "dense_neighbour": np.maximum(sims[before], sims[after]),
+        "dense": own,
+        "dense_window": np.asarray(sum(near[three]) / sum(there[three])),
+        "dense_wide": np.asarray(sum(near) / sum(there)),
+        "dense_pair": (own + partner) / 2,
+        "dense_neighbour": np.maximum(before, after),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,70 +33,60 @@ def lexical_signals(scene: Scene) -> Mapping[str, FloatArray]:
     ----------
     Robertson & Zaragoza 2009, The probabilistic relevance framework: BM25 and beyond.
     """
-    places, own, before = scene.places, scene.own, scene.places[:, REACH - 1]
-    near = places[:, REACH - 1 : REACH + 2]
-    asked = np.where(scene.asks[before], before, scene.near.size)
+    # One small matrix a neighbour: their sums are several times faster than sums over an axis.
+    held = [scene.holds[column] for column in scene.places.T]
+    lengths = [scene.lengths[column] for column in scene.places.T]
+    near = slice(REACH - 1, REACH + 2)
+    own, three, five = held[REACH], sum(held[near]), sum(held)
+    asked = held[REACH - 1] * scene.asks[scene.places[:, REACH - 1]][:, None]
     return {
-        "coverage_store": np.full(scene.rows.size, _known_share(scene)),
-        "bm25": bm25(scene, own[:, None]),
-        "bm25_window": bm25(scene, near),
-        "bm25_wide": bm25(scene, places),
-        "coverage": coverage(scene, own[:, None]),
-        "coverage_window": coverage(scene, near),
-        "coverage_pair": coverage(scene, np.stack([own, asked], axis=1)),
-        "asked_before": coverage(scene, asked[:, None]),
+        "coverage_store": np.full(scene.rows.size, _share(scene, scene.known[None])[0]),
+        "bm25": _bm25(scene, own, lengths[REACH], 1),
+        "bm25_window": _bm25(scene, three, sum(lengths[near]), 3),
+        "bm25_wide": _bm25(scene, five, sum(lengths), 5),
+        "coverage": _share(scene, own),
+        "coverage_window": _share(scene, three),
+        "coverage_pair": _share(scene, own + asked),
+        "asked_before": _share(scene, asked),
     }
 
 
-def _known_share(scene: Scene) -> float:
-    total = float(scene.idf.sum())
-    return float(scene.idf[scene.known].sum()) / total if total else 0.0
-
-
-def coverage(scene: Scene, places: IntArray) -> npt.NDArray[np.float64]:
-    """Return the share of the question's idf that each set of places holds together.
+def coverage(scene: Scene, *places: IntArray) -> npt.NDArray[np.float64]:
+    """Return the share of the question's idf that some places hold together.
 
     Parameters
     ----------
     scene : Scene
         The question and its candidates.
-    places : ndarray of shape (n, w), int64
-        Sets of places.
+    *places : ndarray of shape (n,), int64
+        One or more places for each of n results.
 
     Returns
     -------
     ndarray of shape (n,), float64
         In [0, 1]; 0 for a question without content words.
     """
+    return _share(scene, sum(scene.holds[column] for column in places))
+
+
+def _share(scene: Scene, counts: Any) -> npt.NDArray[np.float64]:
+    """Return the share of the idf in words that are counted at all; counts of shape (n, t)."""
     total = float(scene.idf.sum())
     if total == 0.0:
-        return np.zeros(places.shape[0])
-    held = scene.holds[places].max(axis=1)
-    out: npt.NDArray[np.float64] = held @ scene.idf / total
+        return np.zeros(counts.shape[0])
+    out: npt.NDArray[np.float64] = (counts > 0) @ scene.idf / total
     return out
 
 
-def bm25(scene: Scene, places: IntArray) -> npt.NDArray[np.float64]:
-    """Return BM25 of each set of places, read as one text, as a share of its upper bound.
+def _bm25(scene: Scene, counts: Any, lengths: Any, events: int) -> npt.NDArray[np.float64]:
+    """Return BM25 as a share of its upper bound, in [0, 1), of texts of several events.
 
-    Parameters
-    ----------
-    scene : Scene
-        The question and its candidates.
-    places : ndarray of shape (n, w), int64
-        Sets of places. An event counts a word once however often it repeats it.
-
-    Returns
-    -------
-    ndarray of shape (n,), float64
-        In [0, 1).
+    An event counts a word once, however often it repeats it; counts of shape (n, t), lengths (n,).
     """
     total = float(scene.idf.sum())
     if total == 0.0:
-        return np.zeros(places.shape[0])
-    counts = scene.holds[places].sum(axis=1)
-    lengths = scene.lengths[places].sum(axis=1)
-    usual = float(scene.lengths.sum()) / max(scene.near.size, 1) * places.shape[1]
+        return np.zeros(counts.shape[0])
+    usual = float(scene.lengths.sum()) / max(scene.near.size, 1) * events
     damp = _K1 * (1 - _B + _B * lengths / max(usual, 1.0))
     out: npt.NDArray[np.float64] = (counts / (counts + damp[:, None])) @ scene.idf / total
     return out

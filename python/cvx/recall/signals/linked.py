@@ -73,8 +73,8 @@ def link_signals(scene: Scene, score: FloatArray) -> Mapping[str, FloatArray]:
     if walked:
         start, end, weights = (np.array(column) for column in zip(*walked, strict=True))
         strength = score[start] * weights
-        both = coverage(scene, np.stack([scene.own[start], scene.own[end]], axis=1))
-        added = both - coverage(scene, scene.own[start][:, None])
+        source, target = scene.own[start], scene.own[end]
+        added = coverage(scene, source, target) - coverage(scene, source)
         np.maximum.at(linked, end, strength)
         np.maximum.at(residual, end, strength * added)
     return {"linked": linked, "residual": residual}
