@@ -178,3 +178,14 @@ def test_a_file_that_is_no_core_says_so_and_stays_as_it_is(tmp_path: Path) -> No
         assert db.execute("SHOW TABLES").fetchall() == [("events",)]
     with pytest.raises(CoreFileError):
         core(path=str(tmp_path / "nowhere" / "core.db"))
+
+
+@pytest.mark.parametrize("vector", [None, [], [1.0, 2.0]])
+def test_a_file_with_vectors_of_several_models_says_so(
+    tmp_path: Path, vector: list[float] | None
+) -> None:
+    loose_file(tmp_path / "core.db", [(1, None), (2, 1)])
+    with duckdb.connect(str(tmp_path / "core.db")) as db:
+        db.execute("UPDATE events SET embedding = ? WHERE event_id = 2", [vector])
+    with pytest.raises(CoreSchemaError, match="vectors of"):
+        core(path=str(tmp_path / "core.db"))

@@ -125,6 +125,17 @@ def test_what_happens_all_the_time_supports_nothing() -> None:
         following([1], [2], 0)
 
 
+@pytest.mark.requirement("B10")
+def test_what_mostly_comes_first_is_no_effect() -> None:
+    smoke = list(range(0, 1000, 50))
+    fire = [moment + 3 for moment in smoke]
+    there = evidence_of_times(smoke, fire, window=5)
+    back = evidence_of_times(fire, smoke, window=5)
+    assert "precedence" not in [one.kind for one in there.observations]
+    assert "the effect came first 20 times, the cause 0" in str(back)
+    assert back.weight < 0.1 < 0.8 < there.weight
+
+
 @given(times, st.integers(1, 7))
 def test_bins_count_everything_inside_once(when: list[int], width: int) -> None:
     counts = binned(when, 10, 50, width)

@@ -71,8 +71,8 @@ def test_a_fork_is_told_with_the_surer_cause_first_and_each_branch_by_its_name()
     )
     assert told.story("starved").narrative() == (
         "The people starved. This was because the grain ran out (no grain came). "
-        "That was a result of a late harvest and a result of a dry summer. "
-        'As for this, "a late harvest": it was again a result of "a dry summer".'
+        "That was a result of 2 things: a late harvest; a dry summer. "
+        '"a late harvest" was itself a result of "a dry summer" again.'
     )
 
 

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cvx.causal.core_event import COLUMNS, CoreEvent, core_event
 from cvx.causal.judges import Judgement
 from cvx.errors import (
@@ -230,7 +232,20 @@ class CoreFile:
                 " ORDER BY judgement_id"
             )
         }
-        rows = self._rows(f"SELECT {_ROW} FROM events ORDER BY event_id")
+        with self._typed():
+            # Vectors come as arrays this way, twenty times as fast as lists of numbers.
+            found = self.connection.execute(
+                f"SELECT {_ROW} FROM events ORDER BY event_id"
+            ).fetchnumpy()
+        vectors = list(found["embedding"])
+        lengths = {len(vector) if np.ndim(vector) == 1 else 0 for vector in vectors}
+        if 0 in lengths or len(lengths) > 1:
+            raise CoreSchemaError(
+                f"{self.path} has vectors of {sorted(lengths)} dimensions: those of one file are "
+                "of one model; give another file"
+            )
+        columns = [found[name].tolist() for name in COLUMNS if name != "embedding"]
+        rows = zip(*columns[:3], vectors, *columns[3:], strict=True)
         return [
             core_event((*row[:4], *later[row[0]]) if row[4] is None and row[0] in later else row)
             for row in rows

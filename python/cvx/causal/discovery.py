@@ -77,10 +77,11 @@ def evidence_of_times(
     window: int,
     evidence: Evidence | None = None,
 ) -> Evidence:
-    """Add to evidence what the times say: repetitions beyond chance, and counter-examples.
+    """Add to evidence what the times say: repetitions beyond chance, counter-examples, order.
 
     An effect that happens all the time follows everything: only what exceeds chance supports the
-    link. Every cause without the effect is a case against it.
+    link. Every cause without the effect is a case against it, and so is, as precedence, every time
+    more that the effect came first than that the cause did.
 
     Parameters
     ----------
@@ -106,6 +107,10 @@ def evidence_of_times(
         made = made.add("repetition", supports=beyond, note=note)
     if found.causes > found.followed:
         made = made.add("counterexample", counters=found.causes - found.followed, note=note)
+    reverse = following(effects, causes, window).followed
+    if reverse > found.followed:
+        order = f"the effect came first {reverse} times, the cause {found.followed}"
+        made = made.add("precedence", counters=reverse - found.followed, note=order)
     return made
 
 

@@ -127,9 +127,8 @@ class Story:
                 reasons = [self._reason(link, told) for link in links]
                 sentences.append(f"This was {joined(reasons)}.")
             else:
-                who = "That" if event == last else f'As for this, "{self._text(event)}": it'
-                reasons = [self._result(link, told) for link in links]
-                sentences.append(f"{who} was {joined(reasons)}.")
+                who = "That was" if event == last else f'"{self._text(event)}" was itself'
+                sentences.append(f"{who} {self._results(links, told)}.")
             for link in links:
                 if link.cause not in told:
                     told.add(link.cause)
@@ -143,12 +142,20 @@ class Story:
         again = ", as was said," if link.cause in told else ""
         return f"{because(self.events[link.cause].text, link.why)}{again}"
 
-    def _result(self, link: Link, told: set[EventId]) -> str:
-        if link.cause not in self.events:
-            return f"a result of {UNKNOWN_CAUSE}{bracketed(link.why)}"
-        if link.cause in told:
-            return f'again a result of "{self._text(link.cause)}"'
+    def _results(self, links: Sequence[Link], told: set[EventId]) -> str:
+        if len(links) > 1:
+            causes = [self._cause(link, told) for link in links]
+            return f"a result of {len(links)} things: {'; '.join(causes)}"
+        (link,) = links
+        if link.cause in told or link.cause not in self.events:
+            return f"a result of {self._cause(link, told)}"
         return result_of(self.events[link.cause].text, link.why)
+
+    def _cause(self, link: Link, told: set[EventId]) -> str:
+        text = self._text(link.cause)
+        if link.cause in told:
+            return f'"{text}" again'
+        return f"{text}{bracketed(link.why)}"
 
     def _tell_effects(self) -> Iterable[str]:
         onward = _grouped((link.cause, link) for link in self.effects)

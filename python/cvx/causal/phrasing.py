@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 _STARTERS = """
 a an the this that these those it he she they we there my our your his her its their some all both
-every each no nobody nothing everyone after before during when while
+every each no nobody nothing everyone after before during when while first second third last new
+several many few most two three four five
 """
 # Finite verbs that carry no ending of their own; enough to tell a clause from a name.
 _VERBS = """

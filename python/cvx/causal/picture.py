@@ -34,24 +34,11 @@ def draw(story: Story, path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.axis("off")
-    for link in (*story.causes, *story.effects):
-        if link.cause in places and link.effect in places:
-            axes.annotate(
-                "",
-                xy=places[link.effect],
-                xytext=places[link.cause],
-                arrowprops={
-                    "arrowstyle": "-|>",
-                    "linewidth": 0.6 + 2.0 * link.weight,
-                    "color": "#666666",
-                    "shrinkA": 46,
-                    "shrinkB": 46,
-                },
-            )
+    boxes = {}
     for column, events in columns.items():
         role = "event" if column == 0 else "cause" if column < 0 else "consequence"
         for event in events:
-            axes.text(
+            boxes[event] = axes.text(
                 *places[event],
                 _wrapped(story.events[event].text),
                 ha="center",
@@ -63,7 +50,19 @@ def draw(story: Story, path: Path) -> None:
                     "facecolor": _COLOURS[role],
                     "edgecolor": "#888",
                 },
-            )
+            ).get_bbox_patch()
+    for link in (*story.causes, *story.effects):
+        if link.cause in places and link.effect in places:
+            arrow = {
+                "arrowstyle": "-|>",
+                "linewidth": 0.6 + 2.0 * link.weight,
+                "color": "#666666",
+                "patchA": boxes[link.cause],
+                "patchB": boxes[link.effect],
+                "shrinkA": 2,
+                "shrinkB": 2,
+            }
+            axes.annotate("", xy=places[link.effect], xytext=places[link.cause], arrowprops=arrow)
     axes.set_xlim(min(columns) - 0.6, max(columns) + 0.6)
     axes.set_ylim(-tallest / 2 - 0.2, tallest / 2 + 0.2)
     try:
