@@ -25,7 +25,7 @@ GAP_US = 30 * 60 * 1_000_000
 Mask = npt.NDArray[np.bool_]
 
 _PUBLIC = space("", "public")
-_MOST_TEXTS = 20_000
+_MOST_TEXTS, _MOST_LISTS = 20_000, 1_000
 _READ = (
     "SELECT event_id, ifnull(node, -1), timestamp, entity, namespace, visibility,"
     " ifnull(episode, -1), trust, salience, reward, recallable, state = 'active', length(text),"
@@ -273,6 +273,8 @@ class Corpus:
                 rows = self.rows_of(events)
                 found = rows[rows >= 0]
             self._words[word] = found
+            if len(self._words) > _MOST_LISTS:
+                self._words.pop(next(iter(self._words)))
         return None if found is _TOO_MANY else found
 
     def texts(self, rows: Sequence[int] | IntArray) -> list[str]:

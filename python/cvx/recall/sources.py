@@ -48,6 +48,9 @@ def first_of_each(rows: IntArray, scores: npt.NDArray[np.float64]) -> Found:
     """Keep the best place of each row, and drop nodes of no event."""
     known = rows >= 0
     rows, scores = rows[known], scores[known]
+    ordered = np.sort(rows)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return Found(rows, scores)
     _, first = np.unique(rows, return_index=True)
     first.sort()
     return Found(rows[first], scores[first])
