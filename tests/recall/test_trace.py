@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cvx.recall.explain import explain
+from cvx.recall import explain
 from cvx.recall.kinds import kind_of
 from cvx.recall.presets import composite
-from cvx.types import Cue, Event
+from cvx.types import Cue, Event, Filter
 from tests.recall.rooms import BY_SIMILARITY, apart, at, axis, room
 
 
@@ -93,6 +93,17 @@ def test_an_explanation_prints_shares_that_add_up_and_the_edges_walked() -> None
         assert sum(printed) == pytest.approx(hit.score, abs=1e-3 * len(printed))
     (walked,) = [explain(hit) for hit in hits if hit.event and hit.event.event_id == flood]
     assert walked.endswith("walked 0 -caused 0.80-> 1: the drain is too small")
+
+
+@pytest.mark.requirement("B2")
+def test_an_explanation_names_the_filters_and_floors_that_were_passed() -> None:
+    memory = room()
+    memory.add("x one", namespace="ana", timestamp=5)
+    hits = memory.recall("x", namespace="ana", also=["bob"], where=Filter(since=3), floor=0.25)
+    assert explain(hits[0], hits.trace).split("\n")[-1] == (
+        "  passed: visible to 'ana', with what 'bob' shares; may advise; since 3; "
+        "floor similarity 0.25"
+    )
 
 
 @pytest.mark.requirement("R15")

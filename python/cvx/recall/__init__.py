@@ -1,19 +1,33 @@
 """The read pipeline: what stands between the answers of several sources and one ranking."""
 
+from cvx.recall.block import Block
 from cvx.recall.candidates import Candidates
+from cvx.recall.compaction import Budget
 from cvx.recall.cue import build_cue, cue_of
+from cvx.recall.dedupe import Dedupe
+from cvx.recall.explain import explain
 from cvx.recall.floor import Floor
 from cvx.recall.fusion import Fused, by_rank, by_scale, reciprocal_rank_fusion
 from cvx.recall.pipeline import Pipeline, Signal
-from cvx.recall.trace import Trace
+from cvx.recall.render import Renderer
+from cvx.recall.sampling import PlackettLuce
+from cvx.recall.serving import Serving
+from cvx.recall.trace import Hits, Trace
 from cvx.recall.view import View
 from cvx.recall.weighting import Weighting
 
 __all__ = [
+    "Block",
+    "Budget",
     "Candidates",
+    "Dedupe",
     "Floor",
     "Fused",
+    "Hits",
     "Pipeline",
+    "PlackettLuce",
+    "Renderer",
+    "Serving",
     "Signal",
     "Trace",
     "View",
@@ -22,5 +36,6 @@ __all__ = [
     "by_rank",
     "by_scale",
     "cue_of",
+    "explain",
     "reciprocal_rank_fusion",
 ]

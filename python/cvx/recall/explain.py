@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from cvx.recall.trace import Trace
 from cvx.types import Hit
 
 _LEAST = 5e-4
 
 
-def explain(hit: Hit) -> str:
+def explain(hit: Hit, trace: Trace | None = None) -> str:
     """Return what made the score of a hit, the greatest share first.
 
     The shares printed add up to the score; what contributed less than 0.0005 each is joined in one
@@ -17,6 +18,8 @@ def explain(hit: Hit) -> str:
     ----------
     hit : Hit
         From a recall.
+    trace : Trace, optional
+        Of that recall: the filters and floors that the hit has passed are named too.
 
     Examples
     --------
@@ -45,6 +48,8 @@ def explain(hit: Hit) -> str:
         + (f": {edge.why}" if edge.why else "")
         for edge in hit.path
     ]
+    if trace is not None:
+        lines.append(f"  passed: {'; '.join([*trace.passed, f'floor {trace.floor}'])}")
     return "\n".join(lines)
 
 

@@ -82,7 +82,7 @@ def recall_once(
     """
     whole = cue if isinstance(cue, str) else cue.words()
     asked = sound_cue(cue)
-    trace = Trace(cue=asked.words(), cue_hash=cue_hash(asked), turn=asked.place)
+    trace = Trace(asked.words(), cue_hash(asked), asked.place, passed=asker.passed())
     if not asked.words().strip() and asked.vector is None:
         trace.problems.append("the cue says nothing: nothing was looked for")
     if len(asked.words()) < len(whole):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,26 @@ class Asker:
     also: tuple[str, ...] = ()
     where: Filter = field(default_factory=Filter)
     recallable: bool | None = True
+
+    def passed(self) -> list[str]:
+        """Say what everything that comes back has passed.
+
+        Examples
+        --------
+        >>> Asker("ana", ("bob",), Filter(since=10, tags=("trip",))).passed()
+        ["visible to 'ana', with what 'bob' shares", 'may advise', 'since 10', "tags ('trip',)"]
+        """
+        seen = f"visible to {self.namespace!r}"
+        if self.also:
+            seen += f", with what {', '.join(map(repr, self.also))} shares"
+        advice = {True: ["may advise"], False: ["may not advise"], None: []}[self.recallable]
+        asked = (
+            f"{part.name} {value}"
+            for part in fields(self.where)
+            if part.name not in ("namespaces", "recallable")
+            and (value := getattr(self.where, part.name)) is not None
+        )
+        return [seen, *advice, *asked]
 
 
 @dataclass(frozen=True, slots=True)

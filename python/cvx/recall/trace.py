@@ -47,6 +47,8 @@ class Trace:
         Of the cue as it was embedded; the same hash turn after turn is a stale cue.
     turn : int, optional
         The turn it was asked in.
+    passed : list of str
+        The filters that every candidate has passed.
     sources : list of SourceReport
         Each source that was asked.
     problems : list of str
@@ -70,6 +72,7 @@ class Trace:
     cue: str = ""
     cue_hash: str = ""
     turn: int | None = None
+    passed: list[str] = field(default_factory=list)
     sources: list[SourceReport] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     candidates: int = 0
