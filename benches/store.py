@@ -31,22 +31,29 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
 import numpy as np
 
+from benches.storing.material import (
+    DIM,
+    INSERT,
+    NAMESPACES,
+    SEED,
+    WORDS,
+    Material,
+    bare,
+    row,
+)
 from cvx.embed import LexicalEmbedder
 from cvx.index import TemporalIndex
 from cvx.memory import Memory
 from cvx.recall import Pipeline
-from cvx.types import Cue, Event, Filter, Vector
+from cvx.store.spaces import visible_sql
+from cvx.types import Cue, Event, Filter
 
-ROOT = Path(__file__).resolve().parent.parent
-DIM, SEED, NAMESPACES, VOCABULARY, WORDS = 128, 0, 10, 30_000, 10
 BATCH, OPENINGS, QUESTIONS = 10_000, 20, 500
-COLUMNS = (
-    "event_id", "timestamp", "text", "embedding", "entity", "node", "namespace", "kind", "action",
-    "metadata", "reward", "recallable", "episode", "tags", "recorded", "source", "trust",
-    "visibility", "salience", "state", "key",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,55 +66,6 @@ class Line:
     must: str
     met: bool | None
     details: str = ""
-
-
-class Material:
-    """Seeded events: words as rare as in a language, random vectors."""
-
-    def __init__(self, seed: int = SEED) -> None:
-        self.rng = np.random.default_rng(seed)
-        share = 1.0 / np.arange(1, VOCABULARY + 1)
-        self._share = share / share.sum()
-
-    def text(self) -> str:
-        """Return ten words by their frequency, after one that is in every text."""
-        chosen = self.rng.choice(VOCABULARY, size=WORDS, p=self._share)
-        return "the " + " ".join(f"word{number}" for number in chosen)
-
-    def vectors(self, n: int) -> Vector:
-        """Return n normal vectors."""
-        return self.rng.normal(size=(n, DIM)).astype(np.float32)
-
-    def events(self, n: int) -> list[Event]:
-        """Return n events, spread over entities and namespaces."""
-        return [
-            Event(at % 500, at, self.text(), vector, namespace=f"n{at % NAMESPACES}")
-            for at, vector in enumerate(self.vectors(n))
-        ]
-
-
-def bare(path: Path, *, words: bool) -> sqlite3.Connection:
-    """Open plain SQLite as durable as the record is."""
-    db = sqlite3.connect(path, isolation_level=None)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = FULL")
-    db.execute(f"CREATE TABLE events (event_id INTEGER PRIMARY KEY, {', '.join(COLUMNS[1:])})")
-    if words:
-        db.execute("CREATE VIRTUAL TABLE words USING fts5(text, content='')")
-    return db
-
-
-def row(number: int, event: Event) -> tuple[object, ...]:
-    """Return an event as bare SQLite stores it: every column that ours has."""
-    assert event.vector is not None
-    return (
-        number, event.timestamp, event.text, event.vector.tobytes(), event.entity_id, number,
-        event.namespace, event.kind, None, "{}", None, 1, None, "[]", 1_700_000_000_000_000, "",
-        1.0, "private", None, "active", None,
-    )  # fmt: skip
-
-
-INSERT = f"INSERT INTO events VALUES ({', '.join('?' * len(COLUMNS))})"
 
 
 def durable_adds(folder: Path, adds: int) -> Iterator[Line]:
@@ -231,15 +189,27 @@ def recalls(folder: Path) -> Iterator[Line]:
 
             return one
 
+        def scope(at: int) -> tuple[str, list[object]]:
+            return visible_sql(f"n{at % NAMESPACES}", ())
+
         def search(at: int) -> object:
             where = Filter(namespaces=(f"n{at % NAMESPACES}",))
             return memory.index.search(vectors[at], 10, where=where)
 
+        lexical = memory.record.lexical
         plain = Pipeline()
         yield from timed("recall, dense + lexical", ask(mixed, plain), bound=True)
         yield from timed("recall, as it comes", ask(mixed, None), bound=False)
         yield from timed("recall of a word in every event", ask(everywhere, plain), bound=True)
         yield from timed("of these, the index's search", search, bound=False)
+        yield from timed(
+            "of these, the search of words",
+            lambda at: lexical(mixed[at], 30, *scope(at)),
+            bound=False,
+        )
+        yield from timed(
+            "a word in every event, alone", lambda at: lexical("the", 30, *scope(at)), bound=False
+        )
 
 
 def timed(name: str, ask: Callable[[int], object], *, bound: bool) -> Iterator[Line]:
