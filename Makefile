@@ -86,7 +86,6 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, the stor
 	$(PY) benches/recall.py || missed=1
 	$(PY) -m benches.causal || missed=1
 	exit $$missed
-	$(PY) benches/store.py
 
 build: .venv/.python ## a wheel in dist/
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin build --release --out dist
