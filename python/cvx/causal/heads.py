@@ -33,9 +33,9 @@ class Training:
     ----------
     hidden : int, default 256
         Width of the hidden layer.
-    epochs : int, default 12
+    epochs : int, default 8
         Times every pair is seen.
-    batch : int, default 512
+    batch : int, default 256
         Pairs a step; each is told from all others of its batch.
     rate : float, default 0.001
         Step of Adam at the start; it falls to 0 along a cosine.
@@ -46,8 +46,8 @@ class Training:
     """
 
     hidden: int = 256
-    epochs: int = 12
-    batch: int = 512
+    epochs: int = 8
+    batch: int = 256
     rate: float = 1e-3
     dropout: float = 0.2
     seed: int = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -59,13 +58,13 @@ class PairScorer:
     ----------
     words : WordPairs
         What the words say.
-    heads : sequence of Heads, default ()
-        What the vectors say: the mean of all of them.
+    heads : Heads, optional
+        What the vectors say.
     """
 
-    def __init__(self, words: WordPairs, heads: Sequence[Heads] = ()) -> None:
+    def __init__(self, words: WordPairs, heads: Heads | None = None) -> None:
         self.words = words
-        self.heads = tuple(heads)
+        self.heads = heads
 
     @classmethod
     def fit(
@@ -85,8 +84,7 @@ class PairScorer:
         embed : callable, optional
             Texts to rows of norm 1; without it only words are counted.
         training : Training, optional
-            Of the heads; there are two pairs of them, of its seed and the next, since their mean
-            errs less.
+            Of the heads.
         limit : int, optional
             How many word pairs to keep; all by default.
 
@@ -104,9 +102,7 @@ class PairScorer:
         wrong_cause = np.array([one.wrong_cause for one in examples])
         wrong = embed([one.wrong for one in examples])
         contrasts = Contrasts(embed(causes), embed(effects), wrong, wrong_cause)
-        training = training or Training()
-        seeds = (training.seed, training.seed + 1)
-        return cls(words, [Heads.train(contrasts, replace(training, seed=seed)) for seed in seeds])
+        return cls(words, Heads.train(contrasts, training))
 
     def evidence(self, pairs: Sequence[Pair]) -> Floats:
         """Return what speaks for each pair.
@@ -126,10 +122,11 @@ class PairScorer:
         if not len(pairs):
             return rows
         rows[:, 0] = self.words.scores((pair.cause, pair.effect) for pair in pairs)
-        if self.heads:
-            causes = _stacked([pair.cause_vector for pair in pairs])
-            effects = _stacked([pair.effect_vector for pair in pairs])
-            rows[:, 1] = np.mean([one.score(causes, effects) for one in self.heads], axis=0)
+        if self.heads is not None:
+            rows[:, 1] = self.heads.score(
+                _stacked([pair.cause_vector for pair in pairs]),
+                _stacked([pair.effect_vector for pair in pairs]),
+            )
         rows[:, 2] = [overlap(pair.cause, pair.effect) for pair in pairs]
         rows[:, 3] = [
             np.log1p(len(beginnings(pair.cause)) * len(beginnings(pair.effect))) for pair in pairs

@@ -8,7 +8,7 @@ copyright 2022 HIT-SCIR), of which it holds statistics and no texts.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -176,8 +176,8 @@ class StatisticalJudge:
     def save(self, path: str | Path) -> None:
         """Write the judge as a compressed npz of plain arrays."""
         arrays: dict[str, Any] = dict(self.scorer.words.to_arrays())
-        for at, heads in enumerate(self.scorer.heads):
-            arrays.update({f"{at}/{name}": weights for name, weights in heads.weights.items()})
+        if self.scorer.heads is not None:
+            arrays.update(self.scorer.heads.weights)
         arrays["calibration"] = np.array([*self.calibration.weights, self.calibration.bias])
         with Path(path).open("wb") as file:
             np.savez_compressed(file, **arrays)
@@ -200,8 +200,7 @@ class StatisticalJudge:
             with np.load(file, allow_pickle=False) as held:
                 arrays = {name: held[name] for name in held.files}
             words = WordPairs.from_arrays(arrays)
-            count = sum(name.endswith("/in_cause") for name in arrays)
-            heads = [Heads(_under(f"{at}/", arrays)) for at in range(count)]
+            heads = Heads(arrays) if "in_cause" in arrays else None
             *weights, bias = arrays["calibration"].tolist()
         except Exception as error:  # numpy, zipfile and zlib each raise their own
             raise InvalidInputError(f"no judge in the file ({error}): fit and save one") from error
@@ -213,7 +212,9 @@ class StatisticalJudge:
             return Judgement("no", 0.0, "the effect came first")
         if not pair.cause.strip() or not pair.effect.strip():
             return Judgement("unjudged", why="one of the two has no words")
-        if self.scorer.heads and (pair.cause_vector is None or pair.effect_vector is None):
+        if self.scorer.heads is not None and (
+            pair.cause_vector is None or pair.effect_vector is None
+        ):
             return Judgement("unjudged", why="one of the two has no vector")
         return None
 
@@ -234,14 +235,6 @@ class StatisticalJudge:
 
     def _odds(self, evidence: Any) -> Any:
         return evidence + self.calibration.bias + np.log(self.prior / (1 - self.prior))
-
-
-def _under(prefix: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name.removeprefix(prefix): value
-        for name, value in arrays.items()
-        if name.startswith(prefix)
-    }
 
 
 def _calibrated(scorer: PairScorer, asked: Sequence[Example], embed: Embed | None) -> Calibration:
