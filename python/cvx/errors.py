@@ -289,6 +289,10 @@ class CvxWarning(UserWarning):
     """The root of all warnings."""
 
 
+class EffectFirstWarning(CvxWarning):
+    """A link whose effect happened before its cause was stored, as the graph was made to."""
+
+
 class DamagedCacheWarning(CvxWarning):
     """An embedding cache was damaged, set aside and started anew."""
 

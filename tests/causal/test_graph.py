@@ -15,6 +15,7 @@ from cvx.errors import (
     DimensionError,
     EdgeWeightError,
     EffectBeforeCauseError,
+    EffectFirstWarning,
     InvalidEdgeError,
     InvalidInputError,
     InvalidParameterError,
@@ -185,15 +186,20 @@ def test_a_link_to_itself_or_of_no_causal_kind_is_refused() -> None:
             graph.link("drought", "riots", kind=kind)
 
 
-def test_an_effect_before_its_cause_is_refused_or_allowed_as_chosen() -> None:
+def test_an_effect_before_its_cause_is_refused_flagged_or_allowed_as_chosen() -> None:
     with pytest.raises(EffectBeforeCauseError, match="happened at 20, before its cause"):
         unrest().link("riots", "drought")
-    graph = CausalGraph(effect_first="allow")
-    graph.add_event("late", "late", 9)
-    graph.add_event("early", "early", 1)
-    graph.link("late", "early")
-    assert graph.predecessors("early") == {"late": 1}
-    with pytest.raises(InvalidParameterError, match="refuse or allow"):
+    for chosen in ("allow", "flag"):
+        graph = CausalGraph(effect_first=chosen)
+        graph.add_event("late", "late", 9)
+        graph.add_event("early", "early", 1)
+        if chosen == "flag":
+            with pytest.warns(EffectFirstWarning, match="before its cause 'late' at 9"):
+                graph.link("late", "early")
+        else:
+            graph.link("late", "early")
+        assert graph.predecessors("early") == {"late": 1}
+    with pytest.raises(InvalidParameterError, match="refuse, flag or allow"):
         CausalGraph(effect_first="perhaps")
 
 

@@ -136,7 +136,7 @@ def test_a_namespace_is_shown_and_walked_through_only_what_it_may_see() -> None:
     assert set(graph.predecessors(effect)) == {known, shared}
     assert secret not in graph
     assert graph.size == 4
-    with pytest.raises(UnknownEventError):
+    with pytest.raises(UnknownEventError, match="name its namespace"):
         made.why(secret, namespace="bob")
 
 

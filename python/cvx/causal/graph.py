@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,11 +14,12 @@ from cvx.causal.linking import LinkRule, proximity_links
 from cvx.causal.walking import Attenuation, Walking, unknown_event
 from cvx.errors import (
     EffectBeforeCauseError,
+    EffectFirstWarning,
     InvalidEdgeError,
     InvalidParameterError,
 )
 
-_ORDERS = ("refuse", "allow")
+_ORDERS = ("refuse", "flag", "allow")
 
 
 class CausalGraph(Walking):
@@ -32,8 +34,9 @@ class CausalGraph(Walking):
         What a link between two institutions is worth beside one within: one factor for all, or
         one for each pair (of the cause, of the effect); pairs that are not named keep theirs
         whole. In [0, 1].
-    effect_first : {"refuse", "allow"}, default "refuse"
-        What becomes of a link to an effect that happened before its cause.
+    effect_first : {"refuse", "flag", "allow"}, default "refuse"
+        What becomes of a link to an effect that happened before its cause: an error, a link with
+        a warning, or a link.
 
     Examples
     --------
@@ -60,7 +63,9 @@ class CausalGraph(Walking):
             if not 0.0 <= factor <= 1.0:
                 raise InvalidParameterError(f"attenuation holds {factor}: give factors in [0, 1]")
         if effect_first not in _ORDERS:
-            raise InvalidParameterError(f"effect_first is {effect_first!r}: give refuse or allow")
+            raise InvalidParameterError(
+                f"effect_first is {effect_first!r}: give refuse, flag or allow"
+            )
         self.ground: Ground = RamGround() if ground is None else ground
         self.attenuation = attenuation
         self.effect_first = effect_first
@@ -153,6 +158,11 @@ class CausalGraph(Walking):
             A weight outside [0, 1]; a link to itself.
         EffectBeforeCauseError
             The effect happened before the cause, and ``effect_first`` is "refuse".
+
+        Warns
+        -----
+        EffectFirstWarning
+            The same, and it is "flag".
         """
         made = Link(cause, effect, weight, kind, why, evidence, recorded)
         if cause == effect:
@@ -166,11 +176,14 @@ class CausalGraph(Walking):
         first, second = ends
         assert first is not None
         assert second is not None
-        if second.tick < first.tick and self.effect_first == "refuse":
-            raise EffectBeforeCauseError(
+        if second.tick < first.tick and self.effect_first != "allow":
+            said = (
                 f"event {effect!r} happened at {second.tick}, before its cause {cause!r} at "
                 f"{first.tick}: swap them, or make the graph with effect_first='allow'"
             )
+            if self.effect_first == "refuse":
+                raise EffectBeforeCauseError(said)
+            warnings.warn(said, EffectFirstWarning, stacklevel=2)
         self.ground.put(made)
 
     def auto_link_predecessors(

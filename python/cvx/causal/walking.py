@@ -172,4 +172,6 @@ class Walking:
 
 def unknown_event(event_id: EventId) -> UnknownEventError:
     """Return the error for an event that a graph does not have."""
-    return UnknownEventError(f"there is no event {event_id!r} in the graph: add it first")
+    return UnknownEventError(
+        f"there is no event {event_id!r} that can be seen here: add it, or name its namespace"
+    )
