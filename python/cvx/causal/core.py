@@ -159,8 +159,7 @@ class CausalMemoryCore(CoreAnswers):
         search, embedding = self.search, np.asarray(effect_embedding, dtype=np.float32)
         similar = self._index.similar(embedding, search.most + 1, search.threshold)
         since = self._now() - timedelta(seconds=search.window_s)
-        latest = self._index.latest(search.latest)
-        recent = [event for event in latest if event.timestamp >= since]
+        recent = self._index.latest(search.latest, since)
         direction = unit(embedding)
         mixed: dict[int, CoreEvent] = {}
         turns = (event for turn in zip_longest(similar, recent) for event in turn)

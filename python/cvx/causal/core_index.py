@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -116,10 +116,12 @@ class CoreIndex:
             if 1.0 - distance >= threshold
         ]
 
-    def latest(self, most: int) -> list[CoreEvent]:
-        """Return the events recorded last, the last one first; their causes are left out."""
+    def latest(self, most: int, since: datetime) -> Iterator[CoreEvent]:
+        """Yield the events recorded last, the last one first; their causes are left out."""
         last = len(self._rows)
-        return [self._event(node) for node in range(last - 1, max(last - most, 0) - 1, -1)]
+        for node in range(last - 1, max(last - most, 0) - 1, -1):
+            if self._rows[node][1] >= since:
+                yield self._event(node)
 
     def _event(self, node: int) -> CoreEvent:
         assert self._index is not None
