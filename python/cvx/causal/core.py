@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
@@ -185,7 +186,10 @@ class CausalMemoryCore(CoreAnswers):
         (made,) = judgements(self.judge, [pair_of(cause_event, effect)])
         if recording is not None and made.verdict == "unjudged":
             recording.unjudged.append((cause_event.event_id, made))
-        return (made.why or NO_WORDS) if made.confirmed else None
+        if not made.confirmed:
+            return None
+        likely = "" if made.probability is None else f"judged {made.probability:.0%} likely"
+        return made.why or likely or NO_WORDS
 
     def _find_most_relevant_event(
         self, query_embedding: Sequence[float] | Vector
@@ -203,7 +207,8 @@ class CausalMemoryCore(CoreAnswers):
     ) -> None:
         vector = np.asarray(embedding, dtype=np.float32)
         recording = self._recording or _Recording(vector, self._now())
-        with self._file.transaction():
+        # A single row is a transaction of its own, and costs a third less than one around it.
+        with self._file.transaction() if recording.unjudged else nullcontext():
             number = self._file.insert(recording.timestamp, effect, vector, cause_id, relationship)
             self._file.insert_judgements(recording.timestamp, number, recording.unjudged)
         event = CoreEvent(number, recording.timestamp, effect, vector, cause_id, relationship)

@@ -179,7 +179,7 @@ class CoreFile:
         found = self._rows(
             f"INSERT INTO events ({_ROW}) VALUES (nextval('event_ids'), ?, ?, ?, ?, ?)"
             " RETURNING event_id",
-            (timestamp, effect_text, embedding.tolist(), cause_id, relationship_text),
+            (timestamp, effect_text, embedding, cause_id, relationship_text),
         )
         return int(found[0][0])
 
