@@ -41,7 +41,8 @@ def attentive(
         When to answer nothing; by default there is always an answer where anything is similar or
         holds a word.
     pool : int, default 150
-        Candidates of each source, before their neighbours join.
+        Candidates by vector, before their neighbours join; by words two thirds of it, since those
+        beyond hold a single common word.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def attentive(
         floor = replace(floor, answerable=answerable, least=answerable.threshold)
     return Pipeline(
         reader=read_cue,
-        sources={"dense": Dense(pool), "words": Words(pool)},
+        sources={"dense": Dense(pool), "words": Words(2 * pool // 3)},
         reach=1,
         follow=(MENTIONS,),
         signals=(signals_of,),
