@@ -80,7 +80,7 @@ format: .venv/.python ## put sources into the project's format
 bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, the store beside bare SQLite, recall, causes
 	# A bound that is missed must not keep the other tables from being printed.
 	missed=0
-	$(PY) benches/peers.py $(ARGS) || missed=1
+	$(PY) -m benches.peers $(ARGS) || missed=1
 	$(PY) benches/decision.py || missed=1
 	$(PY) benches/store.py || missed=1
 	$(PY) benches/recall.py || missed=1

@@ -219,11 +219,8 @@ impl TemporalIndex {
         match nodes {
             Nodes::Run(run) => self
                 .vectors
-                .scan(query, run.clone(), want.measured, scratch),
-            Nodes::List(list) => {
-                self.vectors
-                    .scan(query, list.iter().copied(), want.measured, scratch);
-            }
+                .scan_run(query, run.clone(), want.measured, scratch),
+            Nodes::List(list) => self.vectors.scan(query, list, want.measured, scratch),
         }
     }
 

@@ -218,7 +218,7 @@ impl TemporalIndex {
                 near.extend(walk.accepted.ranked().map(Ranked::node));
             }
             let near = if near.is_empty() { hubs } else { &near };
-            self.vectors.scan(query, near.iter().copied(), 1, scratch);
+            self.vectors.scan(query, near, 1, scratch);
             scratch.found.near.first().map_or(NONE, |near| near.node())
         })
     }

@@ -56,7 +56,7 @@ impl Builder<'_> {
         let others = others.filter(|&other| links.level(other).is_some_and(|l| l >= level));
         let neighbors = with_scratch(|scratch| {
             self.vectors
-                .scan(&self.vectors.query_of(node), others, self.width, scratch);
+                .scan(&self.vectors.query_of(node), &others, self.width, scratch);
             let nearest: Vec<u32> = scratch.found.near.iter().map(|near| near.node()).collect();
             self.nearest_apart(node, &nearest, links.m())
         });

@@ -1,10 +1,12 @@
 //! Finding the nearest of a list: all of them by their codes, the best in full precision.
 
+use std::ops::Range;
+
 use crate::scratch::{Found, Ranked, Scratch};
 use crate::vectors::{Query, Vectors};
 
 /// Nodes compared together: enough for their cache misses to overlap.
-const BLOCK: usize = 64;
+const BLOCK: usize = 32;
 /// Rows asked for ahead of the one that is measured in full precision.
 const AHEAD: usize = 8;
 
@@ -12,45 +14,42 @@ impl Vectors {
     /// Leaves the nearest `width` of `nodes` in `scratch.found`, exactly those.
     ///
     /// Whatever the codes lost, a row is passed over only if it cannot be among the nearest.
-    pub(crate) fn scan(
+    pub(crate) fn scan(&self, query: &Query, nodes: &[u32], width: usize, scratch: &mut Scratch) {
+        let codes = self.codes.table();
+        let mut nearest = Nearest::new(query, width, &mut scratch.found.near);
+        let ask = |block: &[u32]| block.iter().for_each(|&node| codes.prefetch(node));
+        ask(&nodes[..nodes.len().min(BLOCK)]);
+        for (block, later) in nodes.chunks(BLOCK).zip(1..) {
+            let next = nodes.get(later * BLOCK..).unwrap_or(&[]);
+            ask(&next[..next.len().min(BLOCK)]);
+            codes.distances(&query.coded, block, &mut scratch.buffers);
+            nearest.take(block, &scratch.buffers.distances);
+        }
+        nearest.cut();
+        self.measure(query, width, &mut scratch.found);
+    }
+
+    /// [`scan`](Self::scan) of an unbroken run of nodes, which asks for nothing ahead: the
+    /// processor sees the next row coming.
+    pub(crate) fn scan_run(
         &self,
         query: &Query,
-        nodes: impl IntoIterator<Item = u32>,
+        run: Range<u32>,
         width: usize,
         scratch: &mut Scratch,
     ) {
-        let Scratch { found, buffers, .. } = scratch;
-        let Found {
-            near: found,
-            nodes: block,
-            ..
-        } = found;
-        // The width-th nearest may be farther than its code says, and another one nearer.
         let codes = self.codes.table();
-        let slack = 2.0 * query.coded.error();
-        found.clear();
-        let mut most = width.saturating_mul(2).max(4 * BLOCK);
-        let mut bound = f32::INFINITY;
-        let mut nodes = nodes.into_iter();
-        loop {
+        let Found {
+            near, nodes: block, ..
+        } = &mut scratch.found;
+        let mut nearest = Nearest::new(query, width, near);
+        for start in run.clone().step_by(BLOCK) {
             block.clear();
-            block.extend(nodes.by_ref().take(BLOCK));
-            if block.is_empty() {
-                break;
-            }
-            block.iter().for_each(|&node| codes.prefetch(node));
-            codes.distances(&query.coded, block, buffers);
-            for (&node, &distance) in block.iter().zip(&buffers.distances) {
-                if distance <= bound {
-                    found.push(Ranked::new(distance, node));
-                }
-            }
-            if found.len() >= most {
-                bound = cut(found, width, slack);
-                most = most.max(2 * found.len());
-            }
+            block.extend(start..run.end.min(start + BLOCK as u32));
+            codes.distances(&query.coded, block, &mut scratch.buffers);
+            nearest.take(block, &scratch.buffers.distances);
         }
-        cut(found, width, slack);
+        nearest.cut();
         self.measure(query, width, &mut scratch.found);
     }
 
@@ -86,13 +85,49 @@ impl Vectors {
     }
 }
 
-/// Drops what is farther than the `width`-th by more than `slack`; the distance of the farthest
-/// that stays.
-fn cut(found: &mut Vec<Ranked>, width: usize, slack: f32) -> f32 {
-    if found.len() <= width {
-        return f32::INFINITY;
+/// Those that can be among the nearest of a scan.
+struct Nearest<'a> {
+    found: &'a mut Vec<Ranked>,
+    width: usize,
+    /// The last one wanted may be farther than its code says, and another one nearer.
+    slack: f32,
+    /// Beyond this distance by codes nothing is among the nearest.
+    bound: f32,
+    /// When so many are found, it is time to drop some.
+    most: usize,
+}
+
+impl<'a> Nearest<'a> {
+    fn new(query: &Query, width: usize, found: &'a mut Vec<Ranked>) -> Self {
+        found.clear();
+        Nearest {
+            found,
+            width,
+            slack: 2.0 * query.coded.error(),
+            bound: f32::INFINITY,
+            most: width.saturating_mul(2).max(4 * BLOCK),
+        }
     }
-    let bound = found.select_nth_unstable(width - 1).1.distance() + slack;
-    found.retain(|near| near.distance() <= bound);
-    bound
+
+    #[inline]
+    fn take(&mut self, nodes: &[u32], distances: &[f32]) {
+        for (&node, &distance) in nodes.iter().zip(distances) {
+            if distance <= self.bound {
+                self.found.push(Ranked::new(distance, node));
+            }
+        }
+        if self.found.len() >= self.most {
+            self.cut();
+            self.most = self.most.max(2 * self.found.len());
+        }
+    }
+
+    /// Drops what is farther than the last one wanted by more than codes can be wrong.
+    fn cut(&mut self) {
+        if self.found.len() > self.width {
+            let last = self.found.select_nth_unstable(self.width - 1).1.distance();
+            self.bound = last + self.slack;
+            self.found.retain(|near| near.distance() <= self.bound);
+        }
+    }
 }

@@ -1,0 +1,1 @@
+"""The index beside hnswlib, faiss, usearch and numpy, in one run."""
