@@ -1,7 +1,7 @@
 //! Times of the index alone: distance, insert, search, filtered search, graph search.
 //!
 //! Seeded clustered vectors, sizes small enough for a minute or two. Recall beside hnswlib, on
-//! real vectors, is measured by `benches/peers.py`.
+//! real vectors, is measured by `benches/peers`.
 
 use std::time::Duration;
 

@@ -58,6 +58,7 @@ class Data:
     base: Matrix
     queries: Matrix
     truths: dict[tuple[str, int], Ids] = field(default_factory=dict)
+    windows: dict[float, tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, name: str, rows: int = MIXED) -> Data:
@@ -66,10 +67,12 @@ class Data:
 
     def window(self, fraction: float) -> tuple[int, int]:
         """First row of a window, and the first row after it."""
-        count = max(int(len(self.base) * fraction), 1)
-        rng = np.random.default_rng([SEED, round(1 / fraction)])
-        start = int(rng.integers(0, len(self.base) - count + 1))
-        return start, start + count
+        if fraction not in self.windows:
+            count = max(int(len(self.base) * fraction), 1)
+            rng = np.random.default_rng([SEED, round(1 / fraction)])
+            start = int(rng.integers(0, len(self.base) - count + 1))
+            self.windows[fraction] = start, start + count
+        return self.windows[fraction]
 
     def accepted(self, kind: str, fraction: float) -> Mask:
         """Rows that a filter accepts: at random, within a window, or far from the queries."""

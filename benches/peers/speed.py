@@ -25,7 +25,8 @@ def lines(workers: Workers, queries: int, graphs: list[str]) -> list[Line]:
         show(f"{data.name}, recall {target}, one query a call", single)
         label = f"{data.name} .{round(100 * target)}"
         found.append(against(f"{label} single, hnswlib M=16", single, "hnswlib", 4, 6))
-        fastest = best(single, [name for name in graphs if name.startswith("hnswlib")])
+        hnswlibs = [name for name in graphs if name.startswith("hnswlib")]
+        fastest = best(single, hnswlibs)
         found.append(against(f"{label} single, hnswlib at its best M", single, fastest, 3, 3))
         other = best(single, OTHERS)
         found.append(against(f"{label} single, best of faiss and usearch", single, other, 2, 3))

@@ -7,8 +7,10 @@ use numpy::{
 };
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::PyOverflowError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyString;
 
 use crate::error::named;
 
@@ -152,31 +154,39 @@ pub fn filter(value: Option<&Bound<'_, PyAny>>) -> PyResult<Filter> {
     let Some(value) = value else {
         return Ok(Filter::default());
     };
+    // Interned: the names are made once, not at every call.
+    macro_rules! get {
+        ($name:literal) => {
+            attribute(value, $name, intern!(value.py(), $name))?
+        };
+    }
     Ok(Filter {
-        since: field(value, "since")?,
-        until: field(value, "until")?,
-        entities: ids(value, "entities")?
+        since: extracted("since", &get!("since"))?,
+        until: extracted("until", &get!("until"))?,
+        entities: ids("entities", &get!("entities"))?
             .map(|ids: Vec<u64>| ids.into_iter().map(EntityId).collect()),
-        namespaces: field(value, "namespaces")?,
-        min_reward: field(value, "min_reward")?,
-        max_reward: field(value, "max_reward")?,
-        tags: field(value, "tags")?,
+        namespaces: extracted("namespaces", &get!("namespaces"))?,
+        min_reward: extracted("min_reward", &get!("min_reward"))?,
+        max_reward: extracted("max_reward", &get!("max_reward"))?,
+        tags: extracted("tags", &get!("tags"))?,
         // What cannot be a node id accepts no node, as an id that was never given.
-        ids: ids(value, "ids")?.map(|ids: Vec<i64>| {
+        ids: ids("ids", &get!("ids"))?.map(|ids: Vec<i64>| {
             ids.into_iter()
                 .filter_map(|id| u32::try_from(id).ok().map(NodeId))
                 .collect()
         }),
-        recallable: field(value, "recallable")?,
+        recallable: extracted("recallable", &get!("recallable"))?,
     })
 }
 
 /// Ids of a filter, without a detour over Python integers where they are an array.
-fn ids<'py, T>(filter: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Vec<T>>>
+fn ids<'py, T>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<T>>>
 where
     T: Element + Copy + FromPyObjectOwned<'py>,
 {
-    let value = attribute(filter, name)?;
+    if value.is_none() {
+        return Ok(None);
+    }
     if let Ok(array) = value.cast::<PyArray1<T>>() {
         return Ok(Some(array.try_readonly()?.as_array().to_vec()));
     }
@@ -184,21 +194,17 @@ where
         // Another type of integer: by value, so that a negative one is noticed.
         return extracted(name, &value.call_method0("tolist")?);
     }
-    extracted(name, &value)
-}
-
-fn field<'py, T>(filter: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<T>>
-where
-    T: FromPyObjectOwned<'py>,
-{
-    extracted(name, &attribute(filter, name)?)
+    extracted(name, value)
 }
 
 fn extracted<'py, T>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Option<T>>
 where
     T: FromPyObjectOwned<'py>,
 {
-    value.extract::<Option<T>>().map_err(|error| {
+    if value.is_none() {
+        return Ok(None);
+    }
+    value.extract::<T>().map(Some).map_err(|error| {
         let error: PyErr = error.into();
         let message = format!(
             "the filter's {name} is {value}, which it cannot be ({}): see cvx.Filter for what it may be",
@@ -208,8 +214,12 @@ where
     })
 }
 
-fn attribute<'py>(filter: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    filter.getattr(name).map_err(|_| {
+fn attribute<'py>(
+    filter: &Bound<'py, PyAny>,
+    name: &str,
+    interned: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    filter.getattr(interned).map_err(|_| {
         let message = format!("{filter} is no filter, it has no {name}: pass a cvx.Filter");
         named(filter.py(), "InvalidFilterError", &message)
     })
