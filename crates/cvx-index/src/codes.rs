@@ -84,19 +84,16 @@ impl Codes {
     pub(crate) fn put(&mut self, node: u32, compared: &[f32]) {
         let numbers = self.numbers(compared);
         let (at, end) = (node as usize, node as usize + 1);
-        let (rows, scales) = (self.rows.to_mut(), self.scales.to_mut());
-        if scales.len() < end {
-            rows.resize(end * self.lines, Line::ZERO);
-            scales.resize(end, 0.0);
-        }
-        for (row, line) in rows[at * self.lines..].iter_mut().zip(&numbers.lines) {
+        self.rows.grow(end * self.lines, Line::ZERO);
+        self.scales.grow(end, 0.0);
+        let rows = self.rows.to_mut()[at * self.lines..].iter_mut();
+        for (row, line) in rows.zip(&numbers.lines) {
             *row = Line(line.0.map(|number| number as u8 ^ BIAS));
         }
-        scales[at] = numbers.scale;
+        self.scales.to_mut()[at] = numbers.scale;
         if self.metric == Metric::L2 {
-            let bases = self.bases.to_mut();
-            bases.resize(bases.len().max(end), 0.0);
-            bases[at] = numbers.squares;
+            self.bases.grow(end, 0.0);
+            self.bases.to_mut()[at] = numbers.squares;
         }
         let Worst {
             scale,

@@ -79,6 +79,19 @@ impl<T: Pod> Column<T> {
         }
     }
 
+    /// Makes the table at least so long. It grows by an eighth: doubling would leave up to half of
+    /// the largest tables there are empty.
+    pub(crate) fn grow(&mut self, len: usize, fill: T) {
+        let values = self.to_mut();
+        let room = values.capacity();
+        if len > room {
+            values.reserve_exact(len.max(room + room / 8) - values.len());
+        }
+        if len > values.len() {
+            values.resize(len, fill);
+        }
+    }
+
     pub(crate) fn push(&mut self, value: T) {
         self.to_mut().push(value);
     }

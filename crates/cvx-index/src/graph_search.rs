@@ -2,6 +2,7 @@
 
 use crate::accepted::Accepted;
 use crate::by_node::ByNode;
+use crate::distance::Metric;
 use crate::edges::{Direction, EdgeKind, HalfEdge};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -9,6 +10,7 @@ use crate::id::NodeId;
 use crate::index::TemporalIndex;
 use crate::nearest::Want;
 use crate::scratch::{Ranked, with_scratch};
+use crate::vectors::Query;
 
 /// An edge that led to a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,13 +69,21 @@ const NOWHERE: usize = usize::MAX;
 /// k-th of S does without any edge.
 struct Bound {
     own: ByNode<f32>,
+    /// A bit for each node of S, shared with others: most nodes are known not to be in S by it.
+    marks: [u64; 64],
     elsewhere: f32,
     needed: f32,
 }
 
 impl Bound {
     fn admits(&self, node: u32, value: f32) -> bool {
-        self.own.get(&node).unwrap_or(&self.elsewhere) + value >= self.needed
+        // Nodes of S are no less similar than those elsewhere.
+        self.elsewhere + value >= self.needed
+            || (self.marks[node as usize / 64 % 64] >> (node % 64) & 1 == 1
+                && self
+                    .own
+                    .get(&node)
+                    .is_some_and(|own| own + value >= self.needed))
     }
 }
 
@@ -117,7 +127,7 @@ impl TemporalIndex {
         });
         let bound = self.bound(&near, k);
         let (arrivals, best) = self.spread(&near, &bound, boosts, max_hops, &accepted);
-        let mut hits = self.hits(&query.exact, &near, &bound, &arrivals, &best, &accepted);
+        let mut hits = self.hits(&query, &near, &bound, &arrivals, &best, &accepted);
         hits.sort_unstable_by(|a, b| {
             let nearer = |hit: &GraphHit| Ranked::new(hit.distance, hit.node.0);
             b.score
@@ -135,7 +145,12 @@ impl TemporalIndex {
 
     fn bound(&self, near: &[Ranked], k: usize) -> Bound {
         let similarity = |near: &Ranked| self.params.metric.similarity(near.distance());
+        let mut marks = [0; 64];
+        for node in near.iter().map(|near| near.node()) {
+            marks[node as usize / 64 % 64] |= 1 << (node % 64);
+        }
         Bound {
+            marks,
             own: near
                 .iter()
                 .map(|near| (near.node(), similarity(near)))
@@ -212,7 +227,7 @@ impl TemporalIndex {
 
     fn hits(
         &self,
-        query: &[f32],
+        query: &Query,
         near: &[Ranked],
         bound: &Bound,
         arrivals: &[Arrival],
@@ -226,8 +241,11 @@ impl TemporalIndex {
             .map(|(node, _)| *node)
             .filter(|node| !bound.own.contains_key(node) && accepted.has(*node))
             .collect();
+        let far = self.within_reach(query, far, |node, similarity| {
+            best.get(&node).and_then(value).unwrap_or(0.0) + similarity >= bound.needed
+        });
         let mut distances = Vec::with_capacity(far.len());
-        self.vectors.distances(query, &far, &mut distances);
+        self.vectors.distances(&query.exact, &far, &mut distances);
         let far = far.into_iter().zip(distances);
         let all = near
             .iter()
@@ -246,6 +264,36 @@ impl TemporalIndex {
             }
         })
         .collect()
+    }
+
+    /// The nodes that a test passes when asked with the highest similarity that their codes allow.
+    fn within_reach(
+        &self,
+        query: &Query,
+        mut nodes: Vec<u32>,
+        passes: impl Fn(u32, f32) -> bool,
+    ) -> Vec<u32> {
+        let codes = self.vectors.codes.table();
+        nodes.iter().for_each(|&node| codes.prefetch(node));
+        with_scratch(|scratch| {
+            codes.distances(&query.coded, &nodes, &mut scratch.buffers);
+            let mut distances = scratch.buffers.distances.iter();
+            nodes.retain(|&node| {
+                distances.next().is_some_and(|distance| {
+                    let least = (distance - query.coded.error()).max(self.least_distance());
+                    passes(node, self.params.metric.similarity(least))
+                })
+            });
+        });
+        nodes
+    }
+
+    /// No two vectors are nearer: a similarity of less would be none.
+    fn least_distance(&self) -> f32 {
+        match self.params.metric {
+            Metric::L2 => 0.0,
+            Metric::Cosine | Metric::InnerProduct => f32::NEG_INFINITY,
+        }
     }
 }
 

@@ -109,14 +109,14 @@ impl Links {
     pub(crate) fn add(&mut self, node: u32, level: usize) {
         let end = node as usize + 1;
         if self.levels.len() < end {
-            self.levels.to_mut().resize(end, OUTSIDE);
-            self.upper_at.to_mut().resize(end, 0);
-            self.ground.to_mut().resize(end * (2 * self.m + 1), 0);
+            self.levels.grow(end, OUTSIDE);
+            self.upper_at.grow(end, 0);
+            self.ground.grow(end * (2 * self.m + 1), 0);
         }
         let block = self.upper.len();
         self.upper_at.to_mut()[node as usize] = block as u32;
         if level > 0 {
-            self.upper.to_mut().resize(block + level * (self.m + 1), 0);
+            self.upper.grow(block + level * (self.m + 1), 0);
         }
         if self.top().is_none_or(|top| level > top) {
             self.entry = Some(node);

@@ -53,7 +53,9 @@ impl Builder<'_> {
             return;
         }
         let others = links.nodes().filter(|&other| other != node);
-        let others = others.filter(|&other| links.level(other).is_some_and(|l| l >= level));
+        let others: Vec<u32> = others
+            .filter(|&other| links.level(other).is_some_and(|l| l >= level))
+            .collect();
         let neighbors = with_scratch(|scratch| {
             self.vectors
                 .scan(&self.vectors.query_of(node), &others, self.width, scratch);

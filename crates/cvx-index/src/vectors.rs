@@ -118,7 +118,9 @@ impl Vectors {
 
     /// Stores the row of a node, a vector that passed [`check`](Self::check), without its code.
     pub(crate) fn put(&mut self, node: u32, vector: &[f32]) {
-        put_row(self.raw.to_mut(), node, vector);
+        let start = node as usize * self.dim;
+        self.raw.grow(start + self.dim, 0.0);
+        self.raw.to_mut()[start..start + self.dim].copy_from_slice(vector);
     }
 
     /// Codes the rows of nodes that were put.
@@ -212,14 +214,6 @@ impl Vectors {
     pub(crate) fn bytes(&self) -> usize {
         self.raw.heap_bytes() + self.codes.bytes()
     }
-}
-
-fn put_row(table: &mut Vec<f32>, node: u32, row: &[f32]) {
-    let start = node as usize * row.len();
-    if table.len() < start + row.len() {
-        table.resize(start + row.len(), 0.0);
-    }
-    table[start..start + row.len()].copy_from_slice(row);
 }
 
 /// `vector - center`, for cosine of length 1.
