@@ -6,6 +6,7 @@ import pty
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,6 +75,38 @@ def test_without_a_store_the_cure_is_named(tmp_path: Path) -> None:
     unset = process(tmp_path, "recall", "x", CVX_STORE="")
     assert unset.code == 2
     assert "--store" in unset.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("add", ""), ("add", "x", "--trust", "7"), ("add", "--file", "nowhere.jsonl")],
+)
+def test_input_that_is_refused_makes_no_store(cvx: Cvx, arguments: tuple[str, ...]) -> None:
+    assert cvx(*arguments).code != 0
+    assert not cvx.store.exists()
+
+
+def test_a_store_whose_making_broke_off_is_made_to_the_end(cvx: Cvx) -> None:
+    cvx.store.mkdir()
+    (cvx.store / "memory.db").touch()
+    refused = cvx("recall", "x")
+    assert refused.code == 3
+    assert "cvx add" in refused.err
+    assert cvx("add", "a mug").code == 0
+    assert "a mug" in cvx("recall", "mug").out
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.parametrize("how", [Path.unlink, lambda path: path.write_bytes(b"")])
+def test_a_lost_record_is_not_taken_for_a_new_store(
+    cvx: Cvx, how: Callable[[Path], object]
+) -> None:
+    cvx("add", "a mug")
+    how(cvx.store / "memory.db")
+    for arguments in (("recall", "mug"), ("add", "a cup"), ("doctor", "--repair")):
+        refused = cvx(*arguments)
+        assert refused.code == 3
+        assert "restore a copy" in refused.err
 
 
 def test_errors_are_one_json_object_where_json_was_asked_for(tmp_path: Path) -> None:

@@ -129,6 +129,21 @@ def test_a_snapshot_of_another_store_or_history_is_passed_over(tmp_path: Path) -
 
 
 @pytest.mark.requirement("X9")
+def test_a_record_that_is_gone_is_a_lost_tail_and_lock_goes_on_saying_so(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    filled(folder)
+    (folder / "memory.db").unlink()
+    for _ in range(2):
+        with pytest.raises(LostTailError, match="accept_lost_tail"):
+            Memory.open(folder, embedder())
+    with Memory.open(folder, embedder(), accept_lost_tail=True) as memory:
+        assert len(memory) == 0
+        memory.add("a new beginning")
+    with Memory.open(folder, embedder()) as memory:
+        assert len(memory) == 1
+
+
+@pytest.mark.requirement("X9")
 @pytest.mark.parametrize("by", ["lock", "snapshot"])
 def test_a_record_that_ends_too_early_is_a_lost_tail(tmp_path: Path, by: str) -> None:
     folder = tmp_path / "m"

@@ -13,6 +13,7 @@ import typer
 
 from cvx.cli.times import timestamp_of
 from cvx.errors import InputFileError, InvalidInputError
+from cvx.memory.sound import sound
 from cvx.types import Event
 
 _NAMES = {"timestamp": "time", "entity_id": "entity", "effect_text": "text", "id": None}
@@ -157,7 +158,7 @@ def _event(row: Mapping[str, Any], place: str, now: int) -> Event:
         raise InvalidInputError(f"{place}: entity is {entity!r}: give an integer from 0 up")
     if not isinstance(metadata, dict):
         raise InvalidInputError(f"{place}: metadata is {metadata!r}: give a JSON object")
-    return Event(
+    event = Event(
         entity_id=entity,
         timestamp=_time(row["time"], place, now),
         text=row["text"],
@@ -174,6 +175,10 @@ def _event(row: Mapping[str, Any], place: str, now: int) -> Event:
         salience=row["salience"],
         key=_optional(row, "key", place),
     )
+    try:
+        return sound(event)
+    except InvalidInputError as error:
+        raise type(error)(f"{place}: {error}") from error
 
 
 def _optional(row: Mapping[str, Any], name: str, place: str) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cvx.cli.output import note
-from cvx.errors import EmbedderMismatchError, InvalidParameterError
+from cvx.errors import EmbedderMismatchError, InvalidParameterError, StoreNotFoundError
 
 if TYPE_CHECKING:
     from cvx.embed import Embedder
@@ -59,7 +59,12 @@ def opened(
     from cvx.store.peek import describe
 
     folder = folder_of(store)
-    known = None if create and not (folder / "memory.db").is_file() else describe(folder)
+    try:
+        known = describe(folder)
+    except StoreNotFoundError:
+        if not create:
+            raise
+        known = None
     embedder = embedder_for(known, spec, embeds=embeds)
     metric = "cosine" if known is None else known.metric
     with Memory.open(folder, embedder, metric=metric, create=create) as memory:

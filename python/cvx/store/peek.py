@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cvx.errors import RecordIOError, RecordVersionError, StoreNotFoundError
+from cvx.errors import (
+    LostTailError,
+    RecordError,
+    RecordIOError,
+    RecordVersionError,
+    StoreNotFoundError,
+)
 from cvx.store.following import typed_error
+from cvx.store.lock import parse_tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +59,15 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     Raises
     ------
     StoreNotFoundError
-        There is no such file.
+        There is no such file, or nothing in it yet.
+    LostTailError
+        So it is, and LOCK remembers that something was written.
     RecordIOError, DamagedRecordError
         It cannot be read.
     """
-    given, path = path, path if path.is_file() else path / "memory.db"
+    path = path if path.is_file() else path / "memory.db"
     if not path.is_file():
-        raise StoreNotFoundError(
-            f"{given} is no store: there is no memory.db in it; `cvx add` makes one"
-        )
+        raise _absent(path, "there is no memory.db in it")
     try:
         db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     except sqlite3.Error as error:
@@ -69,13 +76,30 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
         try:
             db.execute("PRAGMA temp_store = MEMORY")
             db.execute("BEGIN")
-            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise _absent(path, "its memory.db is empty")
             yield db
         except sqlite3.DatabaseError as error:
+            # Only the making of a record, before its write-ahead log, is rolled back by a journal.
+            if getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK":
+                raise _absent(path, "its making broke off") from error
             typed = typed_error(str(path), error)
             if typed is error:
                 raise
             raise typed from error
+
+
+def _absent(path: Path, what: str) -> RecordError:
+    """A record without anything in it was never made to the end, or it is lost."""
+    tail = None
+    with suppress(OSError):
+        tail = parse_tail(path.with_name("LOCK").read_bytes())
+    if tail is not None and tail.seq:
+        return LostTailError(
+            f"{path.parent} was written up to change {tail.seq}, and {what}: restore a copy, or "
+            "begin anew in another folder"
+        )
+    return StoreNotFoundError(f"{path.parent} is no store: {what}; `cvx add` makes one")
 
 
 def describe(folder: Path) -> Description:
@@ -83,7 +107,7 @@ def describe(folder: Path) -> Description:
 
     Raises
     ------
-    StoreNotFoundError, RecordIOError, DamagedRecordError
+    StoreNotFoundError, LostTailError, RecordIOError, DamagedRecordError
         As for ``read_only``.
     RecordVersionError
         ``memory.db`` is a database of something else.

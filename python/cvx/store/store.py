@@ -20,6 +20,7 @@ from cvx.errors import (
 from cvx.store.cached import Index
 from cvx.store.failpoints import reach
 from cvx.store.guard import EmbedderGuard
+from cvx.store.lock import Tail
 from cvx.store.record import Record
 from cvx.store.replica import Replica
 from cvx.store.snapshots import Snapshots
@@ -108,6 +109,9 @@ class Store(Generic[Index]):
             ":memory:" if folder is None else folder / "memory.db", clock=clock
         )
         try:
+            # Before anything is written: LOCK would forget how far it went.
+            if not accept_lost_tail:
+                self._refuse(self.record.lost_tail())
             self._check_kind()
             loaded = None if folder is None else self._open_snapshots(folder, accept_lost_tail)
             self._written = self._nodes_written = self._changes_written = 0
@@ -169,14 +173,18 @@ class Store(Generic[Index]):
         lost = self.record.lost_tail() or snapshots.ahead()
         if lost is not None:
             if not accept_lost_tail:
-                raise LostTailError(
-                    f"{folder} was written up to change {lost.seq}, its record ends at "
-                    f"{self.record.tail().seq}: restore a copy, or go on from there with "
-                    "accept_lost_tail=True"
-                )
+                self._refuse(lost)
             snapshots.set_aside()
             self.record.forget_lost_tail()
         return snapshots.newest()
+
+    def _refuse(self, lost: Tail | None) -> None:
+        if lost is not None:
+            raise LostTailError(
+                f"{self.folder} was written up to change {lost.seq}, its record ends at "
+                f"{self.record.tail().seq}: restore a copy, or go on from there with "
+                "accept_lost_tail=True"
+            )
 
     def fresh(self) -> Index:
         """Make an empty index of the store's kind and settings."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import time_ns
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -82,8 +83,8 @@ def add(
         "trust": trust,
         "visibility": visibility,
     }
+    lines = read_lines(file, text, given, time_ns() // 1000)
     with opened(store, embedder, create=True) as memory:
-        lines = read_lines(file, text, given, memory.record.now())
         ids, new = _store(memory, lines)
     if json:
         emit({"ids": ids, "added": new, "known": len(ids) - new})
