@@ -120,6 +120,7 @@ def test_compacting_makes_the_store_smaller_and_loses_nothing(cvx: Cvx) -> None:
     assert cvx("recall", "note 195").code == 0
     again = cvx("compact", "--json").json
     assert again["after"] == pytest.approx(done["after"], rel=0.05)
+    assert again["before"] == sum(p.stat().st_size for p in cvx.store.rglob("*") if p.is_file())
 
 
 def test_a_store_moves_to_another_embedder_and_remembers_it(cvx: Cvx) -> None:

@@ -157,7 +157,7 @@ def _advice(left: tuple[Finding, ...], *, repair: bool) -> str:
             "changes are lost: put a copy of memory.db back, or go on without them with "
             "cvx doctor --repair --accept-lost-tail"
         )
-    if checks & {"file", "page"} and repair:
+    if checks & {"file", "page"}:
         return (
             "the file itself is damaged, which is beyond repair: restore a copy, or save what can "
             "be read with cvx doctor --salvage NEW_FOLDER"
