@@ -184,3 +184,23 @@ def test_a_node_without_a_vector_holds_its_place_and_is_not_found() -> None:
     index.add_edge(1, 2, "caused")
     reached = index.graph_search([1, 0], 5, {"caused": 1.0})
     assert [(h.node, len(h.path)) for h in reached] == [(0, 0), (2, 2)]
+
+
+def test_compaction_gives_back_what_deleted_nodes_took_and_every_id_stands() -> None:
+    rng = np.random.default_rng(9)
+    rows = rng.normal(size=(600, 16)).astype(np.float32)
+    index = TemporalIndex(16)
+    index.bulk_insert(np.arange(600) % 7, np.arange(600), rows)
+    index.add_edge(1, 599, "caused", 0.5)
+    index.delete(np.arange(0, 600, 2))
+    before = [index.search(row, 5)[0].tolist() for row in rows[1:100:2]]
+    bytes_before = index.stats()["bytes"]
+    index.compact()
+    index.validate()
+    assert [index.search(row, 5)[0].tolist() for row in rows[1:100:2]] == before
+    assert index.stats()["deleted_rows"] == 0
+    assert index.stats()["bytes"] < 0.6 * bytes_before
+    assert [edge.to_node for edge in index.typed_neighbors(1, namespaces=[""])][-1] == 599
+    assert index.step(599).timestamp == 599
+    assert 0 not in index
+    assert index.insert(1, 600, rows[0]) == 600

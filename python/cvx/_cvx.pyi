@@ -96,6 +96,9 @@ class NativeIndex:
     def delete(self, nodes: list[int]) -> None:
         """Remove nodes, all or none."""
 
+    def compact(self) -> None:
+        """Give back what deleted nodes take."""
+
     def contains(self, node: int) -> bool:
         """Whether a node exists and was not deleted."""
 

@@ -84,7 +84,7 @@ impl<'a> Accepted<'a> {
         let tags: Vec<u32> = places.collect();
         let entities = filter.entities.as_ref();
         let listed = filter.ids.as_ref().map(|ids| {
-            let nodes = ids.iter().map(|id| id.0);
+            let nodes = ids.iter().filter_map(|&id| columns.ids.slot(id));
             ascending(
                 nodes
                     .filter(|&node| (node as usize) < columns.len())

@@ -55,7 +55,7 @@ pub(crate) fn insert(mut index: impl Access, nodes: &[NewNode<'_>]) -> Result<Ve
         index.change(|index| set_all(&mut index.links, &back))?;
         (rest, done) = (later, (end - first) as usize);
     }
-    Ok(slots().map(|(slot, _)| NodeId(slot)).collect())
+    index.look(|index| slots().map(|(slot, _)| index.id(slot)).collect())
 }
 
 /// Removes nodes, all of them or, where one is unknown, none.
@@ -74,7 +74,7 @@ pub(crate) struct Going {
 impl TemporalIndex {
     /// The slot of the first of these nodes, if all of them can be inserted.
     fn check_new(&self, nodes: &[NewNode<'_>]) -> Result<u32> {
-        let wanted = self.columns.len().saturating_add(nodes.len());
+        let wanted = self.node_count().saturating_add(nodes.len());
         if wanted > MOST_NODES {
             return Err(Error::Capacity {
                 wanted,

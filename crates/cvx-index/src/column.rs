@@ -96,6 +96,16 @@ impl<T: Pod> Column<T> {
         self.to_mut().push(value);
     }
 
+    /// The rows of `width` values that lie at these places; rows beyond the end are left out.
+    pub(crate) fn gathered(&self, places: &[u32], width: usize) -> Self {
+        let mut values = Vec::with_capacity(places.len() * width);
+        for &place in places {
+            let start = place as usize * width;
+            values.extend_from_slice(self.get(start..start + width).unwrap_or(&[]));
+        }
+        Column::Owned(values)
+    }
+
     /// Bytes of memory that the values take; those of a file are the system's to keep or drop.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {

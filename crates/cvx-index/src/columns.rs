@@ -2,6 +2,7 @@
 
 use crate::column::Column;
 use crate::id::EntityId;
+use crate::ids::Ids;
 use crate::names::Names;
 
 /// A node on its way into the index.
@@ -64,6 +65,8 @@ pub(crate) struct Columns {
     /// Distinct sets of tags, each ascending.
     pub(crate) tag_sets: Names<Vec<u32>>,
     pub(crate) actions: Names<String>,
+    /// Which node each row is.
+    pub(crate) ids: Ids,
 }
 
 impl Columns {
@@ -80,6 +83,7 @@ impl Columns {
             tag_names: Names::new(),
             tag_sets: Names::new(),
             actions: Names::new(),
+            ids: Ids::default(),
         }
     }
 
@@ -140,9 +144,10 @@ impl Columns {
         self.flags.len()
     }
 
-    /// Appends a checked node; its id.
+    /// Appends a checked node; its slot.
     pub(crate) fn push(&mut self, node: &NewNode<'_>) -> u32 {
         let id = self.len() as u32;
+        self.ids.push();
         let mut tags: Vec<u32> = node
             .tags
             .iter()

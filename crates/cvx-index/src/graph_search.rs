@@ -139,8 +139,17 @@ impl TemporalIndex {
             if let Some(Best([Some(at), _])) = best.get(&hit.node.0) {
                 hit.path = walked(&arrivals, *at);
             }
+            self.name(hit);
         }
         Ok(hits)
+    }
+
+    /// Puts nodes in the place of slots.
+    fn name(&self, hit: &mut GraphHit) {
+        hit.node = self.id(hit.node.0);
+        for edge in &mut hit.path {
+            (edge.from, edge.to) = (self.id(edge.from.0), self.id(edge.to.0));
+        }
     }
 
     fn bound(&self, near: &[Ranked], k: usize) -> Bound {

@@ -115,11 +115,7 @@ impl TemporalIndex {
                     .iter()
                     .zip(&distances[start..end])
                     .map(|(&node, &distance)| {
-                        (
-                            NodeId(node),
-                            distance,
-                            self.params.metric.similarity(distance),
-                        )
+                        (node, distance, self.params.metric.similarity(distance))
                     });
             start = end;
             let Some((node, distance, similarity)) = near.next() else {
@@ -131,11 +127,11 @@ impl TemporalIndex {
             let lent = neighbor.filter(|_| beta > 0.0).map(|(_, near)| beta * near);
             let score = lent.map_or(similarity, |lent| similarity.max(lent));
             scored.push(Scored {
-                node,
+                node: self.id(node),
                 distance,
                 score,
                 similarity,
-                neighbor,
+                neighbor: neighbor.map(|(node, near)| (self.id(node), near)),
             });
         }
         scored.sort_unstable_by(|a, b| {

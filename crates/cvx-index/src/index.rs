@@ -91,13 +91,14 @@ impl TemporalIndex {
     /// How many ids were given so far; the next node gets this one.
     #[must_use]
     pub fn node_count(&self) -> usize {
-        self.columns.len()
+        self.columns.ids.id(self.columns.len() as u32).index()
     }
 
     /// Whether a node exists and was not deleted.
     #[must_use]
     pub fn contains(&self, node: NodeId) -> bool {
-        self.columns.has(node.0, LIVE)
+        let slot = self.columns.ids.slot(node);
+        slot.is_some_and(|slot| self.columns.has(slot, LIVE))
     }
 
     /// Adds a node.
@@ -172,6 +173,7 @@ impl TemporalIndex {
     pub(crate) fn builder(&self) -> Builder<'_> {
         Builder {
             vectors: &self.vectors,
+            ids: &self.columns.ids,
             seed: self.params.seed,
             width: self.params.ef_construction,
         }
@@ -181,21 +183,32 @@ impl TemporalIndex {
     pub(crate) fn building(&mut self) -> (Builder<'_>, &mut Links) {
         let builder = Builder {
             vectors: &self.vectors,
+            ids: &self.columns.ids,
             seed: self.params.seed,
             width: self.params.ef_construction,
         };
         (builder, &mut self.links)
     }
 
-    /// The offset of a live node into the columns.
-    pub(crate) fn check(&self, node: NodeId) -> Result<usize> {
-        match self.columns.has(node.0, LIVE) {
-            true => Ok(node.index()),
-            false => Err(Error::UnknownNode {
+    /// The slot of a live node.
+    pub(crate) fn slot(&self, node: NodeId) -> Result<u32> {
+        let slot = self.columns.ids.slot(node);
+        slot.filter(|&slot| self.columns.has(slot, LIVE))
+            .ok_or_else(|| Error::UnknownNode {
                 node,
-                count: self.columns.len(),
-            }),
-        }
+                count: self.node_count(),
+            })
+    }
+
+    /// The same, as an offset into the columns.
+    pub(crate) fn check(&self, node: NodeId) -> Result<usize> {
+        self.slot(node).map(|slot| slot as usize)
+    }
+
+    /// The node in a slot.
+    #[inline]
+    pub(crate) fn id(&self, slot: u32) -> NodeId {
+        self.columns.ids.id(slot)
     }
 }
 

@@ -7,6 +7,8 @@
 use rayon::prelude::*;
 
 use crate::codes::Buffers;
+use crate::id::NodeId;
+use crate::ids::Ids;
 use crate::links::Links;
 use crate::scratch::{Ranked, with_scratch};
 use crate::search::{Beam, Everything, Graph};
@@ -23,6 +25,8 @@ pub(crate) const WORTH_THREADS: usize = 64;
 #[derive(Clone, Copy)]
 pub(crate) struct Builder<'a> {
     pub(crate) vectors: &'a Vectors,
+    /// Levels are those of nodes, wherever they lie.
+    pub(crate) ids: &'a Ids,
     pub(crate) seed: u64,
     /// `efConstruction` in the paper.
     pub(crate) width: usize,
@@ -57,8 +61,8 @@ pub(crate) struct NewLinks {
 /// The level of a node: a hash of seed and id, with the distribution floor(-ln(u) / ln(m)).
 ///
 /// The thresholds m^-l are compared with u itself, so that no logarithm of some platform decides.
-pub(crate) fn level_of(seed: u64, node: u32, m: usize) -> usize {
-    let hash = splitmix(splitmix(seed) ^ u64::from(node));
+pub(crate) fn level_of(seed: u64, node: NodeId, m: usize) -> usize {
+    let hash = splitmix(splitmix(seed) ^ u64::from(node.0));
     // 53 bits are a float without rounding.
     let u = ((hash >> 11) + 1) as f64;
     let mut bound = (1u64 << 53) as f64 / m as f64;
@@ -79,6 +83,10 @@ fn splitmix(state: u64) -> u64 {
 }
 
 impl Builder<'_> {
+    fn level(&self, slot: u32, links: &Links) -> usize {
+        level_of(self.seed, self.ids.id(slot), links.m())
+    }
+
     /// Inserts `nodes`, ascending ids that have rows and are not in the graph.
     pub(crate) fn insert(&self, links: &mut Links, nodes: &[u32]) {
         let mut rest = nodes;
@@ -94,7 +102,7 @@ impl Builder<'_> {
     /// How many of `nodes` are inserted together, the first ones.
     pub(crate) fn next_batch(&self, links: &Links, nodes: &[u32]) -> usize {
         let top = links.top();
-        let rises = |node: u32| top.is_none_or(|top| level_of(self.seed, node, links.m()) > top);
+        let rises = |node: u32| top.is_none_or(|top| self.level(node, links) > top);
         // A node that rises above all is alone in its batch: the next ones are to see it there.
         if nodes.first().is_some_and(|&first| rises(first)) {
             return 1;
@@ -119,7 +127,7 @@ impl Builder<'_> {
     ) -> Vec<Request> {
         let mut requests = Vec::new();
         for (&node, levels) in batch.iter().zip(chosen) {
-            links.add(node, level_of(self.seed, node, links.m()));
+            links.add(node, self.level(node, links));
             for (level, neighbors) in levels.iter().enumerate() {
                 links.set(node, level, neighbors);
                 let ask = |&neighbor: &u32| Request::new(level, neighbor, node);
@@ -143,7 +151,7 @@ impl Builder<'_> {
         let Some(top) = links.top() else {
             return Vec::new();
         };
-        let level = level_of(self.seed, node, links.m()).min(top);
+        let level = self.level(node, links).min(top);
         let mut levels = vec![Vec::new(); level + 1];
         with_scratch(|scratch| {
             let graph = Graph::new(links, &self.vectors.codes);
@@ -165,7 +173,7 @@ impl Builder<'_> {
                 starts = walk.frontier.ranked().map(Ranked::node).collect();
                 codes.distances(&query, mates, buffers);
                 for (&mate, &distance) in mates.iter().zip(&buffers.distances) {
-                    if level_of(self.seed, mate, links.m()) >= level {
+                    if self.level(mate, links) >= level {
                         walk.frontier.insert(Ranked::new(distance, mate));
                     }
                 }
@@ -273,7 +281,7 @@ mod tests {
         for (seed, m) in [(0, 2), (0, 16), (7, 16)] {
             let mut counts = [0u32; 64];
             for node in 0..NODES {
-                for count in &mut counts[..=level_of(seed, node, m)] {
+                for count in &mut counts[..=level_of(seed, NodeId(node), m)] {
                     *count += 1;
                 }
             }
@@ -287,7 +295,11 @@ mod tests {
             }
             assert_eq!(counts[40], 0);
         }
-        let levels = |seed| (0..1000).map(|n| level_of(seed, n, 4)).collect::<Vec<_>>();
+        let levels = |seed| {
+            (0..1000)
+                .map(|n| level_of(seed, NodeId(n), 4))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(levels(3), levels(3));
         assert_ne!(levels(3), levels(4));
     }

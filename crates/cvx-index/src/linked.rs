@@ -60,9 +60,11 @@ impl TemporalIndex {
         kind: EdgeKind,
         weight: f32,
     ) -> Result<()> {
-        self.check(from)?;
-        self.check(to)?;
-        self.edges.add(from, to, kind, weight).map(drop)
+        let (start, end) = (NodeId(self.slot(from)?), NodeId(self.slot(to)?));
+        self.edges
+            .add(start, end, kind, weight)
+            .map(drop)
+            .map_err(|error| named(error, from, to))
     }
 
     /// Removes an edge.
@@ -70,17 +72,22 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`], [`Error::UnknownEdge`], [`Error::ImpliedEdgeKind`].
     pub fn remove_edge(&mut self, from: NodeId, to: NodeId, kind: EdgeKind) -> Result<()> {
-        self.check(from)?;
-        self.check(to)?;
+        let (start, end) = (NodeId(self.slot(from)?), NodeId(self.slot(to)?));
         if kind == EdgeKind::Temporal {
             return Err(Error::ImpliedEdgeKind);
         }
-        self.edges.remove(from, to, kind)
+        self.edges
+            .remove(start, end, kind)
+            .map_err(|error| named(error, from, to))
     }
 
     /// Every typed edge, by start, kind and end; temporal ones are in the timelines.
     pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
-        self.edges.edges()
+        self.edges.edges().map(|edge| Edge {
+            from: self.id(edge.from.0),
+            to: self.id(edge.to.0),
+            ..edge
+        })
     }
 
     /// The edges of a node, of one kind or all, the temporal ones included; by kind, then by the
@@ -100,6 +107,7 @@ impl TemporalIndex {
         if min_weight.is_nan() {
             return Err(Error::EdgeWeight { weight: min_weight });
         }
+        let node = NodeId(self.slot(node)?);
         let mut found = Vec::new();
         match kind {
             Some(kind) => self.append_edges(node, kind, direction, &mut found),
@@ -109,6 +117,9 @@ impl TemporalIndex {
             }
         }
         found.retain(|edge| edge.weight >= min_weight && self.is_open(&open, edge.node));
+        found
+            .iter_mut()
+            .for_each(|edge| edge.node = self.id(edge.node.0));
         Ok(found)
     }
 
@@ -129,8 +140,8 @@ impl TemporalIndex {
         at_least_one("max_hops", max_hops)?;
         at_least_one("max_paths", max_paths)?;
         let kinds = distinct(kinds);
-        Ok(edges::traverse(
-            start,
+        let mut paths = edges::traverse(
+            NodeId(self.slot(start)?),
             max_hops,
             max_paths,
             |node, found| {
@@ -139,7 +150,11 @@ impl TemporalIndex {
                 }
                 found.retain(|edge| self.is_open(&open, edge.node));
             },
-        ))
+        );
+        for node in paths.iter_mut().flat_map(|path| &mut path.nodes) {
+            *node = self.id(node.0);
+        }
+        Ok(paths)
     }
 
     /// The nodes that a node can be reached from, or reaches, within bounds.
@@ -152,8 +167,8 @@ impl TemporalIndex {
         at_least_one("budget", reach.budget)?;
         let kinds = distinct(reach.kinds);
         let (depth, budget) = (reach.max_depth, reach.budget);
-        Ok(edges::ancestors(
-            start,
+        let mut ancestry = edges::ancestors(
+            NodeId(self.slot(start)?),
             depth,
             budget,
             |node, most, found| {
@@ -179,7 +194,12 @@ impl TemporalIndex {
                 found.retain(|edge| self.is_open(&open, edge.node));
                 looked
             },
-        ))
+        );
+        for ancestor in &mut ancestry.found {
+            ancestor.node = self.id(ancestor.node.0);
+            ancestor.toward = self.id(ancestor.toward.0);
+        }
+        Ok(ancestry)
     }
 
     fn open_namespaces(&self, node: NodeId, names: Option<&[&str]>) -> Result<Vec<u32>> {
@@ -224,6 +244,15 @@ impl TemporalIndex {
             kind: EdgeKind::Temporal,
             weight: 1.0,
         })
+    }
+}
+
+/// An error of the edge layer, which knows slots, in terms of nodes.
+fn named(error: Error, from: NodeId, to: NodeId) -> Error {
+    match error {
+        Error::UnknownEdge { kind, .. } => Error::UnknownEdge { from, to, kind },
+        Error::SelfEdge { .. } => Error::SelfEdge { node: from },
+        other => other,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::accepted::{Accepted, Catalog};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::id::NodeId;
+use crate::ids::Ids;
 use crate::index::{TemporalIndex, on_threads};
 use crate::params::DEFAULT_EF;
 use crate::plan::{self, Nodes, Route};
@@ -67,7 +68,7 @@ impl TemporalIndex {
         let route = self.route(filter, &accepted, width);
         Ok(with_scratch(|scratch| {
             self.nearest(&query, want, &accepted, &route, scratch);
-            neighbors(&scratch.found.near)
+            neighbors(&self.columns.ids, &scratch.found.near)
         }))
     }
 
@@ -107,7 +108,7 @@ impl TemporalIndex {
             let mut found = Vec::with_capacity(queries.len());
             with_scratch(|scratch| {
                 self.nearest_of_each(&queries, want, &accepted, &route, scratch, |near| {
-                    found.push(neighbors(near));
+                    found.push(neighbors(&self.columns.ids, near));
                 });
             });
             Ok(found)
@@ -314,9 +315,9 @@ impl TemporalIndex {
     }
 }
 
-fn neighbors(near: &[Ranked]) -> Vec<Neighbor> {
+fn neighbors(ids: &Ids, near: &[Ranked]) -> Vec<Neighbor> {
     let neighbor = |near: &Ranked| Neighbor {
-        node: near.id(),
+        node: ids.id(near.node()),
         distance: near.distance(),
     };
     near.iter().map(neighbor).collect()

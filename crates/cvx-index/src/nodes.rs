@@ -15,7 +15,7 @@ pub struct Stats {
     pub ids_given: usize,
     /// Live nodes with a vector.
     pub vectors: usize,
-    /// Rows of deleted nodes that the graph still holds: none, deletion links around them.
+    /// Rows that deleted nodes left behind, until the index is compacted.
     pub deleted_rows: usize,
     /// Typed edges, temporal ones not counted.
     pub edges: usize,
@@ -55,8 +55,7 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`].
     pub fn reward(&self, node: NodeId) -> Result<Option<f32>> {
-        self.check(node)?;
-        Ok(self.columns.reward(node.0))
+        Ok(self.columns.reward(self.slot(node)?))
     }
 
     /// Gives a node an outcome, or takes it away.
@@ -64,11 +63,11 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`], [`Error::RewardRange`].
     pub fn set_reward(&mut self, node: NodeId, reward: Option<f32>) -> Result<()> {
-        let at = self.check(node)?;
+        let slot = self.slot(node)?;
         check_reward(reward)?;
-        let before = self.columns.reward(node.0);
-        self.columns.set_reward(at, reward);
-        self.postings.note_reward(&self.columns, node.0, before);
+        let before = self.columns.reward(slot);
+        self.columns.set_reward(slot as usize, reward);
+        self.postings.note_reward(&self.columns, slot, before);
         self.remembered.forget();
         Ok(())
     }
@@ -78,8 +77,7 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`].
     pub fn recallable(&self, node: NodeId) -> Result<bool> {
-        self.check(node)?;
-        Ok(self.columns.has(node.0, RECALLABLE))
+        Ok(self.columns.has(self.slot(node)?, RECALLABLE))
     }
 
     /// Lets a node advise, or keeps it from that.
@@ -87,14 +85,14 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`].
     pub fn set_recallable(&mut self, node: NodeId, recallable: bool) -> Result<()> {
-        let at = self.check(node)?;
-        let flags = &mut self.columns.flags.to_mut()[at];
+        let slot = self.slot(node)?;
+        let flags = &mut self.columns.flags.to_mut()[slot as usize];
         *flags = if recallable {
             *flags | RECALLABLE
         } else {
             *flags & !RECALLABLE
         };
-        self.postings.note_recallable(&self.columns, node.0);
+        self.postings.note_recallable(&self.columns, slot);
         self.remembered.forget();
         Ok(())
     }
@@ -114,8 +112,7 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`].
     pub fn tags(&self, node: NodeId) -> Result<Vec<&str>> {
-        self.check(node)?;
-        let places = self.columns.tag_places(node.0);
+        let places = self.columns.tag_places(self.slot(node)?);
         let names = places
             .iter()
             .filter_map(|&tag| self.columns.tag_names.get(tag));
@@ -142,8 +139,8 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`].
     pub fn vector(&self, node: NodeId) -> Result<Option<&[f32]>> {
-        self.check(node)?;
-        Ok(self.links.level(node.0).map(|_| self.vectors.raw(node.0)))
+        let slot = self.slot(node)?;
+        Ok(self.links.level(slot).map(|_| self.vectors.raw(slot)))
     }
 
     /// Up to `n` nodes of the same entity just before a node, in time order.
@@ -151,9 +148,8 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`].
     pub fn predecessors(&self, node: NodeId, n: usize) -> Result<Vec<NodeId>> {
-        self.check(node)?;
-        let (before, _) = self.timelines.around(&self.columns, node.0);
-        Ok(ids(&before[before.len().saturating_sub(n)..]))
+        let (before, _) = self.timelines.around(&self.columns, self.slot(node)?);
+        Ok(self.ids(&before[before.len().saturating_sub(n)..]))
     }
 
     /// Up to `n` nodes of the same entity just after a node, in time order.
@@ -161,9 +157,8 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`].
     pub fn successors(&self, node: NodeId, n: usize) -> Result<Vec<NodeId>> {
-        self.check(node)?;
-        let (_, after) = self.timelines.around(&self.columns, node.0);
-        Ok(ids(&after[..n.min(after.len())]))
+        let (_, after) = self.timelines.around(&self.columns, self.slot(node)?);
+        Ok(self.ids(&after[..n.min(after.len())]))
     }
 
     /// The nodes just before and after a node, one each, where there are such.
@@ -191,7 +186,7 @@ impl TemporalIndex {
         let line = self.line(namespace, entity)?;
         let before = |bound: i64| line.partition_point(|&n| self.columns.time[n as usize] < bound);
         let start = since.map_or(0, before);
-        Ok(ids(&line[start..until.map_or(line.len(), before)]))
+        Ok(self.ids(&line[start..until.map_or(line.len(), before)]))
     }
 
     pub(crate) fn line(&self, namespace: &str, entity: EntityId) -> Result<&[u32]> {
@@ -211,9 +206,9 @@ impl TemporalIndex {
     pub fn stats(&self) -> Stats {
         Stats {
             nodes: self.live,
-            ids_given: self.columns.len(),
+            ids_given: self.node_count(),
             vectors: self.links.len(),
-            deleted_rows: 0,
+            deleted_rows: self.columns.len() - self.live,
             edges: self.edges.len(),
             timelines: self.timelines.len(),
             namespaces: self.columns.namespaces.values().len(),
@@ -223,8 +218,8 @@ impl TemporalIndex {
             bytes: self.vectors.bytes() + self.links.bytes(),
         }
     }
-}
 
-fn ids(nodes: &[u32]) -> Vec<NodeId> {
-    nodes.iter().map(|&node| NodeId(node)).collect()
+    fn ids(&self, slots: &[u32]) -> Vec<NodeId> {
+        slots.iter().map(|&slot| self.id(slot)).collect()
+    }
 }

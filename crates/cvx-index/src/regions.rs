@@ -168,7 +168,7 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownLevel`].
     pub fn regions(&self, level: usize) -> Result<Vec<RegionId>> {
-        Ok(self.hubs(level)?.iter().map(|&hub| NodeId(hub)).collect())
+        Ok(self.hubs(level)?.iter().map(|&hub| self.id(hub)).collect())
     }
 
     fn hubs(&self, level: usize) -> Result<Arc<[u32]>> {
@@ -198,7 +198,7 @@ impl TemporalIndex {
     pub fn assign_region(&self, vector: &[f32], level: usize) -> Result<RegionId> {
         let hubs = self.hubs(level)?;
         let query = self.vectors.prepared(vector)?;
-        Ok(NodeId(self.nearest_hub(&query, level, &hubs)))
+        Ok(self.id(self.nearest_hub(&query, level, &hubs)))
     }
 
     fn nearest_hub(&self, query: &Query, level: usize, hubs: &[u32]) -> u32 {
@@ -231,7 +231,7 @@ impl TemporalIndex {
         let assigned = self.assigned(level)?;
         let pairs = assigned.iter().zip(0..).filter(|(hub, _)| **hub != NONE);
         Ok(pairs
-            .map(|(&hub, node)| (NodeId(node), NodeId(hub)))
+            .map(|(&hub, node)| (self.id(node), self.id(hub)))
             .collect())
     }
 
@@ -303,19 +303,19 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownLevel`], [`Error::UnknownRegion`] for a node that is no hub of the level.
     pub fn region_members(&self, region: RegionId, level: usize) -> Result<Vec<NodeId>> {
-        if self.hubs(level)?.binary_search(&region.0).is_err() {
+        let hubs = self.hubs(level)?;
+        let hub = self.columns.ids.slot(region);
+        let hub = hub.filter(|hub| hubs.binary_search(hub).is_ok());
+        let Some(hub) = hub else {
             return Err(Error::UnknownRegion {
                 region,
                 level,
                 epoch: self.region_epoch(),
             });
-        }
+        };
         let assigned = self.assigned(level)?;
-        let members = assigned
-            .iter()
-            .zip(0..)
-            .filter(|(hub, _)| **hub == region.0);
-        Ok(members.map(|(_, node)| NodeId(node)).collect())
+        let members = assigned.iter().zip(0..).filter(|(own, _)| **own == hub);
+        Ok(members.map(|(_, node)| self.id(node)).collect())
     }
 
     /// How an entity moves through the regions.
@@ -350,7 +350,7 @@ impl TemporalIndex {
             .map(|&node| (self.columns.time[node as usize], assigned[node as usize]))
             .filter(|&(_, hub)| hub != NONE)
             .collect();
-        let regions = hubs.iter().map(|&hub| NodeId(hub)).collect();
+        let regions = hubs.iter().map(|&hub| self.id(hub)).collect();
         let (Some(&(first, _)), Some(&(last, _))) = (events.first(), events.last()) else {
             return Ok(RegionTrajectory {
                 regions,

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 
 use crate::codes::Buffers;
-use crate::id::NodeId;
 use crate::pool::Pool;
 
 /// A node and its distance in one word, ordered by distance, then by node.
@@ -33,10 +32,6 @@ impl Ranked {
 
     pub(crate) fn node(self) -> u32 {
         self.0 as u32
-    }
-
-    pub(crate) fn id(self) -> NodeId {
-        NodeId(self.node())
     }
 
     pub(crate) fn distance(self) -> f32 {

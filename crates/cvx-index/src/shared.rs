@@ -91,6 +91,20 @@ impl SharedIndex {
         on_threads(threads, || changes::insert(steps, nodes))?
     }
 
+    /// [`TemporalIndex::compact`], while searches go on in the index as it was.
+    ///
+    /// # Errors
+    /// None but [`Error::Poisoned`] today.
+    pub fn compact(&self) -> Result<()> {
+        let _order = self.order.lock()?;
+        let mut steps = Steps(&self.index);
+        let compacted = steps.look(TemporalIndex::compacted)??;
+        // What was there is given back after the searches were let in again.
+        let before = steps.change(|index| std::mem::replace(index, compacted))?;
+        drop(before);
+        Ok(())
+    }
+
     /// [`TemporalIndex::delete`], while searches go on. Of two threads that delete the same node
     /// one does, and the other is told that there is no such node.
     ///

@@ -51,6 +51,8 @@ struct Meta {
     entry: Option<u32>,
     /// Of the codes.
     worst: [f32; 3],
+    /// After a compaction.
+    next_id: Option<u32>,
 }
 
 impl TemporalIndex {

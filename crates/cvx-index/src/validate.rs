@@ -1,6 +1,6 @@
 //! The invariants of an index, for tests to check after whatever they did to it.
 
-use crate::columns::{EMBEDDED, LIVE};
+use crate::columns::EMBEDDED;
 use crate::index::TemporalIndex;
 use crate::insert::level_of;
 use crate::postings::Postings;
@@ -53,7 +53,7 @@ impl TemporalIndex {
         )?;
 
         for edge in self.edges() {
-            let lives = |node: crate::NodeId| self.columns.has(node.0, LIVE);
+            let lives = |node| self.contains(node);
             holds(lives(edge.from) && lives(edge.to), "edges join live nodes")?;
         }
         let highest = embedded
@@ -72,7 +72,7 @@ impl TemporalIndex {
 
     fn validate_links(&self, node: u32) -> Result<(), String> {
         let level = self.links.level(node).unwrap_or(0);
-        if level != level_of(self.params.seed, node, self.params.m) {
+        if level != level_of(self.params.seed, self.id(node), self.params.m) {
             return Err(format!("node {node} is at level {level}"));
         }
         for level in 0..=level {

@@ -210,6 +210,18 @@ impl Vectors {
         self.raw = rows;
     }
 
+    /// The rows at these slots, of which those from `end` on have none.
+    pub(crate) fn gathered(&self, kept: &[u32], end: usize) -> Self {
+        let rows = &kept[..kept.partition_point(|&slot| (slot as usize) < end)];
+        Vectors {
+            center: self.center.clone(),
+            offset: self.offset.clone(),
+            raw: self.raw.gathered(rows, self.dim),
+            codes: self.codes.gathered(rows),
+            ..*self
+        }
+    }
+
     /// How many bytes of memory the rows take.
     pub(crate) fn bytes(&self) -> usize {
         self.raw.heap_bytes() + self.codes.bytes()

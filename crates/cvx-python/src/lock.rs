@@ -67,6 +67,11 @@ impl Shared {
         fenced(py, || Ok(self.0.bulk_insert(nodes, threads)?))
     }
 
+    /// Gives back what deleted nodes take, while searches go on.
+    pub fn compact(&self, py: Python<'_>) -> PyResult<()> {
+        fenced(py, || Ok(self.0.compact()?))
+    }
+
     /// Removes nodes while searches go on.
     pub fn delete(&self, py: Python<'_>, nodes: &[NodeId]) -> PyResult<()> {
         fenced(py, || Ok(self.0.delete(nodes)?))

@@ -158,6 +158,11 @@ impl NativeIndex {
         self.shared.delete(py, &nodes)
     }
 
+    /// Give back what deleted nodes take.
+    fn compact(&self, py: Python<'_>) -> PyResult<()> {
+        self.shared.compact(py)
+    }
+
     /// Whether a node exists and was not deleted.
     fn contains(&self, py: Python<'_>, node: Integer) -> PyResult<bool> {
         self.shared.read(py, |index| {

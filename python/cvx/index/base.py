@@ -213,9 +213,9 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
         Returns
         -------
         dict
-            nodes, ids_given (deleted ones included), vectors, deleted_rows (that the graph still
-            holds), edges (typed), timelines, namespaces, top_level, region_epoch, kernels (the
-            instruction set of the distances), bytes (of rows and links).
+            nodes, ids_given (deleted ones included), vectors, deleted_rows (left until `compact`),
+            edges (typed), timelines, namespaces, top_level, region_epoch, kernels (the instruction
+            set of the distances), bytes (of memory, of rows and links; mapped ones not counted).
         """
         return self._native.stats()
 

@@ -178,6 +178,23 @@ class Rows:
         listed = np.atleast_1d(np.asarray(nodes)).tolist()
         self._native.delete(listed)
 
+    def compact(self) -> None:
+        """Give back what deleted nodes still take: memory, and the time to pass over them.
+
+        Node ids stand, and none is given again. Searches go on meanwhile, in the index as it was.
+
+        Examples
+        --------
+        >>> from cvx.index import TemporalIndex
+        >>> ix = TemporalIndex(dim=2)
+        >>> nodes = ix.bulk_insert([1, 1, 1], [10, 20, 30], [[1, 0], [0, 1], [1, 1]])
+        >>> ix.delete([0, 1])
+        >>> ix.compact()
+        >>> ix.search([1, 1])[0], ix.insert(1, 40, [1, 0])
+        (array([2]), 3)
+        """
+        self._native.compact()
+
     def __len__(self) -> int:
         return len(self._native)
 

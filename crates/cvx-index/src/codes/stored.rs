@@ -41,6 +41,16 @@ impl Codes {
         fits
     }
 
+    /// The rows at these slots.
+    pub(crate) fn gathered(&self, kept: &[u32]) -> Self {
+        Codes {
+            rows: self.rows.gathered(kept, self.lines),
+            scales: self.scales.gathered(kept, 1),
+            bases: self.bases.gathered(kept, 1),
+            ..*self
+        }
+    }
+
     /// The rows of bytes.
     pub(crate) fn lines(&self) -> &[Line] {
         &self.rows

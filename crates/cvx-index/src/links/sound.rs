@@ -30,6 +30,35 @@ impl Links {
         (enters && links.sound()).then_some(links)
     }
 
+    /// The graph of these slots, every slot named anew by `moved`; nobody links to any other.
+    pub(crate) fn gathered(&self, kept: &[u32], moved: &[u32]) -> Self {
+        let mut links = Links::new(self.m);
+        let mut renamed = Vec::new();
+        for &old in kept {
+            let Some(highest) = self.level(old) else {
+                continue;
+            };
+            let new = moved[old as usize];
+            links.add(new, highest);
+            for level in 0..=highest {
+                renamed.clear();
+                let neighbors = self.neighbors(old, level).iter();
+                renamed.extend(neighbors.map(|&neighbor| moved[neighbor as usize]));
+                links.set(new, level, &renamed);
+            }
+        }
+        links.entry = self.entry.map(|entry| moved[entry as usize]);
+        links
+    }
+
+    /// Gives back what the tables have in reserve.
+    pub(crate) fn shrink(&mut self) {
+        self.levels.to_mut().shrink_to_fit();
+        for table in [&mut self.ground, &mut self.upper_at, &mut self.upper] {
+            table.to_mut().shrink_to_fit();
+        }
+    }
+
     /// How many nodes the tables cover.
     pub(crate) fn table_len(&self) -> usize {
         self.levels.len()

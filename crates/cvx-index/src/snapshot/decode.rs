@@ -17,6 +17,7 @@ use crate::columns::{Columns, LIVE};
 use crate::edges::{EdgeTable, TypedEdgeLayer};
 use crate::error::{Error, Result};
 use crate::id::NodeId;
+use crate::ids::Ids;
 use crate::index::{MOST_NODES, TemporalIndex};
 use crate::links::{Links, Tables};
 use crate::postings::{Postings, PostingsTable};
@@ -149,7 +150,16 @@ impl TemporalIndex {
 }
 
 fn columns(sections: &Sections<'_>, meta: &Meta) -> Result<Columns> {
+    let ids = sections.table(names::IDS)?;
+    let ids_fit = ids.len() as u64 == meta.next_id.map_or(0, |_| meta.nodes);
+    let ids = match meta.next_id {
+        Some(next) if (next as usize) <= MOST_NODES => Ids::restored(ids, next),
+        Some(_) => None,
+        None => Some(Ids::default()),
+    };
+    let ids = ids.filter(|_| ids_fit);
     let columns = Columns {
+        ids: ids.ok_or_else(|| corrupted(names::IDS, "impossible ids"))?,
         entity: sections.column(names::ENTITIES)?,
         time: sections.column(names::TIMES)?,
         reward: sections.column(names::REWARDS)?,

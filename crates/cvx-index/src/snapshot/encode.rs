@@ -34,6 +34,10 @@ impl TemporalIndex {
         let (levels, [ground, upper_at, upper]) = self.links.tables();
         let bodies = [
             postcard(names::META, &self.meta()),
+            table(
+                names::IDS,
+                columns.ids.given().map_or(&[][..], |given| given.0),
+            ),
             table(names::ENTITIES, &columns.entity),
             table(names::TIMES, &columns.time),
             table(names::REWARDS, &columns.reward),
@@ -77,6 +81,7 @@ impl TemporalIndex {
             epoch_vectors: epoch_vectors as u64,
             entry: self.links.entry(),
             worst: self.vectors.codes.worst(),
+            next_id: self.columns.ids.given().map(|given| given.1),
         }
     }
 }

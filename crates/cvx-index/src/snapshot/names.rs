@@ -5,6 +5,8 @@ pub(super) type Name = &'static str;
 
 /// Postcard: parameters, counts, names, regions, center.
 pub(super) const META: Name = "META";
+/// Per node its id, u32; empty before the first compaction, when ids count from 0.
+pub(super) const IDS: Name = "CIDS";
 /// Per node its entity, u64.
 pub(super) const ENTITIES: Name = "CENT";
 /// Per node when it happened, i64.
@@ -51,8 +53,9 @@ pub(super) const LINE_NODES: Name = "LNOD";
 pub(super) const EDGES: Name = "EDGE";
 
 /// The sections whose every byte is checked when a snapshot is opened.
-pub(super) const CHECKED_AT_ONCE: [Name; 19] = [
+pub(super) const CHECKED_AT_ONCE: [Name; 20] = [
     META,
+    IDS,
     ENTITIES,
     TIMES,
     REWARDS,

@@ -19,6 +19,7 @@ use super::decode::{MOST_EPOCHS, edges, plain};
 use super::{MAGIC, Name, corrupted};
 use crate::columns::{Columns, EMBEDDED};
 use crate::error::{Error, Result};
+use crate::id::NodeId;
 use crate::index::TemporalIndex;
 use crate::insert::level_of;
 use crate::links::Links;
@@ -146,7 +147,7 @@ impl TemporalIndex {
         }
         let mut links = Links::new(m);
         for &node in &embedded {
-            links.add(node, level_of(self.params.seed, node, m));
+            links.add(node, level_of(self.params.seed, NodeId(node), m));
         }
         let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
         for &node in &embedded {

@@ -110,6 +110,9 @@ pub enum Step {
     Recallable(usize, bool),
     Center(Option<Vec<f32>>),
     Refresh,
+    Compact,
+    /// Saved, and mapped again.
+    Reopen,
 }
 
 pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
@@ -125,6 +128,8 @@ pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
         1 => (0usize..100, any::<bool>()).prop_map(|(n, r)| Step::Recallable(n, r)),
         1 => proptest::option::of(center).prop_map(Step::Center),
         1 => Just(Step::Refresh),
+        1 => Just(Step::Compact),
+        1 => Just(Step::Reopen),
     ];
     proptest::collection::vec(step, 0..most)
 }
@@ -188,6 +193,21 @@ pub fn apply(step: &Step, index: &mut TemporalIndex, twin: &mut Twin) {
                 .map_or(cvx_index::Center::None, cvx_index::Center::Vector);
             index.set_center(wanted).expect("no vector is the center");
             twin.center = center.clone();
+        }
+        Step::Compact => {
+            let before = index.stats();
+            index.compact().expect("no reason not to");
+            let after = index.stats();
+            assert_eq!(after.deleted_rows, 0);
+            assert_eq!(
+                (after.nodes, after.ids_given),
+                (before.nodes, before.ids_given)
+            );
+        }
+        Step::Reopen => {
+            let file = tempfile::NamedTempFile::new().expect("a temporary file");
+            index.save(file.path(), b"").expect("room");
+            *index = TemporalIndex::load(file.path()).expect("what was saved");
         }
         Step::Refresh => index
             .refresh_regions()

@@ -1,0 +1,70 @@
+//! Which node lies where: ids stand for ever, slots are given up when an index is compacted.
+//!
+//! Inside the index a node is its slot. Slots ascend with ids, so that whatever is ordered by one is
+//! ordered by the other, and as long as nothing was compacted the two are the same number.
+
+use crate::id::NodeId;
+
+/// The ids of the slots.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Ids(Option<Given>);
+
+/// What an index remembers of its ids from its first compaction on.
+#[derive(Clone, Debug, PartialEq)]
+struct Given {
+    /// The id of each slot, ascending.
+    ids: Vec<u32>,
+    next: u32,
+}
+
+impl Ids {
+    /// The ids of slots, and the next one; `None` where they are not ascending below it.
+    pub(crate) fn restored(ids: Vec<u32>, next: u32) -> Option<Self> {
+        let sound = ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|&last| last < next);
+        sound.then_some(Ids(Some(Given { ids, next })))
+    }
+
+    /// The ids of the slots and the next one, where they are not just the numbers from 0 on.
+    pub(crate) fn given(&self) -> Option<(&[u32], u32)> {
+        let given = self.0.as_ref()?;
+        Some((&given.ids, given.next))
+    }
+
+    /// The id of a slot; one that is not there yet has the id it will be given.
+    #[inline]
+    pub(crate) fn id(&self, slot: u32) -> NodeId {
+        NodeId(self.0.as_ref().map_or(slot, |Given { ids, next }| {
+            let known = ids.get(slot as usize).copied();
+            known.unwrap_or_else(|| next + (slot - ids.len() as u32))
+        }))
+    }
+
+    /// The slot of an id; as long as nothing was compacted any number is one.
+    #[inline]
+    pub(crate) fn slot(&self, node: NodeId) -> Option<u32> {
+        match &self.0 {
+            None => Some(node.0),
+            Some(given) => given
+                .ids
+                .binary_search(&node.0)
+                .ok()
+                .map(|slot| slot as u32),
+        }
+    }
+
+    /// Gives the next slot its id.
+    pub(crate) fn push(&mut self) {
+        if let Some(Given { ids, next }) = &mut self.0 {
+            ids.push(*next);
+            *next += 1;
+        }
+    }
+
+    /// The ids when only these slots of `slots` are kept, ascending.
+    pub(crate) fn kept(&self, kept: &[u32], slots: usize) -> Self {
+        Ids(Some(Given {
+            ids: kept.iter().map(|&slot| self.id(slot).0).collect(),
+            next: self.id(slots as u32).0,
+        }))
+    }
+}
