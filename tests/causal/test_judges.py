@@ -48,7 +48,12 @@ def test_a_model_is_asked_in_the_words_of_the_blueprint() -> None:
     "answer",
     ["No", "No.", "no", " NO. ", "'No.'", "**No.**", "No, they are unrelated.", "No - unrelated",
      "No it did not", "No there is no link", "No\nThe events are unrelated.", "Not directly.",
-     "<think>Yes? Perhaps.</think>\nNo."],
+     "<think>Yes? Perhaps.</think>\nNo.", "Answer: No.", "Nope.", "None.", "Unrelated.", "False",
+     "There is no causal relationship between them.", "NO causal relationship", "No direct link.",
+     "There was no clear connection.", "No evidence that it did.", "It did not.", "It didn\u2019t.",
+     "The first event did not lead to the second.", "These events are unrelated.",
+     "The preceding event did not directly lead to the following event.",
+     "The two events are not causally related."],
 )  # fmt: skip
 def test_a_denial_is_a_no(answer: str) -> None:
     assert read_answer(answer).verdict == "no"
@@ -63,6 +68,12 @@ def test_a_denial_is_a_no(answer: str) -> None:
         ("No one had cleaned the drain.", "No one had cleaned the drain."),
         ("No doubt it did: water came in.", "No doubt it did: water came in."),
         ("Normally the drain holds; this time it did not.", None),
+        ("No repair was made, so it flooded.", None),
+        ("There is no doubt that the rain led to it.", None),
+        ("There was no pump, so the water rose.", None),
+        ("The drain did not hold, so the cellar flooded.", None),
+        ("It was not connected to the mains, so the pump stood still.", None),
+        ("Answer: Yes, water came in.", "water came in."),
         ("Yes. Water came in.", "Water came in."),
         ("YES - water\n came in", "water came in"),
         ("Yes", "the one directly led to the other"),
@@ -80,7 +91,7 @@ def test_an_explanation_is_a_yes_even_where_it_begins_with_n_o(
 @pytest.mark.requirement("C7")
 @pytest.mark.parametrize(
     "answer",
-    ["", "  \n", "I don't know.", "I cannot determine that.", "Unclear.", "As an AI, I cannot say",
+    ["", "  \n", "I don't know.", "I cannot determine that.", "Unclear.", "Not sure.", "It is not clear.", "As an AI, I cannot say",
      "water " * 500, None, 7, {"verdict": "no"}],
 )  # fmt: skip
 def test_a_page_a_shrug_or_no_text_is_no_judgement(answer: object) -> None:

@@ -21,16 +21,36 @@ _WRAPPING = " \t\r\n\"'`*_\u2018\u2019\u201c\u201d"
 # drain" and "No doubt it did" are explanations, and so is "Notably, ...".
 _DENIAL = re.compile(
     r"no(?:\s*(?:$|[.,;:!)\-\u2013\u2014\n*'\"])|\s+(?:it|there|this|that|these|they)\b)"
-    r"|not\s+(?:directly|really|necessarily|exactly|likely|at all|causally)\b",
+    r"|not\s+(?:directly|really|necessarily|exactly|likely|at all|causally)\b"
+    r"|nope\b|unrelated\b|(?:none|false)\s*[.!]?$",
+    re.IGNORECASE,
+)
+# What models say instead of the "No." they were asked for. Only the two events, and only their
+# being cause and effect, are denied so: "The drain did not hold" is an explanation.
+_NOUN = (
+    r"(?:(?:direct|causal|clear|obvious|apparent|evident|logical|known)\s+)*"
+    r"(?:caus(?:al|e|ality|ation)|relation(?:ship)?|connection|link|evidence\s+that)\b"
+)
+_PAIR = (
+    r"(?:it|this|that|they|(?:the|these)(?:\s+(?:first|former|preceding|previous|earlier|two))?"
+    r"(?:\s+(?:event|one)s?)?)"
+)
+_DENIED = re.compile(
+    rf"(?:there\s+(?:is|was|(?:seems|appears)\s+to\s+be)\s+)?no\s+{_NOUN}"
+    rf"|{_PAIR}\s+(?:did|does|do|is|are|was|were)(?:\s+not|n['\u2019]t)\s*"
+    r"(?:[.!]|$|(?:(?:directly|causally)\s+)?(?:lead|cause|result\s+in"
+    r"|(?:related|connected|linked)\s*(?:[.,;!]|$)))"
+    rf"|{_PAIR}\s+(?:is|are|seem|appear)\s+(?:to\s+be\s+)?unrelated\b",
     re.IGNORECASE,
 )
 _NO_OPINION = re.compile(
     r"(?:i\s+(?:do\s*n[o']t|don\u2019t|cannot|can't|can\u2019t|am\s+(?:not\s+sure|unable))"
     r"|i'?m\s+(?:not\s+sure|unable|sorry)|sorry\b|as\s+an\s+ai\b|unclear\b|unknown\b"
     r"|(?:it\s+is|it's)\s+(?:unclear|impossible)|insufficient\b|cannot\s+(?:be\s+)?determine|n/a\b"
-    r"|maybe\b|perhaps\b|possibly\s*[.!]?$)",
+    r"|not\s+(?:sure|clear)\b|(?:it\s+is|it's)\s+not\s+clear\b|maybe\b|perhaps\b|possibly\s*[.!]?$)",
     re.IGNORECASE,
 )
+_LABEL = re.compile(r"(?:answer|verdict)\s*:\s*", re.IGNORECASE)
 _ASSENT = re.compile(r"yes\b[\s.,;:!\-\u2013\u2014*]*", re.IGNORECASE)
 
 
@@ -61,11 +81,13 @@ def read_answer(answer: object) -> Judgement:
     if not isinstance(answer, str):
         return Judgement("unjudged", why=f"the answer is no text but {type(answer).__name__}")
     plain = _THOUGHTS.sub("", answer).strip(_WRAPPING)
+    if label := _LABEL.match(plain):
+        plain = plain[label.end() :].strip(_WRAPPING)
     if not plain:
         return Judgement("unjudged", why="the answer is empty")
     if len(plain) > MOST_CHARACTERS:
         return Judgement("unjudged", why=f"the answer is a page of {len(plain)} characters")
-    if _DENIAL.match(plain):
+    if _DENIAL.match(plain) or _DENIED.match(plain):
         return Judgement("no", why=plain)
     if _NO_OPINION.match(plain):
         return Judgement("unjudged", why=f"no opinion: {plain}")
