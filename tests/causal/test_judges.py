@@ -91,7 +91,8 @@ def test_an_explanation_is_a_yes_even_where_it_begins_with_n_o(
 @pytest.mark.requirement("C7")
 @pytest.mark.parametrize(
     "answer",
-    ["", "  \n", "I don't know.", "I cannot determine that.", "Unclear.", "Not sure.", "It is not clear.", "As an AI, I cannot say",
+    ["", "  \n", "I don't know.", "I cannot determine that.", "Unclear.", "Not sure.",
+     "It is not clear.", "As an AI, I cannot say",
      "water " * 500, None, 7, {"verdict": "no"}],
 )  # fmt: skip
 def test_a_page_a_shrug_or_no_text_is_no_judgement(answer: object) -> None:
