@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import Any, Protocol
 
 import numpy as np
@@ -86,9 +87,7 @@ class Hnswlib:
         self.index.init_index(rows, ef_construction=EF_CONSTRUCTION, M=m, random_seed=SEED)
         self.index.set_num_threads(1)
         self.build_s = cpu(lambda: self.index.add_items(data.base, np.arange(rows), num_threads=1))
-        self.note = (
-            f"{getattr(hnswlib, '__version__', '')} M={m} efC={EF_CONSTRUCTION}, as built by pip"
-        )
+        self.note = f"{version('hnswlib')} M={m} efC={EF_CONSTRUCTION}, as built by pip"
 
     def search(self, query: Matrix, ef: int) -> Ids:
         self.index.set_ef(ef)

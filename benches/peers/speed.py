@@ -26,10 +26,13 @@ def lines(workers: Workers, queries: int, graphs: list[str]) -> list[Line]:
         label = f"{data.name} .{round(100 * target)}"
         found.append(against(f"{label} single, hnswlib M=16", single, "hnswlib", 4, 6))
         hnswlibs = [name for name in graphs if name.startswith("hnswlib")]
-        fastest = best(single, hnswlibs)
-        found.append(against(f"{label} single, hnswlib at its best M", single, fastest, 3, 3))
-        other = best(single, OTHERS)
-        found.append(against(f"{label} single, best of faiss and usearch", single, other, 2, 3))
+        if len(hnswlibs) > 1:
+            fastest = best(single, hnswlibs)
+            found.append(against(f"{label} single, hnswlib at its best M", single, fastest, 3, 3))
+        if any(name in graphs for name in OTHERS):
+            other = best(single, OTHERS)
+            measure = f"{label} single, best of faiss and usearch"
+            found.append(against(measure, single, other, 2, 3))
         both = {name: efs[name] for name in ("cvx", "hnswlib")}
         together = workers.compare(both, Question(rows, batch=True))
         show(f"{data.name}, recall {target}, a batch on one thread", together)
