@@ -10,6 +10,7 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import UnknownEventError
 from cvx.memory import Memory
+from cvx.memory.checking import check
 from cvx.types import Cue, Decision
 from tests.store.processes import consistent, embedder
 
@@ -137,3 +138,24 @@ def test_the_cache_of_the_embedder_is_told_and_so_is_the_past() -> None:
         with pytest.raises(UnknownEventError):
             memory.erase([kept, secret])
         assert len(memory) == 1
+
+
+@pytest.mark.requirement("B8")
+@pytest.mark.parametrize("by", ["itself", "another"])
+def test_what_was_noted_of_an_erased_event_is_not_written_later(tmp_path: Path, by: str) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        secret, kept = memory.add(SECRET), memory.add("an ordinary xylophone")
+        block = memory.context(SECRET, 200, k=2)
+        assert {hit.event.event_id for hit in block.hits if hit.event} == {secret, kept}
+        if by == "itself":
+            memory.erase(secret)
+        else:
+            with Memory.open(tmp_path / "m", embedder()) as other:
+                other.erase(secret)
+    report = check(tmp_path / "m")
+    assert report.findings == ()
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        (decision,) = memory.record.decisions()
+        assert [hit[0] for hit in decision["hits"]] == [memory.get(kept).node]
+        assert decision["record"] == {}
+        assert [context for context, *_ in memory.record.usage()] == [f'["event",{kept}]']

@@ -77,8 +77,6 @@ class Caring(Base):
         self._handed_out = type(self._handed_out)(
             (key, event) for key, event in self._handed_out.items() if event not in gone
         )
-        for event in gone:
-            self._noted.forget(event)
         return done
 
     def finish_erase(self) -> bool:

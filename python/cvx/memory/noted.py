@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cvx.store import Writer
 from cvx.store.learned import event_context
-from cvx.types import Decision
+from cvx.types import Decision, Hit
 
 
 @dataclass(slots=True)
@@ -35,17 +37,21 @@ class Noted:
         """Count that an event was handed out."""
         self.retrieved[event] = self.retrieved.get(event, 0) + more
 
-    def forget(self, event: int) -> None:
-        """Drop an event that was erased."""
-        self.retrieved.pop(event, None)
-        self.used.pop(event, None)
-
     def write(self, write: Writer) -> None:
-        """Write it down."""
-        write.add_usage({event_context(event): n for event, n in self.retrieved.items()})
+        """Write it down, without what was erased meanwhile, here or by another process."""
+        shown = {_event(hit) for decision, _ in self.decided.values() for hit in decision.hits}
+        gone = _gone(write, {*self.retrieved, *self.used, *shown})
+        write.add_usage(
+            {event_context(event): n for event, n in self.retrieved.items() if event not in gone}
+        )
         for decision, noted in self.decided.values():
-            write.set_decision(decision, noted)
-        write.touch(self.used)
+            kept = tuple(hit for hit in decision.hits if _event(hit) not in gone)
+            if len(kept) == len(decision.hits):
+                write.set_decision(decision, noted)
+            else:
+                # What is noted of it tells of the erased ones too.
+                write.set_decision(replace(decision, hits=kept, propensities=None))
+        write.touch({event: time for event, time in self.used.items() if event not in gone})
 
     def join(self, earlier: Noted) -> None:
         """Take back what could not be written."""
@@ -54,3 +60,20 @@ class Noted:
         for event, time in earlier.used.items():
             self.used[event] = max(time, self.used.get(event, time))
         self.decided = {**earlier.decided, **self.decided}
+
+
+def _event(hit: Hit) -> int | None:
+    return None if hit.event is None else hit.event.event_id
+
+
+def _gone(write: Writer, events: Iterable[int | None]) -> set[int]:
+    """Return those of some events that are not there any more."""
+    asked = [event for event in events if event is not None]
+    if not asked:
+        return set()
+    found = write.connection.execute(
+        "SELECT value FROM json_each(?)"
+        " WHERE NOT EXISTS (SELECT 1 FROM events WHERE event_id = value)",
+        (json.dumps(asked),),
+    )
+    return {row[0] for row in found}
