@@ -16,7 +16,14 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import EmbedderMismatchError, ExportError, OutputError
 from cvx.memory import Memory
 from cvx.memory.checking import check
-from cvx.memory.transfer import Origin, export, from_duckdb, import_export, to_duckdb
+from cvx.memory.transfer import (
+    Origin,
+    _made,
+    export,
+    from_duckdb,
+    import_export,
+    to_duckdb,
+)
 from cvx.store.failpoints import ENVIRONMENT
 from cvx.store.transfer.blueprint import Cause, _open_circles, depths
 from tests.store import planted
@@ -163,6 +170,21 @@ def test_an_export_of_another_embedder_is_refused(store: Path, tmp_path: Path) -
     with pytest.raises(EmbedderMismatchError, match="reembed"):
         import_export(tmp_path / "other", path)
     assert planted.contents(tmp_path / "other") == before
+
+
+@pytest.mark.parametrize("first", ["import", "open"])
+def test_a_refused_import_leaves_what_another_process_made_meanwhile(
+    store: Path, tmp_path: Path, first: str
+) -> None:
+    path, folder = exported(store, tmp_path / "all.jsonl"), tmp_path / "copy"
+    making = _made(folder)
+    if first == "import":
+        import_export(folder, path)
+    else:
+        Memory.open(folder, embedder()).close()
+    with pytest.raises(ExportError), making:
+        raise ExportError("a damaged line")
+    assert check(folder).sound
 
 
 def test_its_own_export_is_refused(store: Path, tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from cvx.embed.spec import Absent
-from cvx.errors import ExportError
+from cvx.errors import ExportError, RecordError, StoreNotFoundError
 from cvx.memory.facade import Memory
 from cvx.store import Record
+from cvx.store.peek import read_only
 from cvx.store.transfer import Header, Imported, export_record, format_of, import_into
 from cvx.store.transfer.core import CoreEvent, core_events
 from cvx.store.transfer.formats import reader_of
@@ -118,7 +119,7 @@ def import_export(
 
 
 class _made:  # noqa: N801
-    """Makes a folder for a block, and takes it away again if the block fails."""
+    """Makes a folder for a block; if it fails, takes away what nobody else uses by then."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -129,13 +130,25 @@ class _made:  # noqa: N801
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or not self._new:
+        if kind is None or not self._new or _in_use(self._folder):
             return
         if self._top is not None:
             shutil.rmtree(self._top, ignore_errors=True)
         else:
             for name in ("memory.db", "memory.db-wal", "memory.db-shm", "LOCK"):
                 (self._folder / name).unlink(missing_ok=True)
+
+
+def _in_use(folder: Path) -> bool:
+    """Whether somebody has opened the record as a memory, or taken something in."""
+    try:
+        with read_only(folder) as db:
+            used = "SELECT 1 FROM meta WHERE key = 'embedder' UNION ALL SELECT 1 FROM journal"
+            return db.execute(used).fetchone() is not None
+    except StoreNotFoundError:
+        return False
+    except RecordError:
+        return True
 
 
 @dataclass(frozen=True, slots=True)
