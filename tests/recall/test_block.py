@@ -231,9 +231,10 @@ def test_an_excerpt_keeps_the_sentences_that_were_asked_for() -> None:
     assert excerpt(text, {"key"}, 48) == "The key is under the pot. The key is blue. …"
 
 
-def test_a_negative_budget_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="budget_tokens is -1"):
-        room().context("x", -1)
+@pytest.mark.parametrize("budget", [-1, float("nan")])
+def test_a_budget_that_is_none_is_refused(budget: int) -> None:
+    with pytest.raises(InvalidParameterError, match=f"budget_tokens is {budget}"):
+        room().context("x", budget)
 
 
 @pytest.mark.requirement("R13")

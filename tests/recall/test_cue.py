@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -81,9 +82,11 @@ def test_control_characters_never_reach_a_source(text: str) -> None:
     assert not any(sign in clean for sign in map(chr, (*range(32), 127)))
 
 
-def test_a_cue_that_is_none_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="the cue is None"):
-        sound_cue(None)  # type: ignore[arg-type]
+@pytest.mark.parametrize("none", [None, b"x", 5, ["x"]])
+def test_a_cue_that_is_none_is_refused(none: Any) -> None:
+    for ask in (sound_cue, room().recall, room().context):
+        with pytest.raises(InvalidParameterError, match=r"give a str or a cvx\.Cue"):
+            ask(none)
 
 
 def test_an_empty_cue_is_answered_by_nothing_and_the_trace_says_why() -> None:

@@ -37,7 +37,7 @@ class Budget:
     Raises
     ------
     InvalidParameterError
-        A negative budget.
+        A negative budget, or NaN.
     """
 
     tokens: int = 512
@@ -45,7 +45,7 @@ class Budget:
     summarise: Summarise | None = None
 
     def __post_init__(self) -> None:
-        if self.tokens < 0:
+        if not self.tokens >= 0:
             raise InvalidParameterError(f"budget_tokens is {self.tokens}: give 0 or more")
 
 

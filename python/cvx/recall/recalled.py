@@ -80,8 +80,8 @@ def recall_once(
     The embedder and the sources of the user are asked while nothing is locked; the rest sees one
     state of the record.
     """
-    whole = cue if isinstance(cue, str) else cue.words()
     asked = sound_cue(cue)
+    whole = cue.words() if isinstance(cue, Cue) else cue
     trace = Trace(asked.words(), cue_hash(asked), asked.place, passed=asker.passed())
     if not asked.words().strip() and asked.vector is None:
         trace.problems.append("the cue says nothing: nothing was looked for")
