@@ -138,6 +138,20 @@ def test_a_name_in_one_namespace_is_none_in_another() -> None:
     assert corpus.names((space("bob", "private"),)) == {"zoe": frozenset({1})}
 
 
+def test_a_name_a_title_and_a_session_given_later_are_known_to_the_next_recall() -> None:
+    memory = room()
+    first = memory.add("x one", entity_id=1, timestamp=1, metadata={"speaker": "Ann"})
+    memory.add("y two", entity_id=1, timestamp=2, metadata={"session": "b"})
+    corpus = Corpus(memory.record)
+    corpus.refresh()
+    assert corpus.timelines.sessions[0] != corpus.timelines.sessions[1]
+    memory.update(first, metadata={"name": "Zoe", "title": "Red River", "session": "b"})
+    corpus.refresh()
+    assert corpus.names((space("", "private"),)) == {"zoe": frozenset({1})}
+    assert list(corpus.naming.titles.values()) == [[0]]
+    assert corpus.timelines.sessions[0] == corpus.timelines.sessions[1]
+
+
 def test_threads_recall_while_others_write() -> None:
     memory = room()
     memory.add("x zero", vector=axis("x"))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvx.recall.naming import READ_SQL, Naming
+from cvx.recall.naming import READ_SQL, Naming, renames
 from cvx.recall.timelines import Timelines
 from cvx.store import Record, Writer
 from cvx.store.spaces import space
@@ -144,7 +144,7 @@ class Corpus:
         if tail == self.seq:
             return
         changes = self.record.journal(self.seq) if self.seq >= 0 else []
-        if any(op == "erase" for _, _, op, _ in changes):
+        if any(op == "erase" or (op == "metadata" and renames(body)) for _, _, op, body in changes):
             self._reset()
         last = int(self.event_ids[-1]) if len(self) else -1
         self._append(self.record.query(f"{_READ} WHERE event_id > ? ORDER BY event_id", (last,)))

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from cvx.recall.titles import title_key
 
-READ_SQL = (
-    "CASE metadata WHEN '{}' THEN NULL"
-    " ELSE json_extract(metadata, '$.session', '$.speaker', '$.name', '$.title') END"
-)
+_READ = ("session", "speaker", "name", "title")
+_PATHS = ", ".join(f"'$.{key}'" for key in _READ)
+READ_SQL = f"CASE metadata WHEN '{{}}' THEN NULL ELSE json_extract(metadata, {_PATHS}) END"
 """What `Naming.note` takes, as JSON."""
+
+
+def renames(changes: Sequence[Sequence[Any]]) -> bool:
+    """Return whether changes of metadata, (event, before, after), change what is read of it.
+
+    Examples
+    --------
+    >>> renames([(1, '{"turn":1}', '{"turn":2}')]), renames([(1, "{}", '{"title":"Red River"}')])
+    (False, True)
+    """
+    for _, *packed in changes:
+        before, after = (json.loads(said) for said in packed)
+        if any(before.get(key) != after.get(key) for key in _READ):
+            return True
+    return False
 
 
 class Naming:
