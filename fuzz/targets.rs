@@ -4,8 +4,11 @@ use std::path::Path;
 
 use cvx_index::{EntityId, Filter, IndexParams, NewNode, NodeId, TemporalIndex};
 
+/// What is done with some bytes.
+pub type Target = fn(&[u8]);
+
 /// Every target, by name.
-pub const ALL: [(&str, fn(&[u8])); 3] = [
+pub const ALL: [(&str, Target); 3] = [
     ("snapshot", snapshot),
     ("filter", filter),
     ("operations", operations),

@@ -92,6 +92,11 @@ impl<T: Pod> Column<T> {
         }
     }
 
+    /// Whether a change would copy the values first.
+    pub(crate) fn is_mapped(&self) -> bool {
+        matches!(self, Column::Mapped { .. })
+    }
+
     pub(crate) fn push(&mut self, value: T) {
         self.to_mut().push(value);
     }

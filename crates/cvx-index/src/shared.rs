@@ -40,6 +40,24 @@ impl Access for Steps<'_> {
     }
 }
 
+impl Steps<'_> {
+    /// Copies large tables that are mapped beside the searches, as their first change would do alone.
+    fn own(&mut self) -> Result<()> {
+        let (vectors, links) = self.look(|index| (index.vectors.owned(), index.links.owned()))?;
+        if vectors.is_none() && links.is_none() {
+            return Ok(());
+        }
+        self.change(|index| {
+            if let Some(vectors) = vectors {
+                index.vectors = vectors;
+            }
+            if let Some(links) = links {
+                index.links = links;
+            }
+        })
+    }
+}
+
 impl SharedIndex {
     /// Shares an index.
     #[must_use]
@@ -83,7 +101,8 @@ impl SharedIndex {
     /// Those of [`TemporalIndex::bulk_insert`].
     pub fn bulk_insert(&self, nodes: &[NewNode<'_>], threads: usize) -> Result<Vec<NodeId>> {
         let _order = self.order.lock()?;
-        let steps = Steps(&self.index);
+        let mut steps = Steps(&self.index);
+        steps.own()?;
         // Starting threads takes longer than linking a few nodes.
         if threads > 0 && nodes.len() < WORTH_THREADS {
             return changes::insert(steps, nodes);
@@ -112,6 +131,8 @@ impl SharedIndex {
     /// Those of [`TemporalIndex::delete`].
     pub fn delete(&self, nodes: &[NodeId]) -> Result<()> {
         let _order = self.order.lock()?;
-        changes::delete(Steps(&self.index), nodes)
+        let mut steps = Steps(&self.index);
+        steps.own()?;
+        changes::delete(steps, nodes)
     }
 }

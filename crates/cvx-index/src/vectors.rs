@@ -210,6 +210,14 @@ impl Vectors {
         self.raw = rows;
     }
 
+    /// These vectors in memory, if they are in a file.
+    pub(crate) fn owned(&self) -> Option<Self> {
+        let mut vectors = self.raw.is_mapped().then(|| self.clone())?;
+        vectors.raw.to_mut();
+        vectors.codes.own();
+        Some(vectors)
+    }
+
     /// The rows at these slots, of which those from `end` on have none.
     pub(crate) fn gathered(&self, kept: &[u32], end: usize) -> Self {
         let rows = &kept[..kept.partition_point(|&slot| (slot as usize) < end)];

@@ -134,3 +134,19 @@ fn a_change_that_is_refused_changes_nothing_and_lets_the_next_one_in() {
     let ids = shared.bulk_insert(&refused[..1], 1).unwrap();
     assert_eq!(ids, [NodeId(0)]);
 }
+
+#[test]
+fn an_index_that_was_mapped_is_changed_as_one_in_memory() {
+    let rows = Numbers(4).clustered(900, DIM, 9);
+    let mut alone = TemporalIndex::new(params()).unwrap();
+    alone.bulk_insert(&nodes(&rows[..600]), 1).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    alone.save(file.path(), b"").unwrap();
+    let shared = SharedIndex::new(TemporalIndex::load(file.path()).unwrap());
+    shared.delete(&[NodeId(5)]).unwrap();
+    shared.bulk_insert(&nodes(&rows[600..]), 2).unwrap();
+    alone.delete(&[NodeId(5)]).unwrap();
+    alone.bulk_insert(&nodes(&rows[600..]), 2).unwrap();
+    let same = shared.read_settled(|index| Ok(index.to_bytes() == alone.to_bytes()));
+    assert!(same.unwrap());
+}

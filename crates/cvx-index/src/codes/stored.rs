@@ -51,6 +51,13 @@ impl Codes {
         }
     }
 
+    /// Copies what is mapped.
+    pub(crate) fn own(&mut self) {
+        self.rows.to_mut();
+        self.scales.to_mut();
+        self.bases.to_mut();
+    }
+
     /// The rows of bytes.
     pub(crate) fn lines(&self) -> &[Line] {
         &self.rows

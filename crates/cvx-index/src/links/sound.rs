@@ -51,6 +51,13 @@ impl Links {
         links
     }
 
+    /// These links in memory, if they are in a file.
+    pub(crate) fn owned(&self) -> Option<Self> {
+        let mut links = self.ground.is_mapped().then(|| self.clone())?;
+        links.ground.to_mut();
+        Some(links)
+    }
+
     /// Gives back what the tables have in reserve.
     pub(crate) fn shrink(&mut self) {
         self.levels.to_mut().shrink_to_fit();
