@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -206,3 +207,22 @@ def test_cases_are_counted_on_a_link_and_kept() -> None:
         with pytest.raises(error):
             call()
     assert made.why(flood)[0].weight == pytest.approx(4 / 6)
+
+
+@pytest.mark.requirement("B10")
+def test_cases_are_counted_on_though_an_end_cannot_be_seen() -> None:
+    made, drain, _, flood = flooded()
+    made.observe(drain, flood, supports=8)
+    made.forget(drain)
+    assert made.observe(drain, flood, counters=1).weight == pytest.approx(9 / 11)
+    ana, bob = made.add("it froze", namespace="ana"), made.add("a pipe broke", namespace="bob")
+    made.observe(ana, bob, supports=1)
+    assert made.observe(ana, bob, supports=1).weight == pytest.approx(3 / 4)
+
+
+@pytest.mark.requirement("B10")
+def test_of_many_who_count_at_once_no_case_is_lost() -> None:
+    made, drain, _, flood = flooded()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: made.observe(drain, flood, supports=1), range(40)))
+    assert made.observe(drain, flood).weight == pytest.approx(41 / 42)

@@ -14,7 +14,7 @@ from cvx.errors import InvalidEdgeError, InvalidParameterError, UnknownEventErro
 from cvx.index import TemporalIndex
 from cvx.store import Record
 from cvx.store.spaces import visible_spaces, visible_sql
-from cvx.types import DEFAULT_NAMESPACE, Event, Filter
+from cvx.types import DEFAULT_NAMESPACE, Edge, Event, Filter
 
 _OPEN = "unjudged_causes"
 _MOST_OPEN = 10_000
@@ -196,18 +196,21 @@ class Linker:
             if number not in events:
                 raise UnknownEventError(f"there is no event {number}: it was erased or never given")
         ground = self._ground(events[effect].namespace)
-        found = [
-            link
-            for link in ground.links([effect], backward=True)
-            if (link.cause, link.kind) == (cause, kind)
-        ]
-        old = found[0] if found else None
-        before = Evidence() if old is None else Evidence.of(old.weight, old.evidence)
-        after = evidence(before)
-        why = "" if old is None else old.why
-        link = Link(cause, effect, after.weight, kind, why, after.to_text())
-        ground.put(link)
+        # Read and written in one transaction: of two who count at once neither is lost.
+        with self.record.transaction() as write:
+            old = self._kept(cause, effect, kind)
+            before = Evidence() if old is None else Evidence.of(old.weight, old.evidence)
+            after = evidence(before)
+            why = "" if old is None else old.why
+            link = Link(cause, effect, after.weight, kind, why, after.to_text())
+            write.add_links(ground.edges([link]))
         return link
+
+    def _kept(self, cause: int, effect: int, kind: str) -> Edge | None:
+        """The link as it is stored: cases count whether or not both ends can be seen."""
+        nodes = self.record.nodes_of_events([cause, effect])
+        into = self.record.links_of(nodes[effect], incoming=True)
+        return next((e for e in into if e.kind == kind and e.from_node in nodes[cause]), None)
 
     def open_pairs(self) -> list[tuple[int, int]]:
         """Return the pairs of cause and effect that nobody could judge, oldest first."""
@@ -237,8 +240,8 @@ class Linker:
         settled: Sequence[tuple[int, int]],
         open_: Sequence[tuple[int, int]],
     ) -> None:
-        before = self.open_pairs()
-        kept = [pair for pair in before if pair not in set(settled)]
+        before, done = self.open_pairs(), set(settled)
+        kept = [pair for pair in before if pair not in done]
         after = [*kept, *open_][-_MOST_OPEN:]
         if not links and after == before:
             return
