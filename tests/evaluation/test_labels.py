@@ -38,6 +38,8 @@ def test_what_is_written_is_read(
     [
         ("[1]", "list instead of an object"),
         ('{"query": "x"}', "gold is no list"),
+        ('{"query": "x", "gold": [1], "namespace": 5}', "namespace is 5, no str"),
+        ('{"query": "x", "gold": [1], "time": 9999999999999999999}', "does not fit into 64 bits"),
         ('{"query": " ", "gold": []}', "query is no text"),
         ('{"query": "x", "gold": [true]}', "gold is no list"),
         ('{"query": "x", "gold": [1], "answer": 1}', "unknown keys"),
@@ -57,6 +59,13 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text("\n")
     with pytest.raises(InvalidInputError, match="no labels"):
+        read_labels(path)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidInputError, match="no text in UTF-8"):
         read_labels(path)
 
 

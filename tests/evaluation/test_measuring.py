@@ -83,6 +83,13 @@ def test_a_baseline_keeps_to_the_namespace_and_the_speaker(memory: Memory) -> No
         assert ranker(asked, 5).ranked == (mine,), name
 
 
+def test_a_namespace_that_holds_nothing_is_answered_by_nothing(memory: Memory) -> None:
+    memory.add("the kettle is blue")
+    asked = Label(query="which colour is the kettle?", gold=frozenset(), namespace="nobody")
+    for ranker in (*baselines(memory).values(), recalling(memory)):
+        assert ranker(asked, 5).ranked == ()
+
+
 def test_the_memory_beats_its_ingredients_on_talk(memory: Memory) -> None:
     labels = generated_talk(memory, sessions=24)
     gold = resolved(memory, labels)

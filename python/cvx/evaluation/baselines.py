@@ -90,7 +90,7 @@ class _Space:
 
     @cached_property
     def _vectors(self) -> npt.NDArray[np.float64]:
-        dim = max((e.vector.size for e in self.events if e.vector is not None), default=1)
+        dim = max((e.vector.size for e in self.events if e.vector is not None), default=0)
         rows = np.zeros((len(self.events), dim))
         for row, event in zip(rows, self.events, strict=True):
             if event.vector is not None:
@@ -118,6 +118,8 @@ class _Space:
     def dense(self, plain: _Plain, label: Label) -> Scores:
         # The plain way has no idea of names: the question as asked, not the label's own vector.
         asked = np.asarray(embed_query(plain.memory.embedder, label.query), dtype=np.float64)
+        if not self._vectors.size:
+            return np.zeros(len(self.events))
         scores: Scores = self._vectors @ (asked / max(float(np.linalg.norm(asked)), 1e-12))
         return scores
 

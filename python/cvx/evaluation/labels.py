@@ -22,7 +22,8 @@ from typing import Any
 from cvx.errors import InvalidInputError
 from cvx.types import DEFAULT_NAMESPACE, Vector
 
-_KEYS = frozenset(("query", "gold", "group", "category", "time", "speaker", "namespace"))
+_KINDS = {"time": int, "speaker": int, "group": str, "category": str, "namespace": str}
+_KEYS = frozenset(("query", "gold", *_KINDS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,18 +66,21 @@ def read_labels(path: Path) -> list[Label]:
     Raises
     ------
     InvalidInputError
-        A line that is no such object, named by its number; no line at all.
+        A line that is no such object, named by its number; no line at all, or no text.
     """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path.name} is no text in UTF-8 ({error}): save it so") from error
     out = []
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                try:
-                    out.append(_label(json.loads(line)))
-                except (ValueError, TypeError) as error:
-                    raise InvalidInputError(
-                        f"{path.name}, line {number}: {error}: see cvx.evaluation.labels"
-                    ) from error
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                out.append(_label(json.loads(line)))
+            except (ValueError, TypeError) as error:
+                raise InvalidInputError(
+                    f"{path.name}, line {number}: {error}: see cvx.evaluation.labels"
+                ) from error
     if not out:
         raise InvalidInputError(f"{path.name} holds no labels: give one JSON object a line")
     return out
@@ -108,10 +112,12 @@ def _label(row: Any) -> Label:
         raise ValueError("query is no text")
     if not isinstance(gold, list) or not all(_is_id(item) for item in gold):
         raise ValueError("gold is no list of event ids or keys")
-    for key, kind in (("time", int), ("speaker", int), ("group", str), ("category", str)):
+    for key, kind in _KINDS.items():
         value = row.get(key)
         if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
             raise ValueError(f"{key} is {value!r}, no {kind.__name__}")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError(f"{key} is {value}, which does not fit into 64 bits")
     return Label(
         query=query,
         gold=frozenset(gold),
