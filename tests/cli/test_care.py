@@ -60,6 +60,14 @@ def test_what_is_erased_is_in_no_file_any_more(tmp_path: Path) -> None:
     assert process(store, "forget", 1, "--erase", "--yes").code == 1
 
 
+def test_an_erase_by_source_takes_what_was_put_away_too(cvx: Cvx) -> None:
+    cvx("add", "a secret", "--source", "diary")
+    cvx("add", "another", "--source", "diary")
+    cvx("forget", 1)
+    assert cvx("forget", "--source", "diary", "--erase", "--yes", "--json").json["ids"] == [1, 2]
+    assert cvx("stats", "--json").json["events"] == 0
+
+
 @pytest.mark.parametrize(
     ("options", "gone"),
     [

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _BUDGET = re.compile(r"(\d+)\s*(|events|B|KB|MB|GB)")
 _UNITS = {"B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3}
 _MOST_SHOWN = 10
+_AMONG = {"erased": "true", "brought back": "state <> 'active'", "put away": "state = 'active'"}
+"""Which events a selection is from: what was put away is still there to be erased."""
 
 
 def forget(
@@ -58,10 +60,11 @@ def forget(
     """
     if erase and undo:
         raise typer.BadParameter("--erase and --undo exclude each other: what is erased is gone")
+    did = "erased" if erase else "brought back" if undo else "put away"
     with opened(store, embeds=False) as memory:
         moment = timestamp_of(before, "--before")
         listed = ids or []
-        chosen = _chosen(memory, listed, (source, moment, namespace), budget, undo=undo)
+        chosen = _chosen(memory, listed, (source, moment, namespace), budget, did)
         texts = {e.event_id: e.text for e in memory.record.events(chosen[:_MOST_SHOWN])}
         _ask(len(chosen), erase=erase and not dry_run and not yes)
         complete = True
@@ -72,7 +75,6 @@ def forget(
                 memory.restore(chosen)
             else:
                 memory.forget(chosen)
-    did = "erased" if erase else "brought back" if undo else "put away"
     if json:
         emit({"ids": chosen, "done": did, "dry_run": dry_run, "complete": complete})
     else:
@@ -92,8 +94,7 @@ def _chosen(
     ids: list[int],
     where: tuple[str | None, int | None, str | None],
     budget: str | None,
-    *,
-    undo: bool,
+    did: str,
 ) -> list[int]:
     source, moment, namespace = where
     selecting = source is not None or moment is not None
@@ -106,9 +107,8 @@ def _chosen(
             memory.get(event)
         return ids
     if budget is not None:
-        return _over(memory, budget, undo=undo)
-    state = "<> 'active'" if undo else "= 'active'"
-    condition, values = f"state {state}", list[object]()
+        return _over(memory, budget, undo=did == "brought back")
+    condition, values = _AMONG[did], list[object]()
     for name, sign, value in (
         ("source", "=", source),
         ("timestamp", "<", moment),
