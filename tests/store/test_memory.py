@@ -56,6 +56,36 @@ def test_everything_is_there_after_closing_and_opening_again(tmp_path: Path) -> 
         assert texts(memory, "entrance unlocked")[0] == "the door is open"
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"text": None},
+        {"text": b"bytes"},
+        {"tags": [1]},
+        {"key": 5},
+        {"action": 3},
+        {"kind": None},
+        {"source": None},
+        {"timestamp": 1.5},
+        {"timestamp": np.int64(5)},
+        {"entity_id": "a"},
+        {"trust": None},
+        {"salience": "high"},
+        {"aliases": "one string"},
+        {"metadata": {"a": object()}},
+        {"metadata": {"a": float("nan")}},
+        {"metadata": [1]},
+    ],
+)
+def test_what_is_of_another_type_is_refused_and_spoils_no_index(
+    memory: Memory, wrong: dict[str, object]
+) -> None:
+    memory.add("a mug on a shelf")
+    with pytest.raises(InvalidInputError):
+        memory.add(**{"text": "a cup", **wrong})  # type: ignore[arg-type]
+    assert texts(memory, "mug") == ["a mug on a shelf"]
+
+
 def test_several_events_are_stored_together_or_not_at_all(memory: Memory) -> None:
     good = [Event(1, 5, "one"), Event(1, 6, "two")]
     assert memory.add_many(good) == [1, 2]

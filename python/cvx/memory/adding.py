@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +13,7 @@ from cvx.errors import (
 from cvx.memory.base import digest
 from cvx.memory.links import Links
 from cvx.memory.sound import labels, named, sound
+from cvx.store.packing import metadata_of
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 
 
@@ -95,7 +95,7 @@ class Adding(Links):
             reward=reward,
             kind=kind,
             namespace=namespace,
-            metadata=dict(metadata or {}),
+            metadata=metadata or {},
             tags=labels(tags),
             source=source,
             trust=trust,
@@ -137,6 +137,9 @@ class Adding(Links):
             raise InvalidInputError(
                 f"{len(aliases)} lists of aliases for {len(listed)} events: give one for each"
             )
+        for words in aliases:
+            if isinstance(words, str):
+                raise InvalidInputError(f"aliases is the string {words!r}: give a list of strings")
         known = [None if again else self._known(event) for event in listed]
         new = [event for event, old in zip(listed, known, strict=True) if old is None]
         further = [
@@ -226,8 +229,7 @@ class Adding(Links):
         value = None if reward is None else check_reward(reward)
         with self.record.transaction() as write:
             if metadata is not None:
-                packed = json.dumps(dict(metadata), separators=(",", ":"), allow_nan=False)
-                write.set_columns("metadata", {event_id: packed})
+                write.set_columns("metadata", {event_id: metadata_of(metadata)})
             if value is not None:
                 write.set_rewards([(self._node(event_id), value)])
 

@@ -208,11 +208,13 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
         """
         if episode is not None:
             return self._close_episode(episode, reward)
-        if not self.record.closed and not self.record.frozen and self._noted:
-            # Moved to another embedder meanwhile, the store takes nothing from here any more.
-            with suppress(EmbedderMismatchError):
-                self._flush()
-        self._store.close()
+        try:
+            if not self.record.closed and not self.record.frozen and self._noted:
+                # Moved to another embedder meanwhile, the store takes nothing from here any more.
+                with suppress(EmbedderMismatchError):
+                    self._flush()
+        finally:
+            self._store.close()
         return None
 
     def _close_episode(self, episode: OpenEpisode, reward: float | None) -> Episode:

@@ -34,6 +34,7 @@ def named(place: int) -> Iterator[None]:
 
 def sound(event: Event) -> Event:
     """Return an event whose every field can be stored, or raise what is wrong with it."""
+    _check_types(event)
     check_namespace(event.namespace)
     if not 0 <= event.entity_id < 2**63:
         raise InvalidEntityError(f"entity {event.entity_id}: give one from 0 up to 2**63 - 1")
@@ -53,3 +54,22 @@ def sound(event: Event) -> Event:
     if _ORDER not in event.tags and reads_like_an_order(event.text):
         return replace(event, tags=(*event.tags, _ORDER))
     return event
+
+
+def _check_types(event: Event) -> None:
+    # SQLite takes anything in any column, and an index is built of all rows or of none.
+    for name, value in (("text", event.text), ("kind", event.kind), ("source", event.source)):
+        if not isinstance(value, str):
+            raise InvalidInputError(f"{name} is {value!r}: give a str")
+    for name, given in (("action", event.action), ("key", event.key)):
+        if given is not None and not isinstance(given, str):
+            raise InvalidInputError(f"{name} is {given!r}: give a str, or None")
+    if not isinstance(event.entity_id, int):
+        raise InvalidEntityError(f"entity {event.entity_id!r}: give an int")
+    if not isinstance(event.timestamp, int):
+        raise InvalidInputError(f"timestamp {event.timestamp!r}: give an int")
+    if not all(isinstance(tag, str) for tag in event.tags):
+        raise InvalidParameterError(f"tags are {event.tags!r}: give strings")
+    for name, number in (("trust", event.trust), ("salience", event.salience)):
+        if not isinstance(number, int | float) and (number is not None or name == "trust"):
+            raise InvalidParameterError(f"{name} is {number!r}: give a number in [0, 1]")

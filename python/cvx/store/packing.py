@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cvx.errors import InvalidInputError
 from cvx.types import Decision, Event, Vector
 
 _compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -16,6 +17,22 @@ _compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 def json_of(value: object) -> str:
     """Return JSON as the record keeps it; nothing at all is an empty object."""
     return _compact(value) if value else "{}"
+
+
+def metadata_of(value: Mapping[str, Any]) -> str:
+    """Return metadata as JSON.
+
+    Raises
+    ------
+    InvalidInputError
+        It is no mapping, or JSON cannot hold it.
+    """
+    try:
+        return json_of(dict(value))
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"metadata {value!r} cannot be stored ({error}): give a mapping of what JSON can hold"
+        ) from error
 
 
 def bytes_of(vector: Vector | None) -> bytes | None:
@@ -38,7 +55,7 @@ def event_row(
         event.namespace,
         event.kind,
         event.action,
-        json_of(event.metadata),
+        metadata_of(event.metadata),
         None if event.reward is None else float(event.reward),
         int(recallable),
         episode,
