@@ -4,6 +4,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,6 +88,27 @@ def test_a_cue_that_is_none_is_refused(none: Any) -> None:
     for ask in (sound_cue, room().recall, room().context):
         with pytest.raises(InvalidParameterError, match=r"give a str or a cvx\.Cue"):
             ask(none)
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"text": 5}, "a part of the cue is 5"),
+        ({"goal": None}, "a part of the cue is None"),
+        ({"questions": ("who?", 5)}, "a part of the cue is 5"),
+        ({"questions": "who?"}, "questions are 'who\\?': give a tuple"),
+        ({"time": 1.5}, r"time is 1\.5: give an int"),
+        ({"time": "now"}, "time is 'now'"),
+        ({"place": "here"}, "place is 'here'"),
+    ],
+)
+def test_a_part_of_a_cue_that_is_none_is_refused(part: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidParameterError, match=said):
+        sound_cue(Cue(**part))
+
+
+def test_a_cue_may_bear_the_time_of_an_array() -> None:
+    assert type(sound_cue(Cue(text="x", time=np.int64(5))).time) is int  # type: ignore[arg-type]
 
 
 def test_an_empty_cue_is_answered_by_nothing_and_the_trace_says_why() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -119,22 +120,37 @@ def sound_cue(cue: str | Cue) -> Cue:
     Raises
     ------
     InvalidParameterError
-        Neither a str nor a Cue.
+        Neither a str nor a Cue, or a part of it that is no text or no whole number.
     """
     if isinstance(cue, str):
         cue = Cue(text=cue)
     if not isinstance(cue, Cue):
         raise InvalidParameterError(f"the cue is {cue!r}: give a str or a cvx.Cue")
+    if isinstance(cue.questions, str):
+        raise InvalidParameterError(
+            f"the cue's questions are {cue.questions!r}: give a tuple of str"
+        )
     return replace(
         cue,
         goal=_clean(cue.goal),
         step=_clean(cue.step),
         questions=tuple(_clean(question) for question in cue.questions),
         text=_clean(cue.text),
+        time=_whole("time", cue.time),
+        place=_whole("place", cue.place),
     )
 
 
+def _whole(name: str, value: int | None) -> int | None:
+    try:
+        return None if value is None else operator.index(value)
+    except TypeError as error:
+        raise InvalidParameterError(f"the cue's {name} is {value!r}: give an int") from error
+
+
 def _clean(text: str) -> str:
+    if not isinstance(text, str):
+        raise InvalidParameterError(f"a part of the cue is {text!r}: give a str")
     text = text[:LONGEST]
     if text.isascii() and text.isprintable():
         return text

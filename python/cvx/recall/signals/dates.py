@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 MICROSECONDS_A_DAY = 86_400_000_000
-_CALENDAR = range(-62_135_596_800_000_000, 253_402_300_800_000_000)
+_CALENDAR = (-62_135_596_800_000_000, 253_402_300_800_000_000)
 """Years 1 to 9999: a clock that counts something else than microseconds may lie beyond."""
 _MONTHS = (
     "january",
@@ -104,7 +104,7 @@ def read_dates(text: str, now: int | None = None) -> tuple[list[DateNamed], str]
             if named is not None:
                 found.append(named)
         text = form.sub(" ", text)
-    if now is not None and now in _CALENDAR:
+    if now is not None and _CALENDAR[0] <= now < _CALENDAR[1]:
         found += _relative(text, now)
         for relative in (_AGO, _LAST, _NEAR_DAY):
             text = relative.sub(" ", text)
