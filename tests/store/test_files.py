@@ -9,6 +9,7 @@ import pytest
 
 from cvx.errors import PastNotKeptError, RecordIOError, RecordVersionError
 from cvx.memory import Memory
+from cvx.memory.checking import check
 from cvx.store import Record
 from cvx.store.schema import SCHEMA_VERSION
 from cvx.types import Filter
@@ -121,3 +122,22 @@ def test_a_full_disk_is_a_typed_error_and_writing_resumes(tmp_path: Path) -> Non
     with Memory.open(tmp_path / "m", embedder()) as memory:
         assert memory.damage() == []
         assert sum(e.text.startswith("there is room") for e in memory.record.events()) == 20
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of a process need fork")
+def test_a_store_that_no_room_is_left_to_open_is_not_called_damaged(tmp_path: Path) -> None:
+    import resource
+
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("the first")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(RecordIOError, match="make room"):
+            Memory.open(tmp_path / "m", embedder())
+        with pytest.raises(RecordIOError, match="make room"):
+            check(tmp_path / "m")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert check(tmp_path / "m").findings == ()

@@ -8,7 +8,8 @@ from typing import Protocol
 from cvx.errors import DamagedRecordError, RecordIOError
 from cvx.store.writer import Writer
 
-_NO_ROOM = ("disk is full", "disk I/O error", "unable to open database file", "readonly database")
+_NO_ROOM = ("disk is full", "disk I/O error")
+_NO_ACCESS = ("unable to open database file", "readonly database")
 _DAMAGED = ("malformed", "not a database", "corrupt", "decode to UTF-8")
 
 
@@ -40,6 +41,11 @@ def typed_error(path: str, error: sqlite3.DatabaseError) -> Exception:
     if any(words in said for words in _NO_ROOM):
         return RecordIOError(
             f"{path}: {said}: nothing of the transaction was stored; make room, then write again"
+        )
+    if any(words in said for words in _NO_ACCESS):
+        return RecordIOError(
+            f"{path}: {said}: SQLite writes beside a database even to read it; make its folder "
+            "writable, or copy it to one that is"
         )
     if any(words in said for words in _DAMAGED):
         return DamagedRecordError(

@@ -14,11 +14,12 @@ from cvx.errors import (
     ForkedRecordError,
     RecordClosedError,
     RecordError,
+    RecordIOError,
     RecordVersionError,
 )
 from cvx.store import rows
 from cvx.store.failpoints import reach
-from cvx.store.following import Follower
+from cvx.store.following import Follower, typed_error
 from cvx.store.lock import FileLock, Tail, keep_after_fork
 from cvx.store.schema import SCHEMA_VERSION, migrate
 from cvx.store.transactions import Transactions
@@ -122,6 +123,10 @@ class Record(Transactions):
             found = self._db.execute("SELECT value FROM meta WHERE key = 'schema_version'")
             version = int(found.fetchone()[0])
         except (sqlite3.DatabaseError, TypeError, ValueError) as error:
+            if isinstance(error, sqlite3.DatabaseError):
+                typed = typed_error(self.path, error)
+                if isinstance(typed, RecordIOError):
+                    raise typed from error
             raise RecordVersionError(
                 f"{self.path} is no record of cvx ({error}): give another file"
             ) from error

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from cvx.errors import CvxError, RecordVersionError, StoreNotFoundError
+from cvx.errors import CvxError, RecordIOError, RecordVersionError, StoreNotFoundError
 from cvx.store import rows
 from cvx.store.cached import Index
 from cvx.store.doctor import folder as files
@@ -43,6 +43,8 @@ def examine(
     RecordVersionError
         ``memory.db`` is of a later version, or of something else, or of an older one: opening it
         brings it to this one.
+    RecordIOError
+        There is no room, or no right, to look at it; that is no damage.
     """
     findings: list[Finding] = []
     seen = files.look(folder)
@@ -59,7 +61,7 @@ def examine(
                 findings += _run(check)
             if progress is not None:
                 progress(len(checks), len(checks))
-    except (StoreNotFoundError, RecordVersionError):
+    except (StoreNotFoundError, RecordVersionError, RecordIOError):
         raise
     except CvxError as error:
         found = Finding(Check.FILE, "memory.db", str(error))
