@@ -63,6 +63,14 @@ def test_an_event_without_a_name_gets_a_number_that_is_free() -> None:
     assert [graph.add_event(None, "nameless", 0) for _ in range(2)] == [2, 3]
 
 
+@pytest.mark.parametrize(("name", "text"), [(1.5, "x"), (("a",), "x"), ("a", None), ("a", 5)])
+def test_an_event_without_a_name_or_text_that_can_be_one_is_refused(name: Any, text: Any) -> None:
+    graph = CausalGraph()
+    with pytest.raises(InvalidInputError, match=r"give a str"):
+        graph.add_event(name, text, 1)
+    assert len(graph) == 0
+
+
 @pytest.mark.requirement("T7")
 def test_events_of_an_institution_come_in_time_order() -> None:
     graph = CausalGraph()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from cvx.causal.vectors import as_vector
-from cvx.errors import EdgeWeightError
+from cvx.errors import EdgeWeightError, InvalidInputError
 from cvx.types import Vector
 
 EventId: TypeAlias = str | int
@@ -45,6 +45,13 @@ class CausalEvent:
         Where it lies.
     metadata : mapping, optional
         Whatever else is known of it.
+
+    Raises
+    ------
+    InvalidInputError
+        An id that is neither str nor int, or a text that is no str.
+    InvalidVectorError
+        An embedding that is no vector.
     """
 
     id: EventId
@@ -56,6 +63,12 @@ class CausalEvent:
     metadata: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.id, (str, int)):
+            raise InvalidInputError(f"the event's id is {self.id!r}: give a str or an int")
+        if not isinstance(self.text, str):
+            raise InvalidInputError(
+                f"the text of event {self.id!r} is {self.text!r}: give a str, '' for no words"
+            )
         if self.embedding is not None:
             object.__setattr__(self, "embedding", as_vector(self.embedding))
 
