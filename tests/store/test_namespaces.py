@@ -2,10 +2,12 @@
 
 import os
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 from cvx.types import Cue, Event, Filter
 from tests.store.processes import embedder
@@ -141,3 +143,17 @@ def test_a_walk_does_not_enter_what_the_asker_may_not_see() -> None:
         memory.link(open_cause, effect)
         memory.link(hidden, open_cause)
         assert [s.event.event_id for s in memory.why(effect, namespace="bob")] == [open_cause]
+
+
+@pytest.mark.requirement("X17")
+def test_one_string_is_no_list_of_namespaces() -> None:
+    with Memory(embedder()) as memory:
+        calls: list[Callable[[], object]] = [
+            lambda: memory.recall("a thought", also="bob"),
+            lambda: memory.context("a thought", also="bob"),
+            lambda: memory.count(also="bob"),
+            lambda: memory.graph(also="bob"),
+        ]
+        for call in calls:
+            with pytest.raises(InvalidInputError, match="also is 'bob': give a list"):
+                call()

@@ -9,7 +9,7 @@ from cvx.causal.walk import Limits, Walk, walk
 from cvx.errors import InvalidInputError, UnknownEdgeKindError
 from cvx.store import Record
 from cvx.store.past import as_of
-from cvx.store.spaces import check_namespace, visible_sql
+from cvx.store.spaces import check_also, check_namespace, visible_sql
 from cvx.types import DEFAULT_NAMESPACE, Edge, Event
 
 _MOST_AT_ONCE = 500
@@ -45,8 +45,8 @@ class StoreGround:
         check_namespace(namespace)
         self.record = record
         self._edge_kinds = edge_kinds
-        self._namespace, self._also = namespace, tuple(also)
-        self._visible, self._values = visible_sql(namespace, list(also))
+        self._namespace, self._also = namespace, check_also(also)
+        self._visible, self._values = visible_sql(namespace, self._also)
 
     def __len__(self) -> int:
         sql = f"SELECT count(*) FROM events WHERE {self._visible} AND state = 'active'"

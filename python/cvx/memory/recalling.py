@@ -16,6 +16,7 @@ from cvx.recall.recalled import Ground, hits_of, recall_once
 from cvx.recall.scope import Asker
 from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable, attentive
 from cvx.recall.trace import Hits
+from cvx.store.spaces import check_also
 from cvx.types import DEFAULT_NAMESPACE, Cue, Filter, Source, Vector
 
 Outcome: TypeAlias = Literal["success", "failure", "any"]
@@ -97,7 +98,7 @@ class Recalling(Base):
         outcome : {"success", "failure", "any"}, default "success"
             What may advise; failed episodes, which may not; or both.
         sources : sequence of str, or mapping of str to callable, optional
-            Where to look: "dense", "lexical", "graph", "aliases", "recent", and any
+            Where to look: "dense", "lexical", "words", "graph", "aliases", "recent", and any
             ``Callable[[Cue], list[Hit]]`` under a name of its own (None for a built-in one);
             default those of the pipeline.
         floor : float or Floor, optional
@@ -117,6 +118,8 @@ class Recalling(Base):
         ------
         InvalidKError, InvalidFilterError, InvertedRangeError, InvalidParameterError
             A parameter outside its bounds.
+        InvalidInputError
+            Namespaces that cannot be some.
         """
         if k < 1:
             raise InvalidKError(f"k is {k}: ask for at least 1")
@@ -166,7 +169,7 @@ def asker_of(namespace: str, also: Sequence[str], where: Filter | None, outcome:
     """Return who asks."""
     if outcome not in _RECALLABLE:
         raise InvalidParameterError(f"outcome is {outcome!r}: give success, failure or any")
-    return Asker(namespace, tuple(also), where or Filter(), _RECALLABLE[outcome])
+    return Asker(namespace, check_also(also), where or Filter(), _RECALLABLE[outcome])
 
 
 def plan_of(pipeline: Pipeline, sources: Sources | None, floor: float | Floor | None) -> Pipeline:

@@ -25,6 +25,24 @@ def check_namespace(namespace: str) -> str:
     return namespace
 
 
+def check_also(also: Sequence[str]) -> tuple[str, ...]:
+    """Return further namespaces if they can be some.
+
+    Raises
+    ------
+    InvalidInputError
+        One string instead of several, or one of them cannot be a namespace.
+
+    Examples
+    --------
+    >>> check_also(["bob", "cleo"])
+    ('bob', 'cleo')
+    """
+    if isinstance(also, str):
+        raise InvalidInputError(f"also is {also!r}: give a list of namespaces, [{also!r}]")
+    return tuple(map(check_namespace, also))
+
+
 def space(namespace: str, visibility: str) -> str:
     r"""Return the index's namespace for events of a namespace and visibility.
 
