@@ -9,7 +9,7 @@ import numpy as np
 
 from cvx.errors import InvalidParameterError
 from cvx.recall.candidates import Candidates, Column
-from cvx.scoring.columns import scale
+from cvx.scoring.columns import scale, stretched
 
 Scale: TypeAlias = Literal["min-max", "max", "none"]
 Fusion: TypeAlias = Callable[[Candidates, Collection[str]], Mapping[str, Column]]
@@ -113,10 +113,13 @@ def by_scale(
     chosen = dict(scales or {})
 
     def fuse(table: Candidates, names: Collection[str]) -> dict[str, Column]:
-        out = {}
+        how = {name: chosen.get(name, default) for name in names}
+        out = stretched({n: table[n] for n in names if n in table and how[n] == "min-max"})
         for name in names:
+            if name in out:
+                continue
             if name in table:
-                out[name] = scale(table[name], chosen.get(name, default))
+                out[name] = scale(table[name], how[name])
             elif f"{name}.rank" in table:
                 # A source of the user has no value that could be compared: its first place is 1.
                 places = table[f"{name}.rank"]

@@ -76,6 +76,7 @@ class Dense:
         while True:
             ids, distances = view.index.search(view.vector, wanted, where=view.scope.where)
             found = first_of_each(view.corpus.rows_of_nodes(ids), view.to_similarity(distances))
+            view.note_similarity(*found[:2])
             shown = view.visible[found.rows]
             # Aliases of one event, and what was put away where failures are asked for too, take
             # places: look further until there are enough.

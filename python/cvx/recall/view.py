@@ -84,8 +84,9 @@ class View:
         self.pending: Mapping[int, int] = {}
         self.vector = cue.vector
         self.size = int(np.count_nonzero(scope.readable))
-        self._asked: IntArray = np.zeros(0, dtype=np.int64)
-        self._similar: npt.NDArray[np.float64] = np.zeros(0)
+        # By row of the corpus; only the pages that are touched ever take memory or time.
+        self._similar = np.zeros(len(corpus))
+        self._measured = np.zeros(len(corpus), dtype=np.bool_)
 
     def pool(self, least: int) -> int:
         """Return how many candidates a source looks for: three for each hit, or ``least``."""
@@ -212,27 +213,26 @@ class View:
         """
         if self.vector is None:
             return np.full(len(rows), np.nan)
-        places, known = _places(self._asked, rows)
-        if not known.all():
-            self._measure(np.unique(rows[~known]))
-            places, _ = _places(self._asked, rows)
-        return self._similar[places]
+        missing = rows[~self._measured[rows]]
+        if len(missing):
+            self._measure(missing)
+        return self._similar[rows]
+
+    def note_similarity(self, rows: IntArray, similar: npt.NDArray[np.float64]) -> None:
+        """Take down similarities that a search has measured, the best of each event."""
+        self._similar[rows] = similar
+        self._measured[rows] = True
 
     def _measure(self, rows: IntArray) -> None:
-        """Add the similarities of further rows, ascending, to those that were asked for."""
-        similar = np.full(len(rows), np.nan)
+        self.note_similarity(rows, np.full(len(rows), np.nan))
         nodes = self.corpus.nodes_of(rows)
         if len(nodes) and self.vector is not None:
             # The spaces of the scope, whatever else it asks for: neighbours count too.
             near = Filter(ids=nodes, namespaces=self.scope.where.namespaces, recallable=None)
             ids, distances = self.index.search(self.vector, len(nodes), where=near)
-            owners, _ = _places(rows, self.corpus.rows_of_nodes(ids))
+            owners = self.corpus.rows_of_nodes(ids)
             # Farthest first, so that of an event's nodes the nearest is written last.
-            similar[owners[::-1]] = self.to_similarity(distances)[::-1]
-        every = np.concatenate([self._asked, rows])
-        order = np.argsort(every)
-        self._asked = every[order]
-        self._similar = np.concatenate([self._similar, similar])[order]
+            self._similar[owners[::-1]] = self.to_similarity(distances)[::-1]
 
     def links(self, rows: IntArray, *, incoming: bool = False) -> list[tuple[int, int, Edge]]:
         """Return the links that start at these rows, or end there: (from row, to row, edge).
@@ -251,11 +251,3 @@ class View:
             for (a, b), edge, shown in zip(owners.tolist(), edges, seen, strict=True)
             if shown
         ]
-
-
-def _places(ascending: IntArray, rows: IntArray) -> tuple[IntArray, Mask]:
-    """Return where rows stand in a sorted list, and which of them do."""
-    if not len(ascending):
-        return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=bool)
-    places = np.minimum(np.searchsorted(ascending, rows), len(ascending) - 1)
-    return places, np.asarray(ascending[places] == rows)

@@ -158,7 +158,7 @@ def _event(row: tuple[Any, ...]) -> Event:
         metadata=json.loads(row[9]),
         reward=row[10],
         episode_id=row[12],
-        tags=tuple(json.loads(row[13])),
+        tags=() if row[13] == "[]" else tuple(json.loads(row[13])),
         recorded=row[14],
         source=row[15],
         trust=row[16],

@@ -71,13 +71,11 @@ def row_crc(*values: object) -> int:
     True
     """
     crc = 0
-    plain: list[object] = []
-    for value in values:
-        if isinstance(value, bytes):
+    plain = list(values)
+    for at, value in enumerate(values):
+        if type(value) is bytes:
             crc = zlib.crc32(value, crc)
-            plain.append(len(value))
-        else:
-            plain.append(value)
+            plain[at] = len(value)
     return zlib.crc32(_plain_json(plain).encode("ascii"), crc)
 
 

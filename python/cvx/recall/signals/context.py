@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.recall.signals.dates import MICROSECONDS_A_DAY, DateNamed
-from cvx.recall.signals.scene import Scene, highest
+from cvx.recall.signals.scene import Scene
 from cvx.recall.signals.view import FloatArray
 from cvx.types import IntArray
 
@@ -97,22 +97,26 @@ def session_signals(scene: Scene, score: FloatArray) -> Mapping[str, FloatArray]
     sessions = scene.view.sessions[scene.rows]
     kinds, group = np.unique(sessions, return_inverse=True)
     held = np.zeros((kinds.size, scene.idf.size))
-    np.maximum.at(held, group, scene.holds[scene.own])
+    holders, words = np.nonzero(scene.holds[scene.own])
+    held[group[holders], words] = 1.0
     total = float(scene.idf.sum())
     covered = held @ scene.idf / total if total else np.zeros(kinds.size)
+    best, mean = _best_and_mean_of_three(score, group, kinds.size)
     return {
-        "session_best": highest(score, sessions),
-        "session_mean": _mean_of_three(score, group, kinds.size)[group],
+        "session_best": best[group],
+        "session_mean": mean[group],
         "session_coverage": covered[group],
     }
 
 
-def _mean_of_three(score: FloatArray, group: IntArray, groups: int) -> npt.NDArray[np.float64]:
+def _best_and_mean_of_three(
+    score: FloatArray, group: IntArray, groups: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the highest score of each group, and the mean of its three highest."""
     order = np.lexsort((-score, group))
-    ordered = group[order]
+    ordered, descending = group[order], score[order].astype(np.float64)
     starts = np.searchsorted(ordered, np.arange(groups))
-    place = np.arange(order.size) - starts[ordered]
-    first = place < 3
-    sums = np.bincount(ordered[first], weights=score[order][first], minlength=groups)
-    out: npt.NDArray[np.float64] = sums / np.bincount(ordered[first], minlength=groups)
-    return out
+    first = np.arange(order.size) - starts[ordered] < 3
+    some = ordered[first]
+    sums = np.bincount(some, weights=descending[first], minlength=groups)
+    return descending[starts], sums / np.bincount(some, minlength=groups)

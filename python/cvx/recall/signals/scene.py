@@ -146,18 +146,3 @@ def stretched(values: FloatArray) -> npt.NDArray[np.float64]:
         return np.zeros(out.shape)
     scaled: npt.NDArray[np.float64] = (out - out.min()) / (out.max() - out.min())
     return scaled
-
-
-def highest(values: FloatArray, groups: IntArray) -> npt.NDArray[np.float64]:
-    """Return, for each item, the highest value in its group.
-
-    Examples
-    --------
-    >>> highest(np.array([0.1, 0.5, 0.3]), np.array([7, 7, 9])).tolist()
-    [0.5, 0.5, 0.3]
-    """
-    _, group = np.unique(groups, return_inverse=True)
-    best = np.full(int(group.max()) + 1 if group.size else 0, -np.inf)
-    np.maximum.at(best, group, values)
-    out: npt.NDArray[np.float64] = best[group]
-    return out
