@@ -86,6 +86,27 @@ def test_what_is_of_another_type_is_refused_and_spoils_no_index(
     assert texts(memory, "mug") == ["a mug on a shelf"]
 
 
+def test_a_reason_that_is_no_string_is_refused(memory: Memory) -> None:
+    cause, effect = memory.add("rain"), memory.add("a flood")
+    for wrong in ({"why": 5}, {"evidence": None}):
+        with pytest.raises(InvalidEdgeError, match="give a str"):
+            memory.link(cause, effect, **wrong)
+    assert memory.damage() == []
+
+
+def test_ids_may_be_any_kind_of_integer(memory: Memory) -> None:
+    first, second = memory.add("a mug"), memory.add("a cup")
+    memory.recall("mug")
+    memory.forget(np.array([first, second]))
+    assert texts(memory, "mug") == []
+    memory.restore(bool(first))
+    assert texts(memory, "mug") == ["a mug"]
+    memory.erase(np.array([second]))
+    with pytest.raises(InvalidInputError, match="give ids"):
+        memory.forget("first")  # type: ignore[arg-type]
+    assert len(memory) == 1
+
+
 def test_several_events_are_stored_together_or_not_at_all(memory: Memory) -> None:
     good = [Event(1, 5, "one"), Event(1, 6, "two")]
     assert memory.add_many(good) == [1, 2]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import index
 from typing import NamedTuple
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError, InvalidParameterError
 from cvx.memory.base import Base
 from cvx.scoring.posterior import beta_mean
 from cvx.store.erase import Erased, erase, finish, texts_of
@@ -52,7 +53,7 @@ class Caring(Base):
         self._set_state(events, "active")
 
     def _set_state(self, events: int | Iterable[int], state: str) -> None:
-        listed = [events] if isinstance(events, int) else list(events)
+        listed = _ids(events)
         with self.record.transaction() as write:
             write.set_columns("state", dict.fromkeys(listed, state))
 
@@ -67,7 +68,7 @@ class Caring(Base):
         UnknownEventError
             One of them does not exist; nothing is erased.
         """
-        listed = [events] if isinstance(events, int) else list(events)
+        listed = _ids(events)
         clean = getattr(self.embedder, "forget", None)
         if clean is not None:
             # Before the record: a death in between leaves texts that can be erased again.
@@ -203,6 +204,15 @@ class Caring(Base):
         weight = 0.5 if salience is None else salience
         # One retrieval says little, the hundredth hardly more than the tenth.
         return worth * weight * (0.5 + beta_mean(asked, asked, 2.0, 0.0))
+
+
+def _ids(events: int | Iterable[int]) -> list[int]:
+    """Return ids as the journal keeps them, whichever kind of integers they are."""
+    listed = events if isinstance(events, Iterable) else [events]
+    try:
+        return [index(event) for event in listed]
+    except TypeError as error:
+        raise InvalidInputError(f"events are {events!r}: give ids ({error})") from error
 
 
 def _check_source(source: str) -> None:

@@ -44,8 +44,12 @@ class Links(Base):
         Raises
         ------
         UnknownEventError, UnknownEdgeKindError, EdgeWeightError, InvalidEdgeError
-            No such event or kind; a weight outside its bounds; a link to itself.
+            No such event or kind; a weight outside its bounds; a link to itself, or a reason that
+            is no string.
         """
+        for name, value in (("why", why), ("evidence", evidence)):
+            if not isinstance(value, str):
+                raise InvalidEdgeError(f"{name} is {value!r}: give a str")
         if not 0.0 <= weight <= 1.0:
             raise EdgeWeightError(f"weight is {weight}, outside [0, 1]: scale it to that range")
         if a == b:
