@@ -8,7 +8,14 @@ from itertools import combinations
 
 import pytest
 
-from cvx.causal import PRESETS, EmbedderRouter, MemoryStream, TCMFContext, TCMFRetriever
+from cvx.causal import (
+    PRESETS,
+    CausalGraph,
+    EmbedderRouter,
+    MemoryStream,
+    TCMFContext,
+    TCMFRetriever,
+)
 from cvx.embed import LexicalEmbedder
 from tests.causal.councils import (
     QUESTION,
@@ -58,6 +65,21 @@ def test_a_crisis_that_the_graph_does_not_know_costs_only_the_causes() -> None:
     assert found.chain == ()
     assert "the graph has no event 'flood'" in found.degraded
     assert len(found.recalled) == 3
+
+
+@pytest.mark.requirement("T16")
+def test_without_a_crisis_what_is_yet_to_come_calls_no_witness() -> None:
+    graph = CausalGraph()
+    for name, tick, axis in (("cuts", 60, [1, 0, 0]), ("revolt", 95, [0, 1, 0])):
+        graph.add_event(name, name, tick, institution_id="health", embedding=axis)
+    stream = MemoryStream("ana")
+    stream.add("nobody could pay", 61, embedding=[1, 0, 0])
+    stream.add("they talk of a revolt", 62, embedding=[0, 1, 0])
+    asking = TCMFRetriever(graph).retrieve(
+        "revolt?", {"ana": stream}, 80, "health", k=1, router=Fixed([0, 0.6, 0.8])
+    )
+    (first,) = asyncio.run(asking).recalled
+    assert first.witness_of == graph.get_event("cuts")
 
 
 class Raising:

@@ -127,7 +127,7 @@ class TCMFRetriever:
             raise InvalidKError(f"k is {k}: ask for at least 1")
         degraded: list[str] = []
         query = await self._embedded(question, router, degraded)
-        precedents = self._precedents(crisis_event_id, institution_id, degraded)
+        precedents = self._precedents(crisis_event_id, institution_id, tick, degraded)
         pool = await self._pool(citizens, tick, query)
         if not any(one.scored.memory.embedding is not None for one in pool):
             degraded.append("no memory has a vector: causes cannot be matched")
@@ -153,7 +153,7 @@ class TCMFRetriever:
             return None
 
     def _precedents(
-        self, crisis: EventId | None, institution_id: str, degraded: list[str]
+        self, crisis: EventId | None, institution_id: str, tick: int, degraded: list[str]
     ) -> _Precedents:
         graph, settings = self.graph, self.settings
         if not len(graph):
@@ -168,7 +168,9 @@ class TCMFRetriever:
         found = walked.found if walked else ()
         events = {reached.id: graph.get_event(reached.id) for reached in found}
         asked = None if crisis is None else graph.get_event(crisis)
-        nearby = [event for event in self._recent(institution_id, asked) if event.id not in events]
+        nearby = [
+            event for event in self._recent(institution_id, asked, tick) if event.id not in events
+        ]
         depths = {reached.id: reached.depth for reached in found}
         weights = {reached.id: reached.weight for reached in found}
         return _Precedents(
@@ -180,11 +182,14 @@ class TCMFRetriever:
             bool(walked and walked.truncated),
         )
 
-    def _recent(self, institution_id: str, crisis: CausalEvent | None) -> list[CausalEvent]:
+    def _recent(
+        self, institution_id: str, crisis: CausalEvent | None, tick: int
+    ) -> list[CausalEvent]:
         """The latest events of an institution that may have led to a crisis."""
         events = self.graph.events_for_institution(institution_id)
-        if crisis is not None and not self.settings.crisis_counts:
-            events = [e for e in events if e.id != crisis.id and e.tick <= crisis.tick]
+        if not self.settings.crisis_counts:
+            until, itself = (tick, None) if crisis is None else (crisis.tick, crisis.id)
+            events = [event for event in events if event.tick <= until and event.id != itself]
         return (
             events[-self.settings.institution_events :] if self.settings.institution_events else []
         )
