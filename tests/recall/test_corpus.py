@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cvx.errors import InvalidParameterError
 from cvx.memory import Memory
 from cvx.recall.corpus import Corpus
 from cvx.recall.timelines import Timelines
@@ -225,3 +226,11 @@ def test_weights_and_floor_are_kept_with_the_memory() -> None:
     assert hits.trace.answerable == pytest.approx(0.0, abs=1e-9)
     memory.tune()
     assert len(memory.recall("x")) == 1
+
+
+def test_a_weight_of_no_signal_is_refused_and_nothing_is_stored() -> None:
+    memory = room()
+    before = memory.pipeline.weighting.weights
+    with pytest.raises(InvalidParameterError, match="weights name dence: give some of dense"):
+        memory.tune({"dence": 1.0, "bm25": 1.0})
+    assert memory.as_of(10**17).pipeline.weighting.weights == before

@@ -14,7 +14,7 @@ from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.corpus import Corpus
 from cvx.recall.recalled import Ground, hits_of, recall_once
 from cvx.recall.scope import Asker
-from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable, attentive
+from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive
 from cvx.recall.trace import Hits
 from cvx.store.spaces import check_also
 from cvx.types import DEFAULT_NAMESPACE, Cue, Filter, Source, Vector
@@ -60,8 +60,13 @@ class Recalling(Base):
         Raises
         ------
         InvalidParameterError
-            Weights that are empty or not finite; nothing is stored.
+            Weights that are empty, not finite, or of no signal; nothing is stored.
         """
+        unknown = sorted((weights or {}).keys() - set(COLUMNS))
+        if unknown:
+            raise InvalidParameterError(
+                f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
+            )
         pipeline = attentive(DEFAULT_WEIGHTS if weights is None else weights, answerable)
         with self.record.transaction() as write:
             write.set_state(*tuning(self.record, weights, answerable))
