@@ -16,6 +16,7 @@ from cvx.errors import (
     CoreLockedError,
     CoreSchemaError,
     DimensionError,
+    InvalidParameterError,
 )
 from tests.causal.cores import START, Model, Words, core, rows, yes
 
@@ -24,6 +25,14 @@ def filled(path: Path) -> None:
     with core(Model(yes), str(path)) as made:
         for text in ("Rain.", "Rain and flood.", "The flood left mould."):
             made.add_event(text)
+
+
+def test_a_path_that_is_none_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for none in (None, 5):
+        with pytest.raises(InvalidParameterError, match=f"db_path is {none}: give a path"):
+            CausalMemoryCore(none)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.requirement("C1", "C3")

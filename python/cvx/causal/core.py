@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
+from os import PathLike
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from cvx.causal.embedding import embed_document, embed_question
 from cvx.causal.judges import Judge, Judgement, as_judge, judgements
 from cvx.causal.narrative import tell_chain
 from cvx.causal.vectors import unit
-from cvx.errors import InvalidInputError
+from cvx.errors import InvalidInputError, InvalidParameterError
 from cvx.types import Vector
 
 NOTHING_FOUND = "No relevant context found in memory."
@@ -40,7 +41,7 @@ class CausalMemoryCore(CoreAnswers):
 
     Parameters
     ----------
-    db_path : str
+    db_path : str or path
         A DuckDB file, made if it does not exist; ":memory:" for none.
     llm_client : object, optional
         Who judges causes: a language model's client of any shape (see ``cvx.causal.LLMJudge``), a
@@ -60,6 +61,8 @@ class CausalMemoryCore(CoreAnswers):
     ------
     CoreLockedError, CoreDamagedError, CoreSchemaError, CoreFileError
         The file cannot be opened.
+    InvalidParameterError
+        A path that is none.
     MissingExtraError
         DuckDB is not installed (extra ``duckdb``).
 
@@ -77,7 +80,7 @@ class CausalMemoryCore(CoreAnswers):
 
     def __init__(
         self,
-        db_path: str,
+        db_path: str | PathLike[str],
         llm_client: object = None,
         embedding_model: object = None,
         *,
@@ -85,6 +88,8 @@ class CausalMemoryCore(CoreAnswers):
         floor: float | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
+        if not isinstance(db_path, (str, PathLike)):
+            raise InvalidParameterError(f"db_path is {db_path!r}: give a path, or ':memory:'")
         self.db_path = str(db_path)
         self.llm = llm_client
         self.embedder = embedding_model
