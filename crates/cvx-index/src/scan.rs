@@ -1,5 +1,6 @@
 //! Finding the nearest of a list: all of them by their codes, the best in full precision.
 
+use std::mem;
 use std::ops::Range;
 
 use crate::scratch::{Found, Ranked, Scratch};
@@ -15,6 +16,14 @@ impl Vectors {
     ///
     /// Whatever the codes lost, a row is passed over only if it cannot be among the nearest.
     pub(crate) fn scan(&self, query: &Query, nodes: &[u32], width: usize, scratch: &mut Scratch) {
+        if nodes.len() <= width {
+            // All of them are wanted: their codes would tell nothing.
+            let near = &mut scratch.found.near;
+            near.clear();
+            near.extend(nodes.iter().map(|&node| Ranked::new(0.0, node)));
+            self.measure(query, width, &mut scratch.found);
+            return;
+        }
         let codes = self.codes.table();
         let mut nearest = Nearest::new(query, width, &mut scratch.found.near);
         let ask = |block: &[u32]| block.iter().for_each(|&node| codes.prefetch(node));
@@ -26,7 +35,7 @@ impl Vectors {
             nearest.take(block, &scratch.buffers.distances);
         }
         nearest.cut();
-        self.measure(query, width, &mut scratch.found);
+        self.settle(query, width, &mut scratch.found);
     }
 
     /// [`scan`](Self::scan) of an unbroken run of nodes, which asks for nothing ahead: the
@@ -50,7 +59,31 @@ impl Vectors {
             nearest.take(block, &scratch.buffers.distances);
         }
         nearest.cut();
-        self.measure(query, width, &mut scratch.found);
+        self.settle(query, width, &mut scratch.found);
+    }
+
+    /// Measures what a scan left: first as many as are wanted, then of the others those that can
+    /// still be among the nearest.
+    ///
+    /// The slack of a scan allows for two distances by codes. Here one of the two is measured, and
+    /// most of what the scan had to keep lies beyond the error of the other.
+    fn settle(&self, query: &Query, width: usize, found: &mut Found) {
+        if found.near.len() <= width {
+            self.measure(query, width, found);
+            return;
+        }
+        found.near.select_nth_unstable(width - 1);
+        let mut others = found.near.split_off(width);
+        self.measure(query, width, found);
+        if let Some(farthest) = found.near.last() {
+            let bound = farthest.distance() + query.coded.error();
+            others.retain(|near| near.distance() <= bound);
+        }
+        let measured = mem::replace(&mut found.near, others);
+        self.measure(query, width, found);
+        found.near.extend(measured);
+        found.near.sort_unstable();
+        found.near.truncate(width);
     }
 
     /// Puts what was found by codes in the order of the true distances; the nearest `width` stay.
