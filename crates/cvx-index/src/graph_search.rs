@@ -1,5 +1,9 @@
 //! Search that also follows boosted edges from the nodes it finds.
 
+mod bound;
+
+use bound::Bound;
+
 use crate::accepted::Accepted;
 use crate::by_node::ByNode;
 use crate::distance::Metric;
@@ -63,30 +67,6 @@ struct Best([Option<usize>; 2]);
 /// Marks an arrival that is a start.
 const NOWHERE: usize = usize::MAX;
 
-/// What a node must bring to be among the best.
-///
-/// A node outside S is no more similar than the last of S, and `k` nodes score at least as the
-/// k-th of S does without any edge.
-struct Bound {
-    own: ByNode<f32>,
-    /// A bit for each node of S, shared with others: most nodes are known not to be in S by it.
-    marks: [u64; 64],
-    elsewhere: f32,
-    needed: f32,
-}
-
-impl Bound {
-    fn admits(&self, node: u32, value: f32) -> bool {
-        // Nodes of S are no less similar than those elsewhere.
-        self.elsewhere + value >= self.needed
-            || (self.marks[node as usize / 64 % 64] >> (node % 64) & 1 == 1
-                && self
-                    .own
-                    .get(&node)
-                    .is_some_and(|own| own + value >= self.needed))
-    }
-}
-
 impl TemporalIndex {
     /// The best `k` nodes by similarity and by the edges that lead to them.
     ///
@@ -125,7 +105,7 @@ impl TemporalIndex {
             self.nearest(&query, want, &accepted, &route, scratch);
             scratch.found.near.clone()
         });
-        let bound = self.bound(&near, k);
+        let bound = self.bound(&near, k, boosts, max_hops);
         let (arrivals, best) = self.spread(&near, &bound, boosts, max_hops, &accepted);
         let mut hits = self.hits(&query, &near, &bound, &arrivals, &best, &accepted);
         hits.sort_unstable_by(|a, b| {
@@ -152,23 +132,6 @@ impl TemporalIndex {
         }
     }
 
-    fn bound(&self, near: &[Ranked], k: usize) -> Bound {
-        let similarity = |near: &Ranked| self.params.metric.similarity(near.distance());
-        let mut marks = [0; 64];
-        for node in near.iter().map(|near| near.node()) {
-            marks[node as usize / 64 % 64] |= 1 << (node % 64);
-        }
-        Bound {
-            marks,
-            own: near
-                .iter()
-                .map(|near| (near.node(), similarity(near)))
-                .collect(),
-            elsewhere: near.last().map_or(f32::NEG_INFINITY, similarity),
-            needed: near.get(k - 1).map_or(f32::NEG_INFINITY, similarity),
-        }
-    }
-
     /// Walks hop by hop from the near nodes over boosted edges.
     fn spread(
         &self,
@@ -183,7 +146,7 @@ impl TemporalIndex {
             kind: EdgeKind::Temporal,
             weight: 0.0,
         };
-        let mut arrivals: Vec<Arrival> = Vec::with_capacity(2 * near.len());
+        let mut arrivals: Vec<Arrival> = Vec::with_capacity(4 * near.len());
         arrivals.extend(near.iter().map(|near| {
             let (start, value) = (near.node(), self.params.metric.similarity(near.distance()));
             Arrival {
@@ -196,22 +159,32 @@ impl TemporalIndex {
             }
         }));
         let mut best: ByNode<Best> = ByNode::default();
-        let mut edges = Vec::new();
+        best.reserve(4 * near.len());
         let mut hop = 0..arrivals.len();
         for hops_left in (0..max_hops).rev() {
-            for before in hop.clone() {
+            let goes_on = |at: &usize| {
+                let Arrival { node, value, .. } = arrivals[*at];
+                hops_left > 0 || bound.leads_on(node, value)
+            };
+            let going: Vec<usize> = hop.clone().filter(goes_on).collect();
+            let ends = going.iter().map(|&at| NodeId(arrivals[at].node));
+            self.edges.prefetch(ends, Direction::Out);
+            for before in going {
                 let from = arrivals[before];
                 for &(kind, boost) in boosts {
-                    edges.clear();
-                    self.append_edges(NodeId(from.node), kind, Direction::Out, &mut edges);
-                    for &edge in &edges {
+                    let mut temporal = None;
+                    let here = NodeId(from.node);
+                    for &edge in self.edges_of(here, kind, Direction::Out, &mut temporal) {
                         let node = edge.node.0;
                         let value = from.value * (boost * edge.weight);
-                        if value <= 0.0 || node == from.start || !accepted.has_namespace(node) {
-                            continue;
-                        }
-                        // Nobody goes on from here, so it counts only as a result.
-                        if hops_left == 0 && !bound.admits(node, value) {
+                        let matters = bound.admits(node, value)
+                            || hops_left > 1
+                            || (hops_left == 1 && bound.leads_on(node, value));
+                        if value <= 0.0
+                            || node == from.start
+                            || !matters
+                            || !accepted.has_namespace(node)
+                        {
                             continue;
                         }
                         let best = best.entry(node).or_default();
@@ -248,10 +221,10 @@ impl TemporalIndex {
             .iter()
             .filter(|(node, best)| value(best).is_some_and(|value| bound.admits(**node, value)))
             .map(|(node, _)| *node)
-            .filter(|node| !bound.own.contains_key(node) && accepted.has(*node))
+            .filter(|node| !bound.contains(*node) && accepted.has(*node))
             .collect();
         let far = self.within_reach(query, far, |node, similarity| {
-            best.get(&node).and_then(value).unwrap_or(0.0) + similarity >= bound.needed
+            bound.reaches(similarity, best.get(&node).and_then(value).unwrap_or(0.0))
         });
         let mut distances = Vec::with_capacity(far.len());
         self.vectors.distances(&query.exact, &far, &mut distances);
@@ -260,7 +233,7 @@ impl TemporalIndex {
             .iter()
             .map(|near| (near.node(), near.distance()))
             .chain(far);
-        all.map(|(node, distance)| {
+        let hit = |(node, distance)| {
             let similarity = self.params.metric.similarity(distance);
             let lent = best.get(&node).and_then(value).unwrap_or(0.0);
             let score = similarity + lent;
@@ -271,8 +244,10 @@ impl TemporalIndex {
                 similarity,
                 path: Vec::new(),
             }
-        })
-        .collect()
+        };
+        all.map(hit)
+            .filter(|hit| bound.reaches(hit.score, 0.0))
+            .collect()
     }
 
     /// The nodes that a test passes when asked with the highest similarity that their codes allow.

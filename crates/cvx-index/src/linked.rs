@@ -177,14 +177,8 @@ impl TemporalIndex {
                     cut_off: false,
                 };
                 for &kind in &kinds {
-                    let temporal;
-                    let row = match kind {
-                        EdgeKind::Temporal => {
-                            temporal = self.temporal_edge(node, reach.direction);
-                            temporal.as_slice()
-                        }
-                        _ => self.edges.neighbors_of(node, kind, reach.direction),
-                    };
+                    let mut temporal = None;
+                    let row = self.edges_of(node, kind, reach.direction, &mut temporal);
                     let part = &row[row.len().saturating_sub(most - looked.edges)..];
                     looked.edges += part.len();
                     looked.cut_off |= part.len() < row.len();
@@ -219,17 +213,33 @@ impl TemporalIndex {
         namespaces.contains(&self.columns.namespace[node.index()])
     }
 
-    /// Appends the edges of one kind of a live node; temporal ones are read off its timeline.
-    pub(crate) fn append_edges(
+    /// Appends the edges of one kind of a live node.
+    fn append_edges(
         &self,
         node: NodeId,
         kind: EdgeKind,
         direction: Direction,
         found: &mut Vec<HalfEdge>,
     ) {
+        let mut temporal = None;
+        found.extend_from_slice(self.edges_of(node, kind, direction, &mut temporal));
+    }
+
+    /// The edges of one kind of a live node; a temporal one is read off its timeline into
+    /// `temporal`.
+    pub(crate) fn edges_of<'a>(
+        &'a self,
+        node: NodeId,
+        kind: EdgeKind,
+        direction: Direction,
+        temporal: &'a mut Option<HalfEdge>,
+    ) -> &'a [HalfEdge] {
         match kind {
-            EdgeKind::Temporal => found.extend(self.temporal_edge(node, direction)),
-            _ => found.extend_from_slice(self.edges.neighbors_of(node, kind, direction)),
+            EdgeKind::Temporal => {
+                *temporal = self.temporal_edge(node, direction);
+                temporal.as_slice()
+            }
+            _ => self.edges.neighbors_of(node, kind, direction),
         }
     }
 

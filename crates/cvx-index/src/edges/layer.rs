@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::kind::{EdgeKind, is_lower_snake};
+use crate::distance::prefetch::prefetch;
 use crate::error::{Error, Result};
 use crate::id::NodeId;
 
@@ -229,17 +230,35 @@ impl TypedEdgeLayer {
     /// The edges of a node in one direction, by kind, then by the node at the other end.
     #[must_use]
     pub fn neighbors(&self, node: NodeId, direction: Direction) -> &[HalfEdge] {
-        let rows = match direction {
+        let row = self.rows(direction).get(node.index());
+        row.map_or(&[], Vec::as_slice)
+    }
+
+    fn rows(&self, direction: Direction) -> &[Vec<HalfEdge>] {
+        match direction {
             Direction::Out => &self.out,
             Direction::In => &self.into,
-        };
-        rows.get(node.index()).map_or(&[], Vec::as_slice)
+        }
+    }
+
+    /// Asks for the edges of these nodes, before they are read one by one.
+    pub(crate) fn prefetch(&self, nodes: impl Iterator<Item = NodeId> + Clone, from: Direction) {
+        let rows = self.rows(from);
+        let rows = || nodes.clone().filter_map(|node| rows.get(node.index()));
+        rows().for_each(prefetch);
+        // Where a row lies is known only once its entry is here.
+        rows().filter_map(|row| row.first()).for_each(prefetch);
     }
 
     /// The edges of one kind of a node, by the node at the other end.
     #[must_use]
     pub fn neighbors_of(&self, node: NodeId, kind: EdgeKind, direction: Direction) -> &[HalfEdge] {
         let row = self.neighbors(node, direction);
+        if let (Some(first), Some(last)) = (row.first(), row.last())
+            && (first.kind, last.kind) == (kind, kind)
+        {
+            return row;
+        }
         let start = row.partition_point(|edge| edge.kind < kind);
         let end = row.partition_point(|edge| edge.kind <= kind);
         &row[start..end]

@@ -1,0 +1,130 @@
+//! What a path must bring to matter, so that most paths are never walked.
+
+use crate::by_node::ByNode;
+use crate::edges::{Direction, EdgeKind};
+use crate::id::NodeId;
+use crate::index::TemporalIndex;
+use crate::scratch::Ranked;
+
+/// A set of nodes, a bit shared by many: a node without one is not in it, and of the others about
+/// one in 64 is taken for one that is.
+struct Sketch(Vec<u64>);
+
+impl Sketch {
+    fn of(nodes: impl Iterator<Item = u32>, count: usize) -> Self {
+        let mut sketch = Sketch(vec![0; count.next_power_of_two()]);
+        for node in nodes {
+            let (word, bit) = sketch.place(node);
+            sketch.0[word] |= bit;
+        }
+        sketch
+    }
+
+    fn place(&self, node: u32) -> (usize, u64) {
+        ((node as usize / 64) & (self.0.len() - 1), 1 << (node % 64))
+    }
+
+    #[inline]
+    fn may_have(&self, node: u32) -> bool {
+        let (word, bit) = self.place(node);
+        self.0[word] & bit != 0
+    }
+}
+
+/// What a node must bring to be among the best.
+///
+/// A node outside S is no more similar than the last of S, and `k` nodes score at least as the
+/// k-th of S does without any edge.
+pub(super) struct Bound {
+    own: ByNode<f32>,
+    members: Sketch,
+    /// The nodes one edge before a node of S that may still be among the best; without it, any.
+    toward: Option<Sketch>,
+    elsewhere: f32,
+    needed: f32,
+    /// No edge carries on more than this part of a value.
+    carried: f32,
+}
+
+impl Bound {
+    /// Whether a node to which a path brings this much may be among the best.
+    #[inline]
+    pub(super) fn admits(&self, node: u32, value: f32) -> bool {
+        // Nodes of S are no less similar than those elsewhere.
+        self.suffices(value)
+            || (self.members.may_have(node)
+                && self
+                    .own
+                    .get(&node)
+                    .is_some_and(|&own| self.reaches(own, value)))
+    }
+
+    /// Whether the last edge of a path, from a node to which it brought this much, may matter.
+    #[inline]
+    pub(super) fn leads_on(&self, node: u32, value: f32) -> bool {
+        self.suffices(value * self.carried)
+            || self
+                .toward
+                .as_ref()
+                .is_none_or(|toward| toward.may_have(node))
+    }
+
+    /// Whether a node is in S.
+    pub(super) fn contains(&self, node: u32) -> bool {
+        self.own.contains_key(&node)
+    }
+
+    /// Whether a node of this similarity, to which a path brings this much, may be among the best.
+    pub(super) fn reaches(&self, similarity: f32, value: f32) -> bool {
+        similarity + value >= self.needed
+    }
+
+    /// Whether so much brings any node among the best.
+    fn suffices(&self, value: f32) -> bool {
+        self.reaches(self.elsewhere, value)
+    }
+}
+
+impl TemporalIndex {
+    /// The bound for the best `k`, given S with the nearest first.
+    pub(super) fn bound(
+        &self,
+        near: &[Ranked],
+        k: usize,
+        boosts: &[(EdgeKind, f32)],
+        max_hops: usize,
+    ) -> Bound {
+        let similarity = |near: &Ranked| self.params.metric.similarity(near.distance());
+        let nodes = || near.iter().map(|near| near.node());
+        let carried = boosts.iter().fold(0.0f32, |most, pair| most.max(pair.1));
+        let mut bound = Bound {
+            own: nodes().zip(near.iter().map(similarity)).collect(),
+            members: Sketch::of(nodes(), near.len()),
+            toward: None,
+            elsewhere: near.last().map_or(f32::NEG_INFINITY, similarity),
+            needed: near.get(k - 1).map_or(f32::NEG_INFINITY, similarity),
+            carried,
+        };
+        if max_hops > 1 {
+            // A path of more than one edge brings no more than this.
+            let most = near.first().map_or(0.0, similarity).max(0.0) * carried * carried;
+            let open = near.partition_point(|near| bound.reaches(similarity(near), most));
+            bound.toward = Some(self.one_edge_before(&near[..open], boosts));
+        }
+        bound
+    }
+
+    fn one_edge_before(&self, near: &[Ranked], boosts: &[(EdgeKind, f32)]) -> Sketch {
+        let nodes = near.iter().map(|near| NodeId(near.node()));
+        self.edges.prefetch(nodes, Direction::In);
+        let mut before = Vec::new();
+        for &(kind, _) in boosts {
+            for node in near.iter().map(|near| NodeId(near.node())) {
+                let mut temporal = None;
+                let edges = self.edges_of(node, kind, Direction::In, &mut temporal);
+                before.extend(edges.iter().map(|edge| edge.node.0));
+            }
+        }
+        Sketch::of(before.iter().copied(), before.len())
+    }
+}
