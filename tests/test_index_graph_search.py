@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from cvx.types import Filter, Hit
 from tests.index_twin import KINDS, Twin, built, filters, twins, vectors
 
 
-def assert_explained(twin: Twin, hits: list[Hit], query: list[int]) -> None:
+def assert_explained(twin: Twin, hits: Sequence[Hit], query: list[int]) -> None:
     """A hit tells distance and score apart, and its factors add up."""
     for hit in hits:
         row = twin.rows[hit.node]

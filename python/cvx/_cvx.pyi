@@ -5,7 +5,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NativeIndex"]
+__all__ = ["CausalRows", "GraphRows", "NativeIndex"]
 
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float32]
@@ -21,6 +21,22 @@ _Edge = tuple[int, int, str, float]
 _Walked = tuple[int, int, str, float, float]
 # (nodes, kinds, weights, strength)
 _Path = tuple[list[int], list[str], list[float], float]
+
+@final
+class CausalRows:
+    """Hits with the steps around them, kept until they are read."""
+
+    def __len__(self) -> int: ...
+    def rows(self) -> list[tuple[_Hit, list[_Step], list[_Step]]]:
+        """All rows."""
+
+@final
+class GraphRows:
+    """Hits with the edges that lead to them, kept until they are read."""
+
+    def __len__(self) -> int: ...
+    def rows(self) -> list[tuple[_Hit, list[_Walked]]]:
+        """All rows."""
 
 @final
 class NativeIndex:
@@ -138,7 +154,7 @@ class NativeIndex:
 
     def causal_search(
         self, query: npt.ArrayLike, k: int, context: int, ef: int | None, accept: object
-    ) -> list[tuple[_Hit, list[_Step], list[_Step]]]:
+    ) -> CausalRows:
         """Nearest nodes with what came before and after each."""
 
     def hybrid_search(
@@ -154,7 +170,7 @@ class NativeIndex:
         max_hops: int,
         ef: int | None,
         accept: object,
-    ) -> list[tuple[_Hit, list[_Walked]]]:
+    ) -> GraphRows:
         """Nodes by similarity and by the boosted edges that lead to them from the nearest."""
 
     def trajectory(

@@ -76,14 +76,6 @@ def test_every_truncation_of_a_snapshot_is_survived(tmp_path: Path) -> None:
             assert answers(memory) == expected
 
 
-def test_a_manifest_that_is_not_what_was_written_is_named_once(tmp_path: Path) -> None:
-    filled(tmp_path / "m", 6)
-    newest(tmp_path / "m").with_suffix(".json").write_text("?")
-    with Memory.open(tmp_path / "m", embedder()) as memory:
-        refused = memory.stats()["snapshots_refused"]
-    assert [why.partition(": ")[2] for why in refused] == ["not what was written"]
-
-
 def write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 

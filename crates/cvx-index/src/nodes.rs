@@ -148,8 +148,7 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`].
     pub fn predecessors(&self, node: NodeId, n: usize) -> Result<Vec<NodeId>> {
-        let (before, _) = self.timelines.around(&self.columns, self.slot(node)?);
-        Ok(self.ids(&before[before.len().saturating_sub(n)..]))
+        self.around(node, n).map(|[before, _]| before)
     }
 
     /// Up to `n` nodes of the same entity just after a node, in time order.
@@ -157,8 +156,17 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`].
     pub fn successors(&self, node: NodeId, n: usize) -> Result<Vec<NodeId>> {
-        let (_, after) = self.timelines.around(&self.columns, self.slot(node)?);
-        Ok(self.ids(&after[..n.min(after.len())]))
+        self.around(node, n).map(|[_, after]| after)
+    }
+
+    /// Up to `n` nodes of the same entity just before a node, and just after it, in time order.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn around(&self, node: NodeId, n: usize) -> Result<[Vec<NodeId>; 2]> {
+        let (before, after) = self.timelines.around(&self.columns, self.slot(node)?);
+        let before = &before[before.len().saturating_sub(n)..];
+        Ok([before, &after[..n.min(after.len())]].map(|part| self.ids(part)))
     }
 
     /// The nodes just before and after a node, one each, where there are such.

@@ -5,6 +5,7 @@
 mod convert;
 mod edges;
 mod error;
+mod found;
 mod index;
 mod lock;
 mod regions;
@@ -16,6 +17,8 @@ use pyo3::prelude::*;
 /// The native index behind `cvx.index`.
 #[pymodule]
 mod _cvx {
+    #[pymodule_export]
+    use crate::found::{CausalRows, GraphRows};
     #[pymodule_export]
     use crate::index::NativeIndex;
 }

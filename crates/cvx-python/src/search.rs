@@ -1,27 +1,21 @@
 //! Searches: arrays for `search`, rows for whatever becomes a `Hit`.
 
-use cvx_index::{GraphHit, Neighbor, NodeId, Scored, TemporalIndex};
+use cvx_index::{Neighbor, NodeId, Scored, TemporalIndex};
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::convert::{self, Integer, Vectors, check_dimension, node_array};
-use crate::edges::kind_name;
 use crate::error::named;
+use crate::found::{CausalRows, GraphRows, Score};
 use crate::index::NativeIndex;
 
 /// (node, entity, timestamp, action, reward)
 pub type StepRow = (u32, u64, i64, Option<String>, Option<f32>);
-/// (from, to, kind, weight, boost)
-type WalkedRow = (u32, u32, String, f32, f32);
 
 /// What every hit tells: (node, distance, score, similarity, entity, timestamp, reward, action)
 type HitRow = (u32, f32, f32, f32, u64, i64, Option<f32>, Option<String>);
-/// A hit, the steps before it, the steps after it.
-type CausalRow = (HitRow, Vec<StepRow>, Vec<StepRow>);
 /// A hit and its best temporal neighbour: (node, similarity)
 type HybridRow = (HitRow, Option<(u32, f32)>);
-/// A hit and the edges that lead to it.
-type GraphRow = (HitRow, Vec<WalkedRow>);
 
 pub fn step_row(index: &TemporalIndex, node: NodeId) -> cvx_index::Result<StepRow> {
     Ok((
@@ -44,13 +38,6 @@ fn hit_row(
     Ok((
         id, distance, score, similarity, entity, timestamp, reward, action,
     ))
-}
-
-fn steps(index: &TemporalIndex, nodes: Vec<NodeId>) -> cvx_index::Result<Vec<StepRow>> {
-    nodes
-        .into_iter()
-        .map(|node| step_row(index, node))
-        .collect()
 }
 
 fn at_least_one(py: Python<'_>, k: Integer) -> PyResult<usize> {
@@ -117,21 +104,24 @@ impl NativeIndex {
         context: Integer,
         ef: Option<Integer>,
         accept: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Vec<CausalRow>> {
+    ) -> PyResult<CausalRows> {
         let (k, ef) = (at_least_one(py, k)?, beam(py, ef)?);
         let context = context.at_least(0, py, "InvalidParameterError", "temporal_context")?;
         let (query, filter) = (convert::vector(query)?, convert::filter(accept)?);
         self.shared.read(py, |index| {
             let metric = index.params().metric;
-            let hits = index.search(&query, k, ef, &filter)?;
-            let row = |hit: Neighbor| {
-                let similarity = metric.similarity(hit.distance);
-                let hit_row = hit_row(index, hit.node, hit.distance, similarity, similarity)?;
-                let before = steps(index, index.predecessors(hit.node, context)?)?;
-                let after = steps(index, index.successors(hit.node, context)?)?;
-                Ok((hit_row, before, after))
-            };
-            hits.into_iter().map(row).collect()
+            let mut rows = CausalRows::default();
+            for Neighbor { node, distance } in index.search(&query, k, ef, &filter)? {
+                let similarity = metric.similarity(distance);
+                let score = Score {
+                    node,
+                    distance,
+                    score: similarity,
+                    similarity,
+                };
+                rows.push(index, score, context)?;
+            }
+            Ok(rows)
         })
     }
 
@@ -172,7 +162,7 @@ impl NativeIndex {
         max_hops: Integer,
         ef: Option<Integer>,
         accept: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Vec<GraphRow>> {
+    ) -> PyResult<GraphRows> {
         let (k, ef) = (at_least_one(py, k)?, beam(py, ef)?);
         let max_hops = max_hops.at_least(0, py, "InvalidParameterError", "max_hops")?;
         let (query, filter) = (convert::vector(query)?, convert::filter(accept)?);
@@ -181,25 +171,11 @@ impl NativeIndex {
                 .iter()
                 .map(|(name, boost)| Ok((index.edge_kind(name)?, *boost)))
                 .collect::<cvx_index::Result<Vec<_>>>()?;
-            let row = |hit: GraphHit| {
-                let path = hit
-                    .path
-                    .iter()
-                    .map(|e| {
-                        (
-                            e.from.0,
-                            e.to.0,
-                            kind_name(index, e.kind),
-                            e.weight,
-                            e.boost,
-                        )
-                    })
-                    .collect();
-                let row = hit_row(index, hit.node, hit.distance, hit.score, hit.similarity)?;
-                Ok((row, path))
-            };
-            let hits = index.graph_search(&query, k, &boosts, max_hops, ef, &filter)?;
-            hits.into_iter().map(row).collect()
+            let mut rows = GraphRows::default();
+            for hit in index.graph_search(&query, k, &boosts, max_hops, ef, &filter)? {
+                rows.push(index, hit)?;
+            }
+            Ok(rows)
         })
     }
 }

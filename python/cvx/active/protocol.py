@@ -35,7 +35,7 @@ class ActiveIndex(RegionIndex, StepIndex, Protocol):
         edge_boost: Mapping[str, float] | None = None,
         *,
         where: Filter | None = None,
-    ) -> list[Hit]:
+    ) -> Sequence[Hit]:
         """Return nodes by similarity and by the edges that lead to them."""
         ...
 

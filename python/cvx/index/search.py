@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy.typing as npt
 
-from cvx._cvx import NativeIndex
+from cvx._cvx import CausalRows, GraphRows, NativeIndex
+from cvx.index.hits import Hits
 from cvx.types import Edge, Factor, Filter, Hit, IntArray, Step, Vector
 
 DEFAULT_EDGE_BOOST: Mapping[str, float] = {"caused_success": 0.3}
@@ -82,7 +84,7 @@ class Search:
         *,
         ef: int | None = None,
         where: Filter | None = None,
-    ) -> list[Hit]:
+    ) -> Sequence[Hit]:
         """Find the nearest nodes, and what came before and after each on its timeline.
 
         Parameters
@@ -99,8 +101,8 @@ class Search:
 
         Returns
         -------
-        list of Hit
-            Nearest first. ``score`` is the similarity.
+        sequence of Hit
+            Nearest first. ``score`` is the similarity. Made when read: see `Hits`.
 
         Raises
         ------
@@ -116,18 +118,8 @@ class Search:
         >>> hit.score, [step.action for step in hit.successors]
         (1.0, ['take'])
         """
-        step = Step._make
-        return [
-            Hit(
-                *row,
-                predecessors=tuple(map(step, before)),
-                successors=tuple(map(step, after)),
-                factors=(Factor("similarity", row[3], 1.0, row[3]),),
-            )
-            for row, before, after in self._native.causal_search(
-                query, k, temporal_context, ef, where
-            )
-        ]
+        found = self._native.causal_search(query, k, temporal_context, ef, where)
+        return Hits(len(found), partial(_causal_hits, found))
 
     def hybrid_search(
         self,
@@ -192,7 +184,7 @@ class Search:
         *,
         ef: int | None = None,
         where: Filter | None = None,
-    ) -> list[Hit]:
+    ) -> Sequence[Hit]:
         """Find nodes that are similar, or that boosted edges lead to from those that are.
 
         With S the ef nearest nodes under the filter, ``score(v) = sim(v) +`` the largest, over
@@ -214,8 +206,9 @@ class Search:
 
         Returns
         -------
-        list of Hit
-            Best score first; ``path`` holds the edges that were walked.
+        sequence of Hit
+            Best score first; ``path`` holds the edges that were walked. Made when read: see
+            `Hits`.
 
         Raises
         ------
@@ -235,13 +228,28 @@ class Search:
         (1, 0.3, 'caused_success')
         """
         boosts = DEFAULT_EDGE_BOOST if edge_boost is None else edge_boost
-        rows = self._native.graph_search(query, k, list(boosts.items()), max_hops, ef, where)
-        hits = []
-        for row, walked in rows:
-            own, gained = row[3], row[2] - row[3]
-            factors = (Factor("similarity", own, 1.0, own), Factor("edges", gained, 1.0, gained))
-            path = tuple(
-                Edge(a, b, kind, weight, boost=boost) for a, b, kind, weight, boost in walked
-            )
-            hits.append(Hit(*row, factors=factors, path=path))
-        return hits
+        found = self._native.graph_search(query, k, list(boosts.items()), max_hops, ef, where)
+        return Hits(len(found), partial(_graph_hits, found))
+
+
+def _causal_hits(found: CausalRows) -> list[Hit]:
+    step = Step._make
+    return [
+        Hit(
+            *row,
+            predecessors=tuple(map(step, before)),
+            successors=tuple(map(step, after)),
+            factors=(Factor("similarity", row[3], 1.0, row[3]),),
+        )
+        for row, before, after in found.rows()
+    ]
+
+
+def _graph_hits(found: GraphRows) -> list[Hit]:
+    hits = []
+    for row, walked in found.rows():
+        own, gained = row[3], row[2] - row[3]
+        factors = (Factor("similarity", own, 1.0, own), Factor("edges", gained, 1.0, gained))
+        path = tuple(Edge(a, b, kind, weight, boost=boost) for a, b, kind, weight, boost in walked)
+        hits.append(Hit(*row, factors=factors, path=path))
+    return hits

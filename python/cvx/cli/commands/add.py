@@ -85,15 +85,15 @@ def add(
     }
     lines = read_lines(file, text, given, time_ns() // 1000)
     with opened(store, embedder, create=True) as memory:
-        ids = _store(memory, lines)
+        ids, new = _store(memory, lines)
     if json:
-        emit({"ids": ids, "added": len(ids)})
+        emit({"ids": ids, "added": new, "known": len(ids) - new})
     else:
         shown = f"event {ids[0]}" if len(ids) == 1 else counted(len(ids), "event")
-        line(f"remembered {shown}")
+        line(f"{'remembered' if new else 'already known:'} {shown}")
 
 
-def _store(memory: Memory, lines: Lines) -> list[int]:
+def _store(memory: Memory, lines: Lines) -> tuple[list[int], int]:
     from dataclasses import replace
 
     events = list(lines.events)
@@ -105,4 +105,6 @@ def _store(memory: Memory, lines: Lines) -> list[int]:
             for place, vector in zip(some, vectors, strict=True):
                 events[place] = replace(events[place], vector=vector)
             tick(min(at + _AT_ONCE, len(missing)), len(missing))
-    return memory.add_many(events, aliases=lines.aliases)
+    before = len(memory)
+    ids = memory.add_many(events, aliases=lines.aliases)
+    return ids, len(memory) - before

@@ -1,0 +1,205 @@
+//! What a search found, kept until Python reads it.
+//!
+//! A Python object costs as much as a step of the walk, and a hit with its steps is a hundred of
+//! them. Everything is copied when the search is made: later changes of the index do not show.
+
+use std::ops::Range;
+
+use cvx_index::{GraphHit, NodeId, TemporalIndex, WalkedEdge};
+use pyo3::prelude::*;
+
+/// (node, entity, timestamp, action, reward)
+type StepRow<'a> = (u32, u64, i64, Option<&'a str>, Option<f32>);
+/// (node, distance, score, similarity, entity, timestamp, reward, action)
+type HitRow<'a> = (u32, f32, f32, f32, u64, i64, Option<f32>, Option<&'a str>);
+/// A hit, the steps before it, the steps after it.
+type CausalRow<'a> = (HitRow<'a>, Vec<StepRow<'a>>, Vec<StepRow<'a>>);
+/// (from, to, kind, weight, boost)
+type WalkedRow<'a> = (u32, u32, &'a str, f32, f32);
+
+/// Texts one behind the other.
+#[derive(Default)]
+struct Texts(String);
+
+impl Texts {
+    fn add(&mut self, text: &str) -> Range<usize> {
+        let start = self.0.len();
+        self.0.push_str(text);
+        start..self.0.len()
+    }
+}
+
+/// A node, as it was when it was found.
+struct Seen {
+    node: u32,
+    entity: u64,
+    timestamp: i64,
+    reward: Option<f32>,
+    action: Option<Range<usize>>,
+}
+
+impl Seen {
+    fn new(index: &TemporalIndex, node: NodeId, texts: &mut Texts) -> cvx_index::Result<Self> {
+        Ok(Seen {
+            node: node.0,
+            entity: index.entity(node)?.0,
+            timestamp: index.timestamp(node)?,
+            reward: index.reward(node)?,
+            action: index.action(node)?.map(|action| texts.add(action)),
+        })
+    }
+
+    fn action<'a>(&self, texts: &'a Texts) -> Option<&'a str> {
+        self.action.clone().map(|range| &texts.0[range])
+    }
+
+    fn step<'a>(&self, texts: &'a Texts) -> StepRow<'a> {
+        (
+            self.node,
+            self.entity,
+            self.timestamp,
+            self.action(texts),
+            self.reward,
+        )
+    }
+}
+
+/// A hit without what surrounds it.
+pub struct Score {
+    pub node: NodeId,
+    pub distance: f32,
+    pub score: f32,
+    pub similarity: f32,
+}
+
+struct Scored {
+    seen: Seen,
+    score: Score,
+}
+
+impl Scored {
+    fn new(index: &TemporalIndex, score: Score, texts: &mut Texts) -> cvx_index::Result<Self> {
+        let seen = Seen::new(index, score.node, texts)?;
+        Ok(Scored { seen, score })
+    }
+
+    fn row<'a>(&self, texts: &'a Texts) -> HitRow<'a> {
+        let Scored { seen, score } = self;
+        (
+            seen.node,
+            score.distance,
+            score.score,
+            score.similarity,
+            seen.entity,
+            seen.timestamp,
+            seen.reward,
+            seen.action(texts),
+        )
+    }
+}
+
+/// Hits with the steps around them.
+#[pyclass(frozen)]
+#[derive(Default)]
+pub struct CausalRows {
+    /// Each hit, and where its steps before and after end in `steps`.
+    hits: Vec<(Scored, [usize; 2])>,
+    steps: Vec<Seen>,
+    texts: Texts,
+}
+
+impl CausalRows {
+    /// Takes in a hit and up to `context` steps on either side of it.
+    pub fn push(
+        &mut self,
+        index: &TemporalIndex,
+        score: Score,
+        context: usize,
+    ) -> cvx_index::Result<()> {
+        let mut ends = [0; 2];
+        for (end, nodes) in ends.iter_mut().zip(index.around(score.node, context)?) {
+            for node in nodes {
+                self.steps.push(Seen::new(index, node, &mut self.texts)?);
+            }
+            *end = self.steps.len();
+        }
+        let hit = Scored::new(index, score, &mut self.texts)?;
+        self.hits.push((hit, ends));
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl CausalRows {
+    fn __len__(&self) -> usize {
+        self.hits.len()
+    }
+
+    /// All rows.
+    fn rows(&self) -> Vec<CausalRow<'_>> {
+        let mut start = 0;
+        let mut steps = |end: usize| {
+            let part = &self.steps[std::mem::replace(&mut start, end)..end];
+            part.iter().map(|step| step.step(&self.texts)).collect()
+        };
+        let row = |(hit, [before, after]): &(Scored, [usize; 2])| {
+            (hit.row(&self.texts), steps(*before), steps(*after))
+        };
+        self.hits.iter().map(row).collect()
+    }
+}
+
+/// Hits with the edges that lead to them.
+#[pyclass(frozen)]
+#[derive(Default)]
+pub struct GraphRows {
+    hits: Vec<(Scored, Vec<Walked>)>,
+    texts: Texts,
+}
+
+struct Walked {
+    edge: WalkedEdge,
+    kind: Range<usize>,
+}
+
+impl GraphRows {
+    /// Takes in a hit and the edges that lead to it.
+    pub fn push(&mut self, index: &TemporalIndex, hit: GraphHit) -> cvx_index::Result<()> {
+        let score = Score {
+            node: hit.node,
+            distance: hit.distance,
+            score: hit.score,
+            similarity: hit.similarity,
+        };
+        let scored = Scored::new(index, score, &mut self.texts)?;
+        let walked = |edge: WalkedEdge| Walked {
+            // Kinds come out of the index only after they were declared in it.
+            kind: self
+                .texts
+                .add(index.edge_kind_name(edge.kind).unwrap_or("undeclared")),
+            edge,
+        };
+        let path = hit.path.into_iter().map(walked).collect();
+        self.hits.push((scored, path));
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl GraphRows {
+    fn __len__(&self) -> usize {
+        self.hits.len()
+    }
+
+    /// All rows.
+    fn rows(&self) -> Vec<(HitRow<'_>, Vec<WalkedRow<'_>>)> {
+        let walked = |Walked { edge, kind }: &Walked| {
+            let kind = &self.texts.0[kind.clone()];
+            (edge.from.0, edge.to.0, kind, edge.weight, edge.boost)
+        };
+        let row = |(hit, path): &(Scored, Vec<Walked>)| {
+            (hit.row(&self.texts), path.iter().map(walked).collect())
+        };
+        self.hits.iter().map(row).collect()
+    }
+}
