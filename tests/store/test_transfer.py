@@ -162,6 +162,20 @@ def test_an_export_joins_a_store_that_holds_something(
     assert check(tmp_path / "other", deep=True).findings == ()
 
 
+def test_counts_of_anything_join_a_store_that_holds_something(tmp_path: Path) -> None:
+    counts = [(context, 3, 2, 1) for context in ("5", "[]", '["event","mug"]', "{", "null")]
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("a mug")
+        with memory.record.transaction() as write:
+            write.set_usage([*counts, ('["event",1]', 1, 1, 0)])
+    path = exported(tmp_path / "m", tmp_path / "all.jsonl")
+    with Memory.open(tmp_path / "other", embedder()) as other:
+        other.add("there before")
+    import_export(tmp_path / "other", path)
+    with Memory.open(tmp_path / "other", embedder()) as other:
+        assert other.record.usage() == sorted([*counts, ('["event",3]', 1, 1, 0)])
+
+
 def test_an_export_of_another_embedder_is_refused(store: Path, tmp_path: Path) -> None:
     path = exported(store, tmp_path / "all.jsonl")
     with Memory.open(tmp_path / "other", LexicalEmbedder(dim=8)) as other:

@@ -28,11 +28,23 @@ class _Shift:
 
     def context(self, told: str) -> str:
         """Return what a count is of, under the new ids."""
-        thing = json.loads(told)
-        if isinstance(thing, list) and len(thing) == 2 and thing[0] in ("event", "node"):
-            thing[1] += self.event if thing[0] == "event" else self.node
-            return json.dumps(thing, separators=(",", ":"))
-        return told
+        kind, number = _thing(told)
+        if kind is None:
+            return told
+        number += self.event if kind == "event" else self.node
+        return json.dumps([kind, number], separators=(",", ":"))
+
+
+def _thing(context: str) -> tuple[str | None, int]:
+    """Return the kind and the id of what a count is of; None where it is no event and no node."""
+    try:
+        thing = json.loads(context)
+    except ValueError:
+        return None, 0
+    match thing:
+        case ["event" | "node" as kind, int(number)]:
+            return kind, number
+    return None, 0
 
 
 def merge(write: Writer, incoming: Incoming, progress: Progress) -> Imported:
@@ -165,9 +177,9 @@ def _usage(write: Writer, some: list[Row], shift: _Shift) -> None:
         ).fetchone() or (0, 0, 0)
         counts = zip(found, (told["retrieved"], told["followed"], told["helped"]), strict=True)
         new.append((context, *(a + b for a, b in counts)))
-        thing = json.loads(context)
-        if isinstance(told["last_used"], int) and thing[0] == "event":
-            last[thing[1]] = told["last_used"]
+        kind, number = _thing(context)
+        if isinstance(told["last_used"], int) and kind == "event":
+            last[number] = told["last_used"]
     write.set_usage(new)
     if last:
         write.touch(last)
