@@ -112,6 +112,8 @@ def test_a_walk_finds_what_trying_every_way_finds(
     for reached in found.found:
         assert reached.weight == pytest.approx(expected[int(reached.id)][1])
     assert not found.truncated
+    further = every_way(drawn, 0, max_depth + 1, backward=backward)
+    assert found.deeper == (len(further) > len(expected))
     assert [r.depth for r in found.found] == sorted(r.depth for r in found.found)
 
 

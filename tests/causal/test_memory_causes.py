@@ -95,6 +95,21 @@ def test_a_walk_that_was_cut_off_says_so() -> None:
         made.why(end, max_events=0)
 
 
+@pytest.mark.requirement("T22")
+def test_a_walk_that_its_depth_ended_says_that_there_is_more() -> None:
+    made = memory()
+    events = [made.add(f"step {number}") for number in range(8)]
+    for cause, effect in pairwise(events):
+        made.link(cause, effect)
+    back, on = made.why(events[-1]), made.consequences(events[0])
+    assert (back.deeper, on.deeper, back.truncated) == (True, True, False)
+    assert back.narrative().endswith("There is more before that.")
+    assert on.narrative().endswith("There is more after that.")
+    for whole in (made.why(events[5]), made.consequences(events[2]), made.why(events[0])):
+        assert not whole.deeper
+        assert "There is more" not in whole.narrative()
+
+
 def test_links_that_say_nothing_of_causes_are_not_walked() -> None:
     made, rain, flood, _ = flooded()
     other = made.add("A cat slept.")

@@ -98,7 +98,7 @@ def test_what_followed_is_told_in_a_paragraph_of_its_own() -> None:
     assert told.narrative().splitlines() == [
         f"It rained. {NOTHING_BEFORE}",
         "Because of it, the cellar flooded. "
-        "Because of that, the books are mouldy (paper soaks it up).",
+        "Because of that, the books are mouldy (paper soaks it up). There is more after that.",
     ]
     assert told.frame()["role"].to_list() == ["event", "consequence", "consequence"]
 

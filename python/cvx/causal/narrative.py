@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 NOTHING_BEFORE = "Nothing is known of what led to it."
+MORE_BEFORE = "There is more before that."
+MORE_AFTER = "There is more after that."
 UNKNOWN_CAUSE = "something that is no longer known"
 
 
@@ -72,8 +74,13 @@ class Story:
 
     @property
     def truncated(self) -> bool:
-        """Whether there is more than is told."""
+        """Whether the budget of events cut a walk off: there is more than is told."""
         return any(walked.truncated for walked in (self.back, self.forward) if walked)
+
+    @property
+    def deeper(self) -> bool:
+        """Whether links lead on from where the depth ended a walk: its last events are no roots."""
+        return any(walked.deeper for walked in (self.back, self.forward) if walked)
 
     @property
     def before(self) -> tuple[Reached, ...]:
@@ -101,10 +108,13 @@ class Story:
         The cellar flooded. This was because it rained all night (the drain is too small).
         Because of it, the books are mouldy.
         """
-        paragraphs = [" ".join([sentence(self.subject.text), *self._tell_causes()])]
-        followed = " ".join(self._tell_effects())
+        before = [*self._tell_causes(), *([MORE_BEFORE] if self.back and self.back.deeper else [])]
+        paragraphs = [" ".join([sentence(self.subject.text), *before])]
+        followed = [*self._tell_effects()]
+        if self.forward and self.forward.deeper:
+            followed.append(MORE_AFTER)
         if followed:
-            paragraphs.append(followed)
+            paragraphs.append(" ".join(followed))
         if self.truncated:
             paragraphs.append("There is more than is told here.")
         return "\n".join(paragraphs)

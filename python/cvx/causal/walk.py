@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -77,10 +77,13 @@ class Walk(NamedTuple):
         Nearest first, of one depth the strongest first.
     truncated : bool
         Whether the budget of events cut it off: there is more.
+    deeper : bool, default False
+        Whether links lead on from where ``max_depth`` ended it: what lies deepest is no root.
     """
 
     found: tuple[Reached, ...]
     truncated: bool
+    deeper: bool = False
 
 
 class _Best:
@@ -127,14 +130,16 @@ def walk(
     best: dict[EventId, _Best] = {}
     layer: dict[EventId, _Best] = {start: _Best(0, 1.0, ())}
     truncated = False
+
+    def onward(events: Iterable[EventId]) -> Iterator[tuple[EventId, EventId, Link]]:
+        for link in links_of(list(events)):
+            ends = (link.effect, link.cause) if limits.backward else (link.cause, link.effect)
+            if ends[1] != start and link.weight >= limits.min_weight:
+                yield *ends, link
+
     for depth in range(1, limits.max_depth + 1):
         following: dict[EventId, _Best] = {}
-        for link in links_of(list(layer)):
-            here, there = (
-                (link.effect, link.cause) if limits.backward else (link.cause, link.effect)
-            )
-            if there == start or link.weight < limits.min_weight:
-                continue
+        for here, there, link in onward(layer):
             before = layer[here]
             weight = before.weight * link.weight * (1.0 if factor is None else factor(link))
             known = following.get(there) or best.get(there)
@@ -151,5 +156,7 @@ def walk(
             best[event] = layer[event] = way
         if not layer:
             break
+    deeper = bool(layer) and any(there not in best for _, there, _ in onward(layer))
     ranked = sorted(best.items(), key=lambda item: (item[1].depth, -item[1].weight))
-    return Walk(tuple(Reached(e, b.depth, b.weight, b.path) for e, b in ranked), truncated)
+    found = tuple(Reached(e, b.depth, b.weight, b.path) for e, b in ranked)
+    return Walk(found, truncated, deeper)

@@ -49,7 +49,7 @@ class Explanation(list[Because]):
     Attributes
     ----------
     story : Story
-        Event, links and walks; ``story.truncated`` says whether there is more.
+        Event, links and walks; ``truncated`` and ``deeper`` of it say whether there is more.
     """
 
     def __init__(self, steps: Iterable[Because], story: Story) -> None:
@@ -60,6 +60,11 @@ class Explanation(list[Because]):
     def truncated(self) -> bool:
         """Whether the walk was cut off by its budget: there is more."""
         return self.story.truncated
+
+    @property
+    def deeper(self) -> bool:
+        """Whether links lead on from where ``max_depth`` ended the walk."""
+        return self.story.deeper
 
     def narrative(self) -> str:
         """Tell it in sentences; see ``cvx.causal.Story.narrative``."""
@@ -121,7 +126,7 @@ class Explaining(Base):
         namespace : str, default ""
             Who asks: nothing that it may not see is shown or walked through.
         max_depth : int, default 5
-            Links away at the most, at least 1.
+            Links away at the most, at least 1; ``deeper`` says whether there are more.
         max_events : int, default 1000
             Events at the most, at least 1; ``truncated`` says whether there are more.
 

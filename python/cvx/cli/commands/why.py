@@ -53,7 +53,8 @@ def why(
                 "event": plain_event(asked),
                 "steps": [_plain(step, owner) for step in steps],
                 "narrative": steps.narrative(),
-                "truncated": steps.story.truncated,
+                "truncated": steps.truncated,
+                "deeper": steps.deeper,
             }
         )
     else:
