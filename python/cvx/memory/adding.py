@@ -12,7 +12,7 @@ from cvx.errors import (
 )
 from cvx.memory.base import digest
 from cvx.memory.links import Links
-from cvx.memory.sound import labels, named, sound
+from cvx.memory.sound import further_words, labels, named, sound
 from cvx.store.packing import metadata_of
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 
@@ -129,6 +129,8 @@ class Adding(Links):
         list of int
             The ids, in order.
         """
+        if not isinstance(events, Iterable):
+            raise InvalidInputError(f"events are {events!r}: give Events")
         listed = []
         for at, event in enumerate(events):
             with named(at):
@@ -137,16 +139,10 @@ class Adding(Links):
             raise InvalidInputError(
                 f"{len(aliases)} lists of aliases for {len(listed)} events: give one for each"
             )
-        for words in aliases:
-            if isinstance(words, str):
-                raise InvalidInputError(f"aliases is the string {words!r}: give a list of strings")
+        words_of = [further_words(words) for words in aliases] or [[] for _ in listed]
         known = [None if again else self._known(event) for event in listed]
         new = [event for event, old in zip(listed, known, strict=True) if old is None]
-        further = [
-            list(words)
-            for words, old in zip(aliases or [()] * len(listed), known, strict=True)
-            if old is None
-        ]
+        further = [words for words, old in zip(words_of, known, strict=True) if old is None]
         missing = [event.text for event in new if event.vector is None]
         others = [words for each in further for words in each]
         made = iter(self._embedded([*missing, *others]))
@@ -203,12 +199,15 @@ class Adding(Links):
             No such event.
         NoVectorError
             The event is in no index.
+        InvalidInputError
+            A single string, or something that is none.
         """
+        words = further_words(texts)
         self._node(event_id)
-        vectors = self._embedded(list(texts))
+        vectors = self._embedded(words)
         with self.record.transaction() as write:
             self._node(event_id)
-            write.add_aliases(event_id, zip(texts, vectors, strict=True))
+            write.add_aliases(event_id, zip(words, vectors, strict=True))
 
     def update(
         self,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from cvx.errors import InvalidInputError, InvalidParameterError
 from cvx.memory.base import Base
+from cvx.memory.sound import whole
 from cvx.scoring.posterior import beta_mean
 from cvx.store.erase import Erased, erase, finish, texts_of
 from cvx.types import Event
@@ -168,7 +169,7 @@ class Caring(Base):
         if events is None and bytes is None:
             raise InvalidParameterError("no budget: give events, bytes or both")
         for name, value in (("events", events), ("bytes", bytes)):
-            if value is not None and value < 0:
+            if value is not None and whole(name, value) < 0:
                 raise InvalidParameterError(f"{name} is {value}: give 0 or more")
         rows = self.record.query(
             "SELECT event_id, reward, salience, recorded, ifnull(retrieved, 0),"

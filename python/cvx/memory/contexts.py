@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from cvx.errors import (
-    InvalidKError,
     InvalidParameterError,
     StaleCueWarning,
 )
 from cvx.memory.recalling import Outcome, Recalling, Sources, asker_of, plan_of
+from cvx.memory.sound import how_many
 from cvx.recall import Floor, Pipeline
 from cvx.recall.block import Block
 from cvx.recall.recalled import Recalled, hits_of, recall_once
@@ -68,8 +68,7 @@ class Contexts(Recalling):
         StaleCueWarning
             The same cue was asked at the last turns too: build it anew from the agent's state.
         """
-        if k < 1:
-            raise InvalidKError(f"k is {k}: ask for at least 1")
+        k = how_many(k)
         plan = plan_of(pipeline or self.pipeline, sources, floor)
         if budget_tokens is not None:
             budget = replace(plan.serving.budget, tokens=budget_tokens)

@@ -17,6 +17,7 @@ from cvx.memory.causes import Causes
 from cvx.memory.outcomes import Outcomes
 from cvx.memory.preparing import Preparing
 from cvx.memory.reflecting import Reflecting
+from cvx.memory.sound import moment
 from cvx.memory.tables import Tables
 from cvx.store.erase import finish
 from cvx.store.past import as_of
@@ -143,11 +144,13 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
         ------
         PastNotKeptError
             An older version of cvx kept the store then, and overwrote what it knew.
+        InvalidParameterError
+            No whole number, or none of 64 bits.
         """
         past = type(self).__new__(type(self))
         past._loop = None
         super(Memory, past).__init__(
-            None, self.embedder, metric=self.metric, record=as_of(self.record, recorded)
+            None, self.embedder, metric=self.metric, record=as_of(self.record, moment(recorded))
         )
         return past
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from numbers import Real
 
 from cvx.errors import (
     EdgeWeightError,
@@ -50,6 +51,9 @@ class Links(Base):
         for name, value in (("why", why), ("evidence", evidence)):
             if not isinstance(value, str):
                 raise InvalidEdgeError(f"{name} is {value!r}: give a str")
+        if not isinstance(weight, Real):
+            raise EdgeWeightError(f"weight is {weight!r}: give a number in [0, 1]")
+        weight = float(weight)
         if not 0.0 <= weight <= 1.0:
             raise EdgeWeightError(f"weight is {weight}, outside [0, 1]: scale it to that range")
         if a == b:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from cvx.embed import embed_query
-from cvx.errors import InvalidKError, InvalidParameterError
+from cvx.errors import InvalidParameterError
 from cvx.memory.base import Base
+from cvx.memory.sound import how_many
 from cvx.memory.tuning import tuned, tuning
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.corpus import Corpus
@@ -126,8 +127,7 @@ class Recalling(Base):
         InvalidInputError
             Namespaces that cannot be some.
         """
-        if k < 1:
-            raise InvalidKError(f"k is {k}: ask for at least 1")
+        k = how_many(k)
         asker = asker_of(namespace, also, where, outcome)
         plan = plan_of(pipeline or self.pipeline, sources, floor)
         hits = self._hits(plan, asker, cue, k)

@@ -5,15 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import index
+from typing import SupportsIndex
 
 from cvx.episodes import check_reward
-from cvx.errors import InvalidEntityError, InvalidInputError, InvalidParameterError
+from cvx.errors import (
+    InvalidEntityError,
+    InvalidInputError,
+    InvalidKError,
+    InvalidParameterError,
+)
 from cvx.recall.suspicion import reads_like_an_order
 from cvx.store.spaces import STATES, VISIBILITIES, check_namespace
 from cvx.types import Event
 
 _ORDER = "instruction"
 """Tag of text that reads like an order to a model: a mark to filter by, not a refusal."""
+
+
+def whole(name: str, value: object, error: type[InvalidInputError] = InvalidParameterError) -> int:
+    """Return a whole number, of numpy too; anything else is refused by name."""
+    if not isinstance(value, SupportsIndex):
+        raise error(f"{name} is {value!r}: give an int")
+    return index(value)
+
+
+def how_many(k: object) -> int:
+    """Return how many hits are asked for.
+
+    Raises
+    ------
+    InvalidKError
+        No whole number from 1 up.
+    """
+    number = whole("k", k, InvalidKError)
+    if number < 1:
+        raise InvalidKError(f"k is {number}: ask for at least 1")
+    return number
+
+
+def moment(recorded: object) -> int:
+    """Return a time of recording that a record can hold."""
+    number = whole("recorded", recorded)
+    if not -(2**63) <= number < 2**63:
+        raise InvalidParameterError(f"recorded is {number}: give one of 64 bits")
+    return number
+
+
+def further_words(texts: Iterable[str]) -> list[str]:
+    """Return aliases as they are stored; a single string is refused."""
+    if isinstance(texts, str):
+        raise InvalidInputError(f"aliases is the string {texts!r}: give a list of strings")
+    return list(texts)
 
 
 def labels(tags: Iterable[str]) -> tuple[str, ...]:
@@ -57,6 +100,8 @@ def sound(event: Event) -> Event:
 
 
 def _check_types(event: Event) -> None:
+    if not isinstance(event, Event):
+        raise InvalidInputError(f"{event!r} is no Event: give one, or a text to add")
     # SQLite takes anything in any column, and an index is built of all rows or of none.
     for name, value in (("text", event.text), ("kind", event.kind), ("source", event.source)):
         if not isinstance(value, str):
