@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cvx.embed import LexicalEmbedder
+from cvx.embed import CachedEmbedder, LexicalEmbedder
 from cvx.errors import UnknownEventError
 from cvx.memory import Memory
 from cvx.memory.checking import check
+from cvx.store.erase import Erased
 from cvx.types import Cue, Decision
 from tests.store.processes import consistent, embedder
 
@@ -19,6 +20,22 @@ SECRET = "xylophone zanzibar quixotic"
 
 def files_with(folder: Path, needle: bytes) -> list[str]:
     return [p.name for p in folder.rglob("*") if p.is_file() and needle in p.read_bytes()]
+
+
+def test_an_erase_of_nothing_writes_nothing(tmp_path: Path) -> None:
+    cached = CachedEmbedder(embedder(), tmp_path / "vectors.sqlite")
+    with Memory.open(tmp_path / "m", cached) as memory:
+        memory.add("a mug")
+        memory.snapshot()
+        before = memory.record.tail(), inodes(tmp_path)
+        assert memory.erase([]) == Erased((), True)
+        assert (memory.record.tail(), inodes(tmp_path)) == before
+
+
+def inodes(folder: Path) -> dict[Path, tuple[int, int]]:
+    """Which files there are; one that is written anew is another, or of another time."""
+    found = ((path, path.stat()) for path in folder.rglob("*") if path.is_file())
+    return {path: (stat.st_ino, stat.st_mtime_ns) for path, stat in found}
 
 
 @pytest.mark.requirement("B8")

@@ -71,7 +71,7 @@ class Caring(Base):
         """
         listed = _ids(events)
         clean = getattr(self.embedder, "forget", None)
-        if clean is not None:
+        if clean is not None and listed:
             # Before the record: a death in between leaves texts that can be erased again.
             clean(texts_of(self.record, listed))
         done = erase(self._store, listed)
