@@ -102,6 +102,18 @@ def test_a_source_that_raises_or_hangs_leaves_the_others_answering() -> None:
     assert "broken: OSError: the other memory is gone" in str(hits.trace)
 
 
+def test_a_source_that_wants_to_end_the_process_is_reported_at_once() -> None:
+    memory = room()
+    event = memory.add("x one")
+
+    def leaving(cue: Cue) -> list[Hit]:
+        raise SystemExit("no licence")
+
+    hits = memory.recall("x", sources={"dense": None, "leaving": leaving})
+    assert ids(hits) == [event]
+    assert hits.trace.sources[1].problem == "SystemExit: no licence"
+
+
 def says(answer: Any, _: Cue) -> Any:
     return answer
 

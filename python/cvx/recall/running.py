@@ -45,7 +45,7 @@ def start(call: Callable[[], T]) -> Outcome[T]:
         # Whatever it raises is the caller's news, not this thread's end.
         try:
             value = call()
-        except Exception as error:
+        except BaseException as error:
             problem = f"{type(error).__name__}: {error}"
         outcome.value, outcome.problem = value, problem
         outcome.seconds = time.perf_counter() - begun
