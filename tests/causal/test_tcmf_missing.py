@@ -17,6 +17,7 @@ from cvx.causal import (
     TCMFRetriever,
 )
 from cvx.embed import LexicalEmbedder
+from cvx.errors import InvalidParameterError
 from tests.causal.councils import (
     QUESTION,
     REFUSAL,
@@ -94,6 +95,24 @@ def test_a_router_that_fails_or_answers_nonsense_costs_only_the_relevance() -> N
         assert any("the router failed" in word for word in found.degraded)
         assert len(found.recalled) == 3
     assert "no route to the model" in retrieved(witnesses(), router=Raising()).degraded[0]
+
+
+@pytest.mark.requirement("T16")
+def test_a_router_that_hangs_costs_only_the_relevance() -> None:
+    class Hanging(Fixed):
+        async def embed(self, texts: list[str], /) -> list[list[float]]:
+            await asyncio.Event().wait()
+            return await super().embed(texts)
+
+    retriever = TCMFRetriever(plague(), SEED, embed_timeout_s=0.01)
+    asking = retriever.retrieve(
+        QUESTION, witnesses(), 80, "health", "plague", router=Hanging([1, 0, 0])
+    )
+    found = asyncio.run(asking)
+    assert found.degraded == ("the router failed: no answer within 0.01 s",)
+    assert len(found.recalled) == 3
+    with pytest.raises(InvalidParameterError, match="embed_timeout_s is 0"):
+        TCMFRetriever(embed_timeout_s=0)
 
 
 @pytest.mark.requirement("T13")

@@ -45,11 +45,13 @@ class TCMFRetriever:
         What led to what; without one memories are ranked by the question alone.
     settings : TCMF or str, default "default"
         How; or the name of one of ``PRESETS``: "default", "tcmf-seed".
+    embed_timeout_s : float, default 2.0
+        How long a router is waited for; above 0.
 
     Raises
     ------
     InvalidParameterError
-        There is no preset of that name.
+        There is no preset of that name; a time-out that is not above 0.
 
     Examples
     --------
@@ -69,11 +71,22 @@ class TCMFRetriever:
     (nothing is known to have led here)
     """
 
-    def __init__(self, graph: CausalGraph | None = None, settings: TCMF | str = "default") -> None:
+    def __init__(
+        self,
+        graph: CausalGraph | None = None,
+        settings: TCMF | str = "default",
+        *,
+        embed_timeout_s: float = 2.0,
+    ) -> None:
         if isinstance(settings, str) and settings not in PRESETS:
             raise InvalidParameterError(
                 f"there is no preset {settings!r}: give one of {', '.join(PRESETS)}, or a TCMF"
             )
+        if not embed_timeout_s > 0:
+            raise InvalidParameterError(
+                f"embed_timeout_s is {embed_timeout_s}: give a number of seconds above 0"
+            )
+        self.embed_timeout_s = embed_timeout_s
         self.graph = CausalGraph() if graph is None else graph
         self.settings = PRESETS[settings] if isinstance(settings, str) else settings
 
@@ -89,9 +102,9 @@ class TCMFRetriever:
     ) -> TCMFContext:
         """Find what a council should hear.
 
-        Whatever is missing (a router, a graph, a crisis event, vectors) costs its share of the
-        answer, never the answer, and is named in ``degraded``. The event loop is given way to
-        between citizens, and the ranking runs in a thread.
+        Whatever is missing (a router, one that answers in time, a graph, a crisis event, vectors)
+        costs its share of the answer, never the answer, and is named in ``degraded``. The event
+        loop is given way to between citizens, and the ranking runs in a thread.
 
         Parameters
         ----------
@@ -147,9 +160,12 @@ class TCMFRetriever:
             degraded.append("no router: the question has no vector")
             return None
         try:
-            return as_vector((await router.embed([question]))[0])
+            async with asyncio.timeout(self.embed_timeout_s) as limit:
+                embedded = await router.embed([question])
+            return as_vector(embedded[0])
         except Exception as error:  # whatever a user's router raises
-            degraded.append(f"the router failed: {error!r}")
+            slow = f"no answer within {self.embed_timeout_s:g} s"
+            degraded.append(f"the router failed: {slow if limit.expired() else repr(error)}")
             return None
 
     def _precedents(
