@@ -83,6 +83,16 @@ def test_without_a_crisis_what_is_yet_to_come_calls_no_witness() -> None:
     assert first.witness_of == graph.get_event("cuts")
 
 
+@pytest.mark.requirement("T13")
+@pytest.mark.parametrize(("settings", "seen"), [("default", 2), ("tcmf-seed", 3)])
+def test_a_replay_hears_only_what_was_remembered_by_then(settings: str, seen: int) -> None:
+    stream = MemoryStream("ana")
+    for tick in (79, 80, 81):
+        stream.add(f"said at {tick}", tick)
+    found = retrieved({"ana": stream}, settings=settings)
+    assert {one.memory.tick for one in found.recalled} == set(range(79, 79 + seen))
+
+
 class Raising:
     async def embed(self, texts: list[str], /) -> list[list[float]]:
         raise ConnectionError(f"no route to the model for {texts}")

@@ -51,6 +51,9 @@ class TCMF:
         Whether the crisis itself counts as one of them.
     dedupe_content : bool, default True
         Whether memories of the same words count as one; those of the same id always do.
+    hindsight : bool, default False
+        Whether memories made after the tick of the question count, as the blueprint has it; a
+        replay would see its future.
     chain : {"reached", "all"}, default "reached"
         Whether the chain shows only what links lead to, or the institution's events too.
 
@@ -71,6 +74,7 @@ class TCMF:
     nearby_weight: float = 0.3
     crisis_counts: bool = False
     dedupe_content: bool = True
+    hindsight: bool = False
     chain: Chain = "reached"
 
     def __post_init__(self) -> None:
@@ -140,6 +144,7 @@ PRESETS: Mapping[str, TCMF] = MappingProxyType(
             per_citizen=8,
             crisis_counts=True,
             dedupe_content=False,
+            hindsight=True,
             chain="all",
         ),
     }

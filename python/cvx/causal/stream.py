@@ -215,6 +215,7 @@ class MemoryStream:
         query_embedding: npt.ArrayLike | None = None,
         k: int = 5,
         refresh: bool = True,
+        until: int | None = None,
     ) -> list[ScoredMemory]:
         """Return the best memories for a question, best first.
 
@@ -231,6 +232,8 @@ class MemoryStream:
             How many, at least 1.
         refresh : bool, default True
             Whether those returned count as accessed at ``now``.
+        until : int, optional
+            Leave out what was made after this tick; by default nothing.
 
         Raises
         ------
@@ -241,9 +244,9 @@ class MemoryStream:
         """
         if k < 1:
             raise InvalidKError(f"k is {k}: ask for at least 1")
-        if not self._memories:
+        memories = [memory for memory in self if until is None or memory.tick <= until]
+        if not memories:
             return []
-        memories = list(self)
         columns = self._columns(memories, now, query_embedding)
         weights = {name: float(getattr(self.weights, name)) for name in columns}
         scores = score_columns(columns, weights).total

@@ -113,7 +113,8 @@ class TCMFRetriever:
         citizens : mapping of str to Citizen or MemoryStream
             Who may have seen something, by id.
         tick : int
-            Now.
+            Now. Memories made later are left out, unless the settings say ``hindsight``; one that
+            was looked at later is as fresh as if that were now.
         institution_id : str
             Whose council it is: its recent events count where links do not reach.
         crisis_event_id : str or int, optional
@@ -218,7 +219,13 @@ class TCMFRetriever:
             stream = citizen.memory if isinstance(citizen, Citizen) else citizen
             name = citizen.name if isinstance(citizen, Citizen) else citizen_id
             most = self.settings.per_citizen or max(len(stream), 1)
-            scored = stream.retrieve(tick, query_embedding=query, k=most, refresh=False)
+            scored = stream.retrieve(
+                tick,
+                query_embedding=query,
+                k=most,
+                refresh=False,
+                until=None if self.settings.hindsight else tick,
+            )
             pool += [_Candidate(citizen_id, name, one) for one in scored]
             await asyncio.sleep(0)
         return self._deduplicated(pool)
