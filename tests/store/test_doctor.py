@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import RecordVersionError
+from cvx.errors import RecordIOError, RecordVersionError
 from cvx.memory import Memory
 from cvx.memory.checking import check
 from cvx.store import rows
@@ -355,6 +355,28 @@ def test_a_file_that_is_no_database_any_more_is_said_to_be_beyond_repair(
     assert not report.sound
     assert {c for c, _ in found(report)} & {"file", "page"}
     assert (folder / "memory.db").read_bytes() == raw
+
+
+@pytest.mark.parametrize(("name", "other"), [("LOCK", "a folder"), ("index", "a file")])
+def test_what_stands_where_a_file_of_the_store_goes_is_named_and_left(
+    folder: Path, name: str, other: str
+) -> None:
+    place = folder / name
+    place.rename(folder / "before")
+    if other == "a folder":
+        place.mkdir()
+    else:
+        place.write_text("somebody's notes")
+    with pytest.raises(RecordIOError):
+        Memory.open(folder, embedder())
+    for mend in (False, True):
+        report = check(folder, mend=mend, deep=True)
+        assert found(report) == [("misplaced", name)]
+        assert (report.sound, report.done) == (False, ())
+        assert f"is {other}" in report.left[0].what
+    place.rename(folder / "aside")
+    Memory.open(folder, embedder()).close()
+    assert check(folder).sound
 
 
 @pytest.mark.parametrize(("version", "cure"), [(1, "open it once"), (99, "that wrote it")])

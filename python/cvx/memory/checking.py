@@ -75,7 +75,8 @@ def check(
         # there is no index to look at.
         mend = deep = False
     report = examine(folder, kind, progress=progress)
-    if kind is not None and deep and not any(f.check is Check.FILE for f in report.findings):
+    unopenable = any(f.check in (Check.FILE, Check.MISPLACED) for f in report.findings)
+    if kind is not None and deep and not unopenable:
         found = (*report.findings, *disagreements(folder, kind))
         report = replace(report, findings=found, left=found)
     if kind is None or not mend:

@@ -162,4 +162,6 @@ def _advice(left: tuple[Finding, ...], *, repair: bool) -> str:
             "the file itself is damaged, which is beyond repair: restore a copy, or save what can "
             "be read with cvx doctor --salvage NEW_FOLDER"
         )
+    if "misplaced" in checks:
+        return "something else has the place of a file of the store: move it away, then look again"
     return "problems are left" if repair else "run cvx doctor --repair"

@@ -101,6 +101,7 @@ def _checks(
         lambda: graph.counters(db),
         lambda: history.gaps(db),
         lambda: history.breaks(db, damaged("journal")),
+        lambda: files.misplaced(seen),
         lambda: files.lock_and_tail(db, seen),
         lambda: files.snapshots(db, folder, seen, kind),
         lambda: files.stray_files(folder),

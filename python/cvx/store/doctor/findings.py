@@ -28,6 +28,7 @@ class Check(StrEnum):
     SNAPSHOT_DAMAGED = "snapshot_damaged"
     SNAPSHOT_FOREIGN = "snapshot_foreign"
     SNAPSHOT_AHEAD = "snapshot_ahead"
+    MISPLACED = "misplaced"
     STRAY_FILE = "stray_file"
     ERASE_UNFINISHED = "erase_unfinished"
     REEMBED_UNFINISHED = "reembed_unfinished"

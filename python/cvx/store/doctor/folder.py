@@ -29,10 +29,13 @@ class Seen:
         What was in LOCK; None where there was no such file.
     manifests : mapping
         What was in the manifest of each snapshot, by its path.
+    misplaced : mapping
+        What is wrong with something else in the place of a file of the store, by its name.
     """
 
     lock: bytes | None
     manifests: Mapping[Path, bytes]
+    misplaced: Mapping[str, str]
 
 
 def look(folder: Path) -> Seen:
@@ -45,11 +48,24 @@ def look(folder: Path) -> Seen:
         # Another process may write a newer one meanwhile and remove this.
         with suppress(OSError):
             manifests[path] = path.read_bytes()
-    return Seen(lock, manifests)
+    others = {}
+    if (folder / "LOCK").is_dir():
+        others["LOCK"] = "the lock file is a folder: move it away"
+    if (folder / "index").is_file():
+        others["index"] = "the folder of snapshots is a file: move it away"
+    return Seen(lock, manifests, others)
+
+
+def misplaced(seen: Seen) -> Iterator[Finding]:
+    """Name what stands where a file of the store goes: nothing can be opened beside it."""
+    for name, what in seen.misplaced.items():
+        yield Finding(Check.MISPLACED, name, what)
 
 
 def lock_and_tail(db: sqlite3.Connection, seen: Seen) -> Iterator[Finding]:
     """Compare the tail that LOCK remembers with that of the record."""
+    if "LOCK" in seen.misplaced:
+        return
     if seen.lock is None:
         yield Finding(Check.LOCK_MISSING, "LOCK", "there is no lock file; the next writer makes it")
         return

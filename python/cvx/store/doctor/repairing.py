@@ -63,7 +63,7 @@ def repair(
         return report
     if any(one.check in _LOST for one in found) and not accept_lost_tail:
         return replace(report, done=(), left=found)
-    if any(one.check is Check.FILE for one in found):
+    if any(one.check in (Check.FILE, Check.MISPLACED) for one in found):
         return replace(report, done=(), left=found)
     done: list[str] = []
     with Record(folder / "memory.db") as record:
