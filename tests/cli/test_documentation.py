@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from cvx.cli.app import COMMANDS
+from cvx.embed import LexicalEmbedder
+from cvx.evaluation import generated_talk, write_labels
+from cvx.memory import Memory
 from cvx.store.doctor.findings import Check
 from tests.cli.command import Cvx
 from tests.store.planted import sql
@@ -48,7 +51,16 @@ def table(heading: str) -> dict[str, str]:
 
 
 def words(cell: str) -> list[str]:
-    return re.findall(r"`([a-z_]+)`", cell)
+    return re.findall(r"`([a-z_ ]+)`", cell)
+
+
+def evaluated(folder: Path) -> dict[str, object]:
+    """What `cvx eval` prints when everything is fitted."""
+    questions = folder / "questions.jsonl"
+    with Memory.open(folder / "talk", LexicalEmbedder()) as memory:
+        write_labels(questions, generated_talk(memory, sessions=8))
+    done = Cvx(folder / "talk")("eval", questions, "--tune", "--floor", "--json")
+    return dict(done.json)
 
 
 def test_the_keys_of_every_command_are_those_of_the_page(cvx: Cvx, tmp_path: Path) -> None:
@@ -73,8 +85,8 @@ def test_the_keys_of_every_command_are_those_of_the_page(cvx: Cvx, tmp_path: Pat
     }
     got = {name: cvx(*arguments, "--json").json for name, arguments in runs.items()}
     got["import"] = Cvx(tmp_path / "new")("import", tmp_path / "all.jsonl", "--json").json
-    commands = {name.removesuffix("_") for name in COMMANDS}
-    assert got.keys() == told.keys() == commands - {"eval"}
+    got["eval"] = evaluated(tmp_path)
+    assert got.keys() == told.keys() == {name.removesuffix("_") for name in COMMANDS}
     for name, found in got.items():
         own = told[name][: len(found)] if name in nested else told[name]
         assert set(found) == set(own), name
