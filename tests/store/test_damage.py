@@ -19,7 +19,8 @@ from cvx.errors import (
 from cvx.memory import Memory
 from cvx.store import Record
 from cvx.store.rows import COLUMNS, KEYS
-from cvx.types import Cue
+from cvx.types import Cue, Filter
+from tests.store.planted import sql
 from tests.store.processes import embedder
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -74,6 +75,18 @@ def test_every_truncation_of_a_snapshot_is_survived(tmp_path: Path) -> None:
             assert memory.stats()["rebuilds"] == 1
             assert memory.stats()["snapshots_refused"]
             assert answers(memory) == expected
+
+
+def test_damaged_tags_that_a_filter_reads_are_called_damage(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("a mug", tags=["kitchen"])
+        memory.add("a bed", tags=["bedroom"])
+    sql("UPDATE events SET tags = '[kitchen' WHERE event_id = 1")(tmp_path / "m")
+    with (
+        Memory.open(tmp_path / "m", embedder()) as memory,
+        pytest.raises(DamagedRecordError, match="malformed JSON"),
+    ):
+        memory.recall("mug", where=Filter(tags=["bedroom"]))
 
 
 def write(path: Path, content: bytes) -> None:

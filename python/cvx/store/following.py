@@ -10,6 +10,7 @@ from cvx.store.writer import Writer
 
 _NO_ROOM = ("disk is full", "disk I/O error")
 _NO_ACCESS = ("unable to open database file", "readonly database")
+# "malformed JSON" too: JSON in a record is written by cvx alone, so that one is a damaged row.
 _DAMAGED = ("malformed", "not a database", "corrupt", "decode to UTF-8")
 
 
