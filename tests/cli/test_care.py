@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cvx.embed import LexicalEmbedder
+from cvx.embed import CachedEmbedder, LexicalEmbedder
 from cvx.memory import Memory
 from tests.cli.command import Cvx, environment, process
 from tests.embed_server import OPENAI, Server, running
@@ -58,6 +58,20 @@ def test_what_is_erased_is_in_no_file_any_more(tmp_path: Path) -> None:
     whole = b"".join(path.read_bytes() for path in store.rglob("*") if path.is_file())
     assert b"4711" not in whole
     assert process(store, "forget", 1, "--erase", "--yes").code == 1
+
+
+def test_an_erase_says_that_it_does_not_know_the_file_of_a_cache(cvx: Cvx, tmp_path: Path) -> None:
+    cached = CachedEmbedder(LexicalEmbedder(), tmp_path / "vectors.sqlite")
+    with Memory.open(cvx.store, cached) as memory:
+        memory.add(SECRET)
+        memory.add("a mug")
+    assert "CachedEmbedder" not in cvx("forget", 1, "--erase", "--dry-run").err
+    said = cvx("forget", 1, "--erase", "--yes").err
+    assert len(cached) == 2
+    assert "CachedEmbedder" in said
+    with Memory.open(cvx.store, cached) as memory:
+        memory.erase(2)
+    assert len(cached) == 1
 
 
 def test_an_erase_by_source_takes_what_was_put_away_too(cvx: Cvx) -> None:

@@ -23,6 +23,11 @@ _MOST_SHOWN = 10
 _AMONG = {"erased": "true", "brought back": "state <> 'active'", "put away": "state = 'active'"}
 """Which events a selection is from: what was put away is still there to be erased."""
 
+_CACHES = (
+    "the file of a CachedEmbedder is not known here: delete it if a program keeps one for this "
+    "store, or erase with Memory.erase, opened with that embedder"
+)
+
 
 def forget(
     ids: Annotated[list[int] | None, typer.Argument(help="Events, by their ids.")] = None,
@@ -36,7 +41,9 @@ def forget(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="The least useful, until so much is left: 10000, 50MB."),
+        typer.Option(
+            help="The least useful, of equals the longest unused, until 10000 or 50MB are left."
+        ),
     ] = None,
     erase: Annotated[
         bool, typer.Option("--erase", help="Erase for good, instead of putting away.")
@@ -55,8 +62,8 @@ def forget(
       cvx forget --budget 50MB
 
     What was put away is kept and can be brought back with --undo. An erase removes text, vectors,
-    links, logged decisions and snapshots from every file of the store. Exit code 1 where nothing
-    is meant.
+    links, logged decisions and snapshots from every file of the store; the file of a CachedEmbedder
+    lies elsewhere and is not cleaned from here. Exit code 1 where nothing is meant.
     """
     if erase and undo:
         raise typer.BadParameter("--erase and --undo exclude each other: what is erased is gone")
@@ -83,6 +90,8 @@ def forget(
         if len(chosen) > _MOST_SHOWN:
             line(f"        and {len(chosen) - _MOST_SHOWN} more", dim=True)
         line(f"{counted(len(chosen), 'event')} {'would be ' if dry_run else ''}{did}")
+    if erase and chosen and not dry_run:
+        note(_CACHES)
     if not complete:
         note("another process is reading: close it, and any next cvx command finishes the erase")
     if not chosen:
