@@ -27,7 +27,7 @@ def test_every_option_of_add_is_stored(cvx: Cvx) -> None:
         *("--salience", 0.25, "--source", "diary", "--trust", 0.75, "--action", "water fern"),
         *("--key", "fern-1", "--kind", "observation", "--visibility", "shared", "--json"),
     )
-    assert done.json == {"ids": [1], "added": 1, "known": 0}
+    assert done.json == {"ids": [1], "added": 1}
     (hit,) = cvx("recall", "fern care", "--namespace", "ana", "--json").json["hits"]
     del hit["recorded"], hit["score"], hit["similarity"], hit["factors"]
     assert hit == {

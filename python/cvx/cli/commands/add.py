@@ -85,15 +85,15 @@ def add(
     }
     lines = read_lines(file, text, given, time_ns() // 1000)
     with opened(store, embedder, create=True) as memory:
-        ids, new = _store(memory, lines)
+        ids = _store(memory, lines)
     if json:
-        emit({"ids": ids, "added": new, "known": len(ids) - new})
+        emit({"ids": ids, "added": len(ids)})
     else:
         shown = f"event {ids[0]}" if len(ids) == 1 else counted(len(ids), "event")
-        line(f"{'remembered' if new else 'already known:'} {shown}")
+        line(f"remembered {shown}")
 
 
-def _store(memory: Memory, lines: Lines) -> tuple[list[int], int]:
+def _store(memory: Memory, lines: Lines) -> list[int]:
     from dataclasses import replace
 
     events = list(lines.events)
@@ -105,6 +105,4 @@ def _store(memory: Memory, lines: Lines) -> tuple[list[int], int]:
             for place, vector in zip(some, vectors, strict=True):
                 events[place] = replace(events[place], vector=vector)
             tick(min(at + _AT_ONCE, len(missing)), len(missing))
-    before = len(memory)
-    ids = memory.add_many(events, aliases=lines.aliases)
-    return ids, len(memory) - before
+    return memory.add_many(events, aliases=lines.aliases)
