@@ -89,6 +89,14 @@ def test_damaged_tags_that_a_filter_reads_are_called_damage(tmp_path: Path) -> N
         memory.recall("mug", where=Filter(tags=["bedroom"]))
 
 
+def test_a_manifest_that_is_not_what_was_written_is_named_once(tmp_path: Path) -> None:
+    filled(tmp_path / "m", 6)
+    newest(tmp_path / "m").with_suffix(".json").write_text("?")
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        refused = memory.stats()["snapshots_refused"]
+    assert [why.partition(": ")[2] for why in refused] == ["not what was written"]
+
+
 def write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 

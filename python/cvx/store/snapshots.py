@@ -115,7 +115,7 @@ class Snapshots(Generic[Index]):
             with suppress(OSError):
                 found = Manifest.from_bytes(path.read_bytes())
                 if found is None or path.stem != str(found.seq):
-                    self.refused.append(f"{path.name}: not what was written")
+                    self._refuse(f"{path.name}: not what was written")
                 elif found.uuid == self.record.meta("uuid"):
                     out.append(found)
         return sorted(out, key=lambda one: -one.seq)
@@ -133,17 +133,21 @@ class Snapshots(Generic[Index]):
         for one in self.manifests():
             path = self.folder / f"{one.seq}.cvx"
             if not self.record.reaches(Tail(one.seq, one.chain)):
-                self.refused.append(f"{path.name}: of another history")
+                self._refuse(f"{path.name}: of another history")
             elif (one.embedder, one.metric, one.dim) != self._kind:
-                self.refused.append(f"{path.name}: of embedder {one.embedder}")
+                self._refuse(f"{path.name}: of embedder {one.embedder}")
             else:
                 try:
                     if path.stat().st_size == one.size:
                         return self._load(path), one.seq
-                    self.refused.append(f"{path.name}: not {one.size} bytes long")
+                    self._refuse(f"{path.name}: not {one.size} bytes long")
                 except (SnapshotError, OSError) as error:
-                    self.refused.append(f"{path.name}: {error}")
+                    self._refuse(f"{path.name}: {error}")
         return None
+
+    def _refuse(self, why: str) -> None:
+        if why not in self.refused:
+            self.refused.append(why)
 
     def write(self, index: Index, tail: Tail) -> None:
         """Write a snapshot; the caller keeps writers out, here and in other processes.
