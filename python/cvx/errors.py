@@ -290,7 +290,7 @@ class CvxWarning(UserWarning):
 
 
 class EffectFirstWarning(CvxWarning):
-    """A link whose effect happened before its cause was stored, as the graph was made to."""
+    """A link whose effect happened before its cause was stored, as was chosen."""
 
 
 class DamagedCacheWarning(CvxWarning):

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from cvx.causal import Link
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
+    EffectBeforeCauseError,
+    EffectFirstWarning,
     InvalidInputError,
     InvalidParameterError,
     UnknownEdgeKindError,
@@ -108,6 +110,23 @@ def test_a_walk_that_its_depth_ended_says_that_there_is_more() -> None:
     for whole in (made.why(events[5]), made.consequences(events[2]), made.why(events[0])):
         assert not whole.deeper
         assert "There is more" not in whole.narrative()
+
+
+@pytest.mark.requirement("T7")
+def test_an_effect_before_its_cause_is_refused_flagged_or_allowed_as_chosen() -> None:
+    made, rain, _, mould = flooded()
+    with pytest.raises(EffectBeforeCauseError, match="happened at 10, before its cause"):
+        made.link(mould, rain, effect_first="refuse")
+    with pytest.raises(InvalidParameterError, match="effect_first is 'perhaps'"):
+        made.link(rain, mould, effect_first="perhaps")
+    assert not made.why(rain)
+    made.link(mould, rain, "irrelevant", effect_first="refuse")
+    with pytest.warns(EffectFirstWarning, match="before its cause"):
+        made.link(mould, rain, effect_first="flag")
+    with pytest.warns(EffectFirstWarning, match="before its cause"):
+        made.graph(effect_first="flag").link(mould, rain)
+    made.link(mould, rain)
+    assert [step.event.event_id for step in made.why(rain)][:1] == [mould]
 
 
 def test_links_that_say_nothing_of_causes_are_not_walked() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,15 +10,12 @@ import numpy.typing as npt
 from cvx.causal.events import CausalEvent, EventId, Link
 from cvx.causal.ground import Ground, RamGround
 from cvx.causal.linking import LinkRule, proximity_links
+from cvx.causal.order import check_order, known_order
 from cvx.causal.walking import Attenuation, Walking, unknown_event
 from cvx.errors import (
-    EffectBeforeCauseError,
-    EffectFirstWarning,
     InvalidEdgeError,
     InvalidParameterError,
 )
-
-_ORDERS = ("refuse", "flag", "allow")
 
 
 class CausalGraph(Walking):
@@ -62,13 +58,9 @@ class CausalGraph(Walking):
         for factor in factors:
             if not 0.0 <= factor <= 1.0:
                 raise InvalidParameterError(f"attenuation holds {factor}: give factors in [0, 1]")
-        if effect_first not in _ORDERS:
-            raise InvalidParameterError(
-                f"effect_first is {effect_first!r}: give refuse, flag or allow"
-            )
         self.ground: Ground = RamGround() if ground is None else ground
         self.attenuation = attenuation
-        self.effect_first = effect_first
+        self.effect_first = known_order(effect_first)
 
     def __len__(self) -> int:
         return len(self.ground)
@@ -176,14 +168,7 @@ class CausalGraph(Walking):
         first, second = ends
         assert first is not None
         assert second is not None
-        if second.tick < first.tick and self.effect_first != "allow":
-            said = (
-                f"event {effect!r} happened at {second.tick}, before its cause {cause!r} at "
-                f"{first.tick}: swap them, or make the graph with effect_first='allow'"
-            )
-            if self.effect_first == "refuse":
-                raise EffectBeforeCauseError(said)
-            warnings.warn(said, EffectFirstWarning, stacklevel=2)
+        check_order((cause, first.tick), (effect, second.tick), self.effect_first)
         self.ground.put(made)
 
     def auto_link_predecessors(

@@ -82,7 +82,13 @@ class Explanation(list[Because]):
 class Explaining(Base):
     """The half that asks why."""
 
-    def graph(self, *, namespace: str = DEFAULT_NAMESPACE, also: Sequence[str] = ()) -> CausalGraph:
+    def graph(
+        self,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        also: Sequence[str] = (),
+        effect_first: str = "allow",
+    ) -> CausalGraph:
         """Return the causal graph over the memory's own events and links, as a namespace sees it.
 
         Parameters
@@ -91,6 +97,8 @@ class Explaining(Base):
             Who asks.
         also : sequence of str
             Further namespaces, of which what is shared is seen.
+        effect_first : {"allow", "flag", "refuse"}, default "allow"
+            What becomes of a link to an effect that happened before its cause; see ``CausalGraph``.
 
         Examples
         --------
@@ -104,7 +112,7 @@ class Explaining(Base):
         ground = StoreGround(
             self.record, lambda: self.index.edge_kinds, namespace=namespace, also=also
         )
-        return CausalGraph(ground, effect_first="allow")
+        return CausalGraph(ground, effect_first=effect_first)
 
     def why(
         self,

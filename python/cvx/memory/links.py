@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from numbers import Real
 
+from cvx.causal.events import causal_kinds
+from cvx.causal.order import check_order, known_order
 from cvx.errors import (
     EdgeWeightError,
     InvalidEdgeError,
@@ -28,6 +30,7 @@ class Links(Base):
         why: str = "",
         *,
         evidence: str = "",
+        effect_first: str = "allow",
     ) -> None:
         """Say that one event led to another; the same link again replaces the older one.
 
@@ -41,12 +44,24 @@ class Links(Base):
             In [0, 1].
         why, evidence : str
             The reason in words, and what it rests on.
+        effect_first : {"allow", "flag", "refuse"}, default "allow"
+            What becomes of a causal link to an effect that happened before its cause: a link, a
+            link with a warning, or an error. Timestamps may say when something was told.
 
         Raises
         ------
         UnknownEventError, UnknownEdgeKindError, EdgeWeightError, InvalidEdgeError
             No such event or kind; a weight outside its bounds; a link to itself, or a reason that
             is no string.
+        EffectBeforeCauseError
+            The effect happened before the cause, and ``effect_first`` is "refuse".
+        InvalidParameterError
+            Another ``effect_first`` than those.
+
+        Warns
+        -----
+        EffectFirstWarning
+            The effect happened before the cause, and ``effect_first`` is "flag".
         """
         for name, value in (("why", why), ("evidence", evidence)):
             if not isinstance(value, str):
@@ -65,9 +80,12 @@ class Links(Base):
             raise UnknownEdgeKindError(
                 f"there is no edge kind {kind!r}: declare it first, or use {', '.join(kinds)}"
             )
+        known_order(effect_first)
         with self.record.transaction() as write:
-            ends = self._node(a), self._node(b)
-            write.add_links([Edge(*ends, kind, weight, why, evidence)])
+            (cause, began), (effect, followed) = self._end(a), self._end(b)
+            if causal_kinds((kind,)):
+                check_order((a, began), (b, followed), effect_first)
+            write.add_links([Edge(cause, effect, kind, weight, why, evidence)])
 
     def declare_edge_kind(self, name: str) -> None:
         """Make a name an edge kind of this memory, for good.
@@ -87,9 +105,16 @@ class Links(Base):
             write.journal("kind", [name])
 
     def _node(self, event_id: int) -> int:
-        found = self.record.query("SELECT node FROM events WHERE event_id = ?", (event_id,))
+        return self._end(event_id)[0]
+
+    def _end(self, event_id: int) -> tuple[int, int]:
+        """The node of an event, and when it happened."""
+        found = self.record.query(
+            "SELECT node, timestamp FROM events WHERE event_id = ?", (event_id,)
+        )
         if not found:
             raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
         if found[0][0] is None:
             raise NoVectorError(f"event {event_id} is in no index: add it as an event of its own")
-        return int(found[0][0])
+        node, timestamp = found[0]
+        return int(node), int(timestamp)
