@@ -110,7 +110,7 @@ class Corpus:
         self._row_of_node = np.zeros(0, dtype=np.int64)
         self._named: dict[tuple[str, ...], dict[str, frozenset[int]]] = {}
         self.alias_nodes = np.zeros(0, dtype=np.int64)
-        self._words: dict[str, IntArray] = {}
+        self._words: dict[tuple[str, int], IntArray] = {}
         self._masks: dict[tuple[tuple[str, ...], bool | None], Mask] = {}
         self._texts: OrderedDict[int, str] = OrderedDict()
 
@@ -264,7 +264,7 @@ class Corpus:
 
     def postings(self, word: str, most: int) -> IntArray | None:
         """Return the rows that hold a word, ascending; None where more than ``most`` do."""
-        found = self._words.get(word)
+        found = self._words.get((word, most))
         if found is None:
             events = self.record.postings(word, most)
             if events is None:
@@ -272,7 +272,7 @@ class Corpus:
             else:
                 rows = self.rows_of(events)
                 found = rows[rows >= 0]
-            self._words[word] = found
+            self._words[word, most] = found
             if len(self._words) > _MOST_LISTS:
                 self._words.pop(next(iter(self._words)))
         return None if found is _TOO_MANY else found
