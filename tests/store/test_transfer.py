@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import EmbedderMismatchError, ExportError, OutputError
+from cvx.errors import EmbedderMismatchError, ExportError, InputFileError, OutputError
 from cvx.memory import Memory
 from cvx.memory.checking import check
 from cvx.memory.transfer import (
@@ -199,6 +199,14 @@ def test_a_refused_import_leaves_what_another_process_made_meanwhile(
     with pytest.raises(ExportError), making:
         raise ExportError("a damaged line")
     assert check(folder).sound
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet", "duckdb"])
+def test_a_file_that_is_not_there_is_named_and_makes_no_store(tmp_path: Path, ending: str) -> None:
+    missing = tmp_path / f"nothing.{ending}"
+    with pytest.raises(InputFileError, match=f"nothing.{ending}"):
+        import_export(tmp_path / "store", missing)
+    assert not (tmp_path / "store").exists()
 
 
 def test_its_own_export_is_refused(store: Path, tmp_path: Path) -> None:

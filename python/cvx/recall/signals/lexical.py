@@ -39,15 +39,20 @@ def lexical_signals(scene: Scene) -> Mapping[str, FloatArray]:
     near = slice(REACH - 1, REACH + 2)
     own, three, five = held[REACH], sum(held[near]), sum(held)
     asked = held[REACH - 1] * scene.asks[scene.places[:, REACH - 1]][:, None]
+    # One matrix for all, since each step costs more to call than to compute.
+    shares = _share(scene, np.concatenate([own, three, own + asked, asked, scene.known[None]]))
+    coverage, window, pair, before, store = np.split(shares, scene.rows.size * np.arange(1, 5))
+    parts = ((own, lengths[REACH], 1), (three, sum(lengths[near]), 3), (five, sum(lengths), 5))
+    bm25, bm25_window, bm25_wide = np.split(_bm25(scene, *parts), 3)
     return {
-        "coverage_store": np.full(scene.rows.size, _share(scene, scene.known[None])[0]),
-        "bm25": _bm25(scene, own, lengths[REACH], 1),
-        "bm25_window": _bm25(scene, three, sum(lengths[near]), 3),
-        "bm25_wide": _bm25(scene, five, sum(lengths), 5),
-        "coverage": _share(scene, own),
-        "coverage_window": _share(scene, three),
-        "coverage_pair": _share(scene, own + asked),
-        "asked_before": _share(scene, asked),
+        "coverage_store": np.full(scene.rows.size, store[0]),
+        "bm25": bm25,
+        "bm25_window": bm25_window,
+        "bm25_wide": bm25_wide,
+        "coverage": coverage,
+        "coverage_window": window,
+        "coverage_pair": pair,
+        "asked_before": before,
     }
 
 
@@ -78,15 +83,19 @@ def _share(scene: Scene, counts: Any) -> npt.NDArray[np.float64]:
     return out
 
 
-def _bm25(scene: Scene, counts: Any, lengths: Any, events: int) -> npt.NDArray[np.float64]:
+def _bm25(scene: Scene, *parts: tuple[Any, Any, int]) -> npt.NDArray[np.float64]:
     """Return BM25 as a share of its upper bound, in [0, 1), of texts of several events.
 
-    An event counts a word once, however often it repeats it; counts of shape (n, t), lengths (n,).
+    Each part is made of counts of shape (n, t), lengths (n,), and the number of events that a text
+    is made of; one result of shape (n,) follows the other. An event counts a word once, however
+    often it repeats it.
     """
+    counts = np.concatenate([held for held, _, _ in parts])
     total = float(scene.idf.sum())
     if total == 0.0:
         return np.zeros(counts.shape[0])
-    usual = float(scene.lengths.sum()) / max(scene.near.size, 1) * events
-    damp = _K1 * (1 - _B + _B * lengths / max(usual, 1.0))
+    usual = float(scene.lengths.sum()) / max(scene.near.size, 1)
+    relative = [_B * length / max(usual * events, 1.0) for _, length, events in parts]
+    damp = _K1 * (1 - _B + np.concatenate(relative))
     out: npt.NDArray[np.float64] = (counts / (counts + damp[:, None])) @ scene.idf / total
     return out
