@@ -84,7 +84,9 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, the stor
 	$(PY) benches/decision.py || missed=1
 	$(PY) benches/store.py || missed=1
 	$(PY) benches/recall.py || missed=1
+	$(PY) benches/recall_speed.py || missed=1
 	$(PY) -m benches.causal || missed=1
+	$(PY) -m benches.learning.next_action || missed=1
 	exit $$missed
 
 build: .venv/.python ## a wheel in dist/
