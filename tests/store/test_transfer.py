@@ -18,7 +18,6 @@ from cvx.memory import Memory
 from cvx.memory.checking import check
 from cvx.memory.transfer import (
     Origin,
-    _made,
     export,
     from_duckdb,
     import_export,
@@ -26,6 +25,7 @@ from cvx.memory.transfer import (
 )
 from cvx.store.failpoints import ENVIRONMENT
 from cvx.store.transfer.blueprint import Cause, _open_circles, depths
+from cvx.store.transfer.founding import STAGING
 from tests.store import planted
 from tests.store.processes import embedder
 
@@ -186,19 +186,42 @@ def test_an_export_of_another_embedder_is_refused(store: Path, tmp_path: Path) -
     assert planted.contents(tmp_path / "other") == before
 
 
-@pytest.mark.parametrize("first", ["import", "open"])
-def test_a_refused_import_leaves_what_another_process_made_meanwhile(
-    store: Path, tmp_path: Path, first: str
+@pytest.mark.parametrize("damaged", [False, True])
+def test_an_import_loses_nothing_of_a_store_that_is_begun_meanwhile(
+    store: Path, tmp_path: Path, damaged: bool
 ) -> None:
-    path, folder = exported(store, tmp_path / "all.jsonl"), tmp_path / "copy"
-    making = _made(folder)
-    if first == "import":
+    path, folder = exported(store, tmp_path / "all.jsonl"), tmp_path / "new" / "copy"
+    if damaged:
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(lines[:-1]))
+    begun: list[Memory] = []
+
+    def begin(_: int, __: int) -> None:
+        if not begun:
+            begun.append(Memory.open(folder, embedder()))
+            begun[0].add("begun meanwhile")
+
+    with pytest.raises(ExportError, match="it was cut" if damaged else "begun a store"):
+        import_export(folder, path, progress=begin)
+    begun[0].add("and used on")
+    begun[0].close()
+    with Memory.open(folder, embedder(), create=False) as memory:
+        assert memory.events()["text"].to_list() == ["begun meanwhile", "and used on"]
+    assert check(folder, deep=True).findings == ()
+
+
+@pytest.mark.parametrize("there", ["nothing", "a folder", "a folder with a file"])
+def test_a_refused_import_leaves_what_was_there(store: Path, tmp_path: Path, there: str) -> None:
+    path, folder = exported(store, tmp_path / "all.jsonl"), tmp_path / "new" / "copy"
+    path.write_text(path.read_text().rsplit("\n", 2)[0])
+    if there != "nothing":
+        folder.mkdir(parents=True)
+    if there == "a folder with a file":
+        (folder / "notes.txt").write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ExportError):
         import_export(folder, path)
-    else:
-        Memory.open(folder, embedder()).close()
-    with pytest.raises(ExportError), making:
-        raise ExportError("a damaged line")
-    assert check(folder).sound
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet", "duckdb"])
@@ -267,6 +290,16 @@ def test_nothing_is_written_over(store: Path, tmp_path: Path) -> None:
         exported(store, tmp_path / "no" / "such" / "folder.jsonl")
 
 
+def killed_at(point: str, folder: Path, path: Path) -> None:
+    code = "import sys; from cvx.memory.transfer import import_export; import_export(*sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder), str(path)],
+        env={**os.environ, ENVIRONMENT: point},
+        check=False,
+    )
+    assert done.returncode == -9
+
+
 @pytest.mark.requirement("X9")
 @pytest.mark.parametrize("point", ["import.written@1", "import.written@4", "import.finished"])
 @pytest.mark.parametrize("merged", [False, True])
@@ -278,19 +311,22 @@ def test_an_import_that_is_killed_has_taken_nothing_in(
         with Memory.open(tmp_path / "copy", embedder()) as memory:
             memory.add("there before")
         before = planted.contents(tmp_path / "copy")
-    code = "import sys; from cvx.memory.transfer import import_export; import_export(*sys.argv[1:])"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "copy"), str(path)],
-        env={**os.environ, ENVIRONMENT: point},
-        check=False,
-    )
-    assert done.returncode == -9
+    killed_at(point, tmp_path / "copy", path)
     if merged:
         assert planted.contents(tmp_path / "copy") == before
     else:
-        assert planted.contents(tmp_path / "copy")["events"] == []
+        assert not (tmp_path / "copy" / "memory.db").exists()
     assert import_export(tmp_path / "copy", path).merged == merged
     assert check(tmp_path / "copy", deep=True).findings == ()
+
+
+def test_the_doctor_clears_away_what_a_killed_import_left(store: Path, tmp_path: Path) -> None:
+    path, folder = exported(store, tmp_path / "all.jsonl"), tmp_path / "copy"
+    killed_at("import.finished", folder, path)
+    Memory.open(folder, embedder()).close()
+    assert [one.where for one in check(folder).findings] == [STAGING]
+    assert check(folder, mend=True).done == ("removed import.partial",)
+    assert check(folder, deep=True).findings == ()
 
 
 @pytest.mark.requirement("X5", "X7", "X9", "C1", "C2")

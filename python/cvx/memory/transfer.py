@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from cvx.embed.spec import Absent
-from cvx.errors import ExportError, RecordError, StoreNotFoundError
+from cvx.errors import ExportError
 from cvx.memory.facade import Memory
 from cvx.store import Record
-from cvx.store.peek import read_only
 from cvx.store.transfer import Header, Imported, export_record, format_of, import_into
 from cvx.store.transfer.core import CoreEvent, core_events
 from cvx.store.transfer.formats import reader_of
+from cvx.store.transfer.founding import founded
 from cvx.types import Event
 
 Progress = Callable[[int, int], None] | None
@@ -107,7 +106,8 @@ def import_export(
     """
     target, source = Path(folder), Path(path)
     incoming = reader_of(source, format_of(source, format))
-    with _made(target), Record(target / "memory.db") as record:
+    there = (target / "memory.db").exists()
+    with Record(target / "memory.db") if there else founded(target) as record:
         done = import_into(record, incoming, again=again, progress=progress)
         identity, dim = record.meta("embedder"), record.meta("dim")
         metric = record.meta("metric") or "cosine"
@@ -116,39 +116,6 @@ def import_export(
         with Memory.open(target, Absent(identity, int(dim)), metric=metric) as memory:
             memory.snapshot()
     return done
-
-
-class _made:  # noqa: N801
-    """Makes a folder for a block; if it fails, takes away what nobody else uses by then."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._new = not (folder / "memory.db").exists()
-        self._top = next((p for p in reversed([folder, *folder.parents]) if not p.exists()), None)
-
-    def __enter__(self) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or not self._new or _in_use(self._folder):
-            return
-        if self._top is not None:
-            shutil.rmtree(self._top, ignore_errors=True)
-        else:
-            for name in ("memory.db", "memory.db-wal", "memory.db-shm", "LOCK"):
-                (self._folder / name).unlink(missing_ok=True)
-
-
-def _in_use(folder: Path) -> bool:
-    """Whether somebody has opened the record as a memory, or taken something in."""
-    try:
-        with read_only(folder) as db:
-            used = "SELECT 1 FROM meta WHERE key = 'embedder' UNION ALL SELECT 1 FROM journal"
-            return db.execute(used).fetchone() is not None
-    except StoreNotFoundError:
-        return False
-    except RecordError:
-        return True
 
 
 @dataclass(frozen=True, slots=True)

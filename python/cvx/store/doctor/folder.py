@@ -15,6 +15,7 @@ from cvx.store.doctor.findings import Check, Finding
 from cvx.store.lock import Tail, parse_tail
 from cvx.store.snapshots import Manifest
 from cvx.store.store import IndexKind
+from cvx.store.transfer.founding import STAGING
 
 _TEMPORARY = re.compile(r"\.tmp(-?\d+)?$|\.partial$")
 
@@ -149,9 +150,9 @@ def _loaded(path: Path, manifest: Manifest, kind: IndexKind[Index]) -> Iterator[
 
 
 def stray_files(folder: Path) -> Iterator[Finding]:
-    """Name temporary files beside the record."""
+    """Name temporary files beside the record, and what an import that was killed left."""
     for path in sorted(folder.iterdir()):
-        if path.is_file() and _TEMPORARY.search(path.name):
+        if path.name == STAGING or (path.is_file() and _TEMPORARY.search(path.name)):
             yield Finding(Check.STRAY_FILE, path.name, "a crash left it")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -164,7 +165,7 @@ class _Repair(Generic[Index]):
                     self.done.append(f"dropped {one.where}")
                 elif one.check is Check.STRAY_FILE and path.exists():
                     with suppress(OSError):
-                        path.unlink()
+                        shutil.rmtree(path) if path.is_dir() else path.unlink()
                         self.done.append(f"removed {one.where}")
         self.record.forget_lost_tail()
         if self.has(Check.LOCK_MISSING, Check.LOCK_DAMAGED, Check.LOCK_OLD):

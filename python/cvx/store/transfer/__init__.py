@@ -3,7 +3,8 @@
 ``header`` (what an export says of itself), ``tables`` (columns and their types), ``outgoing``
 (batches of checked rows in one view of the record); a module a format, each of which writes what
 ``outgoing`` yields and reads it back as an `Incoming`; ``restoring`` takes one into an empty
-record as it was, ``merging`` into one that holds something, under new ids. ``blueprint`` derives
+record as it was, ``merging`` into one that holds something, under new ids; ``founding`` makes a
+record that appears whole or not at all. ``blueprint`` derives
 the columns of the Causal Memory Core for DuckDB.
 """
 
