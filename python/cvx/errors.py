@@ -293,6 +293,14 @@ class EffectFirstWarning(CvxWarning):
     """A link whose effect happened before its cause was stored, as was chosen."""
 
 
+class OneOutcomeWarning(CvxWarning):
+    """Weights were to be learned from outcomes that are all alike: no feature got any."""
+
+
+class ConstantFeatureWarning(CvxWarning):
+    """Weights were to be learned for a feature that never varies: it got none."""
+
+
 class DamagedCacheWarning(CvxWarning):
     """An embedding cache was damaged, set aside and started anew."""
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidParameterError, LengthMismatchError
-
-Matrix = npt.NDArray[np.float64]
+from cvx.errors import ConstantFeatureWarning, InvalidParameterError, OneOutcomeWarning
+from cvx.scoring.logistic import (
+    Floats,
+    LogisticFit,
+    constant_features,
+    fit_logistic,
+    one_outcome,
+    sigmoid,
+)
+from cvx.scoring.off_policy import LoggedChoice
+from cvx.scoring.samples import Samples
+from cvx.scoring.selection import Selection, selected
 
 
 class LearnedWeights:
@@ -19,7 +28,11 @@ class LearnedWeights:
 
     Features are standardised before the fit, coefficients bounded after it, and an intercept
     takes up the base rate. While all outcomes are alike there is nothing to weigh: the
-    coefficients stay 0, and only the intercept moves. scikit-learn is imported for fitting only.
+    coefficients stay 0, and only the intercept moves. scikit-learn is imported for fitting only;
+    ``cvx.scoring.estimator.OutcomeClassifier`` is the same regression by its conventions.
+
+    Only what was retrieved and followed has an outcome. ``selection`` tells whether the weights
+    compare that with all it was drawn from, or only within what was retrieved.
 
     Parameters
     ----------
@@ -37,6 +50,10 @@ class LearnedWeights:
     >>> learned = LearnedWeights(["similarity", "reward"])
     >>> learned.predict([[0.5, 0.5]]).tolist()
     [0.5]
+    >>> _ = learned.fit([[0.1, 0.0], [0.9, 1.0]] * 20, [0, 1] * 20)
+    >>> print(learned.selection)
+    compared only among what was retrieved and followed (40 samples): says nothing of what was \
+not retrieved; sample the order to learn that
     """
 
     def __init__(
@@ -64,10 +81,15 @@ class LearnedWeights:
         self.coefficients: list[float] = [0.0] * n
         self.intercept = 0.0
         self.samples = 0
-        self._features: Matrix = np.zeros((0, n))
-        self._labels: Matrix = np.zeros(0)
+        self.selection = Selection("nothing", 0, 0.0)
+        self._samples = Samples.none(n)
 
-    def fit(self, features: npt.ArrayLike, labels: npt.ArrayLike) -> LearnedWeights:
+    def fit(
+        self,
+        features: npt.ArrayLike,
+        labels: npt.ArrayLike,
+        propensities: npt.ArrayLike | None = None,
+    ) -> LearnedWeights:
         """Learn from these samples alone.
 
         Parameters
@@ -75,80 +97,97 @@ class LearnedWeights:
         features : array of shape (n, len(names))
         labels : array of shape (n,)
             1 for success, 0 for failure.
+        propensities : array of shape (n,), optional
+            The chance each had to be put where it was, where the order was sampled; samples then
+            count by its inverse. One that is NaN, or none at all: they count alike.
 
         Raises
         ------
         LengthMismatchError
             Shapes that do not fit together.
         InvalidParameterError
-            A value that is not finite, or a label other than 0 and 1.
+            A value that is not finite, a label other than 0 and 1, a propensity outside (0, 1].
+
+        Warns
+        -----
+        OneOutcomeWarning
+            All outcomes are alike: no feature gets a weight.
+        ConstantFeatureWarning
+            A feature never varies: it gets no weight.
         """
-        self._features, self._labels = self._checked(features, labels)
-        self.samples = len(self._labels)
-        self._fit()
+        new = Samples.checked(features, labels, propensities, len(self.names))
+        self._samples, self.samples = new, len(new.labels)
+        fit = self._fit()
+        if fit.one_sided:
+            warnings.warn(one_outcome(self.samples), OneOutcomeWarning, stacklevel=2)
+        elif fit.constant.any():
+            constant = np.array(self.names)[fit.constant].tolist()
+            warnings.warn(constant_features(constant), ConstantFeatureWarning, stacklevel=2)
         return self
 
-    def update(self, features: npt.ArrayLike, labels: npt.ArrayLike) -> LearnedWeights:
+    def fit_choices(self, log: Sequence[LoggedChoice], above: float = 0.5) -> LearnedWeights:
+        """Learn from recalls whose order was sampled, compared with all that was drawn from.
+
+        Parameters
+        ----------
+        log : sequence of LoggedChoice
+            With features in the order of ``names``, as ``Memory.logged_choices`` has them.
+        above : float, default 0.5
+            A reward above it is a success.
+
+        Raises, Warns
+        -------------
+        As ``fit``.
+        """
+        most = max((len(one.features) for one in log), default=1)
+        return self.fit(
+            [one.features[one.chosen] for one in log],
+            [float(one.reward > above) for one in log],
+            # Beside an even draw: every recall counts alike, however many it was drawn from.
+            [one.propensity * len(one.features) / most for one in log],
+        )
+
+    def update(
+        self,
+        features: npt.ArrayLike,
+        labels: npt.ArrayLike,
+        propensities: npt.ArrayLike | None = None,
+    ) -> LearnedWeights:
         """Learn from these samples and the latest ones before them, at most ``window`` together.
 
-        Parameters and errors are those of ``fit``.
+        A stream begins with outcomes of one kind, so nothing is warned of. Parameters and errors
+        are those of ``fit``.
         """
-        new, outcomes = self._checked(features, labels)
-        self._features = np.concatenate([self._features, new])[-self.window :]
-        self._labels = np.concatenate([self._labels, outcomes])[-self.window :]
-        self.samples += len(outcomes)
+        new = Samples.checked(features, labels, propensities, len(self.names))
+        self._samples = self._samples.then(new, self.window)
+        self.samples += len(new.labels)
         self._fit()
         return self
 
-    def refill(self, features: npt.ArrayLike, labels: npt.ArrayLike) -> LearnedWeights:
+    def refill(
+        self,
+        features: npt.ArrayLike,
+        labels: npt.ArrayLike,
+        propensities: npt.ArrayLike | None = None,
+    ) -> LearnedWeights:
         """Put samples that were learned from before back into the window; nothing is fitted.
 
         ``to_dict`` leaves them out, since a record has them with its decisions.
 
         Parameters and errors are those of ``fit``.
         """
-        x, y = self._checked(features, labels)
-        self._features, self._labels = x[-self.window :], y[-self.window :]
+        new = Samples.checked(features, labels, propensities, len(self.names))
+        self._samples = Samples.none(len(self.names)).then(new, self.window)
         return self
 
-    def _checked(self, features: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Matrix, Matrix]:
-        x = np.asarray(features, dtype=np.float64)
-        y = np.asarray(labels, dtype=np.float64)
-        if x.size == 0 and y.size == 0:
-            return np.zeros((0, len(self.names))), np.zeros(0)
-        if x.ndim != 2 or y.ndim != 1 or x.shape != (len(y), len(self.names)):
-            raise LengthMismatchError(
-                f"features have shape {x.shape} and labels {y.shape}: "
-                f"give (n, {len(self.names)}) and (n,)"
-            )
-        if not np.isfinite(x).all():
-            raise InvalidParameterError("a feature is NaN or infinite: give finite numbers")
-        if not np.isin(y, (0.0, 1.0)).all():
-            raise InvalidParameterError("a label is neither 0 nor 1: threshold outcomes first")
-        return x, y
-
-    def _fit(self) -> None:
-        x, y = self._features, self._labels
-        wins = float(y.sum())
-        if wins in (0.0, float(len(y))):
-            # One class only: Laplace's rule for the base rate, and no opinion on the features.
-            self.coefficients = [0.0] * len(self.names)
-            self.intercept = self._bounded(math.log((wins + 1.0) / (len(y) - wins + 1.0)))
-            return
-        from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
-
-        mean, scale = x.mean(axis=0), x.std(axis=0)
-        # A constant column says nothing, and its rounding noise must not be blown up.
-        scale[scale <= 1e-9 * np.maximum(1.0, np.abs(mean))] = np.inf
-        model = LogisticRegression(C=1.0 / self.strength, max_iter=500)
-        model.fit((x - mean) / scale, y)
-        self.mean = mean.tolist()
-        self.scale = np.where(np.isinf(scale), 1.0, scale).tolist()
-        self.coefficients = [self._bounded(float(c)) for c in model.coef_[0]]
-        self.intercept = self._bounded(float(model.intercept_[0]))
-
-    def _bounded(self, value: float) -> float:
-        return max(-self.bound, min(self.bound, value))
+    def _fit(self) -> LogisticFit:
+        x, y, propensities = self._samples
+        self.selection, each = selected(propensities)
+        fit = fit_logistic(x, y, each, strength=self.strength, bound=self.bound)
+        self.mean, self.scale = fit.mean.tolist(), fit.scale.tolist()
+        self.coefficients = fit.coefficients.tolist()
+        self.intercept = fit.intercept
+        return fit
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything, the samples of the window too, for ``restore``."""
@@ -190,7 +229,7 @@ class LearnedWeights:
             for name, w in prior.items()
         }
 
-    def predict(self, features: npt.ArrayLike) -> Matrix:
+    def predict(self, features: npt.ArrayLike) -> Floats:
         """Return the probability of success.
 
         Parameters
@@ -203,7 +242,7 @@ class LearnedWeights:
         """
         x = np.asarray(features, dtype=np.float64)
         z = (x - np.array(self.mean)) / np.array(self.scale) @ np.array(self.coefficients)
-        return np.asarray(1.0 / (1.0 + np.exp(-(z + self.intercept))), dtype=np.float64)
+        return sigmoid(z + self.intercept)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fitted state as plain numbers, without the samples of the window."""
@@ -217,6 +256,7 @@ class LearnedWeights:
             "coefficients": list(self.coefficients),
             "intercept": self.intercept,
             "samples": self.samples,
+            "selection": list(self.selection),
         }
 
     @classmethod
@@ -233,4 +273,9 @@ class LearnedWeights:
         made.coefficients = list(data["coefficients"])
         made.intercept = float(data["intercept"])
         made.samples = int(data["samples"])
+        if "selection" in data:
+            made.selection = Selection(*data["selection"])
+        elif made.samples:
+            # Written before propensities could be given.
+            made.selection = Selection("retrieved only", made.samples, float(made.samples))
         return made

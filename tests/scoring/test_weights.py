@@ -8,8 +8,15 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, LengthMismatchError
+from cvx.errors import (
+    ConstantFeatureWarning,
+    InvalidParameterError,
+    LengthMismatchError,
+    OneOutcomeWarning,
+)
 from cvx.scoring import LearnedWeights
 
 NAMES = ("similarity", "reward", "noise")
@@ -66,7 +73,8 @@ def test_updates_forget_what_fell_out_of_the_window() -> None:
 @pytest.mark.parametrize("label", [0.0, 1.0])
 def test_outcomes_of_one_kind_only_move_the_intercept_alone(label: float) -> None:
     x, _ = samples(40)
-    learned = LearnedWeights(NAMES).fit(x, np.full(40, label))
+    with pytest.warns(OneOutcomeWarning, match="all 40 outcomes are alike"):
+        learned = LearnedWeights(NAMES).fit(x, np.full(40, label))
     assert learned.coefficients == [0.0, 0.0, 0.0]
     assert abs(learned.intercept) <= learned.bound
     p = learned.predict(x)
@@ -77,7 +85,8 @@ def test_outcomes_of_one_kind_only_move_the_intercept_alone(label: float) -> Non
 @pytest.mark.requirement("V12")
 def test_weights_stay_bounded_when_outcomes_are_separable() -> None:
     x = np.array([[0.0, 0.5, 0.5], [1.0, 0.5, 0.5]] * 500)
-    learned = LearnedWeights(NAMES, strength=1e-6, bound=2.0).fit(x, x[:, 0])
+    with pytest.warns(ConstantFeatureWarning, match=r"\['reward', 'noise'\] never vary"):
+        learned = LearnedWeights(NAMES, strength=1e-6, bound=2.0).fit(x, x[:, 0])
     assert learned.coefficients[0] == 2.0
     assert learned.coefficients[1] == 0.0
     assert np.isfinite(list(learned.weights().values())).all()
@@ -111,6 +120,38 @@ def test_it_travels_as_plain_floats_and_predicts_without_scikit_learn() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "False"
+
+
+@pytest.mark.requirement("V12")
+@given(
+    st.integers(2, 40),
+    st.sampled_from(["won", "lost", "either", "contradictory"]),
+    st.sampled_from([0.0, 1e-12, 1.0, 1e9]),
+    st.integers(0, 1000),
+)
+def test_whatever_comes_in_weights_stay_bounded_and_predictions_are_probabilities(
+    n: int, outcomes: str, size: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3)) * size
+    y = {"won": np.ones(n), "lost": np.zeros(n)}.get(outcomes, rng.integers(0, 2, n).astype(float))
+    if outcomes == "contradictory":
+        x, y = np.concatenate([x, x]), np.concatenate([y, 1 - y])
+    learned = LearnedWeights(NAMES).update(x, y)
+    assert np.abs([*learned.coefficients, learned.intercept]).max() <= learned.bound
+    assert np.isfinite(list(learned.weights().values())).all()
+    p = learned.predict(rng.normal(size=(5, 3)) * size)
+    assert ((p >= 0) & (p <= 1)).all()
+    if outcomes == "contradictory":
+        np.testing.assert_allclose(learned.coefficients, 0.0, atol=1e-6)
+        np.testing.assert_allclose(learned.predict(x), 0.5, atol=1e-6)
+
+
+def test_outcomes_of_one_kind_in_a_stream_are_no_reason_to_warn() -> None:
+    x, y = samples(20)
+    learned = LearnedWeights(NAMES).update(x, np.ones(20))
+    assert learned.coefficients == [0.0, 0.0, 0.0]
+    assert any(learned.update(x, y).coefficients)
 
 
 def test_nothing_to_learn_from_changes_nothing() -> None:
