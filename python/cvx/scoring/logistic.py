@@ -94,8 +94,8 @@ def fit_logistic(
     constant = spread <= _CONSTANT * np.maximum(1.0, np.abs(mean))
     scale = np.where(constant, 1.0, spread)
     standard = np.where(constant, 0.0, (x - mean) / scale)
-    # Newton's method on d + 1 unknowns: exact enough that equal data give equal weights.
-    model = LogisticRegression(C=1.0 / strength, solver="newton-cholesky", tol=1e-10, max_iter=200)
+    # So tight that equal data give equal weights, in pieces and at once.
+    model = LogisticRegression(C=1.0 / strength, tol=1e-9, max_iter=1000)
     model.fit(standard, y, weight)
     coefficients = np.clip(model.coef_[0], -bound, bound)
     intercept = _cut(float(model.intercept_[0]), bound)
