@@ -334,7 +334,7 @@ class ForkedRecordError(RecordError):
 
 
 class ReadOnlyRecordError(RecordError, PermissionError):
-    """A write to a view of the past."""
+    """A write to a view of the past, or to a store that was opened to be read only."""
 
 
 class PastNotKeptError(RecordError, LookupError):

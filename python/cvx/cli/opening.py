@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +34,12 @@ def folder_of(store: Path | None) -> Path:
 
 @contextmanager
 def opened(
-    store: Path | None, spec: str | None = None, *, create: bool = False, embeds: bool = True
+    store: Path | None,
+    spec: str | None = None,
+    *,
+    create: bool = False,
+    embeds: bool = True,
+    reads: bool = False,
 ) -> Iterator[Memory]:
     """Open the memory for one command.
 
@@ -47,6 +53,8 @@ def opened(
         Whether a store may be made.
     embeds : bool, default True
         Whether the command embeds anything; where not, no embedder is made or reached.
+    reads : bool, default False
+        Whether the command only reads, and so works where nothing can be written.
 
     Raises
     ------
@@ -67,8 +75,10 @@ def opened(
         known = None
     embedder = embedder_for(known, spec, embeds=embeds)
     metric = "cosine" if known is None else known.metric
-    with Memory.open(folder, embedder, metric=metric, create=create) as memory:
-        _remember(memory, spec)
+    read_only = reads and not _writable(folder)
+    with Memory.open(folder, embedder, metric=metric, create=create, read_only=read_only) as memory:
+        if not read_only:
+            _remember(memory, spec)
         if known is None:
             semantic = embedder.info()["semantic"]
             note(
@@ -105,6 +115,10 @@ def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -
             "make that embedder: name it once with --embedder"
         )
     return inferred
+
+
+def _writable(folder: Path) -> bool:
+    return all(os.access(path, os.W_OK) for path in (folder, folder / "memory.db"))
 
 
 def _remember(memory: Memory, spec: str | None) -> None:

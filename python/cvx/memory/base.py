@@ -44,6 +44,7 @@ class Base:
         create: bool = True,
         accept_lost_tail: bool = False,
         record: Record | None = None,
+        read_only: bool = False,
     ) -> None:
         self.embedder = _default_embedder() if embedder is None else embedder
         info = self.embedder.info()
@@ -63,6 +64,7 @@ class Base:
             create=create,
             accept_lost_tail=accept_lost_tail,
             record=record,
+            read_only=read_only,
         )
         # What recall gave out, by what it says: the agent may bring it back as something new.
         self._handed_out: OrderedDict[bytes, int] = OrderedDict()

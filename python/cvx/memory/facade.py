@@ -80,6 +80,7 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
         seed: int = 0,
         exact_below: int = EXACT_BELOW,
         create: bool = True,
+        read_only: bool = False,
         accept_lost_tail: bool = False,
         clock: Callable[[], int] | None = None,
     ) -> Self:
@@ -98,6 +99,10 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
             Of a store that is made; one that is there keeps its own.
         create : bool, default True
             Whether a new store may be made.
+        read_only : bool, default False
+            Only read a store that is there: nothing is written, so that it also works on a
+            read-only disk. What others commit is seen where SQLite's shared memory is there or
+            can be made; elsewhere the store must have been closed, and a change to it is an error.
         accept_lost_tail : bool, default False
             Go on although the newest changes are known to be missing.
         clock : callable, optional
@@ -106,7 +111,7 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
         Raises
         ------
         StoreNotFoundError
-            There is no store, and ``create`` is False.
+            There is no store, and none may be made.
         EmbedderMismatchError
             The vectors in the store are those of another embedder, dimension or metric.
         LostTailError
@@ -122,10 +127,12 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
             metric=metric,
             settings={"seed": seed, "exact_below": exact_below},
             create=create,
+            read_only=read_only,
             accept_lost_tail=accept_lost_tail,
             clock=clock,
         )
-        finish(memory._store)
+        if not read_only:
+            finish(memory._store)
         return memory
 
     def as_of(self, recorded: int) -> Memory:

@@ -45,8 +45,7 @@ def typed_error(path: str, error: sqlite3.DatabaseError) -> Exception:
         )
     if any(words in said for words in _NO_ACCESS):
         return RecordIOError(
-            f"{path}: {said}: SQLite writes beside a database even to read it; make its folder "
-            "writable, or copy it to one that is"
+            f"{path}: {said}: make it and its folder writable, or open it with read_only=True"
         )
     if any(words in said for words in _DAMAGED):
         return DamagedRecordError(

@@ -64,7 +64,10 @@ class FileLock:
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise RecordIOError(f"{path} cannot be opened ({error.strerror})") from error
+            raise RecordIOError(
+                f"{path} cannot be opened ({error.strerror}): make its folder writable, or open "
+                "the store with read_only=True"
+            ) from error
         known = os.fstat(self._fd)
         with _mutexes_guard:
             self._mutex = _mutexes.setdefault((known.st_dev, known.st_ino), _Mutex())

@@ -72,5 +72,5 @@ def as_of(record: Record, recorded: int) -> Record:
             db.execute(f"DELETE FROM {table} WHERE recorded > ?", (recorded,))
         db.execute(rows.renew_crc_sql("events", "true"))
         text.refill(db)
-    past.frozen = True
+    past.refuse_writes("this is a view of the past: write to the memory itself")
     return past

@@ -11,12 +11,12 @@ from pathlib import Path
 from cvx.errors import (
     LostTailError,
     RecordError,
-    RecordIOError,
     RecordVersionError,
     StoreNotFoundError,
 )
 from cvx.store.following import typed_error
 from cvx.store.lock import parse_tail
+from cvx.store.reading import connect_to_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +69,24 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     if not path.is_file():
         raise _absent(path, "there is no memory.db in it")
     try:
-        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-    except sqlite3.Error as error:
-        raise RecordIOError(f"{path} cannot be opened ({error})") from error
+        db, _ = connect_to_read(path)
+    except sqlite3.DatabaseError as error:
+        raise _typed(path, error) from error
     with closing(db):
         try:
-            db.execute("PRAGMA temp_store = MEMORY")
             db.execute("BEGIN")
             if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 raise _absent(path, "its memory.db is empty")
             yield db
         except sqlite3.DatabaseError as error:
-            # Only the making of a record, before its write-ahead log, is rolled back by a journal.
-            if getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK":
-                raise _absent(path, "its making broke off") from error
-            typed = typed_error(str(path), error)
-            if typed is error:
-                raise
-            raise typed from error
+            raise _typed(path, error) from error
+
+
+def _typed(path: Path, error: sqlite3.DatabaseError) -> Exception:
+    # Only the making of a record, before its write-ahead log, is rolled back by a journal.
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK":
+        return _absent(path, "its making broke off")
+    return typed_error(str(path), error)
 
 
 def _absent(path: Path, what: str) -> RecordError:

@@ -16,11 +16,13 @@ from cvx.errors import (
     RecordError,
     RecordIOError,
     RecordVersionError,
+    StoreNotFoundError,
 )
 from cvx.store import rows
 from cvx.store.failpoints import reach
 from cvx.store.following import Follower, typed_error
-from cvx.store.lock import FileLock, Tail, keep_after_fork
+from cvx.store.lock import FileLock, Tail, keep_after_fork, parse_tail
+from cvx.store.reading import Still, connect_to_read
 from cvx.store.schema import SCHEMA_VERSION, migrate
 from cvx.store.transactions import Transactions
 from cvx.store.wordsearch import WordSearch
@@ -41,6 +43,9 @@ class Record(Transactions):
     path : str or Path, default ":memory:"
         A database file, or ":memory:" for one that lives as long as the object. The lock is the
         file LOCK beside a ``memory.db``, or the file's name with ``.lock``.
+    read_only : bool, default False
+        Read it without writing anything, also where nothing can be written. The database must be
+        there, and of this version.
     clock : callable, optional
         Returns the time of recording in microseconds since 1970-01-01 UTC; the system's by
         default. A transaction is recorded later than the one before it, whatever the clock says.
@@ -51,6 +56,8 @@ class Record(Transactions):
         The file was written by a later version of cvx, or is no record at all.
     RecordError
         The file cannot be opened.
+    StoreNotFoundError
+        There is nothing in it, and it is only to be read.
 
     Examples
     --------
@@ -64,10 +71,15 @@ class Record(Transactions):
     """
 
     def __init__(
-        self, path: str | Path = ":memory:", *, clock: Callable[[], int] | None = None
+        self,
+        path: str | Path = ":memory:",
+        *,
+        clock: Callable[[], int] | None = None,
+        read_only: bool = False,
     ) -> None:
         self.path = str(path)
-        self.frozen = False
+        self._refusal = None
+        self._still: Still | None = None
         self.damaged: dict[str, None] = {}
         self.blocks_taken_back = 0
         self._clock = clock or (lambda: time.time_ns() // 1000)
@@ -80,13 +92,19 @@ class Record(Transactions):
         self._process = os.getpid()
         self._file: FileLock | None = None
         try:
-            self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            if read_only:
+                self._db, self._still = connect_to_read(Path(path))
+            else:
+                self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise RecordError(
                 f"{self.path} cannot be opened ({error}): give a file in an existing folder"
             ) from error
         try:
-            self._open()
+            if read_only:
+                self._open_to_read()
+            else:
+                self._open()
         except BaseException:
             self._db.close()
             if self._file is not None:
@@ -99,9 +117,7 @@ class Record(Transactions):
         self._version()
         self._db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
         if self.path != ":memory:":
-            path = Path(self.path)
-            own = path.name == "memory.db"
-            self._file = FileLock(path.with_name("LOCK" if own else f"{path.name}.lock"))
+            self._file = FileLock(self._lock_path())
         with self.locked(), self.typed_errors():
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
@@ -114,6 +130,21 @@ class Record(Transactions):
                 migrate(self._db, version)
             if self._file is not None and self._file.tail() is None:
                 self._file.note(self.tail())
+
+    def _open_to_read(self) -> None:
+        version = self._version()
+        if version == 0:
+            raise StoreNotFoundError(f"{self.path} is empty: open it to write, and it is made")
+        if version != SCHEMA_VERSION:
+            raise RecordVersionError(
+                f"{self.path} has schema version {version}, only {SCHEMA_VERSION} can be read "
+                "without writing: open it once without read_only, or a copy of it"
+            )
+        self.refuse_writes(f"{self.path} was opened to be read only: open it without read_only")
+
+    def _lock_path(self) -> Path:
+        path = Path(self.path)
+        return path.with_name("LOCK" if path.name == "memory.db" else f"{path.name}.lock")
 
     def _version(self) -> int:
         """The schema version of the file, 0 for an empty one."""
@@ -188,8 +219,28 @@ class Record(Transactions):
     def lost_tail(self) -> Tail | None:
         """Return the end that the lock file remembers, if the record does not reach it."""
         with self.locked():
-            noted = self._file.tail() if self._file is not None else None
+            noted = self._noted_tail()
             return None if noted is None or self.reaches(noted) else noted
+
+    def _noted_tail(self) -> Tail | None:
+        if self._file is not None:
+            return self._file.tail()
+        if self.path != ":memory:":
+            with suppress(OSError):
+                return parse_tail(self._lock_path().read_bytes())
+        return None
+
+    def data_version(self) -> int:
+        """Return a number that differs after another connection has committed.
+
+        Raises
+        ------
+        RecordIOError
+            The file is read as it stands, and somebody has written to it.
+        """
+        if self._still is not None:
+            self._still.check()
+        return super().data_version()
 
     def forget_lost_tail(self) -> None:
         """Take the record as it is for the whole of it."""
@@ -206,7 +257,7 @@ class Record(Transactions):
             Whether the log could be emptied; another process that is reading keeps it.
         """
         with self.locked(), self.typed_errors():
-            db = self._connection()
+            db = self._writable()
             db.execute("VACUUM")
             reach("erase.vacuumed")
             busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]

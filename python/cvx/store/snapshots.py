@@ -77,7 +77,7 @@ class Snapshots(Generic[Index]):
     Parameters
     ----------
     folder : Path
-        Made if it does not exist.
+        Made if it does not exist and the record may be written to.
     record : Record
         What the snapshots are of.
     load : callable
@@ -103,6 +103,8 @@ class Snapshots(Generic[Index]):
         self.refused: list[str] = []
         self._load = load
         self._kind = kind
+        if record.frozen:
+            return
         try:
             folder.mkdir(exist_ok=True)
         except OSError as error:

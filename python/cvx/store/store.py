@@ -78,6 +78,8 @@ class Store(Generic[Index]):
         Go on from what the record holds although newer changes are known to be missing.
     record : Record, optional
         One in RAM that is there already, such as a copy of the past.
+    read_only : bool, default False
+        Write nothing, also no snapshot.
 
     Raises
     ------
@@ -98,15 +100,18 @@ class Store(Generic[Index]):
         create: bool = True,
         accept_lost_tail: bool = False,
         record: Record | None = None,
+        read_only: bool = False,
     ) -> None:
         self.folder = folder
         self.snapshots: Snapshots[Index] | None = None
         self._kind = kind
         self._process = os.getpid()
         if folder is not None:
-            self._make(folder, create)
+            self._make(folder, create and not read_only)
         self.record = record or Record(
-            ":memory:" if folder is None else folder / "memory.db", clock=clock
+            ":memory:" if folder is None else folder / "memory.db",
+            clock=clock,
+            read_only=read_only,
         )
         try:
             # Before anything is written: LOCK would forget how far it went.
@@ -128,6 +133,8 @@ class Store(Generic[Index]):
     def _make(folder: Path, create: bool) -> None:
         if not create and not (folder / "memory.db").is_file():
             raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")
+        if not create:
+            return
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -174,8 +181,9 @@ class Store(Generic[Index]):
         if lost is not None:
             if not accept_lost_tail:
                 self._refuse(lost)
-            snapshots.set_aside()
-            self.record.forget_lost_tail()
+            if not self.record.frozen:
+                snapshots.set_aside()
+                self.record.forget_lost_tail()
         return snapshots.newest()
 
     def _refuse(self, lost: Tail | None) -> None:
@@ -205,14 +213,15 @@ class Store(Generic[Index]):
     def snapshot(self) -> bool:
         """Write a snapshot if something changed since the last one; tell whether one is there.
 
-        An index without the damaged rows is not written: the damage would be forgotten.
+        An index without the damaged rows is not written: the damage would be forgotten. Nor is
+        one of a store that may only be read.
 
         Raises
         ------
         SnapshotError, RecordIOError
             The file system refused. The record is untouched.
         """
-        if self.snapshots is None:
+        if self.snapshots is None or self.record.frozen:
             return False
         with self.record.locked():
             self.refresh()

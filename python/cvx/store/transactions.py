@@ -28,13 +28,22 @@ class Transactions(Reads):
     """
 
     blocks_taken_back: int
-    frozen: bool
+    _refusal: str | None
     _clock: Callable[[], int]
     _writing: bool
     _together: bool
     _followers: list[Follower]
     _file: FileLock | None
     _numbers: Iterator[int]
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it refuses to be written to."""
+        return self._refusal is not None
+
+    def refuse_writes(self, why: str) -> None:
+        """Let nothing be written from here on; the error says why."""
+        self._refusal = why
 
     def follow(self, follower: Follower) -> None:
         """Tell ``follower`` of every transaction from now on."""
@@ -76,7 +85,7 @@ class Transactions(Reads):
         NestedTransactionError
             A transaction of this record is open already in this thread.
         RecordClosedError, ForkedRecordError, ReadOnlyRecordError
-            The record was closed, was opened before a fork, or is a view of the past.
+            The record was closed, was opened before a fork, or may only be read.
         RecordIOError
             The disk is full or failed; nothing was stored.
         """
@@ -113,7 +122,7 @@ class Transactions(Reads):
         NestedTransactionError
             A transaction, or another such block, is open already in this thread.
         RecordClosedError, ForkedRecordError, ReadOnlyRecordError
-            The record was closed, was opened before a fork, or is a view of the past.
+            The record was closed, was opened before a fork, or may only be read.
         RecordIOError
             The disk is full or failed; nothing of the block was stored.
         """
@@ -169,8 +178,8 @@ class Transactions(Reads):
 
     def _writable(self) -> sqlite3.Connection:
         db = self._connection()
-        if self.frozen:
-            raise ReadOnlyRecordError("this is a view of the past: write to the memory itself")
+        if self._refusal is not None:
+            raise ReadOnlyRecordError(self._refusal)
         return db
 
     def _alone(self, db: sqlite3.Connection) -> Iterator[Writer]:

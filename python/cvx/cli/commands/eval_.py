@@ -49,7 +49,7 @@ def eval_(
     if save and not (tune or floor):
         raise typer.BadParameter("--save keeps what was fitted: give --tune, --floor or both")
     asked = ev.read_labels(labels)
-    with opened(store, embedder) as memory:
+    with opened(store, embedder, reads=not save) as memory:
         found = ev.evaluated(
             memory, asked, tune=tune, train=train, floor=floor, at=at or (5, 10, 20), seed=seed
         )

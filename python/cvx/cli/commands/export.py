@@ -36,7 +36,7 @@ def export(
 
     if json and str(path) == "-":
         raise typer.BadParameter("--json and - both want stdout: give a file, or leave out --json")
-    with opened(store, embeds=False) as memory, progress("exporting") as tick:
+    with opened(store, embeds=False, reads=True) as memory, progress("exporting") as tick:
         header = write(memory, path, format=format, progress=tick)
     told = {"path": str(path), "rows": dict(header.counts), "embedder": header.meta["embedder"]}
     if json:

@@ -62,7 +62,7 @@ def recall(
     )
     if outcome not in ("success", "failure", "any"):
         raise typer.BadParameter(f"--outcome {outcome!r}: give success, failure or any")
-    with opened(store, embedder) as memory:
+    with opened(store, embedder, reads=True) as memory:
         hits = memory.recall(
             cue,
             k,

@@ -17,7 +17,7 @@ def stats(store: Store = None, json: Json = False) -> None:
     """
     from cvx.store.doctor.aside import set_aside
 
-    with opened(store, embeds=False) as memory:
+    with opened(store, embeds=False, reads=True) as memory:
         counts = memory.stats()
         told = {
             "store": str(memory.folder),

@@ -33,7 +33,7 @@ def trajectory(
 
     only_one(entity=entity is not None, episode=episode is not None)
     span = Span(timestamp_of(since, "--since"), timestamp_of(until, "--until"), last)
-    with opened(store, embeds=False) as memory:
+    with opened(store, embeds=False, reads=True) as memory:
         events = timeline(memory, entity=entity, episode=episode, namespace=namespace, span=span)
     if json:
         emit({"events": [plain_event(event) for event in events]})

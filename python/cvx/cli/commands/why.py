@@ -34,7 +34,7 @@ def why(
       cvx link 1 2 --why "the drain is too small"
       cvx why 2
     """
-    with opened(store, embeds=False) as memory:
+    with opened(store, embeds=False, reads=True) as memory:
         asked = memory.get(event)
         walk = memory.consequences if consequences else memory.why
         steps = walk(
