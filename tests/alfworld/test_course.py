@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from cvx.alfworld.agent import Agent
-from cvx.alfworld.arms import arm_of
 from cvx.alfworld.course import Course, Played, folder_of, play_arm
-from cvx.alfworld.language import Lexicon
 from cvx.alfworld.material import Setup
 from cvx.errors import InvalidParameterError
 from cvx.memory import Memory
+from cvx.plans import Lexicon
+from cvx.textgames.agent import Agent
+from cvx.textgames.arms import arm_of
 from tests.store.processes import CONTEXT
 
 ROUNDS, GAMES = 2, 3
@@ -101,13 +101,13 @@ def test_an_agent_on_a_reopened_memory_knows_the_words_again(cache: Path, tmp_pa
         course = Course(plan, "full", 0, memory)
         assert isinstance(course.player, Agent)
         assert len(list(course.play())) == 2
-        before = words_of(course.player.lexicon)
+        before = words_of(course.player.plans.lexicon)
         assert before["verbs"]
         assert before["nouns"]
     with arm_of("full").open(folder_of(plan, "full", 0), 0) as memory:
         again = Course(plan, "full", 0, memory).player
         assert isinstance(again, Agent)
-        assert words_of(again.lexicon) == before
+        assert words_of(again.plans.lexicon) == before
 
 
 def test_a_store_of_other_games_is_refused(cache: Path, tmp_path: Path) -> None:

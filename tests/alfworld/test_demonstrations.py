@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cvx.alfworld.demonstrations import Played, demonstrate
+from cvx.alfworld.demonstrations import demonstrate
 from cvx.alfworld.engine import AlfworldGame
 from cvx.errors import DemonstrationError, GameError, GameNotFoundError
+from cvx.plans import Played
 
 if TYPE_CHECKING:
     from pathlib import Path

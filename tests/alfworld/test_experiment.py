@@ -12,13 +12,9 @@ import numpy as np
 import pytest
 
 from cvx.alfworld.__main__ import _check_writable, main
-from cvx.alfworld.arms import ARMS, arm_of
-from cvx.alfworld.controls import FrequencyPlayer
 from cvx.alfworld.course import Played
-from cvx.alfworld.engine import Observation
 from cvx.alfworld.generator import TASK_TYPES, generate_games
 from cvx.alfworld.material import Setup, generated_games, prepare, task_type_of
-from cvx.alfworld.reader import Reader
 from cvx.alfworld.report import conditions, summary
 from cvx.alfworld.statistics import paired_difference, wilson
 from cvx.errors import (
@@ -28,7 +24,11 @@ from cvx.errors import (
     LengthMismatchError,
     OutputError,
 )
-from tests.alfworld.hats import HatGame, demonstrations
+from cvx.plans import Observation
+from cvx.textgames.arms import ARMS, arm_of
+from cvx.textgames.controls import FrequencyPlayer
+from cvx.textgames.reader import Reader
+from tests.textgames.hats import HatGame, demonstrations
 
 
 def _played(arm: str, seed: int, place: int, *, won: bool, steps: int = 10) -> Played:
@@ -121,7 +121,7 @@ class _Script:
 def test_a_reading_player_is_shown_evidence_and_its_games_are_remembered() -> None:
     policy = _Script()
     arm = ARMS["full"]
-    reader = arm.player(arm.open(None, 0), 0, policy)  # type: ignore[arg-type]
+    reader = arm.player(arm.open(None, 0), 0, policy)
     assert isinstance(reader, Reader)
     reader.learn(demonstrations())
     result = reader.play(HatGame("hang a hat on the peg", seed=1))

@@ -14,10 +14,10 @@ import pytest
 pytest.importorskip("httpx")
 pytest.importorskip("stamina")
 
-from cvx.alfworld.engine import Observation
 from cvx.alfworld.llm import LLMPolicy, Tally
 from cvx.alfworld.prompt import find_command, user_message
 from cvx.errors import CvxError, LLMAnswerError, LLMError, LLMTimeoutError
+from cvx.plans import Observation
 
 SEEN = Observation(
     text="You are in the middle of a room. You see a desk 1, and a desk 10.",

@@ -22,9 +22,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Play the experiment; return 0, or 2 where something asked for cannot be played."""
-    from cvx.alfworld.arms import ARMS
     from cvx.alfworld.material import Setup
     from cvx.errors import CvxError
+    from cvx.textgames.arms import ARMS
 
     options = _parser().parse_args(argv)
     real = options.games is not None
@@ -122,8 +122,8 @@ def _check_writable(folder: Path) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from cvx.alfworld.arms import ARMS
     from cvx.alfworld.demonstrations import DEFAULT_CACHE
+    from cvx.textgames.arms import ARMS
 
     parser = argparse.ArgumentParser(prog="python -m cvx.alfworld", description=__doc__)
     add = parser.add_argument

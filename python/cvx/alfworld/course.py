@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cvx.alfworld.arms import arm_of
-from cvx.alfworld.controls import Player
 from cvx.alfworld.engine import AlfworldGame
 from cvx.alfworld.llm import LLMPolicy
 from cvx.alfworld.material import Material, Setup, name_of, prepare, task_type_of
 from cvx.errors import InvalidParameterError
 from cvx.memory import Memory
+from cvx.textgames.arms import arm_of
+from cvx.textgames.game import Player
 
 _COURSE, _PLAYER = "alfworld", "alfworld player"
 

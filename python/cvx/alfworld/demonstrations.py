@@ -14,13 +14,14 @@ import random
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
-from cvx.alfworld.engine import Observation, game_file, goal_of, open_engine
+from cvx.alfworld.engine import game_file, goal_of, open_engine
 from cvx.alfworld.files import write_whole
 from cvx.alfworld.package import alfworld_module
 from cvx.alfworld.planner import plan
 from cvx.errors import DemonstrationError, GameError
+from cvx.plans import Observation, Played
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
 DEFAULT_CACHE = ".cache/cvx-alfworld"
 Demonstrator = Literal["expert", "planner"]
 _FORMAT = 1
-
-
-class Played(NamedTuple):
-    """One step of a demonstration: what was seen, and the command given then."""
-
-    observation: Observation
-    command: str
 
 
 def demonstrate(

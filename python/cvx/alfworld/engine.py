@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from cvx.alfworld.package import alfworld_module
 from cvx.errors import GameError, GameNotFoundError
+from cvx.plans import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,25 +21,6 @@ _GOAL = re.compile(r"Your task is to: (.*)")
 # The two grammars of ALFWorld's releases name one action differently.
 _PUT = re.compile(r"put (.+) in/on (.+)")
 _MOVE = re.compile(r"move (.+) to (.+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What the player is told.
-
-    Attributes
-    ----------
-    text : str
-        The engine's feedback, unaltered.
-    goal : str
-        The task's sentence as the game states it, without the full stop.
-    admissible_commands : tuple of str
-        Every command that would do something now, sorted.
-    """
-
-    text: str
-    goal: str
-    admissible_commands: tuple[str, ...]
 
 
 class AlfworldGame:

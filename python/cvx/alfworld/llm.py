@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from cvx.alfworld.engine import Observation
+    from cvx.plans import Observation
 
 _RETRYABLE = {408, 409, 429}
 

@@ -12,12 +12,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from cvx.alfworld.arms import ARMS, arm_of
-from cvx.alfworld.controls import Demonstrations
 from cvx.alfworld.demonstrations import DEFAULT_CACHE, demonstrate
 from cvx.alfworld.engine import find_games
 from cvx.alfworld.generator import TASK_TYPES, generate_games
 from cvx.errors import DemonstrationError, GameError, GameNotFoundError, InvalidParameterError
+from cvx.plans import Demonstrations
+from cvx.textgames.arms import ARMS, arm_of
 
 _TO_SHOW = 6  # games of each kind among which a winning demonstration is looked for
 _TRAIN, _TEST = "valid_train", "valid_seen"

@@ -11,7 +11,7 @@ from cvx.alfworld.engine import spoken
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cvx.alfworld.engine import Observation
+    from cvx.plans import Observation
 
 SYSTEM = (
     "You play a text game, one command at a time, to reach the goal. Answer with exactly one of "

@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cvx.alfworld.arms import ARMS
 from cvx.alfworld.course import Played
 from cvx.alfworld.material import Setup, describe
 from cvx.alfworld.statistics import Difference, Interval, paired_difference, wilson
+from cvx.textgames.arms import ARMS
 
 if TYPE_CHECKING:
     from rich.console import Group

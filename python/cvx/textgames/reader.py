@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from cvx.alfworld.sight import Game, Result
+from cvx.plans import Demonstrations, Observation
+from cvx.textgames.game import Game, Result
 from cvx.types import Cue
 
 if TYPE_CHECKING:
     from cvx.active import ActiveMemory
-    from cvx.alfworld.demonstrations import Played
-    from cvx.alfworld.llm import LLMPolicy
+
+
+class Policy(Protocol):
+    """Chooses among commands by what it reads."""
+
+    def act(
+        self, observation: Observation, *, context: str, history: Sequence[tuple[str, str]]
+    ) -> str:
+        """Return one of the admissible commands.
+
+        Parameters
+        ----------
+        observation : Observation
+            What is seen.
+        context : str
+            What memory says.
+        history : sequence of (command, text)
+            What was done in this game, and what came of it.
+        """
+        ...
 
 
 class Reader:
@@ -22,18 +41,18 @@ class Reader:
     ----------
     memory : ActiveMemory
         Its steps are texts as the engine tells them, its actions the commands themselves.
-    policy : LLMPolicy
+    policy : Policy
         Chooses among the admissible commands.
     k : int, default 3
         Episodes shown at each step.
     """
 
-    def __init__(self, memory: ActiveMemory, policy: LLMPolicy, *, k: int = 3) -> None:
+    def __init__(self, memory: ActiveMemory, policy: Policy, *, k: int = 3) -> None:
         self.memory = memory
         self.policy = policy
         self.k = k
 
-    def learn(self, demonstrations: Sequence[tuple[str, Sequence[Played]]]) -> None:
+    def learn(self, demonstrations: Demonstrations) -> None:
         """Remember won games that somebody else played."""
         for goal, steps in demonstrations:
             run = self.memory.begin(goal, kind="demonstration")

@@ -8,29 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from cvx.active import ActiveMemory
-from cvx.alfworld.agent import Agent
-from cvx.alfworld.controls import (
-    FrequencyPlayer,
-    FrozenMemory,
-    Player,
-    ShuffledAgent,
-    ShuffledMemory,
-)
-from cvx.alfworld.language import shape
-from cvx.alfworld.reader import Reader
-from cvx.alfworld.sight import use_key
 from cvx.decay import BlindDecay
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidParameterError
 from cvx.memory import Memory
+from cvx.plans import shape, use_key
 from cvx.scoring import Feature, Scorer, ScoringContext, UsageTracker, use_posterior
+from cvx.textgames.agent import Agent
+from cvx.textgames.controls import (
+    FrequencyPlayer,
+    FrozenMemory,
+    ShuffledAgent,
+    ShuffledMemory,
+)
+from cvx.textgames.game import Player
+from cvx.textgames.reader import Policy, Reader
 from cvx.types import Hit
-
-if TYPE_CHECKING:
-    from cvx.alfworld.llm import LLMPolicy
 
 DIM = 512
 
@@ -110,7 +106,7 @@ class Arm:
             return Memory(embedder, seed=seed)
         return Memory.open(folder, embedder, seed=seed)
 
-    def player(self, memory: Memory, seed: int, policy: LLMPolicy | None = None) -> Player:
+    def player(self, memory: Memory, seed: int, policy: Policy | None = None) -> Player:
         """Return a player on a memory; a language model takes the agent's place if given."""
         if self.loop is None:
             return FrequencyPlayer(seed)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from cvx.alfworld.demonstrations import Played
-from cvx.alfworld.engine import Observation
+from cvx.plans import Observation, Played
 
 NOOKS = 6
 

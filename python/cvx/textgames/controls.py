@@ -1,4 +1,4 @@
-"""Who plays, and the controls: what shows by contrast what learning and retrieval contribute."""
+"""The controls: what shows by contrast what learning and retrieval contribute."""
 
 from __future__ import annotations
 
@@ -6,40 +6,15 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from cvx.active import ActiveMemory
-from cvx.alfworld.agent import Agent
-from cvx.alfworld.language import shape
-from cvx.alfworld.sight import PLAN, Game, Result
 from cvx.episodes import OpenEpisode
 from cvx.index import TemporalIndex
+from cvx.plans import PLAN, Demonstrations, shape
+from cvx.textgames.agent import Agent
+from cvx.textgames.game import Game, Result
 from cvx.types import Decision, Episode, Event, Hit, Vector
-
-if TYPE_CHECKING:
-    from cvx.alfworld.demonstrations import Played
-
-Demonstrations = Sequence[tuple[str, "Sequence[Played]"]]
-
-
-class Player(Protocol):
-    """What plays in an arm."""
-
-    def learn(self, demonstrations: Demonstrations) -> None:
-        """Remember won games that somebody else played."""
-        ...
-
-    def play(self, game: Game) -> Result:
-        """Play one game to its end."""
-        ...
-
-    def state(self) -> Mapping[str, Any]:
-        """Return what it needs beside its memory to go on, as JSON can hold it."""
-        ...
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from such a state, over the memory as it was then."""
-        ...
 
 
 class FrozenMemory(ActiveMemory):

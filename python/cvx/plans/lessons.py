@@ -1,28 +1,31 @@
-"""What the agent's lexicon learns from episodes, and learns again from remembered ones."""
+"""What a lexicon learns from episodes, and learns again from remembered ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cvx.alfworld.language import Lexicon, arguments, content, variables_of, words
-from cvx.alfworld.sight import MOMENT
+from cvx.plans.lexicon import Lexicon, rest
+from cvx.plans.words import arguments, spans, variables_of, words
 from cvx.types import Episode
 
+PLAN, SUBGOAL, MOMENT, FIND = "goal", "subgoal", "explore", "found"
+"""Tags of events: the start of an attempt, a step of its plan, an explored step, a find."""
+
 GOAL, COMMANDS, SLOTS = "goal", "commands", "slots"
-"""Metadata of episodes: what a demonstration said and did, and a goal's nouns as understood."""
+"""Metadata of episodes: what a demonstration said and did, and a goal's names as understood."""
 
 
 def read(lexicon: Lexicon, goal: str, commands: Sequence[str]) -> list[str]:
-    """Learn how a demonstration speaks; return the nouns of its goal."""
+    """Learn how a demonstration speaks; return the names of its goal's things."""
     heard = {a.word for command in commands for a in arguments(command)}
-    slots = [w for w in content(goal) if w in heard]
+    slots = list(dict.fromkeys(name for name, named in spans(goal, heard) if named))
     lexicon.learn(goal, slots, commands)
     return slots
 
 
 def terms_of(lexicon: Lexicon, goal: str, slots: Sequence[str]) -> list[str]:
     """Return the words of a goal that name no thing."""
-    return [w for w in content(goal) if w not in slots and w not in lexicon.nouns]
+    return [w for w in rest(goal, slots) if w not in lexicon.nouns]
 
 
 def take_in(lexicon: Lexicon, episode: Episode) -> None:

@@ -1,0 +1,42 @@
+"""Plans: how goals were reached by commands, remembered with variables in the place of names.
+
+Nothing here knows a word of any domain. What a word of a goal means is learned from the commands
+that it shares episodes with; a demonstrated command becomes a subgoal by taking out the names that
+the goal gave; what is recalled for a new goal is filled with the new names.
+"""
+
+from cvx.plans.attempt import Attempt, Wish, plan_of, use_key
+from cvx.plans.binding import Binding, signature, verbs
+from cvx.plans.demonstration import Demonstrations, Observation, Played
+from cvx.plans.lessons import FIND, MOMENT, PLAN, SUBGOAL
+from cvx.plans.lexicon import Lexicon
+from cvx.plans.memory import Consulted, PlanMemory
+from cvx.plans.moments import Advice, moment
+from cvx.plans.words import arguments, mentions, shape, template, unnumbered
+
+__all__ = [
+    "FIND",
+    "MOMENT",
+    "PLAN",
+    "SUBGOAL",
+    "Advice",
+    "Attempt",
+    "Binding",
+    "Consulted",
+    "Demonstrations",
+    "Lexicon",
+    "Observation",
+    "PlanMemory",
+    "Played",
+    "Wish",
+    "arguments",
+    "mentions",
+    "moment",
+    "plan_of",
+    "shape",
+    "signature",
+    "template",
+    "unnumbered",
+    "use_key",
+    "verbs",
+]

@@ -1,0 +1,127 @@
+"""One plan while it is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from cvx.episodes import OpenEpisode
+from cvx.plans.binding import Binding, signature
+from cvx.plans.words import arguments, kind, shape, variables_of, words
+from cvx.types import Hit, Vector
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One plan, and how far it is carried out.
+
+    Attributes
+    ----------
+    run : OpenEpisode
+        Its episode.
+    binding : Binding
+        What the plan's variables stand for.
+    plan : tuple of str
+        Subgoals; empty without a plan.
+    place : int
+        How many of them are done.
+    doubts : int
+        Signs that the next one cannot be reached.
+    explored : bool
+        Whether the last command was an explored one.
+    steps : list of (text, subgoal, vector)
+        The subgoals as they were recorded.
+    """
+
+    run: OpenEpisode
+    binding: Binding
+    plan: tuple[str, ...]
+    place: int = 0
+    doubts: int = 0
+    explored: bool = False
+    steps: list[tuple[str, str, Vector]] = field(default_factory=list)
+
+    @property
+    def subgoal(self) -> str | None:
+        """The next step of the plan, None without a plan or after its end."""
+        return self.plan[self.place] if self.place < len(self.plan) else None
+
+    @property
+    def done(self) -> bool:
+        """Whether there was a plan, and all of it was carried out."""
+        return bool(self.plan) and self.subgoal is None
+
+    def next_command(
+        self, commands: Iterable[str], tried: Mapping[str, int], rng: Random
+    ) -> str | None:
+        """Return the command that does the next subgoal, most like it was shown, if there is one.
+
+        A subgoal that may have been a means is passed over if what comes after it can be done.
+        Among equals it is the command given least often; ``rng`` decides the rest.
+        """
+        for place in range(self.place, len(self.plan)):
+            subgoal = self.plan[place]
+            ready = [c for c in commands if self.binding.fits(c, subgoal)]
+            if ready:
+                self.place, shown = place, set(words(subgoal))
+                return max(
+                    ready, key=lambda c: (len(shown & set(words(c))), -tried[c], rng.random())
+                )
+            if not self.binding.lexicon.may_be_means(shape(subgoal)):
+                return None
+        return None
+
+
+@dataclass(slots=True)
+class Wish:
+    """What the next subgoal of an attempt needs.
+
+    Attributes
+    ----------
+    things : set of str
+        Names and instances that are wanted.
+    unbound : set of str
+        Names of which any instance will do that the plan has not used.
+    shown : set of str
+        What else the subgoal names, as it was shown.
+    known : set of str
+        The instances that the plan has used.
+    """
+
+    things: set[str]
+    unbound: set[str]
+    shown: set[str]
+    known: set[str]
+
+    @classmethod
+    def of(cls, attempt: Attempt) -> Wish:
+        """Return what an attempt needs next."""
+        binding, need = attempt.binding, attempt.subgoal or ""
+        bound = {name: thing for thing, name in binding.names.items()}
+        names = variables_of(need)
+        # A thing once chosen is wanted itself; before that, any other of its kind.
+        unbound = {n for v in names if v not in bound and (n := binding.noun(v))}
+        things = unbound | {bound[v] for v in names if v in bound}
+        return cls(things, unbound, {a.word for a in arguments(need)}, set(binding.names))
+
+    def about(self, command: str) -> bool:
+        """Whether a command names a thing that is wanted."""
+        return any(a.word in self.things or a.instance in self.things for a in arguments(command))
+
+    def wants(self, instance: str) -> bool:
+        """Whether an instance is a thing that is wanted."""
+        fresh = kind(instance) in self.unbound and instance not in self.known
+        return instance in self.things or fresh
+
+
+def plan_of(hit: Hit) -> tuple[str, ...]:
+    """Return the subgoals that follow the start of an episode."""
+    return tuple(s.action for s in hit.successors if s.action and variables_of(s.action))
+
+
+def use_key(hit: Hit, task_type: str | None) -> Hashable:
+    """Return what the success of advice is counted for: a plan for a goal, or a kind of command."""
+    if hit.action is None:
+        return ("plan", task_type, signature(plan_of(hit)))
+    return ("moment", hit.action)

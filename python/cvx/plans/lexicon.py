@@ -1,0 +1,149 @@
+"""What remembered episodes teach about the words of goals and the shapes of commands."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from cvx.plans.words import FUNCTION_WORDS, arguments, shape, slot_of, spans, words
+
+_PLAUSIBLE = 0.25  # other readings of a plan must be as likely as this
+
+
+class Spread:
+    """In how many different sets of words a word occurs."""
+
+    def __init__(self) -> None:
+        self._sets: set[frozenset[str]] = set()
+        self._counts: Counter[str] = Counter()
+
+    def note(self, found: Iterable[str]) -> None:
+        """Count the words of a set, unless the same set was counted before."""
+        kept = frozenset(found)
+        if kept not in self._sets:
+            self._sets.add(kept)
+            self._counts.update(kept)
+
+    def rarity(self, word: str) -> float:
+        """Return the inverse document frequency of a word, at least 0; an unknown one is rare."""
+        known = self._counts[word]
+        return max(0.0, math.log((len(self._sets) + 1) / (known + 0.5 if known else 1)))
+
+
+class Lexicon:
+    """What remembered episodes teach about words and shapes of commands."""
+
+    def __init__(self) -> None:
+        self.verbs: set[str] = set()
+        self.nouns: set[str] = set()
+        self.templates: Counter[str] = Counter()
+        self._sizes: Counter[int] = Counter()
+        self._uses: Counter[object] = Counter()
+        self._aimed: Counter[object] = Counter()
+        self._tried: Counter[str] = Counter()
+        self._led: Counter[str] = Counter()
+        self.goals = Spread()
+        self.moments = Spread()
+
+    def learn(self, goal: str, slots: Sequence[str], commands: Iterable[str]) -> None:
+        """Take in the goal of an episode, its nouns, and the commands that won it."""
+        self.templates.update(rest(goal, slots))
+        self._sizes[len(slots)] += 1
+        for command in commands:
+            self.verbs.add(words(command)[0])
+            parts = arguments(command)
+            self._uses[shape(command)] += 1
+            self._aimed[shape(command)] += any(a.word in slots for a in parts)
+            for part in parts:
+                self.nouns.add(part.word)
+                self._uses[part.position] += 1
+                self._aimed[part.position] += part.word in slots
+
+    def aimed(self, form: object) -> bool:
+        """Whether commands of a shape, or arguments at a position of it, nearly always name the
+        goal's things: (aimed + 1/2) / (uses + 1) above 0.7, so that few uses suffice.
+        """
+        return (self._aimed[form] + 0.5) / (self._uses[form] + 1) > 0.7
+
+    def readings(
+        self, plan: Sequence[str], nouns: Mapping[int, str]
+    ) -> Iterator[tuple[tuple[str, ...], float]]:
+        """Yield a plan, then the other ways of reading it, each with its odds.
+
+        A thing that was both the goal's and where something is always done may have been shown
+        as the latter: any variable but the first of a command may stand for its noun alone.
+        """
+        if not plan:
+            return
+        yield tuple(plan), 1.0
+        for place, subgoal in enumerate(plan):
+            for part in arguments(subgoal)[1:]:
+                noun = nouns.get(slot_of(part.word)) if part.word.startswith("{") else None
+                if noun and self._doubt(part.position) > _PLAUSIBLE:
+                    other = subgoal.replace(part.word, noun)
+                    yield (*plan[:place], other, *plan[place + 1 :]), self._doubt(part.position)
+
+    def may_be_means(self, form: str) -> bool:
+        """Whether commands of a shape at times do not name the goal's things.
+
+        Such a step of a plan may have been a means, not an end: the plan may do without it.
+        """
+        return self._aimed[form] < self._uses[form]
+
+    def _doubt(self, form: object) -> float:
+        """Return the chance that a shape or position does not name the goal's thing."""
+        return 1 - (self._aimed[form] + 1) / (self._uses[form] + 2)
+
+    def slots(self, goal: str, heard: Iterable[str]) -> tuple[str, ...]:
+        """Return the names of a goal's things, in its order.
+
+        They are what commands are heard to name, else words that no remembered goal used
+        otherwise, taken together where memory knows names of several words; no more of them than
+        goals mostly have.
+        """
+        heard = set(heard)
+        longest = max((len(words(name)) for name in self.nouns | heard), default=1)
+        found: dict[str, None] = {}
+        unknown: list[str] = []
+        for word, named in [*spans(goal, heard | self.nouns), ("", True)]:
+            new = not named and word not in FUNCTION_WORDS and not word.isdigit()
+            if unknown and not (new and word not in self.templates and len(unknown) < longest):
+                found[" ".join(unknown)] = None
+                unknown = []
+            if new and word not in self.templates:
+                unknown.append(word)
+            elif named and word and (word in heard or word not in self.templates):
+                found[word] = None
+        slots = list(found)
+        most = self._sizes.most_common(1)[0][0] if self._sizes else len(slots)
+        while len(slots) > most:
+            unheard = [w for w in slots if w not in heard]
+            slots.remove(unheard[0] if unheard else slots[0])
+        return tuple(slots)
+
+    def explored(self, form: str, led: bool) -> None:
+        """Count an explored command, and whether the next step of the plan was possible then."""
+        self._tried[form] += 1
+        self._led[form] += led
+
+    def leads(self, form: str) -> float:
+        """Return how often a shape of command led on at once, shrunk to the mean of all shapes."""
+        mean = (sum(self._led.values()) + 1) / (sum(self._tried.values()) + 2)
+        return (self._led[form] + mean) / (self._tried[form] + 1)
+
+    def weight(self, word: str) -> float:
+        """Return how much a goal's word tells: rare ones more, first words of commands most."""
+        return self.goals.rarity(word) * (3.0 if word in self.verbs else 1.0)
+
+
+def rest(goal: str, slots: Iterable[str]) -> list[str]:
+    """Return the words of a goal that are no part of these names, each once.
+
+    Examples
+    --------
+    >>> rest("hang two of the felt hats on the peg", ["felt hats", "peg"])
+    ['hang', 'two']
+    """
+    kept = (w for w, named in spans(goal, slots) if not named)
+    return list(dict.fromkeys(w for w in kept if w not in FUNCTION_WORDS and not w.isdigit()))

@@ -1,0 +1,285 @@
+"""Plans, moments and finds in an `ActiveMemory`: what is shown and tried becomes what to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from cvx.active import ActiveMemory
+from cvx.embed import LexicalEmbedder
+from cvx.plans.attempt import Attempt, Wish, plan_of
+from cvx.plans.binding import Binding, signature, verbs
+from cvx.plans.demonstration import Demonstrations, Played
+from cvx.plans.lessons import (
+    COMMANDS,
+    FIND,
+    GOAL,
+    MOMENT,
+    PLAN,
+    SLOTS,
+    SUBGOAL,
+    learned,
+    read,
+    take_in,
+    terms_of,
+)
+from cvx.plans.moments import Advice, moment, tally
+from cvx.plans.words import arguments, filled, shape, template, unnumbered, words
+from cvx.types import Cue, Decision, Filter, Hit, Vector
+
+
+class Consulted(NamedTuple):
+    """A moment in which memory was asked how to go on.
+
+    Attributes
+    ----------
+    text : str
+        The moment.
+    decision : Decision
+        Which moments were recalled.
+    advice : Advice
+        What they say.
+    """
+
+    text: str
+    decision: Decision
+    advice: Advice
+
+
+class PlanMemory:
+    """Remembers how goals were reached as plans, and closes every attempt with its outcome.
+
+    An attempt is one episode: an event that lies where the goal's words do, then the steps. Three
+    kinds of event are told apart by a tag, and each is recalled by ``ActiveMemory.recall``: the
+    starts of attempts, whose continuations are plans; moments, in which something was explored;
+    finds, which tell where a thing turned up. What the episodes teach about words is kept in
+    ``lexicon``, and learned again from them when a memory is opened.
+
+    Parameters
+    ----------
+    memory : ActiveMemory
+        With ``action_type=shape`` and ``usage_key=use_key``, as `cvx.plans` has them.
+    looked_at : int, default 64
+        How many episodes are looked at for a plan.
+    neighbours : int, default 15
+        How many moments, and how many finds, have a vote.
+    exponent : float, default 1.0
+        The vote of a neighbour is its score to this power.
+
+    Attributes
+    ----------
+    lexicon : Lexicon
+    decisions : int
+        How often memory was asked what to do.
+    seconds : float
+        What the recalls took, embedding apart.
+    """
+
+    def __init__(
+        self,
+        memory: ActiveMemory,
+        *,
+        looked_at: int = 64,
+        neighbours: int = 15,
+        exponent: float = 1.0,
+    ) -> None:
+        self.memory = memory
+        self.looked_at, self.neighbours, self.exponent = looked_at, neighbours, exponent
+        self.lexicon = learned(memory.episodes)
+        self.decisions, self.seconds = 0, 0.0
+        self._features = LexicalEmbedder(dim=memory.index.dim, ngram_weight=0.0)
+
+    def teach(self, demonstrations: Demonstrations) -> None:
+        """Remember how somebody else reached goals.
+
+        Parameters
+        ----------
+        demonstrations : sequence of (goal, steps)
+            Each step has an ``observation`` and the ``command`` given on it.
+        """
+        ready = []
+        for goal, steps in demonstrations:
+            slots = read(self.lexicon, goal, [step.command for step in steps])
+            ready.append((goal, slots, steps))
+        for goal, slots, steps in ready:
+            self._observe(goal, slots, steps)
+
+    def _observe(self, goal: str, slots: Sequence[str], steps: Sequence[Played]) -> None:
+        binding = Binding(slots, self.lexicon)
+        plan = tuple(binding.abstract(s.command) for s in steps if self._aimed(s.command, slots))
+        shown = {GOAL: goal, COMMANDS: [step.command for step in steps]}
+        run = self.memory.begin(goal, template(goal, slots), kind="demonstration", metadata=shown)
+        attempt = Attempt(run, Binding(slots, self.lexicon), plan)
+        self.memory.step(run, goal, None, self._whereabouts(goal, slots, plan), tags=(PLAN,))
+        before: tuple[str, ...] = ()
+        last = None
+        for seen, command in steps:
+            text = moment(seen.admissible_commands, before, last, attempt.subgoal)
+            if self._aimed(command, slots):
+                self.advance(attempt, command, text, last)
+            else:
+                self.memory.step(run, text, shape(command), self._stored(text), tags=(MOMENT,))
+                attempt.explored = True
+            before, last = seen.admissible_commands, command
+        self.close(attempt, won=True)
+
+    def _aimed(self, command: str, slots: Sequence[str]) -> bool:
+        named = any(a.word in slots for a in arguments(command))
+        return named and self.lexicon.aimed(shape(command))
+
+    def begin(
+        self,
+        goal: str,
+        slots: Sequence[str],
+        rejected: dict[str, frozenset[str]],
+        stuck: Attempt | None = None,
+    ) -> Attempt:
+        """Start an attempt at the plan that promises most.
+
+        Parameters
+        ----------
+        goal : str
+            What is to be reached.
+        slots : sequence of str
+            The names of its things, see `Lexicon.slots`.
+        rejected : dict of str to frozenset of str
+            Plans that were in vain, by signature, with their verbs where the plan itself was
+            wrong. It is emptied when no other plan is left.
+        stuck : Attempt, optional
+            The one that was broken off just before: where the plan begins as that one did, it is
+            taken up from there, since the world is as the stuck attempt left it.
+
+        Returns
+        -------
+        Attempt
+            Without a plan if memory knows none.
+        """
+        run = self.memory.begin(goal, template(goal, slots))
+        terms = terms_of(self.lexicon, goal, slots)
+        query = self._sum({w: self.lexicon.weight(w) for w in terms})
+        self.decisions += 1
+        decision = self._recall(Cue(goal=goal, vector=query), PLAN, self.looked_at)
+        hit, plan = self._choose(decision.hits, rejected)
+        followed = () if hit is None else hit
+        stored = self._whereabouts(goal, slots, plan)
+        self.memory.act(decision, None, followed, vector=stored, tags=(PLAN,))
+        attempt = Attempt(run, Binding(slots, self.lexicon), plan)
+        same = 0 if stuck is None else stuck.place
+        if stuck is not None and signature(stuck.plan[:same]) == signature(plan[:same]):
+            attempt.binding, attempt.place = stuck.binding, same
+            for step in stuck.steps:
+                self._record(attempt, *step)
+        return attempt
+
+    def _choose(
+        self, hits: Sequence[Hit], rejected: dict[str, frozenset[str]]
+    ) -> tuple[Hit | None, tuple[str, ...]]:
+        """Return the most promising plan that was not rejected, and whose it is."""
+        options: dict[str, tuple[float, int, Hit, tuple[str, ...]]] = {}
+        for place, hit in enumerate(hits):
+            for plan, odds in self.lexicon.readings(plan_of(hit), self._nouns(hit)):
+                known = options.get(signature(plan))
+                if known is None or known[0] < hit.score * odds:
+                    options[signature(plan)] = (hit.score * odds, -place, hit, plan)
+        left = [o for name, o in options.items() if name not in rejected]
+        if not left:
+            rejected.clear()
+            left = list(options.values())
+        vain = set(rejected.values())
+        other = [o for o in left if verbs(o[3]) not in vain]
+        best = max(other or left, key=lambda o: o[:2], default=None)
+        return (None, ()) if best is None else best[2:]
+
+    def _nouns(self, hit: Hit) -> dict[int, str]:
+        episode = self.memory.episode_of(hit)
+        return {} if episode is None else filled(episode.task_type or "", episode.goal)
+
+    def advance(self, attempt: Attempt, command: str, text: str, last: str | None) -> None:
+        """Record a step of the plan and, if it was made possible by exploring, what did so.
+
+        Parameters
+        ----------
+        attempt : Attempt
+        command : str
+            What is done.
+        text : str
+            The moment, see `moment`.
+        last : str or None
+            The command given before it.
+        """
+        known = set(attempt.binding.names)
+        action = attempt.binding.abstract(command)
+        bound = {v for thing, v in attempt.binding.names.items() if thing not in known}
+        nouns = sorted({noun for v in bound if (noun := attempt.binding.noun(v))})
+        if attempt.explored and nouns and last is not None:
+            vector = self._sum(dict.fromkeys(nouns, 1.0))
+            way = unnumbered(last)
+            self.memory.step(attempt.run, " ".join(nouns), way, vector, tags=(FIND,))
+        self._record(attempt, text, action, self._stored(text))
+        attempt.place += 1
+        attempt.doubts, attempt.explored = 0, False
+
+    def _record(self, attempt: Attempt, text: str, action: str, vector: Vector) -> None:
+        attempt.steps.append((text, action, vector))
+        self.memory.step(attempt.run, text, action, vector, tags=(SUBGOAL,))
+
+    def consult(self, attempt: Attempt, text: str) -> Consulted:
+        """Ask what was done in moments like this one, and where what is wanted was found."""
+        named = text.split()
+        rare = np.array([self.lexicon.moments.rarity(f) for f in named], dtype=np.float32)
+        vector = rare @ self._features.embed(named) if rare.any() else self._stored(text)
+        self.decisions += 1
+        decision = self._recall(Cue(step=text, vector=vector), MOMENT, self.neighbours)
+        votes = tally(((str(h.action), h.score) for h in decision.hits), self.exponent)
+        finds = self._finds(Wish.of(attempt).unbound)
+        return Consulted(text, decision, Advice(votes, dict(decision.action_scores), finds))
+
+    def _finds(self, nouns: Iterable[str]) -> dict[str, float]:
+        """Return which commands led to such things before, as shares."""
+        asked = sorted(nouns)
+        if not asked:
+            return {}
+        vector = self._sum(dict.fromkeys(asked, 1.0))
+        decision = self._recall(Cue(text=" ".join(asked), vector=vector), FIND, self.neighbours)
+        votes = tally(((str(h.action), h.similarity) for h in decision.hits), 2.0)
+        total = 1.0 + sum(votes.values())
+        return {command: n / total for command, n in votes.items()}
+
+    def explored(self, attempt: Attempt, consulted: Consulted, command: str) -> None:
+        """Record a command that was chosen while the next step of the plan was not possible."""
+        vector = self._stored(consulted.text)
+        self.memory.act(consulted.decision, shape(command), vector=vector, tags=(MOMENT,))
+        attempt.explored = True
+
+    def close(self, attempt: Attempt, won: bool) -> None:
+        """End an attempt with its outcome, and learn its words if memory kept it."""
+        run = attempt.run
+        run.metadata = {**run.metadata, SLOTS: list(attempt.binding.slots)}
+        take_in(self.lexicon, self.memory.close(run, float(won)))
+
+    def discard(self, attempt: Attempt) -> None:
+        """End an attempt that was broken off: its plan was not followed to the end."""
+        self.memory.discard(attempt.run)
+
+    def _recall(self, cue: Cue, tag: str, k: int) -> Decision:
+        start = time.perf_counter()
+        distinct: Literal["entity"] | None = "entity" if tag == PLAN else None
+        decision = self.memory.recall(cue, Filter(tags=(tag,)), k, distinct=distinct)
+        self.seconds += time.perf_counter() - start
+        return decision
+
+    def _whereabouts(self, goal: str, slots: Sequence[str], plan: Sequence[str]) -> Vector:
+        """Return where the start of an attempt lies: by its goal's words and its plan's verbs."""
+        terms = [*terms_of(self.lexicon, goal, slots), *(words(p)[0] for p in plan)]
+        return self._sum(dict.fromkeys(terms, 1.0))
+
+    def _sum(self, weights: Mapping[str, float]) -> Vector:
+        kept = {w: x for w, x in weights.items() if x} or {"": 1.0}
+        rows = self.memory.embedder.embed(list(kept))
+        return np.asarray(np.array(list(kept.values()), dtype=np.float32) @ rows)
+
+    def _stored(self, text: str) -> Vector:
+        return np.asarray(self._features.embed([text])[0])

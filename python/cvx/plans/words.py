@@ -1,0 +1,203 @@
+"""Reading goals and commands: function words, names, instances, shapes; no word of a domain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+FUNCTION_WORDS = frozenset(
+    re.split(r"\W+", "a an the some it its them and or in on to of from with at under into is you")
+)
+_WORD = re.compile(r"#|[a-z][a-z'-]*|\d+|\{\d+(?:\.\d+)?\}")
+
+
+class Argument(NamedTuple):
+    """What a command names: the words between its first word, function words and numbers.
+
+    Attributes
+    ----------
+    position : (str, int)
+        The shape of the command, and the place among its arguments.
+    word : str
+        The name; several words are joined by blanks.
+    instance : str
+        The name with the number that follows it, if there is one.
+    """
+
+    position: tuple[str, int]
+    word: str
+    instance: str
+
+
+def words(text: str) -> list[str]:
+    """Return words, numbers and variables, in lower case."""
+    return _WORD.findall(text.lower())
+
+
+def content(text: str) -> list[str]:
+    """Return the words that are no function words and no numbers, each once."""
+    kept = (w for w in words(text) if w not in FUNCTION_WORDS and not w.isdigit())
+    return list(dict.fromkeys(kept))
+
+
+def shape(command: str) -> str:
+    """Return a command's first word and its function words, with # for everything else.
+
+    Examples
+    --------
+    >>> shape("hang felt hat 1 on peg 12")
+    'hang # on #'
+    """
+    out: list[str] = []
+    for place, word in enumerate(words(command)):
+        part = word if place == 0 or word in FUNCTION_WORDS else "#"
+        if part != "#" or out[-1] != "#":
+            out.append(part)
+    return " ".join(out)
+
+
+def unnumbered(command: str) -> str:
+    """Return a command without the numbers of instances."""
+    return " ".join(w for w in words(command) if not w.isdigit())
+
+
+def kind(instance: str) -> str:
+    """Return the name of an instance without its number.
+
+    Examples
+    --------
+    >>> kind("felt hat 3"), kind("felt hat")
+    ('felt hat', 'felt hat')
+    """
+    return instance.rstrip("0123456789").rstrip()
+
+
+def arguments(command: str) -> list[Argument]:
+    """Return the arguments of a command.
+
+    Examples
+    --------
+    >>> [a.instance for a in arguments("hang felt hat 1 on peg 12")]
+    ['felt hat 1', 'peg 12']
+    """
+    form = shape(command)
+    named = [run for run in _runs(words(command)) if run.name]
+    return [
+        Argument((form, place), run.name, f"{run.name} {run.number}".rstrip())
+        for place, run in enumerate(named)
+    ]
+
+
+def renamed(command: str, names: dict[str, str]) -> str:
+    """Return a command without numbers, with other names for some of what it names.
+
+    Examples
+    --------
+    >>> renamed("hang felt hat 1 on peg 12", {"felt hat": "{0.0}"})
+    'hang {0.0} on peg'
+    """
+    runs = _runs(words(command))
+    return " ".join(names.get(r.name, r.name) if r.name else r.other for r in runs).strip()
+
+
+def spans(text: str, names: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Yield a text in pieces: names, each as long as can be, and the single words between them.
+
+    Examples
+    --------
+    >>> list(spans("hang a felt hat", ["hat", "felt hat"]))
+    [('hang', False), ('a', False), ('felt hat', True)]
+    """
+    said, known = words(text), {tuple(words(name)) for name in names}
+    sizes = sorted({len(name) for name in known if name}, reverse=True)
+    place = 0
+    while place < len(said):
+        size = next((n for n in sizes if tuple(said[place : place + n]) in known), 0)
+        yield " ".join(said[place : place + (size or 1)]), bool(size)
+        place += size or 1
+
+
+def template(goal: str, slots: Sequence[str]) -> str:
+    """Return a goal with numbered gaps in the place of its names.
+
+    Examples
+    --------
+    >>> template("hang a felt hat on the peg", ("felt hat", "peg"))
+    'hang a {0} on the {1}'
+    """
+    return " ".join(f"{{{slots.index(w)}}}" if named else w for w, named in spans(goal, slots))
+
+
+def filled(gaps: str, goal: str) -> dict[int, str]:
+    """Return what stands in the gaps of a template, by number; empty if it is of another goal.
+
+    Examples
+    --------
+    >>> filled("hang a {0} on the {1}", "hang a felt hat on the peg")
+    {0: 'felt hat', 1: 'peg'}
+    """
+    pattern, seen = [], set[str]()
+    for part in words(gaps):
+        name = f"gap{part[1:-1]}"
+        if not part.startswith("{"):
+            pattern.append(re.escape(part))
+        else:
+            pattern.append(f"(?P={name})" if name in seen else f"(?P<{name}>.+?)")
+            seen.add(name)
+    found = re.fullmatch(" ".join(pattern), " ".join(words(goal)))
+    return {} if found is None else {int(g[3:]): w for g, w in found.groupdict().items()}
+
+
+def mentions(text: str, names: Iterable[str]) -> list[str]:
+    """Return the instances that a text mentions of things with these names.
+
+    Examples
+    --------
+    >>> mentions("You see a felt hat 2, and a peg.", ["felt hat", "peg", "scarf"])
+    ['felt hat 2', 'peg']
+    """
+    said = f" {' '.join(words(text))} "
+    return [
+        found[0].strip()
+        for name in names
+        for found in re.finditer(rf"(?<= ){re.escape(name)}(?: \d+)?(?= )", said)
+    ]
+
+
+def variables_of(subgoal: str) -> list[str]:
+    """Return the variables of an abstract command, in order."""
+    return [w for w in words(subgoal) if w.startswith("{")]
+
+
+def slot_of(variable: str) -> int:
+    """Return the number of the goal's name that a variable is an instance of.
+
+    Examples
+    --------
+    >>> slot_of("{1.0}")
+    1
+    """
+    return int(variable[1:-1].partition(".")[0])
+
+
+class _Run(NamedTuple):
+    name: str
+    number: str = ""
+    other: str = ""
+
+
+def _runs(said: Sequence[str]) -> Iterator[_Run]:
+    """Split a command into names with their numbers, and single other words."""
+    name: list[str] = []
+    for place, word in enumerate(said):
+        free = place and word not in FUNCTION_WORDS and not word.isdigit()
+        if name and not (free and word[0] != "{" and name[-1][0] != "{"):
+            yield _Run(" ".join(name), word if word.isdigit() else "")
+            name = []
+        if free:
+            name.append(word)
+        elif not word.isdigit():
+            yield _Run("", other=word)
+    if name:
+        yield _Run(" ".join(name))

@@ -1,0 +1,50 @@
+"""A text game and who plays it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from cvx.plans import Demonstrations, Observation
+
+
+class Game(Protocol):
+    """Anything that is played by commands."""
+
+    def reset(self) -> Observation:
+        """Start an episode."""
+        ...
+
+    def step(self, command: str) -> tuple[Observation, float, bool]:
+        """Play a command; return what is seen, the reward and whether it is over."""
+        ...
+
+
+class Result(NamedTuple):
+    """How one game went."""
+
+    won: bool
+    steps: int
+    attempts: int
+    decisions: int
+    seconds: float
+
+
+class Player(Protocol):
+    """What plays in an arm."""
+
+    def learn(self, demonstrations: Demonstrations) -> None:
+        """Remember won games that somebody else played."""
+        ...
+
+    def play(self, game: Game) -> Result:
+        """Play one game to its end."""
+        ...
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what it needs beside its memory to go on, as JSON can hold it."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from such a state, over the memory as it was then."""
+        ...
