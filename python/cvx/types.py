@@ -422,6 +422,8 @@ class Decision:
         How the episode ended.
     propensities : tuple of float, optional
         Probability of each hit's place, where the order was sampled.
+    predicted : float, optional
+        The chance of success of the episode, as expected when the agent acted.
     """
 
     decision_id: int
@@ -435,6 +437,7 @@ class Decision:
     followed: tuple[int, ...] = ()
     outcome: float | None = None
     propensities: tuple[float, ...] | None = None
+    predicted: float | None = None
 
 
 Source: TypeAlias = Callable[[Cue], list[Hit]]

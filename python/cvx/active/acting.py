@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cvx.active.attribution import Taken
+from cvx.active.predicting import expected_success
 from cvx.active.recall import Recall
 from cvx.episodes import OpenEpisode
 from cvx.errors import (
@@ -57,7 +58,7 @@ class Acting(Recall):
         Returns
         -------
         Decision
-            With ``action``, ``followed`` and ``rendered``.
+            With ``action``, ``followed``, ``rendered`` and ``predicted``.
 
         Raises
         ------
@@ -114,6 +115,7 @@ class Acting(Recall):
             action=action,
             followed=tuple(nodes),
             rendered=decision.rendered if rendered is None else rendered,
+            predicted=expected_success(self, decision, action, nodes),
         )
         self._taken[run.episode_id].append(Taken(done, place))
         self._acted.add(decision.decision_id)

@@ -6,6 +6,7 @@ decisions of one episode; none of them changes anything.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -137,15 +138,19 @@ def usage_contexts(
 
 def weight_samples(
     taken: Iterable[Taken], names: Sequence[str], won: bool
-) -> tuple[list[list[float]], list[float]]:
-    """Return the features of everything that was followed, and the outcome as label.
+) -> tuple[list[list[float]], list[float], list[float]]:
+    """Return the features of everything that was followed, the outcome, and its propensity.
 
-    What was recalled and ignored says nothing about its worth, and is left out.
+    What was recalled and ignored says nothing about its worth, and is left out. Where the order
+    was not sampled, the propensity is NaN.
     """
     rows: list[list[float]] = []
+    propensities: list[float] = []
     for one in taken:
-        for hit in one.decision.hits:
+        chances = one.decision.propensities or [math.nan] * len(one.decision.hits)
+        for hit, chance in zip(one.decision.hits, chances, strict=True):
             if hit.node in one.decision.followed:
                 values = {factor.name: factor.value for factor in hit.factors}
                 rows.append([values[name] for name in names])
-    return rows, [float(won)] * len(rows)
+                propensities.append(chance)
+    return rows, [float(won)] * len(rows), propensities

@@ -202,7 +202,9 @@ class _Lesson:
         weights, scorer = memory.weights, memory.scorer
         if weights is None or scorer is None:
             return
-        features, labels = weight_samples(self.outcome.taken, weights.names, self.outcome.won)
+        features, labels, propensities = weight_samples(
+            self.outcome.taken, weights.names, self.outcome.won
+        )
         if not labels:
             return
         state = weights.snapshot()
@@ -212,6 +214,6 @@ class _Lesson:
             memory.scorer = scorer
 
         self.undo.append(restore)
-        weights.update(features, labels)
+        weights.update(features, labels, propensities)
         memory.scorer = scorer.with_weights(weights.blend(memory.prior_weights))
         self.write.set_state("weights", weights.to_dict())

@@ -9,6 +9,7 @@ from cvx.active.acting import Acting
 from cvx.active.attribution import Outcome
 from cvx.active.learning import learn
 from cvx.episodes import OpenEpisode
+from cvx.scoring import logged_calibration
 from cvx.types import DEFAULT_NAMESPACE, Episode, Vector
 
 
@@ -63,6 +64,9 @@ class ActiveMemory(Acting):
         A reward above it is a success.
     log_decisions : bool, default True
         Whether decisions go into the record.
+    order : PlackettLuce, optional
+        Draws the order of the hits, from ``pool`` times as many, and keeps the chance of each: the
+        weights then compare with what might have been recalled. Default: the best come first.
 
     Raises
     ------
@@ -201,3 +205,23 @@ class ActiveMemory(Acting):
             write.set_rewards(restored.items())
             write.clear_decays(restored)
         return restored
+
+    def stats(self) -> dict[str, Any]:
+        """Return how much was learned, on what it rests, and how its predictions turned out.
+
+        Returns
+        -------
+        dict
+            ``episodes``, ``won``; ``samples``, ``weights`` and ``selection`` of the learned
+            weights; ``calibration`` of the logged decisions. None for what is switched off or
+            has nothing to tell.
+        """
+        learned, found = self.weights, logged_calibration(self.record)
+        return {
+            "episodes": len(self.episodes),
+            "won": sum((one.reward or 0.0) > self.success_above for one in self.episodes),
+            "samples": None if learned is None else learned.samples,
+            "weights": None if self.scorer is None else dict(self.scorer.weights),
+            "selection": None if learned is None else str(learned.selection),
+            "calibration": None if found is None else found.to_dict(),
+        }

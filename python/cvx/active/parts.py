@@ -10,6 +10,7 @@ import numpy as np
 
 from cvx.active.attribution import Outcome, Taken
 from cvx.active.history import History
+from cvx.active.logged import logged_samples
 from cvx.active.protocol import ActiveIndex
 from cvx.decay import ContextAwareDecay, DecayLedger, DecayPolicy
 from cvx.embed import Embedder, LexicalEmbedder
@@ -25,6 +26,7 @@ from cvx.errors import (
     ZeroVectorError,
 )
 from cvx.mdp import RegionMDP, classify_action
+from cvx.recall.sampling import PlackettLuce
 from cvx.scoring import LearnedWeights, Scorer, UsageTracker
 from cvx.store import Record
 from cvx.types import DEFAULT_NAMESPACE, Episode, Hit, Vector
@@ -62,6 +64,7 @@ class Parts:
         usage_key: Callable[[Hit, str | None], Hashable] = task_and_entity,
         success_above: float = 0.5,
         log_decisions: bool = True,
+        order: PlackettLuce | None = None,
     ) -> None:
         for name, value in (("k", k), ("pool", pool)):
             if value < 1:
@@ -107,6 +110,7 @@ class Parts:
         self.usage_key = usage_key
         self.success_above = success_above
         self.log_decisions = log_decisions
+        self.order = order
         self.history = History(index)
         self.ledger = DecayLedger(index)
         self.recorder = EpisodeRecorder(first_entity=0)
@@ -159,28 +163,8 @@ class Parts:
             return
         if tuple(state["names"]) == self.weights.names:
             weights = LearnedWeights.from_dict(state)
-            self.weights = weights.refill(*self._logged_samples(weights))
+            self.weights = weights.refill(*logged_samples(self, weights))
             self.scorer = self.scorer.with_weights(self.weights.blend(self.prior_weights))
-
-    def _logged_samples(self, weights: LearnedWeights) -> tuple[list[list[float]], list[float]]:
-        """The newest samples that the weights were learned from, as many as their window holds."""
-        rows: list[list[float]] = []
-        labels: list[float] = []
-        for logged in self.record.newest_decisions():
-            if logged["outcome"] is None:
-                # A recall for a prompt of which nobody said what became of it.
-                continue
-            won = float(logged["outcome"]) > self.success_above
-            if not won and not self.learn_from_failures:
-                continue
-            for node, _, _, _, factors in reversed(logged["hits"]):
-                values = {name: value for name, value, _ in factors}
-                if node in logged["followed"] and values.keys() >= set(weights.names):
-                    rows.append([values[name] for name in weights.names])
-                    labels.append(float(won))
-            if len(rows) >= weights.window:
-                break
-        return rows[::-1], labels[::-1]
 
     def catch_up(self) -> None:
         """Learn from the episodes that others closed in the same record meanwhile.

@@ -82,14 +82,20 @@ class Recall(Parts):
             distinct = self.distinct
         elif distinct not in ("entity", None):
             raise InvalidParameterError(f"distinct is {distinct!r}: give 'entity' or None")
-        found = advise(self, cue, where, k or self.k, each_entity=distinct == "entity")
+        number, k = self.record.take_decision_number(), k or self.k
+        drawn_from = k if self.order is None else k * self.pool
+        found = advise(self, cue, where, drawn_from, each_entity=distinct == "entity")
+        hits, chances = found.hits, None
+        if self.order is not None:
+            hits, chances = self.order.draw(found.hits, k, number)
         return Decision(
-            self.record.take_decision_number(),
+            number,
             cue,
-            tuple(found.hits),
+            tuple(hits),
             tuple(found.action_scores),
             None if run is None else run.episode_id,
             found.region,
+            propensities=chances,
         )
 
     def render(self, decision: Decision, *, limit: int = 12) -> str:

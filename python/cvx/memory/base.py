@@ -24,6 +24,7 @@ from cvx.errors import (
 )
 from cvx.index import TemporalIndex
 from cvx.memory.noted import Noted
+from cvx.scoring import Calibration, logged_calibration
 from cvx.store import IndexKind, Record, Store, Writer
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 
@@ -120,8 +121,22 @@ class Base:
         return found
 
     def stats(self) -> dict[str, Any]:
-        """Count what it holds: events, active, bytes, links, episodes, and the index's own."""
-        return self._store.stats()
+        """Count what it holds: events, active, bytes, links, episodes, and the index's own.
+
+        ``calibration`` is how the logged predictions of success turned out, None if there are none.
+        """
+        found = self.calibration()
+        return {**self._store.stats(), "calibration": None if found is None else found.to_dict()}
+
+    def calibration(self) -> Calibration | None:
+        """Compare the predictions of success of all logged decisions with what happened.
+
+        Returns
+        -------
+        Calibration or None
+            None if no decision has both a prediction and an outcome.
+        """
+        return logged_calibration(self.record)
 
     def damage(self) -> list[str]:
         """Read every row of the record and name those that are not what was written."""

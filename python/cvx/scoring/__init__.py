@@ -1,5 +1,8 @@
 """Where a score is made: features, weights, how they join, and what use a memory has been."""
 
+from cvx.scoring.calibration import Calibration, Estimate, ReliabilityBin, calibration
+from cvx.scoring.evidence import SuccessPosterior, evidence_posterior
+from cvx.scoring.logged import logged_calibration
 from cvx.scoring.off_policy import (
     LoggedChoice,
     OffPolicyEstimate,
@@ -20,6 +23,7 @@ from cvx.scoring.scorer import (
     Scorer,
     ScoringContext,
 )
+from cvx.scoring.selection import Selection
 from cvx.scoring.usage import UsageCount, UsageTracker, use_posterior
 from cvx.scoring.weights import LearnedWeights
 
@@ -27,16 +31,24 @@ __all__ = [
     "DEFAULT_WEIGHTS",
     "FEATURES",
     "SEED_WEIGHTS",
+    "Calibration",
+    "Estimate",
     "Feature",
     "LearnedWeights",
     "LoggedChoice",
     "OffPolicyEstimate",
+    "ReliabilityBin",
     "Scorer",
     "ScoringContext",
+    "Selection",
+    "SuccessPosterior",
     "UsageCount",
     "UsageTracker",
     "bayesian_score",
     "beta_mean",
+    "calibration",
+    "evidence_posterior",
+    "logged_calibration",
     "off_policy_value",
     "plackett_luce",
     "recency_weight",

@@ -75,6 +75,8 @@ def decision_row(decision: Decision, recorded: int, record: Mapping[str, Any]) -
     noted = dict(record)
     if decision.propensities is not None:
         noted["propensities"] = decision.propensities
+    if decision.predicted is not None:
+        noted["predicted"] = decision.predicted
     cue = decision.cue
     asked = {
         "goal": cue.goal,

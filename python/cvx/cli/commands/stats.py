@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cvx.cli.opening import opened
 from cvx.cli.options import Json, Store
 from cvx.cli.output import emit, line
@@ -38,6 +40,7 @@ def stats(store: Store = None, json: Json = False) -> None:
             "snapshots_refused": counts["snapshots_refused"],
             "damaged": counts["damaged"],
             "set_aside": set_aside(memory.record),
+            "calibration": counts["calibration"],
         }
     if json:
         emit(told)
@@ -46,5 +49,22 @@ def stats(store: Store = None, json: Json = False) -> None:
         if key == "namespaces":
             for name, number in told["namespaces"].items():
                 line(f"{'namespace':<18} {name or '(default)'}: {number}")
+        elif key == "calibration" and value is not None:
+            _tell(value)
         elif value not in (None, [], 0) or key == "events":
             line(f"{key.replace('_', ' '):<18} {value}")
+
+
+def _tell(calibration: dict[str, Any]) -> None:
+    brier, ece = calibration["brier"], calibration["ece"]
+    line(
+        f"{'predictions':<18} {calibration['n']} of {calibration['groups']} episodes, "
+        f"Brier {brier[0]:.3f} [{brier[1]:.3f}, {brier[2]:.3f}], "
+        f"ECE {ece[0]:.3f} [{ece[1]:.3f}, {ece[2]:.3f}]"
+    )
+    for one in calibration["bins"]:
+        happened, low, high = one["happened"]
+        line(
+            f"{'':<18} expected {one['predicted']:.2f}, happened {happened:.2f} "
+            f"[{low:.2f}, {high:.2f}], n {one['n']}"
+        )

@@ -1,0 +1,247 @@
+"""Predicted chances of success against what happened."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.errors import InvalidParameterError, LengthMismatchError
+from cvx.scoring.logistic import Floats
+
+_AT_ONCE = 64
+"""Resamples that are drawn together: many groups would need much memory."""
+
+
+class Estimate(NamedTuple):
+    """A figure with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class ReliabilityBin(NamedTuple):
+    """The predictions of one range.
+
+    Attributes
+    ----------
+    low, high : float
+        The range; its upper end is part of it in the last one only.
+    n : int
+        How many predictions fell into it, at least 1.
+    predicted : float
+        Their mean.
+    happened : Estimate
+        The share of successes among them; its interval takes each group for one trial.
+    """
+
+    low: float
+    high: float
+    n: int
+    predicted: float
+    happened: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How far predictions can be taken at their word.
+
+    Parameters
+    ----------
+    n, groups : int
+        Predictions, and groups that were resampled together.
+    base_rate : float
+        The share of successes.
+    brier : Estimate
+        Mean squared error, its interval by bootstrap over groups; always predicting the base
+        rate has base_rate * (1 - base_rate).
+    ece : Estimate
+        Expected calibration error: mean distance of predicted and happened over the bins. It is
+        never below its true value on average, least of all on few predictions.
+    bins : tuple of ReliabilityBin
+        The reliability curve; empty ranges are left out.
+    """
+
+    n: int
+    groups: int
+    base_rate: float
+    brier: Estimate
+    ece: Estimate
+    bins: tuple[ReliabilityBin, ...]
+
+    @property
+    def skill(self) -> float:
+        """Share of the base rate's squared error that the predictions save; 0 is no better."""
+        plain = self.base_rate * (1.0 - self.base_rate)
+        return 1.0 - self.brier.value / plain if plain > 0 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain lists and numbers, for JSON."""
+        return {
+            "n": self.n,
+            "groups": self.groups,
+            "base_rate": self.base_rate,
+            "brier": list(self.brier),
+            "brier_skill": self.skill,
+            "ece": list(self.ece),
+            "bins": [{**one._asdict(), "happened": list(one.happened)} for one in self.bins],
+        }
+
+
+def calibration(
+    predicted: npt.ArrayLike,
+    happened: npt.ArrayLike,
+    groups: npt.ArrayLike | None = None,
+    *,
+    bins: int = 10,
+    binning: Literal["width", "mass"] = "width",
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Calibration:
+    """Compare predicted chances of success with what happened.
+
+    Parameters
+    ----------
+    predicted : array of shape (n,)
+        Chances in [0, 1].
+    happened : array of shape (n,)
+        Outcomes in [0, 1]; 1 for success.
+    groups : array of shape (n,), optional
+        Predictions of one group, such as those of one episode, share an outcome and are
+        resampled together; by default each stands for itself.
+    bins : int, default 10
+        Ranges of the reliability curve; at least 1.
+    binning : {"width", "mass"}, default "width"
+        Ranges of equal width, or with equally many predictions.
+    resamples : int, default 1000
+        Of the bootstrap; at least 1.
+    seed : int, default 0
+        Of the bootstrap.
+
+    Raises
+    ------
+    LengthMismatchError
+        Not one outcome, or group, a prediction.
+    InvalidParameterError
+        No prediction, one outside [0, 1], or a parameter outside its bound.
+
+    References
+    ----------
+    Brier 1950. Naeini, Cooper & Hauskrecht 2015, Obtaining well calibrated probabilities using
+    Bayesian binning. Broecker & Smith 2007, Increasing the reliability of reliability diagrams.
+
+    Examples
+    --------
+    >>> found = calibration([0.2] * 5 + [0.8] * 5, [1, 0, 0, 0, 0, 1, 1, 1, 1, 0])
+    >>> round(found.brier.value, 3), round(found.ece.value, 3), len(found.bins)
+    (0.16, 0.0, 2)
+    """
+    p, y, member = _checked(predicted, happened, groups)
+    if bins < 1 or resamples < 1 or binning not in ("width", "mass"):
+        raise InvalidParameterError(
+            f"bins {bins}, resamples {resamples}, binning {binning!r}: give at least 1 of each, "
+            "and 'width' or 'mass'"
+        )
+    edges = _edges(p, bins, binning)
+    place = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, len(edges) - 2)
+    used, cell = np.unique(place, return_inverse=True)
+    n_groups = int(member.max()) + 1
+
+    def sums(values: Floats) -> Floats:
+        """By group and bin."""
+        flat = np.bincount(member * len(used) + cell, values, minlength=n_groups * len(used))
+        return np.asarray(flat, dtype=np.float64).reshape(n_groups, len(used))
+
+    parts = np.stack([sums(np.ones(len(p))), sums(p), sums(y), sums((p - y) ** 2)])
+    counts, predicted_sums, wins, _ = parts.sum(axis=1)
+    in_bin = (parts[0] > 0).sum(axis=0)
+    curve = tuple(
+        ReliabilityBin(
+            float(edges[used[at]]),
+            float(edges[used[at] + 1]),
+            int(counts[at]),
+            float(predicted_sums[at] / counts[at]),
+            wilson(float(wins[at] / counts[at]), int(in_bin[at])),
+        )
+        for at in range(len(used))
+    )
+    once = _brier_and_ece(parts.sum(axis=1)[:, None, :])[0]
+    drawn = _resampled(parts, resamples, seed)
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    brier, ece = (Estimate(*row) for row in np.stack([once, low, high], axis=1).tolist())
+    return Calibration(len(p), n_groups, float(y.mean()), brier, ece, curve)
+
+
+def wilson(rate: float, n: int) -> Estimate:
+    """Return a rate with its 95 % interval by Wilson's score, which is never a point.
+
+    Parameters
+    ----------
+    rate : float
+        In [0, 1].
+    n : int
+        How many independent trials it rests on, at least 1.
+
+    References
+    ----------
+    Wilson 1927.
+
+    Examples
+    --------
+    >>> [round(figure, 2) for figure in wilson(1.0, 4)]
+    [1.0, 0.51, 1.0]
+    """
+    z2 = 1.959963984540054**2
+    middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return Estimate(rate, min(rate, middle - half), max(rate, middle + half))
+
+
+def _checked(
+    predicted: npt.ArrayLike, happened: npt.ArrayLike, groups: npt.ArrayLike | None
+) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
+    p, y = np.asarray(predicted, dtype=np.float64), np.asarray(happened, dtype=np.float64)
+    named = np.arange(p.size) if groups is None else np.asarray(groups)
+    if p.ndim != 1 or not p.shape == y.shape == named.shape:
+        raise LengthMismatchError(
+            f"predictions have shape {p.shape}, outcomes {y.shape}, groups {named.shape}: "
+            "give (n,) each"
+        )
+    if not p.size:
+        raise InvalidParameterError("there is no prediction to judge: give at least one")
+    for name, values in (("prediction", p), ("outcome", y)):
+        wrong = values[~((values >= 0) & (values <= 1))]
+        if len(wrong):
+            raise InvalidParameterError(f"{name} {wrong[0]} lies outside [0, 1]: leave it out")
+    return p, y, np.unique(named, return_inverse=True)[1].astype(np.int64)
+
+
+def _edges(p: Floats, bins: int, binning: str) -> Floats:
+    if binning == "width":
+        return np.linspace(0.0, 1.0, bins + 1)
+    inner = np.quantile(p, np.arange(1, bins) / bins)
+    return np.unique(np.concatenate([[0.0], inner, [1.0]]))
+
+
+def _resampled(parts: Floats, resamples: int, seed: int) -> Floats:
+    """Return Brier and ECE of resampled groups, of shape (resamples, 2)."""
+    rng = np.random.default_rng(seed)
+    n = parts.shape[1]
+    out = []
+    for start in range(0, resamples, _AT_ONCE):
+        some = min(_AT_ONCE, resamples - start)
+        drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=some).astype(np.float64)
+        out.append(_brier_and_ece(drawn @ parts))
+    return np.concatenate(out)
+
+
+def _brier_and_ece(sums: Floats) -> Floats:
+    """Return both, of shape (rows, 2), from sums of shape (4, rows, bins)."""
+    counts, predicted, wins, squares = sums
+    n = counts.sum(axis=1)
+    ece = np.abs(predicted - wins).sum(axis=1) / n
+    return np.column_stack([squares.sum(axis=1) / n, ece])

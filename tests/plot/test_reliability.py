@@ -1,0 +1,48 @@
+"""The picture of a calibration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.collections import LineCollection
+from matplotlib.container import ErrorbarContainer
+from matplotlib.patches import Rectangle
+
+from cvx.errors import InvalidParameterError, OutputError
+from cvx.plot import plot_reliability
+from cvx.scoring import calibration
+
+P = np.random.default_rng(0).random(200)
+FOUND = calibration(P, np.random.default_rng(1).random(200) < P)
+
+
+@pytest.mark.requirement("B6")
+def test_the_picture_shows_every_bin_with_its_interval_and_its_size(tmp_path: Path) -> None:
+    figure = plot_reliability(FOUND, tmp_path / "reliability.png", title="a title")
+    curve, counts = figure.axes
+    drawn = curve.containers[0]
+    assert isinstance(drawn, ErrorbarContainer)
+    line, _, (bars,) = drawn.lines
+    assert line is not None
+    points = [(one.predicted, one.happened.value) for one in FOUND.bins]
+    np.testing.assert_allclose(np.asarray(line.get_xydata(), dtype=float), np.array(points))
+    assert isinstance(bars, LineCollection)
+    reached = [(segment[0][1], segment[1][1]) for segment in bars.get_segments()]
+    np.testing.assert_allclose(reached, [one.happened[1:] for one in FOUND.bins])
+    assert [bar.get_height() for bar in counts.patches if isinstance(bar, Rectangle)] == [
+        one.n for one in FOUND.bins
+    ]
+    assert curve.get_title() == "a title"
+    assert (tmp_path / "reliability.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_cannot_be_written_is_a_typed_error(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot be written"):
+        plot_reliability(FOUND, tmp_path / "nowhere" / "reliability.png")
+    with pytest.raises(InvalidParameterError, match="cannot be drawn"):
+        plot_reliability(FOUND, tmp_path / "reliability.words")

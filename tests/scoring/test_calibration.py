@@ -1,0 +1,119 @@
+"""Predicted chances against what happened: Brier, ECE, the reliability curve."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import brier_score_loss  # type: ignore[import-untyped]
+
+from cvx.errors import InvalidParameterError, LengthMismatchError
+from cvx.scoring import calibration
+from cvx.scoring.calibration import wilson
+
+predictions = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60)
+
+
+@pytest.mark.requirement("B6")
+@given(predictions, st.integers(1, 12))
+def test_brier_and_ece_are_what_their_definitions_say(
+    pairs: list[tuple[float, bool]], bins: int
+) -> None:
+    p, y = np.array([one for one, _ in pairs]), np.array([float(won) for _, won in pairs])
+    found = calibration(p, y, bins=bins, resamples=20)
+    place = np.array(
+        [max(i for i in range(bins) if q >= np.linspace(0, 1, bins + 1)[i]) for q in p]
+    )
+    naive = sum(
+        abs(p[place == i].mean() - y[place == i].mean()) * (place == i).mean() for i in set(place)
+    )
+    assert found.ece.value == pytest.approx(naive, abs=1e-9)
+    assert found.brier.value == pytest.approx(brier_score_loss(y, p, pos_label=1.0), abs=1e-9)
+    assert sum(one.n for one in found.bins) == len(p) == found.n
+    for one in found.bins:
+        assert one.low <= one.predicted + 1e-9
+        assert one.predicted <= one.high + 1e-9
+        assert one.happened.low <= one.happened.value <= one.happened.high
+
+
+@pytest.mark.requirement("B6")
+def test_honest_predictions_are_near_the_diagonal_and_boasting_ones_are_not() -> None:
+    within = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        chance = rng.beta(2, 2, 4000)
+        y = (rng.random(4000) < chance).astype(float)
+        honest = calibration(chance, y)
+        boasting = calibration(np.clip(chance * 3 - 1, 0, 1), y)
+        assert honest.ece.value < 0.03 < 0.1 < boasting.ece.low
+        assert honest.skill > 0.15 > boasting.skill
+        within += [one.happened.low <= one.predicted <= one.happened.high for one in honest.bins]
+    assert np.mean(within) > 0.85
+
+
+@pytest.mark.requirement("B6")
+def test_predictions_that_share_an_outcome_make_the_interval_wider() -> None:
+    rng = np.random.default_rng(1)
+    chance = np.repeat(rng.random(40), 25)
+    y = np.repeat((rng.random(40) < chance[::25]).astype(float), 25)
+    grouped = calibration(chance, y, np.repeat(np.arange(40), 25))
+    apart = calibration(chance, y)
+    assert grouped.brier.value == pytest.approx(apart.brier.value)
+    assert grouped.brier.high - grouped.brier.low > 2 * (apart.brier.high - apart.brier.low)
+    assert grouped.groups == 40
+
+
+def test_equally_full_bins_hold_equally_many() -> None:
+    p = np.random.default_rng(2).beta(1, 6, 500)
+    found = calibration(p, np.zeros(500), bins=5, binning="mass")
+    assert [one.n for one in found.bins] == [100] * 5
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_one_outcome_only_has_no_skill_to_speak_of(value: float) -> None:
+    found = calibration([0.5] * 8, [value] * 8)
+    assert (found.base_rate, found.skill, found.ece.value) == (value, 0.0, 0.5)
+    assert found.bins[0].happened.low < found.bins[0].happened.high
+
+
+def test_the_same_seed_gives_the_same_intervals_as_plain_numbers() -> None:
+    rng = np.random.default_rng(3)
+    p, y = rng.random(100), rng.integers(0, 2, 100)
+    first, again = calibration(p, y, seed=5).to_dict(), calibration(p, y, seed=5).to_dict()
+    assert json.dumps(first) == json.dumps(again)
+    assert first["brier"] != calibration(p, y, seed=6).to_dict()["brier"]
+
+
+@given(st.integers(1, 500), st.data())
+def test_wilsons_interval_is_that_of_scipy(n: int, data: st.DataObject) -> None:
+    from scipy.stats import binomtest  # type: ignore[import-untyped]
+
+    k = data.draw(st.integers(0, n))
+    theirs = binomtest(k, n).proportion_ci(method="wilson")
+    mine = wilson(k / n, n)
+    assert mine.low == pytest.approx(theirs.low, abs=1e-9)
+    assert mine.high == pytest.approx(theirs.high, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "happened", "kw", "error"),
+    [
+        ([], [], {}, InvalidParameterError),
+        ([1.1], [1], {}, InvalidParameterError),
+        ([float("nan")], [1], {}, InvalidParameterError),
+        ([0.5], [2], {}, InvalidParameterError),
+        ([0.5], [1, 0], {}, LengthMismatchError),
+        ([0.5], [1], {"groups": [1, 2]}, LengthMismatchError),
+        ([0.5], [1], {"bins": 0}, InvalidParameterError),
+        ([0.5], [1], {"binning": "even"}, InvalidParameterError),
+        ([0.5], [1], {"resamples": 0}, InvalidParameterError),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(
+    predicted: list[float], happened: list[float], kw: dict[str, object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        calibration(predicted, happened, **kw)  # type: ignore[arg-type]
