@@ -35,9 +35,9 @@ ACTIONS = ("go to desk 1", "take mug 1", "open box 2", "clean mug 1", "heat mug 
 TASKS = ("heat", "clean", "place")
 
 
-def situations(count: int, rng: np.random.Generator) -> npt.NDArray[np.float32]:
-    centres = np.random.default_rng(SEED).normal(size=(CLUSTERS, DIM))
-    rows = centres[rng.integers(0, CLUSTERS, count)] + 0.8 * rng.normal(size=(count, DIM))
+def situations(count: int, rng: np.random.Generator, dim: int = DIM) -> npt.NDArray[np.float32]:
+    centres = np.random.default_rng(SEED).normal(size=(CLUSTERS, dim))
+    rows = centres[rng.integers(0, CLUSTERS, count)] + 0.8 * rng.normal(size=(count, dim))
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from cvx.types import IntArray, Step, Vector
 
+LENGTH = 100
+
 
 class Ruler:
     """Regions of level 1 are units, those of level 2 tens; a region's id is its lower end."""
@@ -32,7 +34,7 @@ class Ruler:
         return len(self.nodes)
 
     def regions(self, level: int) -> list[int]:
-        return sorted({self._region(x, level) for x, _ in self.nodes})
+        return list(range(0, LENGTH, 10 ** (level - 1)))
 
     def _region(self, x: float, level: int) -> int:
         unit = 10 ** (level - 1)

@@ -247,7 +247,7 @@ def test_it_survives_json_on_the_same_regions_and_on_others(refresh: bool) -> No
     if refresh:
         ix.refresh_regions()
     back = RegionMDP.from_dict(ix, json.loads(text))
-    for region in ix.regions(model.level).tolist():
+    for region in ix.regions(back.level).tolist():
         assert back.best_action(region) == model.best_action(region)
         assert back.strategy_for(region) == model.strategy_for(region)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidParameterError, UnknownRegionError
 from cvx.mdp import SUCCESS, UNKNOWN, Planner, RegionMDP
 from cvx.temporal_index import TemporalIndex
 from tests.test_mdp import random_index
@@ -22,7 +22,9 @@ Episode = tuple[Sequence[int], Sequence[str | None], float | None]
 def model_of(episodes: Sequence[Episode]) -> RegionMDP:
     """A model that has seen these episodes, each (regions, kinds of action, reward)."""
     ix = TemporalIndex(6)
-    known = RegionMDP(ix).to_dict()
+    ix.bulk_insert(range(6), range(6), np.eye(6))
+    ix.refresh_regions()
+    known = RegionMDP(ix, level=0).to_dict()
     traces = []
     for number, (regions, actions, reward) in enumerate(episodes):
         nodes = [100 * number + place for place in range(len(regions))]
@@ -129,7 +131,7 @@ def test_no_other_way_is_more_probable(seed: int) -> None:
 def test_without_any_success_there_is_no_way() -> None:
     planner = Planner(model_of([([0, 1], ["go_to", "take"], 0.0)]))
     assert planner.way_to_success(0) is None
-    assert planner.way_to_success(10_000) is None
+    assert planner.way_to_success(2) is None
 
 
 @pytest.mark.requirement("B7")
@@ -178,16 +180,29 @@ def test_values_stay_chances_on_a_region_that_is_seldom_left() -> None:
     assert not math.isnan(value)
 
 
-def test_an_unknown_region_has_its_quality_and_no_action() -> None:
+def test_a_region_nobody_visited_has_its_quality_and_no_action() -> None:
     mdp = model_of([([0], ["take"], 1.0)])
     planner = Planner(mdp)
-    assert planner.value(10_000) == mdp.region_quality(10_000)
-    assert planner.action_values(10_000) == []
-    assert planner.sample_action(10_000, np.random.default_rng(0)) is None
+    assert planner.value(5) == mdp.region_quality(5)
+    assert planner.action_values(5) == []
+    assert planner.sample_action(5, np.random.default_rng(0)) is None
+    assert planner.way_to_success(5) is None
+
+
+def test_what_is_no_region_is_refused() -> None:
+    planner = Planner(model_of([([0], ["take"], 1.0)]))
+    with pytest.raises(UnknownRegionError, match="10000"):
+        planner.value(10_000)
+    with pytest.raises(UnknownRegionError, match="10000"):
+        planner.action_values(10_000)
+    with pytest.raises(UnknownRegionError, match="10000"):
+        planner.sample_action(10_000, np.random.default_rng(0))
+    with pytest.raises(UnknownRegionError, match="10000"):
+        planner.way_to_success(10_000)
 
 
 def test_a_model_that_knows_nothing_plans_nothing() -> None:
-    planner = Planner(RegionMDP(TemporalIndex(6)))
+    planner = Planner(model_of([]))
     assert planner.action_values(0) == []
     assert planner.way_to_success(0) is None
 

@@ -36,7 +36,8 @@ class ActiveMemory(Acting):
     decay : DecayPolicy, optional
         What a failure does to rewards; default ``ContextAwareDecay()``.
     mdp : RegionMDP, optional
-        Scores kinds of action by region; default ``RegionMDP(index)``.
+        Scores kinds of action by region; default ``RegionMDP(index, on_stale="gradual")``, which
+        never learns everything again within one ``close``.
     usage : UsageTracker, optional
         Success of following a memory; default a weak Beta prior.
     weights : LearnedWeights, optional

@@ -83,7 +83,7 @@ class Parts:
         self.scorer = Scorer() if scorer == "default" else scorer
         self.decay = ContextAwareDecay() if decay == "default" else decay
         self.mdp = (
-            RegionMDP(index, classify=action_type, success_above=success_above)
+            RegionMDP(index, classify=action_type, success_above=success_above, on_stale="gradual")
             if mdp == "default"
             else mdp
         )

@@ -109,8 +109,10 @@ class Recall(Parts):
             Actions a chain at the most.
         """
         strategy: Sequence[str] = ()
-        if self.mdp is not None and decision.region is not None:
-            strategy = self.mdp.strategy_for(decision.region, decision.cue.task_type)
+        region = decision.region
+        # A decision may be older than the regions in force.
+        if self.mdp is not None and region is not None and self.mdp.knows(region):
+            strategy = self.mdp.strategy_for(region, decision.cue.task_type)
         return render_decision(decision, strategy, self._label, limit=limit)
 
     def _label(self, hit: Hit) -> str:

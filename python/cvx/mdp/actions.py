@@ -1,6 +1,8 @@
-"""Kinds of action: the default reading of household commands."""
+"""Kinds of action and phases of an episode: the default reading of commands."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 _FIRST_WORD = {
     "go": "go_to",
@@ -42,3 +44,17 @@ def classify_action(action: str) -> str:
     """
     words = action.split(None, 1)
     return _FIRST_WORD.get(words[0].lower(), "other") if words else "other"
+
+
+def last_kind(done: Sequence[str]) -> str:
+    """Return the phase of an episode: the kind of action that was done last, at first "start".
+
+    Any function from the kinds of action done so far to a word may take its place wherever the
+    library asks for one.
+
+    Examples
+    --------
+    >>> last_kind([]), last_kind(["go_to", "take"])
+    ('start', 'take')
+    """
+    return done[-1] if done else "start"

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
+from cvx.mdp.posteriors import Beta
+
 Context = Hashable
+
+_NEVER = (0, 0, 0.0)
 
 
 class SuccessCounts:
@@ -29,35 +33,28 @@ class SuccessCounts:
 
     def __init__(self, prior_strength: float = 2.0) -> None:
         self.prior_strength = prior_strength
-        self._cells: dict[Context, list[float]] = {}
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._cells.clear()
+        # Tuples of numbers cost the garbage collector nothing, and there are many of them.
+        self._cells: dict[Context, tuple[int, int, float]] = {}
 
     def add(self, contexts: Iterable[Context], reward: float, won: bool, times: int = 1) -> None:
         """Count one trial in each of the contexts; ``times=-1`` takes it back."""
         cells = self._cells
+        reward *= times
+        win = times if won else 0
         for context in contexts:
-            cell = cells.get(context)
-            if cell is None:
-                cell = cells[context] = [0, 0, 0.0]
-            cell[0] += times
-            if won:
-                cell[1] += times
-            cell[2] += reward * times
-            if cell[0] == 0:
+            trials, wins, rewards = cells.get(context, _NEVER)
+            if trials + times:
+                cells[context] = (trials + times, wins + win, rewards + reward)
+            else:
                 del cells[context]
 
     def trials(self, context: Context) -> int:
         """Return how often the context was counted."""
-        cell = self._cells.get(context)
-        return int(cell[0]) if cell else 0
+        return self._cells.get(context, _NEVER)[0]
 
     def wins(self, context: Context) -> int:
         """Return how often it was counted as a success."""
-        cell = self._cells.get(context)
-        return int(cell[1]) if cell else 0
+        return self._cells.get(context, _NEVER)[1]
 
     def mean_reward(self, context: Context) -> float | None:
         """Return the mean reward, or None where nothing was counted."""
@@ -67,12 +64,19 @@ class SuccessCounts:
     def estimate(self, chain: Sequence[Context]) -> float:
         """Return the success rate of the last context, smoothed by those before it.
 
-        The estimate of each context is the mean of a Beta posterior whose prior mean is the
-        estimate of the context before it, from the trials that the next one does not hold:
-        ``p_i = (wins_i + s * p_(i-1)) / (trials_i + s)``, with ``p_(-1) = 1/2`` and
-        ``s = prior_strength``. So each trial counts once, however many contexts it was counted
-        in: one success in ten nested contexts is one success. A context without trials of its
-        own passes on its prior.
+        The mean of ``posterior``.
+        """
+        return self.posterior(chain).mean
+
+    def posterior(self, chain: Sequence[Context]) -> Beta:
+        """Return what is believed of the success rate of the last context.
+
+        The prior of each context is the mean of the context before it, from the trials that the
+        next one does not hold: with ``p_i = (wins_i + s * p_(i-1)) / (trials_i + s)``,
+        ``p_(-1) = 1/2`` and ``s = prior_strength``, the belief about the last one is
+        ``Beta(wins + s * p, losses + s * (1 - p))``. So each trial counts once, however many
+        contexts it was counted in: one success in ten nested contexts is one success. A context
+        without trials of its own passes on its prior.
 
         Parameters
         ----------
@@ -81,12 +85,17 @@ class SuccessCounts:
         """
         counted = [cell for context in chain if (cell := self._cells.get(context)) is not None]
         p, s = 0.5, self.prior_strength
+        trials = wins = 0
         for at, cell in enumerate(counted):
+            p = (wins + s * p) / (trials + s)
             trials, wins = cell[0], cell[1]
             if at + 1 < len(counted):
                 inner = counted[at + 1]
                 # Regions of two levels need not nest exactly: never fewer than none.
                 trials = max(trials - inner[0], 0)
                 wins = min(max(wins - inner[1], 0), trials)
+        if chain and chain[-1] not in self._cells:
+            # Nothing was counted there: only the prior that the wider contexts give it is left.
             p = (wins + s * p) / (trials + s)
-        return p
+            trials = wins = 0
+        return Beta(wins + s * p, trials - wins + s * (1.0 - p))

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Literal
 
-import numpy as np
-
 from cvx.errors import InvalidParameterError, StaleRegionsError
-from cvx.mdp.actions import classify_action
-from cvx.mdp.counts import SuccessCounts
-from cvx.mdp.trace import (
-    EpisodeLike,
-    RegionIndex,
-    Trace,
-    default_level,
-    locate_by_vector,
-    read_trace,
-)
-from cvx.types import Vector
+from cvx.mdp.actions import classify_action, last_kind
+from cvx.mdp.book import Book, Phase, Reading
+from cvx.mdp.trace import EpisodeLike, RegionIndex, Trace, default_level, read_trace, vector_of
 
-ANYWHERE = -1
+_COMPARISONS = 300_000
+_MOST_STEPS = 120
 
 
 class RegionLearner:
@@ -39,93 +29,117 @@ class RegionLearner:
         prior_strength: float = 2.0,
         success_above: float = 0.5,
         classify: Callable[[str], str] = classify_action,
-        on_stale: Literal["relearn", "error"] = "relearn",
+        phase_of: Phase = last_kind,
+        on_stale: Literal["relearn", "gradual", "error"] = "relearn",
+        pace: int = 3,
     ) -> None:
         if score not in ("beta", "mean"):
             raise InvalidParameterError(f"score is {score!r}: give 'beta' or 'mean'")
-        if on_stale not in ("relearn", "error"):
-            raise InvalidParameterError(f"on_stale is {on_stale!r}: give 'relearn' or 'error'")
+        if on_stale not in ("relearn", "gradual", "error"):
+            raise InvalidParameterError(
+                f"on_stale is {on_stale!r}: give 'relearn', 'gradual' or 'error'"
+            )
         if not prior_strength > 0:
             raise InvalidParameterError(f"prior_strength is {prior_strength}: give one above 0")
+        if pace < 2:
+            # At 1 the steps to be placed anew would grow as fast as they are placed.
+            raise InvalidParameterError(f"pace is {pace}: give at least 2")
         self.index = index
         self.score = score
         self.success_above = success_above
         self.classify = classify
         self.on_stale = on_stale
+        self.pace = pace
         self._wanted_level = level
-        self._counts = SuccessCounts(prior_strength)
-        self._moves: dict[tuple[int, str], Counter[int]] = defaultdict(Counter)
-        self._seen: dict[tuple[int, int | None, str | None], Counter[str]] = defaultdict(Counter)
-        self._templates: dict[tuple[int | None, str | None], dict[tuple[str, ...], list[int]]] = {}
-        self._strategies: dict[tuple[int | None, str | None], tuple[str, ...]] = {}
-        self._region_of: dict[int, int] = {}
-        self._around: dict[int, tuple[int, ...]] = {}
-        self._hubs: frozenset[int] | None = None
-        self.traces: list[Trace] = []
-        self._start_epoch()
+        self._reading = Reading(prior_strength, success_above, phase_of)
+        self._book = self._blank()
+        self._next: Book | None = None
 
     @property
     def prior_strength(self) -> float:
         """How many episodes the more general estimate is worth."""
-        return self._counts.prior_strength
+        return self._reading.prior_strength
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of regions that the answers are about."""
+        return self._book.epoch
+
+    @property
+    def level(self) -> int:
+        """The level of the regions that the answers are about."""
+        return self._book.level
+
+    @property
+    def traces(self) -> list[Trace]:
+        """The episodes it learned from, as it remembers them, oldest first."""
+        return self._book.traces
+
+    @property
+    def behind(self) -> int:
+        """How many episodes are yet to be placed in the regions of the index's epoch."""
+        if self._book.current:
+            return 0
+        begun = self._next is not None and self._next.current
+        return len(self.traces) - (len(self._next.traces) if self._next and begun else 0)
 
     def __len__(self) -> int:
         """Return how many episodes it has learned from."""
         return len(self.traces)
 
-    def _start_epoch(self) -> None:
-        index = self.index
-        self.epoch = index.region_epoch
+    def _blank(self) -> Book:
         wanted = self._wanted_level
         if wanted is None:
-            self.level = default_level(index)
+            level = default_level(self.index)
         else:
-            self.level = max((at for at in index.region_levels if at <= wanted), default=0)
-        # A level with one region tells nothing that counting everywhere does not.
-        self._upper = [
-            level
-            for level in index.region_levels
-            if level > self.level and len(index.regions(level)) > 1
-        ]
-        self._hubs = None
-        self._counts.clear()
-        self._around.clear()
-        self._moves.clear()
-        self._seen.clear()
-        self._templates.clear()
-        self._strategies.clear()
-        self._region_of.clear()
+            level = max((at for at in self.index.region_levels if at <= wanted), default=0)
+        return Book(self.index, level, self._reading)
 
     def _fresh(self) -> None:
-        if self.index.region_epoch == self.epoch:
+        book = self._book
+        if book.current:
             return
-        if self.on_stale == "error" and self.traces:
+        if not book.traces:
+            self._book, self._next = self._blank(), None
+        elif self.on_stale == "error":
             raise StaleRegionsError(
                 f"learned on regions of epoch {self.epoch}, the index is at "
                 f"{self.index.region_epoch}: call relearn()"
             )
-        self.relearn()
+        elif self.on_stale == "relearn" or book.level not in self.index.region_levels:
+            self.relearn()
 
     def relearn(self) -> None:
         """Learn all remembered episodes again on the present regions; deleted nodes drop out."""
-        self._start_epoch()
-        if not self.traces:
-            return
-        where = self._assignments()
-        for number, trace in enumerate(self.traces):
-            live = [i for i, node in enumerate(trace.nodes) if node in where]
-            self.traces[number] = Trace(
-                trace.task_type,
-                [trace.nodes[i] for i in live],
-                [trace.actions[i] for i in live],
-                [trace.rewards[i] for i in live],
-                [where[trace.nodes[i]] for i in live],
-            )
-        for trace in self.traces:
-            self._count(trace)
+        book = self._blank()
+        if self.traces:
+            where = self._assignments(book)
+            for trace in self.traces:
+                book.add(trace.placed(where.get(node) for node in trace.nodes))
+        self._book, self._next = book, None
 
-    def _assignments(self) -> dict[int, int]:
-        nodes, regions = self.index.region_assignments(self.level)
+    def _relearn_some(self, steps: int) -> None:
+        """Place about so many steps more in the regions in force; turn to them when all are."""
+        if self._book.current:
+            return
+        if self._next is None or not self._next.current:
+            self._next = self._blank()
+        book = self._next
+        while steps > 0 and len(book.traces) < len(self.traces):
+            trace = self.traces[len(book.traces)]
+            vectors = [vector_of(self.index, node) for node in trace.nodes]
+            book.add(trace.placed(book.locate(trace.nodes, vectors)))
+            steps -= max(len(trace.nodes), 1)
+        if len(book.traces) == len(self.traces):
+            self._book, self._next = book, None
+
+    def _slice(self, steps: int) -> int:
+        """How many remembered steps to place anew beside so many new ones."""
+        hubs = len(self._next.hubs if self._next else self._book.hubs)
+        return max(self.pace * steps, min(_MOST_STEPS, _COMPARISONS // max(hubs, 1)))
+
+    def _assignments(self, book: Book) -> dict[int, int]:
+        nodes, regions = self.index.region_assignments(book.level)
         return dict(zip(nodes.tolist(), regions.tolist(), strict=True))
 
     def learn_from_episodes(self, index: RegionIndex, episodes: Iterable[EpisodeLike]) -> None:
@@ -153,9 +167,18 @@ class RegionLearner:
                 "this model belongs to another index: make a RegionMDP for this one"
             )
         self._fresh()
-        where = self._assignments()
+        if not self._book.current:
+            self.relearn()
+        where = self._assignments(self._book)
         for episode in episodes:
-            self._learn(episode, lambda nodes, _: [where.get(node) for node in nodes])
+            self._book.add(
+                read_trace(
+                    self.index,
+                    episode,
+                    self.classify,
+                    lambda nodes, _: [where.get(node) for node in nodes],
+                )
+            )
 
     def update(self, episode: EpisodeLike) -> None:
         """Add one episode, with the same result as learning it together with all others.
@@ -166,78 +189,11 @@ class RegionLearner:
             See ``on_stale``.
         """
         self._fresh()
-        if self._hubs is None:
-            self._hubs = frozenset(int(hub) for hub in self.index.regions(self.level))
-        hubs = self._hubs
-        self._learn(
-            episode,
-            lambda nodes, vs: locate_by_vector(self.index, self.level, hubs, nodes, vs),
-        )
+        self._relearn_some(self._slice(len(getattr(episode, "steps", ()))))
+        self._book.add(read_trace(self.index, episode, self.classify, self._book.locate))
 
     def retract(self) -> None:
         """Take back the episode that was learned last."""
-        trace = self.traces.pop()
-        self._count(trace, times=-1)
-
-    def _learn(
-        self,
-        episode: EpisodeLike,
-        locate: Callable[[list[int], list[Vector | None]], Sequence[int | None]],
-    ) -> None:
-        trace = read_trace(self.index, episode, self.classify, locate)
-        self.traces.append(trace)
-        self._count(trace)
-
-    def _count(self, trace: Trace, times: int = 1) -> None:
-        task = trace.task_type
-        families = (None,) if task is None else (None, task)
-        self._count_templates(trace, families, times)
-        if times > 0:
-            self._region_of.update(zip(trace.nodes, trace.regions, strict=True))
-        else:
-            for node in trace.nodes:
-                self._region_of.pop(node, None)
-        for region, action, arrived, reward in trace.moves(self.success_above):
-            self._moves[(region, action)][arrived] += times
-            places: list[tuple[int, int | None]] = [(ANYWHERE, None), *self._places(region)]
-            cells = [(level, at, family) for level, at in places for family in families]
-            for cell in cells:
-                self._seen[cell][action] += times
-            if reward is not None:
-                self._counts.add(
-                    [(*cell, kind) for cell in cells for kind in (None, action)],
-                    reward,
-                    reward > self.success_above,
-                    times,
-                )
-
-    def _count_templates(self, trace: Trace, families: tuple[str | None, ...], times: int) -> None:
-        self._strategies.clear()
-        if not trace.rewards or trace.rewards[-1] is None:
-            return
-        won = trace.rewards[-1] > self.success_above
-        starts: dict[int | None, int] = {None: 0}
-        for place, region in enumerate(trace.regions):
-            starts.setdefault(region, place)
-        for start, place in starts.items():
-            template = trace.template(place)
-            for family in families:
-                tally = self._templates.setdefault((start, family), {})
-                cell = tally.setdefault(template, [0, 0])
-                cell[0] += times
-                cell[1] += won * times
-
-    def _places(self, region: int) -> list[tuple[int, int]]:
-        """The region and the larger ones around it, smallest first, as (level, region)."""
-        around = self._around.get(region)
-        if around is None:
-            vector = self.index.vector(region) if self._upper else None
-            around = self._around[region] = (
-                ()
-                if vector is None
-                else tuple(int(self._assign(vector, level)) for level in self._upper)
-            )
-        return [(self.level, region), *zip(self._upper, around, strict=False)]
-
-    def _assign(self, vector: Vector, level: int) -> int:
-        return int(np.asarray(self.index.assign_region(vector, level)).reshape(-1)[0])
+        self._book.retract()
+        if self._next is not None and len(self._next.traces) > len(self.traces):
+            self._next.retract()

@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cvx.mdp.actions import classify_action
+from cvx.errors import StaleRegionsError
+from cvx.mdp.actions import classify_action, last_kind
+from cvx.mdp.answers import NOTHING, Basis, Strategy
+from cvx.mdp.book import Phase, best_template
 from cvx.mdp.effect import ActionEffect, action_effect
-from cvx.mdp.learner import ANYWHERE, RegionLearner
+from cvx.mdp.estimates import RegionEstimates
 from cvx.mdp.trace import SUCCESS, RegionIndex, Trace, end_of
-from cvx.types import Vector
 
 
-class RegionMDP(RegionLearner):
+class RegionMDP(RegionEstimates):
     """Transitions and outcomes of actions, by region of the vector space.
 
     A state is a region, an action a kind of action, and the last step of an episode leads into
@@ -38,110 +40,20 @@ class RegionMDP(RegionLearner):
         A reward above it is a success.
     classify : callable, default classify_action
         From a command to a kind of action.
-    on_stale : {"relearn", "error"}, default "relearn"
-        When the index has moved to another epoch of regions: learn again from the remembered
-        episodes, or raise ``StaleRegionsError``.
+    phase_of : callable, default last_kind
+        From the kinds of action done so far in an episode to a word for where it stands.
+    on_stale : {"relearn", "gradual", "error"}, default "relearn"
+        When the index has moved to another epoch of regions: learn all remembered episodes again
+        at once; go on with the regions of the epoch before and place a few episodes anew with
+        every update, until all are; or raise ``StaleRegionsError``.
+    pace : int, default 3
+        With "gradual", how many remembered steps, at least, are placed anew for each new one; at
+        least 2.
 
     References
     ----------
     RFC-013, part A. Gelman et al. 2013, Bayesian Data Analysis, chapter 5.
     """
-
-    def _chain(
-        self, region: int, task_type: str | None, action: str | None
-    ) -> list[tuple[int, int | None, str | None, str | None]]:
-        chain: list[tuple[int, int | None, str | None, str | None]] = [(ANYWHERE, None, None, None)]
-        if action is not None:
-            chain.append((ANYWHERE, None, None, action))
-        if task_type is not None:
-            chain.append((ANYWHERE, None, task_type, action))
-        chain.extend((level, at, task_type, action) for level, at in reversed(self._places(region)))
-        return chain
-
-    def assign(self, vec: Vector) -> int:
-        """Return the region that a vector lies in.
-
-        Parameters
-        ----------
-        vec : ndarray of shape (dim,), float32
-            An observation.
-        """
-        self._fresh()
-        return self._assign(vec, self.level)
-
-    def region_of(self, node: int) -> int | None:
-        """Return the region of a node of a learned episode, None for any other node."""
-        self._fresh()
-        return self._region_of.get(node)
-
-    def best_action(self, region: int, task_type: str | None = None) -> list[tuple[str, float]]:
-        """Return kinds of action with their chance of success there, best first.
-
-        Actions never seen in the region come from the smallest place around it that has seen
-        any; with ``score="mean"`` they are left out. A model that has learned nothing returns an
-        empty list.
-
-        Parameters
-        ----------
-        region : int
-            As ``assign`` returns it.
-        task_type : str, optional
-            Only what was seen in this family of goals, while that has seen anything.
-
-        Raises
-        ------
-        StaleRegionsError
-            See ``on_stale``.
-        """
-        self._fresh()
-        scored = [
-            (action, value)
-            for action in self._actions(region, task_type)
-            if (value := self.success(region, action, task_type)) is not None
-        ]
-        return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
-
-    def _actions(self, region: int, task_type: str | None) -> list[str]:
-        places: list[tuple[int, int | None]] = [(self.level, region)]
-        if self.score == "beta":
-            places = [*self._places(region), (ANYWHERE, None)]
-        families = (None,) if task_type is None else (task_type, None)
-        for family in families:
-            for level, at in places:
-                seen = [a for a, n in self._seen.get((level, at, family), {}).items() if n > 0]
-                if seen:
-                    return seen
-        return []
-
-    def success(self, region: int, action: str, task_type: str | None = None) -> float | None:
-        """Return the chance of success of one kind of action there.
-
-        ``score="mean"`` gives the mean reward of exactly that, and None if it was never seen.
-        """
-        if self.score == "mean":
-            return self._counts.mean_reward((self.level, region, task_type, action))
-        return self._counts.estimate(self._chain(region, task_type, action))
-
-    def region_quality(self, region: int, task_type: str | None = None) -> float:
-        """Return the chance of success of an episode that acts in the region, in [0, 1].
-
-        ``score="mean"`` gives the mean reward there, and 0.5 where nothing was seen.
-        """
-        self._fresh()
-        if self.score == "mean":
-            mean = self._counts.mean_reward((self.level, region, task_type, None))
-            return 0.5 if mean is None else mean
-        return self._counts.estimate(self._chain(region, task_type, None))
-
-    def transition_probability(self, s: int, a: str, s_next: int) -> float:
-        """Return P(s_next | s, a) as counted; 0 for what was never seen.
-
-        ``s_next`` may be ``SUCCESS``, ``FAILURE`` or ``UNKNOWN``.
-        """
-        self._fresh()
-        counts = self._moves.get((s, a))
-        total = counts.total() if counts else 0
-        return counts[s_next] / total if counts and total else 0.0
 
     def moves(self, task_type: str | None = None) -> dict[tuple[int, str], Counter[int]]:
         """Return how often each action led where, by region and action.
@@ -164,23 +76,33 @@ class RegionMDP(RegionLearner):
                     found.setdefault((move.region, move.action), Counter())[move.arrived] += 1
         return found
 
-    def strategy_for(self, region: int, task_type: str | None = None) -> tuple[str, ...]:
+    def strategy_for(self, region: int, task_type: str | None = None) -> Strategy:
         """Return the sequence of kinds of action that succeeded most from the region on.
 
         Runs of one kind count as one. Candidates are the remainders of the episodes from their
         first visit to the region on; if none of them won, whole episodes of the family, then of
-        all families. The best is the one with the highest Beta(1, 1) posterior mean of success;
-        ties go to the shorter one. Nothing ever won: an empty tuple.
+        all families: ``basis`` says which. The best is the one with the highest Beta(1, 1)
+        posterior mean of success; ties go to the shorter one. Nothing ever won: an empty one.
+
+        Returns
+        -------
+        Strategy
+            A tuple of str with the attribute ``basis``; its ``trials`` are episodes.
+
+        Raises
+        ------
+        UnknownRegionError
+            No such region.
         """
-        self._fresh()
-        for place, family in ((region, task_type), (None, task_type), (None, None)):
-            best = self._strategies.get((place, family))
-            if best is None:
-                best = _best_template(self._templates.get((place, family), {}))
-                self._strategies[(place, family)] = best
+        self.require(region)
+        best, trials = best_template(self._book.remainders(region, task_type))
+        if best:
+            return Strategy(best, Basis("region", task_type, trials))
+        for family in dict.fromkeys((task_type, None)):
+            best, trials = self._book.best_whole(family)
             if best:
-                return best
-        return ()
+                return Strategy(best, Basis("anywhere", family, trials))
+        return Strategy((), NOTHING)
 
     def region_sequences(
         self, task_type: str | None = None, n: int = 5
@@ -225,6 +147,7 @@ class RegionMDP(RegionLearner):
             "prior_strength": self.prior_strength,
             "success_above": self.success_above,
             "on_stale": self.on_stale,
+            "pace": self.pace,
             "traces": [trace.to_dict() for trace in self.traces],
         }
 
@@ -235,6 +158,7 @@ class RegionMDP(RegionLearner):
         data: Mapping[str, Any],
         *,
         classify: Callable[[str], str] = classify_action,
+        phase_of: Phase = last_kind,
     ) -> RegionMDP:
         """Rebuild a model from ``to_dict``; on other regions than its own it learns anew.
 
@@ -250,20 +174,19 @@ class RegionMDP(RegionLearner):
             prior_strength=data["prior_strength"],
             success_above=data["success_above"],
             classify=classify,
+            phase_of=phase_of,
             on_stale=data["on_stale"],
+            pace=data["pace"],
         )
-        model.traces = [Trace.from_dict(trace) for trace in data["traces"]]
-        if (data["epoch"], data["level"]) == (model.epoch, model.level):
-            for trace in model.traces:
-                model._count(trace)
-        else:
-            model.epoch = data["epoch"]
-            model._fresh()
+        book = model._book
+        same = (data["epoch"], data["level"]) == (book.epoch, book.level)
+        if not same and model.on_stale == "error":
+            raise StaleRegionsError(
+                f"learned on regions of epoch {data['epoch']}, the index is at {book.epoch}: "
+                "load it with another on_stale"
+            )
+        for trace in data["traces"]:
+            book.add(Trace.from_dict(trace))
+        if not same:
+            model.relearn()
         return model
-
-
-def _best_template(tally: Mapping[tuple[str, ...], list[int]]) -> tuple[str, ...]:
-    won = [(n, w, template) for template, (n, w) in tally.items() if w and template]
-    if not won:
-        return ()
-    return min(won, key=lambda c: (-(c[1] + 1) / (c[0] + 2), len(c[2]), c[2]))[2]

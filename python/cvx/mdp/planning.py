@@ -106,14 +106,31 @@ class Planner:
         """Return the chance to win from a region on when the best is always done.
 
         Where nothing was done yet it is the region's quality.
+
+        Raises
+        ------
+        UnknownRegionError
+            No such region.
         """
         at = self._table.state_of.get(region)
         if at is None:
             return self.mdp.region_quality(region, self.task_type)
         return float(self._values[at])
 
+    def _require(self, region: int) -> None:
+        # A region of the picture stays one, also when the model has moved on to other regions.
+        if region not in self._table.state_of:
+            self.mdp.require(region)
+
     def action_values(self, region: int) -> list[tuple[str, float]]:
-        """Return the kinds of action done there with the chance to win after each, best first."""
+        """Return the kinds of action done there with the chance to win after each, best first.
+
+        Raises
+        ------
+        UnknownRegionError
+            No such region.
+        """
+        self._require(region)
         return self._table.ranked(region, self._action_values)
 
     def sample_action(self, region: int, rng: np.random.Generator) -> str | None:
@@ -133,7 +150,13 @@ class Planner:
         -------
         str or None
             A kind of action; ``None`` where none was done yet.
+
+        Raises
+        ------
+        UnknownRegionError
+            No such region.
         """
+        self._require(region)
         table = self._table
         if region not in self._table.actions_of:
             return None
@@ -155,7 +178,13 @@ class Planner:
         -------
         WayToSuccess or None
             ``None`` where no counted way leads to success.
+
+        Raises
+        ------
+        UnknownRegionError
+            No such region.
         """
+        self._require(region)
         best: dict[int, float] = {region: 0.0}
         came: dict[int, tuple[int, str]] = {}
         queue: list[tuple[float, int]] = [(0.0, region)]

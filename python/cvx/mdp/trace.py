@@ -7,9 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from cvx.errors import UnknownNodeError
 from cvx.types import DEFAULT_NAMESPACE, Event, IntArray, Step, Vector
 
 _DOZENS = 32
@@ -146,6 +144,11 @@ class Trace:
         """Rebuild it from ``to_dict``."""
         return cls(**data)
 
+    def won(self, success_above: float) -> bool | None:
+        """Tell whether the episode ended in success, None where nobody said."""
+        reward = self.rewards[-1] if self.rewards else None
+        return None if reward is None else reward > success_above
+
     def template(self, start: int = 0) -> tuple[str, ...]:
         """Return the kinds of action from a place on, runs of the same kind as one."""
         out: list[str] = []
@@ -163,6 +166,17 @@ class Trace:
                 ends = end_of(reward, success_above)
                 arrived = self.regions[place + 1] if place < last else ends
                 yield Move(self.regions[place], action, arrived, reward)
+
+    def placed(self, regions: Iterable[int | None]) -> Trace:
+        """Return it in other regions, one for each node; nodes without one drop out."""
+        kept = [(place, region) for place, region in enumerate(regions) if region is not None]
+        return Trace(
+            self.task_type,
+            [self.nodes[place] for place, _ in kept],
+            [self.actions[place] for place, _ in kept],
+            [self.rewards[place] for place, _ in kept],
+            [region for _, region in kept],
+        )
 
     def path(self) -> tuple[int, ...]:
         """Return the regions passed through, stays in one region as one."""
@@ -228,31 +242,45 @@ def read_trace(
 
 def locate_by_vector(
     index: RegionIndex,
-    level: int,
+    assign: Callable[[Sequence[Vector]], Sequence[int]],
     hubs: Container[int],
     nodes: Sequence[int],
     vectors: Iterable[Vector | None],
 ) -> list[int | None]:
-    """Return the region of each node as ``region_assignments`` would, None without a vector.
+    """Return the region of each node as ``region_assignments`` would.
 
     Parameters
     ----------
+    assign : callable
+        From vectors to the regions they lie in.
     hubs : container of int
         The hubs of the level: a hub lies in its own region, also where another one is as near.
+
+    Returns
+    -------
+    list of (int or None)
+        ``None`` for a node without a vector, or one that was deleted.
     """
     found: list[int | None] = [None] * len(nodes)
     places: list[int] = []
-    rows: list[npt.NDArray[np.float32]] = []
+    rows: list[Vector] = []
     for place, (node, given) in enumerate(zip(nodes, vectors, strict=True)):
         if node in hubs:
             found[place] = node
             continue
-        vector = index.vector(node) if given is None else given
+        vector = vector_of(index, node) if given is None else given
         if vector is not None:
             places.append(place)
             rows.append(vector)
     if rows:
-        regions = np.atleast_1d(index.assign_region(np.stack(rows), level))
-        for place, region in zip(places, regions.tolist(), strict=True):
+        for place, region in zip(places, assign(rows), strict=True):
             found[place] = region
     return found
+
+
+def vector_of(index: RegionIndex, node: int) -> Vector | None:
+    """Return the vector of a node, None if it has none or was deleted."""
+    try:
+        return index.vector(node)
+    except UnknownNodeError:
+        return None
