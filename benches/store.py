@@ -50,7 +50,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.index import TemporalIndex
 from cvx.memory import Memory
 from cvx.recall import Pipeline
-from cvx.store.spaces import visible_sql
+from cvx.recall.sources import Lexical
 from cvx.types import Cue, Event, Filter
 
 BATCH, OPENINGS, QUESTIONS = 10_000, 20, 500
@@ -189,27 +189,16 @@ def recalls(folder: Path) -> Iterator[Line]:
 
             return one
 
-        def scope(at: int) -> tuple[str, list[object]]:
-            return visible_sql(f"n{at % NAMESPACES}", ())
-
         def search(at: int) -> object:
             where = Filter(namespaces=(f"n{at % NAMESPACES}",))
             return memory.index.search(vectors[at], 10, where=where)
 
-        lexical = memory.record.lexical
-        plain = Pipeline()
+        plain, words = Pipeline(), Pipeline(sources={"lexical": Lexical(30)})
         yield from timed("recall, dense + lexical", ask(mixed, plain), bound=True)
         yield from timed("recall, as it comes", ask(mixed, None), bound=False)
         yield from timed("recall of a word in every event", ask(everywhere, plain), bound=True)
         yield from timed("of these, the index's search", search, bound=False)
-        yield from timed(
-            "of these, the search of words",
-            lambda at: lexical(mixed[at], 30, *scope(at)),
-            bound=False,
-        )
-        yield from timed(
-            "a word in every event, alone", lambda at: lexical("the", 30, *scope(at)), bound=False
-        )
+        yield from timed("recall, lexical alone", ask(mixed, words), bound=False)
 
 
 def timed(name: str, ask: Callable[[int], object], *, bound: bool) -> Iterator[Line]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -82,7 +83,7 @@ def test_a_word_in_every_event_does_not_hide_the_rare_one() -> None:
         hits = memory.recall("the common number77", 3, sources=["lexical"])
         assert [hit.event.event_id for hit in hits if hit.event] == [78]
         # With nothing rare in it: the newest that hold them all.
-        assert memory.record.lexical("common word", 3, "true", []) == [1500, 1499, 1498]
+        assert memory.record.newest_holding(["common", "word"], 3, "true", []) == [1500, 1499, 1498]
 
 
 def test_a_word_is_found_in_its_other_forms() -> None:
@@ -94,15 +95,16 @@ def test_a_word_is_found_in_its_other_forms() -> None:
             assert [hit.event.event_id for hit in hits if hit.event] == [event], word
 
 
-def test_postings_name_every_event_that_holds_a_word_or_say_that_they_are_many() -> None:
+def test_the_events_that_hold_a_word_are_named() -> None:
     with Memory(embedder()) as memory:
         for text in ("a lamp", "two lamps", "a door", "我喜欢猫", "'); DROP TABLE events; --"):
             memory.add(text)
         for word, events in (("lamp", [1, 2]), ("喜欢", [4]), ("window", []), ("*", []), ("", [])):
-            found = memory.record.postings(word)
-            assert found is not None
-            assert found.tolist() == events
-        assert memory.record.postings("lamp", most=1) is None
+            assert memory.record.holders(word, most=9).tolist() == events
+            assert memory.record.holding(word, np.arange(1, 6)).tolist() == events
+        assert memory.record.holders("lamp", most=1).tolist() == [1]
+        assert memory.record.holders("lamp", after=1, most=9).tolist() == [2]
+        assert memory.record.holding("lamp", np.array([2, 3, 9])).tolist() == [2]
 
 
 def test_an_event_is_found_by_the_words_of_its_aliases() -> None:

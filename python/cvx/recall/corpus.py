@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.recall.naming import READ_SQL, Naming, renames
+from cvx.recall.postings import Postings
 from cvx.recall.timelines import Timelines
 from cvx.store import Record, Writer
 from cvx.store.spaces import space
@@ -25,7 +26,7 @@ GAP_US = 30 * 60 * 1_000_000
 Mask = npt.NDArray[np.bool_]
 
 _PUBLIC = space("", "public")
-_MOST_TEXTS, _MOST_LISTS = 20_000, 1_000
+_MOST_TEXTS = 20_000
 _READ = (
     "SELECT event_id, ifnull(node, -1), timestamp, entity, namespace, visibility,"
     " ifnull(episode, -1), trust, salience, reward, recallable, state = 'active', length(text),"
@@ -110,7 +111,7 @@ class Corpus:
         self._row_of_node = np.zeros(0, dtype=np.int64)
         self._named: dict[tuple[str, ...], dict[str, frozenset[int]]] = {}
         self.alias_nodes = np.zeros(0, dtype=np.int64)
-        self._words: dict[tuple[str, int], IntArray] = {}
+        self._postings = Postings(self.record, self)
         self._masks: dict[tuple[tuple[str, ...], bool | None], Mask] = {}
         self._texts: OrderedDict[int, str] = OrderedDict()
 
@@ -156,9 +157,11 @@ class Corpus:
                 rows = self.rows_of_nodes(np.array([node for node, *_ in body]))
                 changed.update(self.event_ids[rows[rows >= 0]].tolist())
         self._renew(sorted(changed))
+        aliases = len(self.alias_nodes)
         self._map_nodes()
         self.linked = bool(self.record.query("SELECT EXISTS (SELECT 1 FROM links)")[0][0])
-        self._words.clear()
+        if changed or len(self.alias_nodes) != aliases:
+            self._postings.forget()
         self._masks.clear()
         self._named.clear()
         self.seq = tail
@@ -262,20 +265,12 @@ class Corpus:
             known = self._named[spaces] = self.naming.names(codes)
         return known
 
-    def postings(self, word: str, most: int) -> IntArray | None:
-        """Return the rows that hold a word, ascending; None where more than ``most`` do."""
-        found = self._words.get((word, most))
-        if found is None:
-            events = self.record.postings(word, most)
-            if events is None:
-                found = _TOO_MANY
-            else:
-                rows = self.rows_of(events)
-                found = rows[rows >= 0]
-            self._words[word, most] = found
-            if len(self._words) > _MOST_LISTS:
-                self._words.pop(next(iter(self._words)))
-        return None if found is _TOO_MANY else found
+    def postings(
+        self, word: str, spaces: tuple[str, ...], recallable: bool | None
+    ) -> IntArray | None:
+        """Return the rows of a ``base_mask`` that hold a word; None where they are too many."""
+        mask = self.base_mask(spaces, recallable)
+        return self._postings.rows(word, mask, (spaces, recallable))
 
     def texts(self, rows: Sequence[int] | IntArray) -> list[str]:
         """Return the texts of these rows."""
@@ -293,6 +288,3 @@ class Corpus:
         while len(known) > _MOST_TEXTS:
             known.popitem(last=False)
         return out
-
-
-_TOO_MANY = np.zeros(0, dtype=np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
@@ -10,9 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.recall.view import View
+from cvx.store.wordsearch import words_of
 from cvx.types import Edge, IntArray
 
 POOL = 100
+_MOST_WORDS = 64
+_COMMON = 1_000
+"""A word of the raw text in so many events says too little to be ranked by."""
+_MOST_RANKED = 2_000
+"""Words of the raw text are ranked by, rarest first, until so many events hold them together."""
 
 
 class Found(NamedTuple):
@@ -87,7 +93,10 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class Lexical:
-    """The events that hold the rarest words of the question, by BM25.
+    """The events that hold the rarest words of the raw text; see `Words` for their scores.
+
+    Where all words are common: the newest events that hold them all. What counts as rare or
+    common is a matter of what the asker may know of.
 
     Parameters
     ----------
@@ -98,15 +107,20 @@ class Lexical:
     pool: int = POOL
 
     def find(self, view: View) -> Found:
-        """Search the full-text index; the score is 1 / place."""
-        text = view.question.text
-        if not text.strip():
-            return NOTHING
-        scope = view.scope
-        events = view.corpus.record.lexical(text, view.pool(self.pool), scope.sql, scope.values)
-        found = first_of_each(view.corpus.rows_of(events), 1.0 / np.arange(1, len(events) + 1))
-        shown = view.visible[found.rows]
-        return Found(found.rows[shown], found.scores[shown])
+        """Look up every word of the text, the first 64 of them."""
+        words = words_of(view.question.text)[:_MOST_WORDS]
+        rare, common = list[IntArray](), list[str]()
+        for word in words:
+            rows = view.postings(word)
+            if rows is None or len(rows) >= _COMMON:
+                common.append(word)
+            elif len(rows):
+                rare.append(rows)
+        if rare:
+            rare.sort(key=len)
+            together = np.cumsum([len(rows) for rows in rare])
+            return _by_idf(view, rare[: max(1, int((together <= _MOST_RANKED).sum()))], self.pool)
+        return _newest(view, common, self.pool) if common else NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +140,28 @@ class Words:
 
     def find(self, view: View) -> Found:
         """Add up the idf of each event's words; the score is the share of the question's."""
-        held = [(rows, view.idf(len(rows))) for word in view.question.words
-                if (rows := view.postings(word)) is not None and len(rows)]  # fmt: skip
-        if not held:
-            return Lexical(self.pool).find(view)
-        rows, owner = np.unique(np.concatenate([rows for rows, _ in held]), return_inverse=True)
-        idf = np.repeat([weight for _, weight in held], [len(rows) for rows, _ in held])
-        scores = np.bincount(owner, idf) / sum(weight for _, weight in held)
-        shown = view.visible[rows]
-        rows, scores = rows[shown], scores[shown]
-        order = np.lexsort((-rows, view.lengths[rows], -scores))[: view.pool(self.pool)]
-        return Found(rows[order], scores[order])
+        postings = (view.postings(word) for word in view.question.words)
+        held = [rows for rows in postings if rows is not None and len(rows)]
+        return _by_idf(view, held, self.pool) if held else Lexical(self.pool).find(view)
+
+
+def _by_idf(view: View, held: Sequence[IntArray], pool: int) -> Found:
+    """Rank by the share of idf of the words whose holders are given; the shorter first."""
+    weights = [view.idf(len(rows)) for rows in held]
+    rows, owner = np.unique(np.concatenate(held), return_inverse=True)
+    scores = np.bincount(owner, np.repeat(weights, [len(one) for one in held])) / sum(weights)
+    shown = view.visible[rows]
+    rows, scores = rows[shown], scores[shown]
+    order = np.lexsort((-rows, view.lengths[rows], -scores))[: view.pool(pool)]
+    return Found(rows[order], scores[order])
+
+
+def _newest(view: View, words: Sequence[str], pool: int) -> Found:
+    scope = view.scope
+    events = view.corpus.record.newest_holding(words, view.pool(pool), scope.sql, scope.values)
+    rows = view.corpus.rows_of(np.array(events, dtype=np.int64))
+    rows = rows[(rows >= 0) & view.visible[rows]]
+    return Found(rows, 1.0 / np.arange(1, len(rows) + 1))
 
 
 @dataclass(frozen=True, slots=True)

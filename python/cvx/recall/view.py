@@ -18,12 +18,6 @@ from cvx.recall.titles import title_key
 from cvx.store.learned import event_context
 from cvx.types import Cue, Edge, Filter, IntArray, Vector
 
-MOST_HOLDERS = 2_000
-"""A word in more events than this says too little, and would cost too much."""
-
-_MOST_READ = 20_000
-"""Holders of a word that are read at the most, whoever may see them."""
-
 
 class Question(Protocol):
     """What a reader makes of a cue; it may know more than this."""
@@ -149,13 +143,8 @@ class View:
 
     def postings(self, word: str) -> IntArray | None:
         """Return the readable rows that hold a word, ascending; None where too many do."""
-        # In proportion: what others hold does not decide which of one's own words count.
-        share = math.ceil(len(self.corpus) / max(self.size, 1))
-        rows = self.corpus.postings(word, min(MOST_HOLDERS * share, _MOST_READ))
-        if rows is None:
-            return None
-        own = rows[self.readable[rows]]
-        return own if len(own) <= MOST_HOLDERS else None
+        scope = self.scope.where
+        return self.corpus.postings(word, tuple(scope.namespaces or ()), scope.recallable)
 
     def last_used(self, rows: IntArray) -> IntArray:
         """Return when events were used last; what never was, when it happened."""

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cvx.store import rows
+from cvx.store import rows, wordsearch
 from cvx.store.nodes import Nodes
-from cvx.store.wordsearch import WordSearch
 from cvx.types import Episode, Event, IntArray
 
 _MOST_AT_ONCE = 500
@@ -19,8 +18,6 @@ _IN = "IN (SELECT value FROM json_each(?))"
 
 class Reads(Nodes):
     """The reading half of a record."""
-
-    _words: WordSearch
 
     def next_ids(self) -> tuple[int, int]:
         """Return the first free episode id and entity id."""
@@ -126,15 +123,22 @@ class Reads(Nodes):
         )
         return [row[0] for row in found]
 
-    def lexical(self, words: str, k: int, where: str, values: Sequence[object]) -> list[int]:
-        """Find events by the words of a text, see ``cvx.store.wordsearch.WordSearch.search``."""
+    def holders(self, word: str, *, after: int = -1, most: int) -> IntArray:
+        """Return the first events above an id that hold a word, see ``cvx.store.wordsearch``."""
         with self._lock, self.typed_errors():
-            return self._words.search(self._connection(), words, k, where, values)
+            return wordsearch.holders(self._connection(), word, after, most)
 
-    def postings(self, word: str, most: int = 2000) -> IntArray | None:
-        """Return the ids of the events that hold a word, ascending; None if above ``most``."""
+    def holding(self, word: str, events: IntArray) -> IntArray:
+        """Return which of these events hold a word, ascending."""
         with self._lock, self.typed_errors():
-            return self._words.postings(self._connection(), word, most)
+            return wordsearch.holding(self._connection(), word, events)
+
+    def newest_holding(
+        self, words: Sequence[str], k: int, where: str, values: Sequence[object]
+    ) -> list[int]:
+        """Return the newest events that hold all words, see ``cvx.store.wordsearch.newest``."""
+        with self._lock, self.typed_errors():
+            return wordsearch.newest(self._connection(), words, k, where, values)
 
     def event_of_key(self, key: str, namespace: str) -> int | None:
         """Return the event that is called so elsewhere, None if there is none."""

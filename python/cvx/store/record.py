@@ -25,7 +25,6 @@ from cvx.store.lock import FileLock, Tail, keep_after_fork, parse_tail
 from cvx.store.reading import Still, connect_to_read
 from cvx.store.schema import SCHEMA_VERSION, migrate
 from cvx.store.transactions import Transactions
-from cvx.store.wordsearch import WordSearch
 
 _CACHE_KIB = 32_768
 # Each checkpoint waits for the disk twice: seldom is cheaper, and 16 MB are read back in no time.
@@ -87,7 +86,6 @@ class Record(Transactions):
         self._writing = self._together = False
         self._closed = False
         self._followers: list[Follower] = []
-        self._words = WordSearch()
         self._numbers: Iterator[int] = iter(())
         self._process = os.getpid()
         self._file: FileLock | None = None

@@ -11,11 +11,11 @@ import re
 import sqlite3
 from collections.abc import Iterable
 
-_UNSPACED = (
+UNSPACED = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\uac00-\ud7af\u0e00-\u0eff"
     "\U00020000-\U0003ffff"
 )
-_RUN = re.compile(f"[{_UNSPACED}]+")
+_RUN = re.compile(f"[{UNSPACED}]+")
 
 
 def create(db: sqlite3.Connection) -> None:
