@@ -87,6 +87,7 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, the stor
 	$(PY) benches/recall_speed.py || missed=1
 	$(PY) -m benches.causal || missed=1
 	$(PY) -m benches.learning.next_action || missed=1
+	$(PY) -m benches.learning.tau || missed=1
 	exit $$missed
 
 build: .venv/.python ## a wheel in dist/

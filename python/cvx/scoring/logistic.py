@@ -95,7 +95,7 @@ def fit_logistic(
     scale = np.where(constant, 1.0, spread)
     standard = np.where(constant, 0.0, (x - mean) / scale)
     # So tight that equal data give equal weights, in pieces and at once.
-    model = LogisticRegression(C=1.0 / strength, tol=1e-9, max_iter=1000)
+    model = LogisticRegression(C=1.0 / strength, tol=1e-7, max_iter=1000)
     model.fit(standard, y, weight)
     coefficients = np.clip(model.coef_[0], -bound, bound)
     intercept = _cut(float(model.intercept_[0]), bound)
