@@ -8,7 +8,7 @@ import pytest
 
 from cvx.alfworld.demonstrations import demonstrate
 from cvx.alfworld.engine import AlfworldGame
-from cvx.textgames.arms import arm_of
+from cvx.experiment.arms import arm_of
 
 
 @pytest.mark.slow
@@ -17,7 +17,9 @@ def test_demonstrated_games_of_alfworld_are_won_and_not_without_memory(
     games: list[Path], cache: Path
 ) -> None:
     shown = [demonstrate(game, by=("expert",), cache=cache) for game in games[:6]]
-    agent, without = (arm_of(arm).player(arm_of(arm).open(None, 0), 0) for arm in ("full", "none"))
+    agent, without = (
+        arm.player(arm.loop_on(arm.open(None, 0)), 0) for arm in map(arm_of, ("full", "none"))
+    )
     agent.learn([(steps[0].observation.goal, steps) for steps in shown])
     won = lost = 0
     for path in games[6:]:

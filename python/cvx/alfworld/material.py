@@ -1,156 +1,155 @@
-"""What an experiment plays with: its setup, the games, the demonstrations."""
+"""ALFWorld as a domain of the experiment: its games, its demonstrations."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import random
 import tempfile
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cvx.alfworld.demonstrations import DEFAULT_CACHE, demonstrate
-from cvx.alfworld.engine import find_games
+from cvx.alfworld.engine import GAME_FILE, AlfworldGame, find_games
 from cvx.alfworld.generator import TASK_TYPES, generate_games
-from cvx.errors import DemonstrationError, GameError, GameNotFoundError, InvalidParameterError
-from cvx.plans import Demonstrations
-from cvx.textgames.arms import ARMS, arm_of
+from cvx.errors import DemonstrationError, GameError, GameNotFoundError
+from cvx.experiment.domain import Material
+
+if TYPE_CHECKING:
+    from cvx.alfworld.llm import LLMPolicy
+    from cvx.experiment.setup import Setup
 
 _TO_SHOW = 6  # games of each kind among which a winning demonstration is looked for
 _TRAIN, _TEST = "valid_train", "valid_seen"
+# Generated games to measure on have seeds that no games to learn from or to show have.
+_UNSEEN = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
-    """What is to be played.
+class Alfworld:
+    """The household games of ALFWorld.
 
     Parameters
     ----------
-    seeds, rounds, games_per_round : int
-        Every seed has its own demonstrations and its own games, or its own order of real ones.
-    first_seed : int, default 0
-        The seeds are this one and those after it.
-    arms : tuple of str
-        Names in `ARMS`.
     games : Path, optional
-        A folder with real games, demonstrations from its ``valid_train`` and games from its
-        ``valid_seen``; None plays generated ones.
-    workers : int, default 2
-        Processes.
-    max_steps : int, default 50
-        Commands a game, for the players and for the demonstrations.
+        A folder with real games, ``valid_train`` and ``valid_seen`` in it; None plays generated
+        ones. Demonstrations are from ``valid_train``. What is played to learn from is too, if the
+        protocol measures, and what is measured on is from ``valid_seen``; the other protocols play
+        ``valid_seen``.
     cache : Path
-        Where generated games and demonstrations are kept.
-    llm, model : str, optional
-        Address and name of a language model to play in the agent's place.
-    store : Path, optional
-        A folder in which every arm and seed keeps its memory and its results, so that an
-        experiment that was broken off goes on where it was; None keeps them in RAM.
+        Where generated games, translations and demonstrations are kept.
     """
 
-    seeds: int = 3
-    rounds: int = 3
-    games_per_round: int = 20
-    first_seed: int = 0
-    arms: tuple[str, ...] = tuple(ARMS)
     games: Path | None = None
-    workers: int = 2
-    max_steps: int = 50
     cache: Path = Path(DEFAULT_CACHE)
-    llm: str | None = None
-    model: str | None = None
-    store: Path | None = None
 
-    def check(self) -> None:
-        """Raise an InvalidParameterError for what cannot be played."""
-        for name in ("seeds", "rounds", "games_per_round", "workers", "max_steps"):
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(f"{name} is {getattr(self, name)}: give at least 1")
-        if self.first_seed < 0:
-            raise InvalidParameterError(f"first_seed is {self.first_seed}: give at least 0")
-        if not self.arms:
-            raise InvalidParameterError(f"arms is empty: choose from {', '.join(ARMS)}")
-        if (self.llm is None) != (self.model is None):
-            raise InvalidParameterError(
-                "a language model needs --llm, its address, and --model, its name"
-            )
-        for name in self.arms:
-            arm = arm_of(name)
-            if self.llm and not arm.readable:
-                raise InvalidParameterError(f"arm {name!r} has no place for a language model")
+    @property
+    def name(self) -> str:
+        """A word for folders and files."""
+        return "alfworld"
+
+    @property
+    def real(self) -> bool:
+        """Whether the games are those of the ALFWorld release."""
+        return self.games is not None
+
+    def check(self, setup: Setup) -> None:  # noqa: ARG002
+        """Raise a GameNotFoundError for a folder without the parts that are needed."""
         if self.games is not None:
-            _split(self.games, _TRAIN)
-            _split(self.games, _TEST)
+            for part in (_TRAIN, _TEST):
+                find_games(_split(self.games, part))
 
+    def prepare(self, setup: Setup, seed: int) -> Material:
+        """Make or find the games and the winning demonstrations of a seed, one of each task.
 
-def describe(setup: Setup) -> Mapping[str, Any]:
-    """Return the setup as plain values, for the record of a run."""
-    plain = asdict(setup)
-    plain["games"] = None if setup.games is None else str(setup.games)
-    plain["cache"] = str(setup.cache)
-    plain["store"] = None if setup.store is None else str(setup.store)
-    return plain
-
-
-@dataclass(slots=True)
-class Material:
-    """What one seed plays with."""
-
-    demonstrations: Demonstrations
-    shown: list[str]
-    games: list[Path] = field(default_factory=list)
-
-
-def task_type_of(game: Path) -> str:
-    """Return the kind of task of a game, by the name of its folder."""
-    return game.parents[1].name.split("-")[0]
-
-
-def prepare(setup: Setup, seed: int) -> Material:
-    """Make or find the games and the winning demonstrations of a seed, one of each kind of task.
-
-    Raises
-    ------
-    GameNotFoundError, GameError
-        A folder or a game that is missing or damaged, or too few games.
-    DemonstrationError
-        No demonstration of some kind of task could be won.
-    """
-    wanted = setup.rounds * setup.games_per_round
-    if setup.games is None:
-        games = generated_games(setup.cache, wanted, 2 * seed)
-        pool = generated_games(setup.cache, _TO_SHOW * len(TASK_TYPES), 2 * seed + 1)
-    else:
-        games = find_games(_split(setup.games, _TEST))
-        pool = find_games(_split(setup.games, _TRAIN))
-        if len(games) < wanted:
-            raise GameError(
-                f"{setup.rounds} rounds of {setup.games_per_round} games were asked for, "
-                f"{setup.games} has {len(games)}: ask for fewer"
-            )
-    random.Random(f"order {seed}").shuffle(games)
-    rng = random.Random(f"demonstrations {seed}")
-    demonstrations, shown = [], []
-    for task_type in TASK_TYPES:
-        choices = [game for game in pool if task_type_of(game) == task_type]
-        rng.shuffle(choices)
-        for game in choices:
-            with contextlib.suppress(DemonstrationError):
-                steps = demonstrate(
-                    game, by=("expert",), seed=seed, max_steps=setup.max_steps, cache=setup.cache
-                )
-                demonstrations.append((steps[0].observation.goal, steps))
-                shown.append(name_of(game))
-                break
+        Raises
+        ------
+        GameNotFoundError, GameError
+            A folder or a game that is missing or damaged, or none of some kind of task.
+        DemonstrationError
+            No demonstration of some kind of task could be won.
+        """
+        if self.games is None:
+            wanted = setup.rounds * setup.games_per_round
+            games = generated_games(self.cache, wanted, 2 * seed)
+            pool = generated_games(self.cache, _TO_SHOW * len(TASK_TYPES), 2 * seed + 1)
+            unseen: Sequence[Path] = []
+            if setup.measures:
+                unseen = generated_games(self.cache, setup.measured, _UNSEEN + seed)
         else:
-            raise DemonstrationError(
-                f"none of {len(choices)} games of type {task_type} was won by the expert in "
-                f"{setup.max_steps} steps: raise max_steps"
-            )
-    return Material(demonstrations, shown, games[:wanted])
+            pool = find_games(_split(self.games, _TRAIN))
+            unseen = find_games(_split(self.games, _TEST))
+            games = list(pool if setup.measures else unseen)
+        random.Random(f"order {seed}").shuffle(games)
+        demonstrations, shown = self._shown(pool, setup.max_steps, seed)
+        left = [game for game in games if game not in shown.values()]
+        return Material(demonstrations, list(shown), left, unseen)
+
+    def _shown(
+        self, pool: Sequence[Path], max_steps: int, seed: int
+    ) -> tuple[list[Any], dict[str, Path]]:
+        rng = random.Random(f"demonstrations {seed}")
+        demonstrations, shown = [], {}
+        for task_type in TASK_TYPES:
+            choices = [game for game in pool if self.task_type_of(game) == task_type]
+            if not choices:
+                raise GameError(
+                    f"there is no game of type {task_type} among the {len(pool)} to demonstrate: "
+                    "each kind of task is shown once, so get the folder whole"
+                )
+            rng.shuffle(choices)
+            for game in choices:
+                with contextlib.suppress(DemonstrationError):
+                    steps = demonstrate(
+                        game, by=("expert",), seed=seed, max_steps=max_steps, cache=self.cache
+                    )
+                    demonstrations.append((steps[0].observation.goal, steps))
+                    shown[self.name_of(game)] = game
+                    break
+            else:
+                raise DemonstrationError(
+                    f"none of {len(choices)} games of type {task_type} was won by the expert in "
+                    f"{max_steps} steps: raise max_steps"
+                )
+        return demonstrations, shown
+
+    def open(self, game: Path, setup: Setup) -> AlfworldGame:
+        """Open a game to be played once."""
+        return AlfworldGame(game, max_steps=setup.max_steps, cache=self.cache)
+
+    def task_type_of(self, game: Path) -> str:
+        """Return the kind of task of a game, by the name of its folder."""
+        return game.parents[1].name.split("-")[0]
+
+    def name_of(self, game: Path) -> str:
+        """Return a name that equal games have in common, whatever folder they are in."""
+        return _name_of(game)
+
+    def policy(self, setup: Setup, seed: int) -> LLMPolicy:
+        """Return a language model that plays by choosing among the admissible commands."""
+        from cvx.alfworld.llm import LLMPolicy
+
+        assert setup.llm is not None
+        assert setup.model is not None
+        return LLMPolicy(setup.llm, setup.model, seed=seed)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the folder and the versions of the packages that make the games."""
+        packages = {name: version(name) for name in ("textworld", "alfworld")}
+        return {"games": None if self.games is None else str(self.games), "versions": packages}
+
+    def words(self, setup: Setup) -> tuple[str, str]:
+        """Say which games are played, and what is demonstrated."""
+        shown = "6 winning demonstrations (one a task type, alfworld's handcoded expert)"
+        if self.games is None:
+            return "ALFWorld-generated games", f"{shown} of other games"
+        if setup.measures:
+            return f"real ALFWorld games ({_TRAIN}, measured on {_TEST})", f"{shown} of {_TRAIN}"
+        return f"real ALFWorld games ({_TEST})", f"{shown} of {_TRAIN}"
 
 
 def generated_games(cache: Path, n: int, seed: int) -> list[Path]:
@@ -163,7 +162,13 @@ def generated_games(cache: Path, n: int, seed: int) -> list[Path]:
             # Only one rename can win; the games of the others are the same.
             with contextlib.suppress(OSError):
                 (Path(draft) / "games").rename(folder)
-    return sorted(find_games(folder), key=lambda game: game.parent.name)
+    games = sorted(folder.rglob(GAME_FILE), key=lambda game: game.parent.name)
+    if len(games) != n:
+        raise GameError(
+            f"{folder} holds {len(games)} of the {n} games that were generated into it: "
+            "delete that folder, and they are made anew"
+        )
+    return games
 
 
 def _split(folder: Path, name: str) -> Path:
@@ -177,7 +182,7 @@ def _split(folder: Path, name: str) -> Path:
     )
 
 
-def name_of(game: Path) -> str:
-    """Return a name that equal games have in common, whatever folder they are in."""
+@functools.lru_cache(maxsize=4096)
+def _name_of(game: Path) -> str:
     folder = "/".join(game.parts[-3:-1])
     return f"{folder}-{hashlib.sha256(game.read_bytes()).hexdigest()[:8]}"

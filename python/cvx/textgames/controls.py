@@ -17,18 +17,6 @@ from cvx.textgames.game import Game, Result
 from cvx.types import Decision, Episode, Event, Hit, Vector
 
 
-class FrozenMemory(ActiveMemory):
-    """Keeps demonstrations, and nothing of its own experience."""
-
-    def close(self, run: OpenEpisode, reward: float) -> Episode:
-        """Keep a demonstration, forget anything else."""
-        if run.kind == "demonstration":
-            return super().close(run, reward)
-        episode = self.recorder.outcome(run, reward)
-        self.discard(run)
-        return episode
-
-
 class _Goal(NamedTuple):
     goal: str
     task_type: str | None

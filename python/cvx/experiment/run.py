@@ -1,4 +1,4 @@
-"""The learning experiment: arms, seeds and rounds over the same games, in worker processes."""
+"""Playing all arms and seeds, in worker processes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Any
 
-from cvx.alfworld.course import Played, play_arm
-from cvx.alfworld.material import Setup
+from cvx.experiment.course import Played, play_arm
+from cvx.experiment.setup import Setup
 
 
 def run(setup: Setup) -> Iterator[Played]:
@@ -19,7 +19,7 @@ def run(setup: Setup) -> Iterator[Played]:
     Raises
     ------
     CvxError
-        As `prepare` and the players raise; what still runs is stopped.
+        As the domain and the players raise; what still runs is stopped.
     """
     setup.check()
     context = multiprocessing.get_context("spawn")
@@ -50,7 +50,12 @@ def run(setup: Setup) -> Iterator[Played]:
 
 
 def _work(setup: Setup, arm: str, seed: int, ended: Any, stop: Any) -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
     for played in play_arm(setup, arm, seed):
+        # Nobody waits for what is played when the parent was killed, and its store has to be free.
+        if not parent.is_alive():
+            return
         ended.put(played)
         if stop.is_set():
             return

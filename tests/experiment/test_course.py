@@ -1,0 +1,156 @@
+"""An experiment that is killed in the middle of a round goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("statsmodels")
+
+from cvx.errors import InvalidParameterError
+from cvx.experiment.arms import arm_of
+from cvx.experiment.course import Course, Played, folder_of, play_arm
+from cvx.experiment.protocols import size_of
+from cvx.experiment.setup import Setup
+from cvx.memory import Memory
+from cvx.plans import Lexicon
+from cvx.textgames.agent import Agent
+from tests.experiment.hat_domain import small
+from tests.store.processes import CONTEXT
+
+
+def play(setup: Setup, arm: str) -> tuple[list[Played], dict[str, Any]]:
+    """Play in RAM; return the games, and all that was learned."""
+    with arm_of(arm).open(None, 0) as memory:
+        games = list(Course(setup, arm, 0, memory).play())
+        return untimed(games), learned(memory)
+
+
+def learned(memory: Memory) -> dict[str, Any]:
+    """All that a player has learned, but for numbers that count what was broken off too."""
+    record = memory.record
+    return {
+        "episodes": [(e.kind, e.goal, e.task_type, e.reward, e.actions) for e in record.episodes()],
+        "events": [(e.node, e.text, e.action, e.reward, e.tags) for e in record.events()],
+        "links": [(e.from_node, e.to_node, e.kind, e.weight) for e in record.links()],
+        "usage": record.usage(),
+        "decays": sorted(decay[1:] for decay in record.decays()),
+        # Without entities: those of games that were measured, or broken off, have numbers too.
+        "decisions": [
+            ([(node, *rest) for node, _, *rest in d["hits"]], d["action"], d["followed"])
+            for d in record.decisions()
+        ],
+        "draws": record.state("experiment player"),
+    }
+
+
+def words_of(lexicon: Lexicon) -> dict[str, Any]:
+    plain = dict(vars(lexicon))
+    return {**plain, "goals": vars(plain["goals"]), "moments": vars(plain["moments"])}
+
+
+def untimed(games: list[Played]) -> list[Played]:
+    return [replace(game, seconds=0.0) for game in games]
+
+
+def play_and_say(plan: Setup, arm: str, said: Connection) -> None:
+    for game in play_arm(plan, arm, 0):
+        said.send(game.place)
+    said.send("done")
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("V16", "W26", "X9")
+@pytest.mark.parametrize("arm", ["full", "shuffled"])
+def test_a_player_killed_in_the_middle_of_its_games_ends_as_one_that_was_not(
+    tmp_path: Path, arm: str
+) -> None:
+    expected, unbroken = play(small(games_per_round=2, measured=2), arm)
+    plan, rng = small(games_per_round=2, measured=2, store=tmp_path), random.Random(arm)
+    deaths, last = 0, None
+    while last != "done":
+        here, there = CONTEXT.Pipe(duplex=False)
+        player = CONTEXT.Process(target=play_and_say, args=(plan, arm, there), daemon=True)
+        player.start()
+        there.close()
+        # It is killed while it plays the game after one of those that it has reported.
+        for _ in range(deaths + 1):
+            last = here.recv()
+        if last != "done" and last != size_of(plan) - 1:
+            for _ in range(rng.randrange(20_000)):
+                hashlib.blake2b(b"some work instead of a sleep").digest()
+            player.kill()
+        elif last != "done":
+            last = here.recv()
+        deaths += last != "done"
+        player.join()
+        here.close()
+    assert deaths >= 3
+    assert untimed(list(play_arm(plan, arm, 0))) == expected
+    with arm_of(arm).open(folder_of(plan, arm, 0), 0) as memory:
+        assert memory.damage() == []
+        assert learned(memory) == unbroken
+        assert sum(e.kind == "demonstration" for e in memory.record.episodes()) == 2
+
+
+@pytest.mark.requirement("V21")
+@pytest.mark.parametrize("arm", ["full", "shuffled", "e8", "frequency"])
+def test_measuring_leaves_no_trace_in_what_is_learned_or_drawn(arm: str) -> None:
+    rare, often = (small(measured_after=after) for after in ((2,), (0, 1, 2)))
+    (few, once), (many, thrice) = play(rare, arm), play(often, arm)
+
+    def results(games: list[Played], *, measured: bool) -> list[tuple[Any, ...]]:
+        return [(g.game, g.won, g.steps) for g in games if g.measured == measured]
+
+    assert results(few, measured=False) == results(many, measured=False)
+    assert results(few, measured=True) == results(many, measured=True)[-3:]
+    assert once == thrice
+
+
+def test_a_memory_that_learns_nothing_is_measured_alike_in_every_round() -> None:
+    games, _ = play(small(measured=6, measured_after=(0, 1, 2)), "frozen")
+    rounds = [[(g.game, g.won, g.steps) for g in games if g.measured and g.round == n]
+              for n in range(3)]  # fmt: skip
+    assert rounds[0] == rounds[1] == rounds[2]
+    assert {(g.wins_held, g.failures_held) for g in games} == {(2, 0)}
+
+
+@pytest.mark.requirement("V21")
+def test_what_memory_held_is_told_with_every_game() -> None:
+    games, _ = play(small(protocol="repeat", measured=0), "e7c")
+    assert (games[0].wins_held, games[0].failures_held) == (2, 0)
+    held = [(g.wins_held, g.failures_held) for g in games]
+    assert held == sorted(held), "it only grows"
+    assert games[-1].failures_advising == games[-1].failures_held > 0
+    full, _ = play(small(protocol="repeat", measured=0), "full")
+    assert full[-1].failures_held > 0
+    assert full[-1].failures_advising == 0
+
+
+@pytest.mark.requirement("W26")
+def test_an_agent_on_a_reopened_memory_knows_the_words_again(tmp_path: Path) -> None:
+    plan = small(protocol="stream", rounds=1, measured=0, store=tmp_path)
+    with arm_of("full").open(folder_of(plan, "full", 0), 0) as memory:
+        course = Course(plan, "full", 0, memory)
+        assert isinstance(course.player, Agent)
+        assert len(list(course.play())) == 3
+        before = words_of(course.player.plans.lexicon)
+        assert before["verbs"]
+        assert before["nouns"]
+    with arm_of("full").open(folder_of(plan, "full", 0), 0) as memory:
+        again = Course(plan, "full", 0, memory).player
+        assert isinstance(again, Agent)
+        assert words_of(again.plans.lexicon) == before
+
+
+def test_a_store_of_other_games_is_refused(tmp_path: Path) -> None:
+    plan = small(protocol="stream", rounds=1, games_per_round=1, measured=0, store=tmp_path)
+    assert len(list(play_arm(plan, "none", 0))) == 1
+    with pytest.raises(InvalidParameterError, match="other games"):
+        next(play_arm(replace(plan, games_per_round=2), "none", 0))
