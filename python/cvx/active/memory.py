@@ -8,6 +8,7 @@ from typing import Any
 from cvx.active.acting import Acting
 from cvx.active.attribution import Outcome
 from cvx.active.learning import learn
+from cvx.decay import POLICIES, DecayPolicy, DecayReport, decay_report
 from cvx.episodes import OpenEpisode
 from cvx.scoring import logged_calibration
 from cvx.types import DEFAULT_NAMESPACE, Episode, Vector
@@ -192,6 +193,39 @@ class ActiveMemory(Acting):
         for text, action, *vector in steps:
             self.step(run, text, action, vector[0] if vector else None)
         return self.close(run, reward)
+
+    def decay_report(self, policies: Mapping[str, DecayPolicy] | None = None) -> DecayReport:
+        """Return what each policy would have done to which memory in the failures of this loop.
+
+        Rewards begin as they were before any decay; nothing is changed. Failures that were closed
+        before this loop was made, or by others, are not in it.
+
+        Parameters
+        ----------
+        policies : mapping of str to DecayPolicy, optional
+            By the name to be shown; default ``cvx.decay.POLICIES``.
+
+        Returns
+        -------
+        DecayReport
+            ``cases``, ``memories()`` and ``policies()`` are frames, ``write(path)`` makes a page.
+        """
+        ledger = self.ledger
+        nodes = {one.node for one in ledger.cases if one.node in self.index}
+        rewards = {node: ledger.original.get(node, self.index.reward(node)) for node in nodes}
+        return decay_report(
+            [one for one in ledger.cases if one.node in nodes],
+            rewards,
+            POLICIES if policies is None else policies,
+            label_of=self._described,
+        )
+
+    def _described(self, node: int) -> str:
+        episode, event = self.history.episode(node), self.history.event(node)
+        if episode is None or event is None:
+            return f"node {node}"
+        said = " | ".join(part for part in (episode.goal, event.text, event.action) if part)
+        return f"{episode.kind} {episode.episode_id}: {said or f'node {node}'}"
 
     def reset_decay(self, nodes: Iterable[int] | None = None) -> dict[int, float]:
         """Restore the rewards that decay lowered, of these nodes or of all.

@@ -149,6 +149,21 @@ class Book:
             self.region_of.pop(node, None)
         self._count(trace, -1)
 
+    def forget(self, most: int) -> bool:
+        """Let go of so many entries, and tell whether any are left; it can only be thrown away.
+
+        To free a large book at once takes as long as several updates.
+        """
+        tables = (
+            self.traces, self.counts.cells, self.moves, self.seen,
+            self.visits, self.region_of, self._around,
+        )  # fmt: skip
+        for table in tables:
+            while table and most > 0:
+                table.pop() if isinstance(table, list) else table.popitem()
+                most -= 1
+        return any(tables)
+
     def _count(self, trace: Trace, times: int) -> None:
         task = trace.task_type
         families = (None,) if task is None else (None, task)

@@ -19,6 +19,11 @@ class SuccessCounts:
     prior_strength : float, default 2.0
         How many trials the more general context is worth; above 0.
 
+    Attributes
+    ----------
+    cells : dict of context to (int, int, float)
+        Trials, wins and summed rewards.
+
     Examples
     --------
     >>> counts = SuccessCounts(prior_strength=2.0)
@@ -33,12 +38,12 @@ class SuccessCounts:
 
     def __init__(self, prior_strength: float = 2.0) -> None:
         self.prior_strength = prior_strength
-        # Tuples of numbers cost the garbage collector nothing, and there are many of them.
-        self._cells: dict[Context, tuple[int, int, float]] = {}
+        # Trials, wins and summed rewards: the garbage collector passes over tuples of numbers.
+        self.cells: dict[Context, tuple[int, int, float]] = {}
 
     def add(self, contexts: Iterable[Context], reward: float, won: bool, times: int = 1) -> None:
         """Count one trial in each of the contexts; ``times=-1`` takes it back."""
-        cells = self._cells
+        cells = self.cells
         reward *= times
         win = times if won else 0
         for context in contexts:
@@ -50,15 +55,15 @@ class SuccessCounts:
 
     def trials(self, context: Context) -> int:
         """Return how often the context was counted."""
-        return self._cells.get(context, _NEVER)[0]
+        return self.cells.get(context, _NEVER)[0]
 
     def wins(self, context: Context) -> int:
         """Return how often it was counted as a success."""
-        return self._cells.get(context, _NEVER)[1]
+        return self.cells.get(context, _NEVER)[1]
 
     def mean_reward(self, context: Context) -> float | None:
         """Return the mean reward, or None where nothing was counted."""
-        cell = self._cells.get(context)
+        cell = self.cells.get(context)
         return cell[2] / cell[0] if cell else None
 
     def estimate(self, chain: Sequence[Context]) -> float:
@@ -83,7 +88,7 @@ class SuccessCounts:
         chain : sequence of contexts
             From the most general to the most specific, each holding those after it.
         """
-        counted = [cell for context in chain if (cell := self._cells.get(context)) is not None]
+        counted = [cell for context in chain if (cell := self.cells.get(context)) is not None]
         p, s = 0.5, self.prior_strength
         trials = wins = 0
         for at, cell in enumerate(counted):
@@ -94,7 +99,7 @@ class SuccessCounts:
                 # Regions of two levels need not nest exactly: never fewer than none.
                 trials = max(trials - inner[0], 0)
                 wins = min(max(wins - inner[1], 0), trials)
-        if chain and chain[-1] not in self._cells:
+        if chain and chain[-1] not in self.cells:
             # Nothing was counted there: only the prior that the wider contexts give it is left.
             p = (wins + s * p) / (trials + s)
             trials = wins = 0

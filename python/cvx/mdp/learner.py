@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Literal
 
@@ -12,6 +13,7 @@ from cvx.mdp.trace import EpisodeLike, RegionIndex, Trace, default_level, read_t
 
 _COMPARISONS = 300_000
 _MOST_STEPS = 120
+_FREED = 20_000
 
 
 class RegionLearner:
@@ -31,7 +33,7 @@ class RegionLearner:
         classify: Callable[[str], str] = classify_action,
         phase_of: Phase = last_kind,
         on_stale: Literal["relearn", "gradual", "error"] = "relearn",
-        pace: int = 3,
+        pace: float = 2.5,
     ) -> None:
         if score not in ("beta", "mean"):
             raise InvalidParameterError(f"score is {score!r}: give 'beta' or 'mean'")
@@ -41,7 +43,7 @@ class RegionLearner:
             )
         if not prior_strength > 0:
             raise InvalidParameterError(f"prior_strength is {prior_strength}: give one above 0")
-        if pace < 2:
+        if not 2.0 <= pace < math.inf:
             # At 1 the steps to be placed anew would grow as fast as they are placed.
             raise InvalidParameterError(f"pace is {pace}: give at least 2")
         self.index = index
@@ -54,6 +56,7 @@ class RegionLearner:
         self._reading = Reading(prior_strength, success_above, phase_of)
         self._book = self._blank()
         self._next: Book | None = None
+        self._retired: Book | None = None
 
     @property
     def prior_strength(self) -> float:
@@ -120,6 +123,8 @@ class RegionLearner:
 
     def _relearn_some(self, steps: int) -> None:
         """Place about so many steps more in the regions in force; turn to them when all are."""
+        if self._retired is not None and not self._retired.forget(_FREED):
+            self._retired = None
         if self._book.current:
             return
         if self._next is None or not self._next.current:
@@ -131,12 +136,12 @@ class RegionLearner:
             book.add(trace.placed(book.locate(trace.nodes, vectors)))
             steps -= max(len(trace.nodes), 1)
         if len(book.traces) == len(self.traces):
-            self._book, self._next = book, None
+            self._book, self._next, self._retired = book, None, self._book
 
     def _slice(self, steps: int) -> int:
         """How many remembered steps to place anew beside so many new ones."""
         hubs = len(self._next.hubs if self._next else self._book.hubs)
-        return max(self.pace * steps, min(_MOST_STEPS, _COMPARISONS // max(hubs, 1)))
+        return max(math.ceil(self.pace * steps), min(_MOST_STEPS, _COMPARISONS // max(hubs, 1)))
 
     def _assignments(self, book: Book) -> dict[int, int]:
         nodes, regions = self.index.region_assignments(book.level)

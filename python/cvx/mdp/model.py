@@ -46,7 +46,7 @@ class RegionMDP(RegionEstimates):
         When the index has moved to another epoch of regions: learn all remembered episodes again
         at once; go on with the regions of the epoch before and place a few episodes anew with
         every update, until all are; or raise ``StaleRegionsError``.
-    pace : int, default 3
+    pace : float, default 2.5
         With "gradual", how many remembered steps, at least, are placed anew for each new one; at
         least 2.
 
