@@ -38,7 +38,7 @@ $(NATIVE): .venv/.python $(RUST_SOURCES)
 	chmod +x .venv/bin/cvx
 	touch $@
 
-run: $(NATIVE) ## the ALFWorld learning experiment: a table, a JSON, a picture
+run: $(NATIVE) ## the ALFWorld learning experiment: a table, a JSON, a picture, a page
 	$(PY) -m cvx.alfworld $(if $(ALFWORLD_DATA),--games $(ALFWORLD_DATA)) $(ARGS)
 
 test: test-rust test-python requirements ## all tests, then the table of requirements and their proofs

@@ -94,7 +94,7 @@ def _report(folder: Path, protocol: str) -> tuple[dict[str, Any], Reader, str]:
 def test_nothing_is_loaded_from_elsewhere_and_all_tags_close(tmp_path: Path, protocol: str) -> None:
     _, page, text = _report(tmp_path, protocol)
     assert page.open == []
-    assert page.drawn == 5
+    assert page.drawn == 6
     assert all(place.startswith(("#", "data:")) for place in page.loaded), page.loaded
     assert "@import" not in text
     assert "url(http" not in text

@@ -111,13 +111,22 @@ def coarse(memory: Memory) -> PausableMemory:
 
 
 def by_edges(memory: Memory) -> PausableMemory:
-    """The full loop with its posterior counted off the typed edges, plan by plan."""
-    index = memory.index
+    """The full loop with its posterior counted off the typed edges of each memory.
 
-    def feature(hit: Hit, context: ScoringContext) -> float:  # noqa: ARG001
-        helped = len(index.typed_neighbors(hit.node, "caused_success"))
-        failed = len(index.typed_neighbors(hit.node, "caused_failure"))
+    What a memory did for goals of another family says nothing: those edges are left out.
+    """
+    playing = full(memory, usage=None)
+    index, history = memory.index, playing.history
+
+    def feature(hit: Hit, context: ScoringContext) -> float:
+        def times(kind: str) -> int:
+            ends = [edge.to_node for edge in index.typed_neighbors(hit.node, kind)]
+            found = [history.episode(node) for node in ends]
+            return sum(e is not None and e.task_type == context.task_type for e in found)
+
+        helped, failed = times("caused_success"), times("caused_failure")
         expected = min(max(hit.similarity, 0.0), 1.0)
         return beta_mean(helped, helped + failed, STRENGTH, expected)
 
-    return full(memory, features={"advice": advice(feature)}, usage=None)
+    playing.scorer = Scorer({"advice": 1.0}, features={"advice": advice(feature)})
+    return playing

@@ -44,7 +44,7 @@ def write_page(path: Path, figures: Mapping[str, Any], command: str, seconds: fl
         _head(figures),
         _section("What was played", _played(figures)),
         _section("Games won", _headline(figures)),
-        _section("Learning curves", _figure(figures, pictures.success, pictures.steps)),
+        _section("Learning curves", _curves(figures)),
         _section(f"How far {FOCUS} is ahead", _differences(figures)),
         _section("What memory holds", _memory(figures)),
         _section("By kind of task", _kinds(figures)),
@@ -115,6 +115,10 @@ def _headline(figures: Mapping[str, Any]) -> str:
         "apart."
     )
     return f'{table}<p class="note">{escape(note)}</p>'
+
+
+def _curves(figures: Mapping[str, Any]) -> str:
+    return _figure(figures, pictures.success, pictures.success_closer, pictures.steps)
 
 
 def _differences(figures: Mapping[str, Any]) -> str:

@@ -14,19 +14,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARKERS = "os^vDPX*<>"
+# What stays below this share of games in the end is a control: beside it nothing can be told apart.
+_CONTROLS = 0.65
 
 
 def draw(path: Path, figures: Mapping[str, Any]) -> None:
     """Draw success and steps of wins by round, and what memory holds, into a picture file."""
-    figure = _canvas(13, 5.6)
-    left, middle, right = figure.subplots(1, 3, width_ratios=(3, 2, 2))
-    success(left, figures)
-    steps(middle, figures)
-    contamination(right, figures)
-    figure.legend(*left.get_legend_handles_labels(), loc="lower center", ncols=4, frameon=False)
-    figure.text(0.5, 0.985, figures["conditions"], ha="center", va="top", fontsize=7, wrap=True)
+    figure = _canvas(12, 9.6)
+    panels = figure.subplots(2, 2)
+    drawn = (success, success_closer, steps, contamination)
+    for axes, picture in zip(panels.flat, drawn, strict=True):
+        picture(axes, figures)
+    handles = panels[0][0].get_legend_handles_labels()
+    figure.legend(*handles, loc="lower center", ncols=4, frameon=False, fontsize=8.5)
+    figure.text(0.5, 0.99, figures["conditions"], ha="center", va="top", fontsize=7.5, wrap=True)
     rows = -(-len(figures["arms"]) // 4)
-    figure.tight_layout(rect=(0, 0.03 + 0.04 * rows, 1, 0.93))
+    figure.tight_layout(rect=(0, 0.01 + 0.024 * rows, 1, 0.955))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
 
@@ -35,7 +38,7 @@ def svg(picture: Callable[[Axes, Mapping[str, Any]], None], figures: Mapping[str
     """Return a picture as an SVG element, the same for the same figures."""
     import matplotlib as mpl
 
-    figure = _canvas(8, 4.4)
+    figure = _canvas(10, 4.6)
     axes = figure.subplots()
     picture(axes, figures)
     if axes.get_legend_handles_labels()[0]:
@@ -58,6 +61,19 @@ def success(axes: Axes, figures: Mapping[str, Any]) -> None:
             axes.fill_between(at, low, high, color=style["color"], alpha=0.15, linewidth=0)
     axes.set(ylim=(-2, 102), ylabel="games won, %")
     _by_round(axes, figures, "Success")
+
+
+def success_closer(axes: Axes, figures: Mapping[str, Any]) -> None:
+    """Draw the learning curves above the controls, so far up that they can be told apart."""
+    success(axes, figures)
+    means = [
+        row["success"]["mean"]
+        for arm in figures["arms"].values()
+        if arm["late"]["success"]["mean"] > _CONTROLS
+        for row in arm["rounds"]
+    ]
+    axes.set_ylim(100 * min(means, default=0.0) - 3, 101)
+    axes.set_title("Success, closer")
 
 
 def steps(axes: Axes, figures: Mapping[str, Any]) -> None:
@@ -98,8 +114,15 @@ def by_task_type(axes: Axes, figures: Mapping[str, Any]) -> None:
 
 
 def gaps(axes: Axes, figures: Mapping[str, Any]) -> None:
-    """Draw the full loop minus each other arm in the late rounds, with intervals."""
-    rows = [(name, f["late"]) for name, f in figures["differences"].items() if f["late"]]
+    """Draw the full loop minus each other arm in the late rounds, with intervals.
+
+    Controls that are far behind are left out.
+    """
+    rows = [
+        (name, found["late"])
+        for name, found in figures["differences"].items()
+        if found["late"] and figures["arms"][name]["late"]["success"]["mean"] > _CONTROLS
+    ]
     for place, (name, found) in enumerate(rows):
         mean, low, high = (100 * found[key] for key in ("mean", "low", "high"))
         error = [[max(0.0, mean - low)], [max(0.0, high - mean)]]
@@ -108,7 +131,7 @@ def gaps(axes: Axes, figures: Mapping[str, Any]) -> None:
     axes.invert_yaxis()
     axes.axvline(0, color="#444", linewidth=0.8)
     axes.grid(alpha=0.25, axis="x")
-    axes.set(xlabel=f"points that {FOCUS} is ahead, late", title=f"{FOCUS} minus each other arm")
+    axes.set(xlabel=f"points that {FOCUS} is ahead, late", title=f"{FOCUS} minus others")
     axes.spines[["top", "right"]].set_visible(False)
 
 

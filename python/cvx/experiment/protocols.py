@@ -113,7 +113,7 @@ _ALL = (
         "learn on some games, measured on games never seen while memory does not learn",
         True,
         _transfer,
-        Sizes(seeds=5, rounds=4, games_per_round=12, measured=24),
+        Sizes(seeds=5, rounds=3, games_per_round=12, measured=24),
         Sizes(seeds=5, rounds=10, games_per_round=19, measured=140),
     ),
     Protocol(
