@@ -36,7 +36,8 @@ def render(figures: Mapping[str, Any]) -> Group:
         Text(
             f"{figures['conditions']}. rounds: {NOTES['measured' if measures else 'learning']}. "
             f"intervals: {NOTES['interval']}. area: under the curve. steps: of won games, first "
-            "and last rounds. ms: of memory, a decision."
+            "and last rounds. held: successes in memory as the last round begins, % of what may "
+            "advise / of all. ms: of memory, a decision."
         ),
         Text("; ".join(f"{name}: {arm['title']}" for name, arm in figures["arms"].items())),
     ]
@@ -58,7 +59,7 @@ def _success(figures: Mapping[str, Any], measures: bool) -> Table:
     table = _table("Games won, %")
     table.add_column("arm", no_wrap=True)
     heads = [f"after {n}" if measures else f"round {n + 1}" for n in shown]
-    for title in (*heads, "area", "steps", "ms"):
+    for title in (*heads, "area", "steps", "held", "ms"):
         table.add_column(title, justify="right", no_wrap=True)
     for name, arm in figures["arms"].items():
         rows = {row["round"]: row for row in arm["rounds"]}
@@ -68,6 +69,7 @@ def _success(figures: Mapping[str, Any], measures: bool) -> Table:
             *(rate(rows[n]["success"]) for n in shown),
             _number(100 * arm["area"]),
             " > ".join(steps),
+            held(arm["held"]),
             _number(arm["all"]["ms_per_decision"]),
         )
     return table
@@ -108,6 +110,13 @@ def p(found: Mapping[str, float] | None) -> str:
         return "-"
     value = found["p_corrected"]
     return "<.001" if value < 0.001 else f"{value:.3f}"[1:] if value < 0.9995 else "1"
+
+
+def held(rows: Sequence[Mapping[str, float | None]]) -> str:
+    """Return the shares of successes among what may advise, and among all, at the end."""
+    last = rows[-1] if rows else {}
+    shares = [last.get(key) for key in ("share_of_advice", "share_of_all")]
+    return "/".join("-" if share is None else f"{100 * share:.0f}" for share in shares)
 
 
 def _number(value: float | None) -> str:
