@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("statsmodels")
 
+from cvx.decay import ContextAwareDecay
 from cvx.errors import InvalidParameterError
 from cvx.experiment.arms import ARMS, GROUPS, arm_of, chosen
 from cvx.experiment.memories import Held, PausableMemory
@@ -84,6 +85,7 @@ def test_decay_is_blind_in_e7d_and_spares_the_unfollowed_in_e7e() -> None:
     assert lowered["e7d"]
     assert {round(after, 4) for after in lowered["e7d"].values()} <= {0.85, 0.7225, 0.6141}
     assert len(lowered["e7e"]) < len(lowered["e7d"])
+    assert isinstance(play("full", games=0)[1].decay, ContextAwareDecay)
 
 
 @pytest.mark.requirement("V21")
