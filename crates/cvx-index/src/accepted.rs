@@ -1,5 +1,7 @@
 //! A filter in terms of columns: which nodes it accepts, and where to look for them.
 
+use std::ops::Range;
+
 use roaring::RoaringBitmap;
 
 use crate::columns::{Columns, EMBEDDED, RECALLABLE};
@@ -24,8 +26,9 @@ pub(crate) struct Accepted<'a> {
     /// Ascending.
     namespaces: Vec<u32>,
     in_all_namespaces: bool,
-    since: i64,
-    until: Option<i64>,
+    window: Option<(Option<i64>, Option<i64>)>,
+    /// The nodes of the window, where they came in the order of time: it then asks for no column.
+    span: Option<Range<u32>>,
     rewards: Option<(f32, f32)>,
     recallable: Option<bool>,
     entities: Option<Vec<u64>>,
@@ -91,6 +94,8 @@ impl<'a> Accepted<'a> {
                     .collect(),
             )
         });
+        let (since, until) = (filter.since, filter.until);
+        let window = (since.is_some() || until.is_some()).then_some((since, until));
         let withheld = postings.withheld.len();
         let all = postings.all.len();
         let named: u64 = namespaces
@@ -100,8 +105,8 @@ impl<'a> Accepted<'a> {
             .sum();
         Accepted {
             in_all_namespaces: named == all,
-            since: filter.since.unwrap_or(i64::MIN),
-            until: filter.until,
+            span: window.and_then(|(since, until)| postings.by_time.span(since, until)),
+            window,
             rewards: (filter.min_reward.is_some() || filter.max_reward.is_some()).then(|| {
                 let (min, max) = (filter.min_reward, filter.max_reward);
                 (min.unwrap_or(f32::MIN), max.unwrap_or(f32::MAX))
@@ -123,11 +128,12 @@ impl<'a> Accepted<'a> {
 
     /// Whether every node with a vector is accepted.
     pub(crate) fn everything(&self) -> bool {
-        !self.nothing
-            && self.in_all_namespaces
-            && self.since == i64::MIN
-            && self.until.is_none()
-            && self.rewards.is_none()
+        !self.nothing && self.in_all_namespaces && self.window.is_none() && self.no_other()
+    }
+
+    /// Whether there is no condition but on namespaces and time.
+    fn no_other(&self) -> bool {
+        self.rewards.is_none()
             && self.recallable.is_none()
             && self.entities.is_none()
             && self.tags.is_empty()
@@ -152,7 +158,25 @@ impl<'a> Accepted<'a> {
     /// Whether a node is accepted.
     #[inline]
     pub(crate) fn has(&self, node: u32) -> bool {
-        !self.nothing && self.catalog.columns.has(node, EMBEDDED) && self.meets(node, None)
+        self.catalog.columns.has(node, EMBEDDED) && self.has_embedded(node)
+    }
+
+    /// Whether a node that has a vector, as those of the graph have, is accepted.
+    #[inline]
+    pub(crate) fn has_embedded(&self, node: u32) -> bool {
+        !self.nothing && self.meets(node, None)
+    }
+
+    #[inline]
+    fn in_window(&self, node: u32) -> bool {
+        match (&self.span, self.window) {
+            (Some(span), _) => span.contains(&node),
+            (None, Some((since, until))) => {
+                let time = self.catalog.columns.time[node as usize];
+                since.is_none_or(|since| time >= since) && until.is_none_or(|until| time < until)
+            }
+            (None, None) => true,
+        }
     }
 
     /// Whether a node that has a vector meets every condition but the one that `met` stands for.
@@ -165,9 +189,7 @@ impl<'a> Accepted<'a> {
             && (self.in_all_namespaces
                 || matches!(met, Some(Source::Namespaces | Source::Entities))
                 || self.has_namespace(node))
-            && (matches!(met, Some(Source::Window))
-                || (columns.time[at] >= self.since
-                    && self.until.is_none_or(|until| columns.time[at] < until)))
+            && (matches!(met, Some(Source::Window)) || self.in_window(node))
             && self.rewards.is_none_or(|(min, max)| {
                 // NaN, which is no reward, is in no range.
                 (min..=max).contains(&columns.reward[at])
@@ -212,21 +234,14 @@ impl<'a> Accepted<'a> {
 
     /// The accepted nodes as an unbroken run of ids, where they are just that, as a window
     /// in time often is.
-    pub(crate) fn run(&self) -> Option<std::ops::Range<u32>> {
-        let only_time = self.in_all_namespaces
-            && !self.nothing
-            && self.rewards.is_none()
-            && self.recallable.is_none()
-            && self.entities.is_none()
-            && self.tags.is_empty()
-            && self.listed.is_none();
+    pub(crate) fn run(&self) -> Option<Range<u32>> {
         if self.everything() {
             return (self.vectors() == self.nodes()).then_some(0..self.nodes() as u32);
         }
-        let order = &self.catalog.postings.by_time;
-        only_time
-            .then(|| order.run(Some(self.since), self.until))
-            .flatten()
+        let only_time = self.in_all_namespaces && !self.nothing && self.no_other();
+        let span = self.span.clone().filter(|_| only_time)?;
+        let [nodes, _] = self.entries();
+        (span.len() == nodes.len()).then_some(span)
     }
 
     /// At most so many nodes are accepted.
@@ -236,6 +251,9 @@ impl<'a> Accepted<'a> {
 
     /// About how many nodes are accepted.
     pub(crate) fn estimate(&self) -> usize {
+        if self.bound_is_exact() {
+            return self.bound();
+        }
         let len = self.nodes();
         let step = (len / SAMPLE).max(1);
         let hits = (0..len)
@@ -243,6 +261,17 @@ impl<'a> Accepted<'a> {
             .filter(|&node| self.has(node as u32))
             .count();
         (hits * step).min(self.bound())
+    }
+
+    /// Whether a window, a tag, or namespaces are all that is asked for.
+    fn bound_is_exact(&self) -> bool {
+        let others = self.rewards.is_some()
+            || self.recallable.is_some()
+            || self.entities.is_some()
+            || self.listed.is_some();
+        let asked = [!self.in_all_namespaces, self.window.is_some()];
+        let asked = asked.iter().filter(|&&asked| asked).count() + self.tags.len();
+        !self.nothing && !others && asked <= 1
     }
 
     fn namespace_postings(&self) -> impl Iterator<Item = &'a RoaringBitmap> + '_ {
@@ -283,8 +312,8 @@ impl<'a> Accepted<'a> {
         if let Some(listed) = &self.listed {
             consider(Source::Listed(listed), listed.len());
         }
-        if self.since > i64::MIN || self.until.is_some() {
-            let [first, second] = self.window();
+        if self.window.is_some() {
+            let [first, second] = self.entries();
             consider(Source::Window, first.len() + second.len());
         }
         if let Some((min, max)) = self.rewards {
@@ -310,11 +339,10 @@ impl<'a> Accepted<'a> {
         best
     }
 
-    fn window(&self) -> [&'a [Dated]; 2] {
-        self.catalog
-            .postings
-            .by_time
-            .window(Some(self.since), self.until)
+    /// The entries of the window in the order of time.
+    fn entries(&self) -> [&'a [Dated]; 2] {
+        let (since, until) = self.window.unwrap_or_default();
+        self.catalog.postings.by_time.window(since, until)
     }
 
     fn list(&self, source: &Source<'_>) -> Vec<u32> {
@@ -333,7 +361,7 @@ impl<'a> Accepted<'a> {
                 .filter(meets)
                 .collect(),
             Source::Window => {
-                let [first, second] = self.window();
+                let [first, second] = self.entries();
                 first
                     .iter()
                     .chain(second)
@@ -343,7 +371,7 @@ impl<'a> Accepted<'a> {
             }
             Source::Rewards(min, max) => postings
                 .near_rewards(columns, *min, *max)
-                .iter()
+                .flatten()
                 .filter(meets)
                 .collect(),
             Source::Namespaces => self.namespace_postings().flatten().filter(meets).collect(),

@@ -9,9 +9,9 @@ use crate::id::NodeId;
 use crate::ids::Ids;
 use crate::index::{TemporalIndex, on_threads};
 use crate::params::DEFAULT_EF;
-use crate::plan::{self, Nodes, Route};
+use crate::plan::{self, Nodes, Route, Walking};
 use crate::pool::Pool;
-use crate::scratch::{Found, Ranked, Scratch, with_scratch};
+use crate::scratch::{Found, Ranked, Scratch, Walk, with_scratch};
 use crate::search::{Accepts, Beam, Everything, Graph};
 use crate::vectors::Query;
 
@@ -155,10 +155,68 @@ impl TemporalIndex {
             }
             Route::Walk(walking) => walking,
         };
-        let (width, budget) = (want.width, walking.budget);
-        let every = accepted.everything();
+        self.walk_under(queries, want.width, accepted, walking, scratch);
+        for (at, query) in queries.iter().enumerate() {
+            let Scratch { walks, found, .. } = &mut *scratch;
+            match self.kept(&walks[at], want, accepted) {
+                Some(kept) => self.finish(query, want, kept, found),
+                None => self.scan(query, &walking.nodes(accepted), want, scratch),
+            }
+            take(&scratch.found.near);
+        }
+    }
+
+    /// Leaves the accepted nodes that are nearest by their codes in `scratch.found`, as many as the
+    /// walk is wide; how far their distances can be from the true ones, which is nothing where a
+    /// scan measured them.
+    pub(crate) fn nearest_by_codes(
+        &self,
+        query: &Query,
+        want: Want,
+        accepted: &Accepted<'_>,
+        route: &Route,
+        scratch: &mut Scratch,
+    ) -> f32 {
+        let nodes = match route {
+            Route::Scan(nodes) => nodes.clone(),
+            Route::Walk(walking) => {
+                let queries = std::slice::from_ref(query);
+                self.walk_under(queries, want.width, accepted, walking, scratch);
+                let Scratch { walks, found, .. } = &mut *scratch;
+                if let Some(kept) = self.kept(&walks[0], want, accepted) {
+                    found.near.clear();
+                    found.near.extend(kept.ranked());
+                    return self.margin(query) / 2.0;
+                }
+                walking.nodes(accepted)
+            }
+        };
+        self.scan(query, &nodes, want, scratch);
+        0.0
+    }
+
+    /// What a walk found, if it did not give up and found enough.
+    fn kept<'a>(&self, walk: &'a Walk, want: Want, accepted: &Accepted<'_>) -> Option<&'a Pool> {
+        let kept = match accepted.everything() {
+            true => &walk.frontier,
+            false => &walk.accepted,
+        };
+        let enough = kept.len() >= want.least.min(self.links.len());
+        (enough && !walk.gave_up).then_some(kept)
+    }
+
+    /// Walks for each query, at most [`SIDE_BY_SIDE`] of them.
+    fn walk_under(
+        &self,
+        queries: &[Query],
+        width: usize,
+        accepted: &Accepted<'_>,
+        walking: &Walking,
+        scratch: &mut Scratch,
+    ) {
+        let budget = walking.budget;
         match &walking.selection {
-            _ if every => {
+            _ if accepted.everything() => {
                 let accepts = Everything;
                 self.walk_all(
                     queries,
@@ -186,7 +244,7 @@ impl TemporalIndex {
                 );
             }
             None => {
-                let accepts = |node| accepted.has(node);
+                let accepts = |node| accepted.has_embedded(node);
                 self.walk_all(
                     queries,
                     &Beam {
@@ -198,21 +256,6 @@ impl TemporalIndex {
                     scratch,
                 );
             }
-        }
-        for (at, query) in queries.iter().enumerate() {
-            let Scratch { walks, found, .. } = &mut *scratch;
-            let walk = &walks[at];
-            let kept = if every {
-                &walk.frontier
-            } else {
-                &walk.accepted
-            };
-            if walk.gave_up || kept.len() < want.least.min(self.links.len()) {
-                self.scan(query, &walking.nodes(accepted), want, scratch);
-            } else {
-                self.finish(query, want, kept, found);
-            }
-            take(&scratch.found.near);
         }
     }
 

@@ -60,10 +60,11 @@ pub(crate) struct Walking {
 impl Walking {
     /// The accepted nodes, for a walk that did not find enough of them.
     pub(crate) fn nodes(&self, accepted: &Accepted<'_>) -> Nodes {
-        let known = self
-            .selection
-            .as_ref()
-            .map(|selection| Arc::clone(&selection.nodes));
+        if let Some(run) = accepted.run() {
+            return Nodes::Run(run);
+        }
+        let known = self.selection.as_ref();
+        let known = known.map(|selection| Arc::clone(&selection.nodes));
         Nodes::List(known.unwrap_or_else(|| accepted.members().into()))
     }
 }
@@ -155,8 +156,15 @@ pub(crate) fn route(
         let (budget, selection) = (usize::MAX, None);
         return Route::Walk(Walking { budget, selection });
     }
-    if let Some(run) = accepted.run().filter(|run| worth_scanning(run.len())) {
-        return Route::Scan(Nodes::Run(run));
+    // Whether a node is in a run is told without a list: there is nothing to remember.
+    if let Some(run) = accepted.run() {
+        return match worth_scanning(run.len()) {
+            true => Route::Scan(Nodes::Run(run)),
+            false => Route::Walk(Walking {
+                budget: run.len(),
+                selection: None,
+            }),
+        };
     }
     if accepted.everything() {
         return Route::Scan(Nodes::List(accepted.members().into()));

@@ -4,10 +4,11 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use roaring::{MultiOps, RoaringBitmap};
+use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Columns, EMBEDDED, RECALLABLE};
+use crate::shelves::Shelves;
 
 /// How many late arrivals wait before they are merged into the order of time.
 const LATE: usize = 4096;
@@ -71,47 +72,18 @@ impl TimeOrder {
         [within(&self.nodes), within(&self.late)]
     }
 
-    /// The nodes within `since <= t < until`, where they are an unbroken run of ids.
-    pub(crate) fn run(&self, since: Option<i64>, until: Option<i64>) -> Option<Range<u32>> {
-        let [nodes, late] = self.window(since, until);
-        let (first, last) = (nodes.first()?.1, nodes.last()?.1);
-        let unbroken = !self.shuffled && late.is_empty();
-        (unbroken && (last - first) as usize == nodes.len() - 1).then_some(first..last + 1)
-    }
-}
-
-/// How many shelves rewards are sorted into.
-const SHELVES: usize = 16;
-
-/// Nodes by reward: the shelf of each is known, its place on the shelf is not.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Shelves([RoaringBitmap; SHELVES]);
-
-impl Shelves {
-    fn of(columns: &Columns, nodes: &RoaringBitmap) -> Self {
-        let mut shelves = Shelves::default();
-        for node in nodes {
-            shelves.note(node, None, columns.reward(node));
+    /// Of what nodes came in the order of time, the ids from the first to the last within
+    /// `since <= t < until`: all nodes there are in between are within.
+    pub(crate) fn span(&self, since: Option<i64>, until: Option<i64>) -> Option<Range<u32>> {
+        if self.shuffled || !self.late.is_empty() {
+            return None;
         }
-        shelves
-    }
-
-    fn place(reward: f32) -> usize {
-        // Rewards are in [0, 1]; bounds may lie outside, and what is negative becomes 0.
-        ((reward * SHELVES as f32) as usize).min(SHELVES - 1)
-    }
-
-    fn note(&mut self, node: u32, before: Option<f32>, after: Option<f32>) {
-        if let Some(before) = before {
-            self.0[Self::place(before)].remove(node);
-        }
-        if let Some(after) = after {
-            self.0[Self::place(after)].insert(node);
-        }
-    }
-
-    fn within(&self, min: f32, max: f32) -> &[RoaringBitmap] {
-        &self.0[Self::place(min)..=Self::place(max)]
+        let [nodes, _] = self.window(since, until);
+        Some(match nodes {
+            [] => 0..0,
+            [first, .., last] => first.1..last.1 + 1,
+            [only] => only.1..only.1 + 1,
+        })
     }
 }
 
@@ -125,7 +97,7 @@ pub(crate) struct PostingsTable {
 }
 
 /// The postings; they hold live nodes with vectors, nothing else.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Postings {
     pub(crate) all: RoaringBitmap,
     /// The nodes that may not advise.
@@ -133,8 +105,21 @@ pub(crate) struct Postings {
     by_namespace: Vec<RoaringBitmap>,
     by_tag: Vec<RoaringBitmap>,
     pub(crate) by_time: TimeOrder,
-    /// Made when a filter first asks, and kept up to date from then on.
+    /// Kept from the first node on. After an index was opened, made when a filter first asks.
     by_reward: OnceLock<Shelves>,
+}
+
+impl Default for Postings {
+    fn default() -> Self {
+        Postings {
+            all: RoaringBitmap::new(),
+            withheld: RoaringBitmap::new(),
+            by_namespace: Vec::new(),
+            by_tag: Vec::new(),
+            by_time: TimeOrder::default(),
+            by_reward: OnceLock::from(Shelves::default()),
+        }
+    }
 }
 
 impl Postings {
@@ -161,22 +146,24 @@ impl Postings {
         }
     }
 
-    fn shelves(&self, columns: &Columns, min: f32, max: f32) -> &[RoaringBitmap] {
-        let shelves = self
-            .by_reward
-            .get_or_init(|| Shelves::of(columns, &self.all));
-        shelves.within(min, max)
+    fn shelves(&self, columns: &Columns) -> &Shelves {
+        self.by_reward
+            .get_or_init(|| Shelves::of(columns, &self.all))
     }
 
     /// At most so many nodes have a reward from `min` to `max`.
     pub(crate) fn reward_bound(&self, columns: &Columns, min: f32, max: f32) -> usize {
-        let shelves = self.shelves(columns, min, max).iter();
-        shelves.map(|shelf| shelf.len() as usize).sum()
+        self.shelves(columns).bound(min, max)
     }
 
-    /// All nodes with a reward from `min` to `max`, and others near that.
-    pub(crate) fn near_rewards(&self, columns: &Columns, min: f32, max: f32) -> RoaringBitmap {
-        self.shelves(columns, min, max).union()
+    /// All nodes with a reward from `min` to `max`, and others near that, shelf by shelf.
+    pub(crate) fn near_rewards(
+        &self,
+        columns: &Columns,
+        min: f32,
+        max: f32,
+    ) -> impl Iterator<Item = &RoaringBitmap> {
+        self.shelves(columns).within(min, max)
     }
 
     /// Takes over what the columns say of a node.

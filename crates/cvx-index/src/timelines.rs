@@ -13,6 +13,8 @@ type Whose = (u32, u64);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timelines {
     loaded: Lines,
+    /// Of each namespace where its loaded lines begin, and of the last where they end.
+    spans: Vec<usize>,
     /// The lines that changed since; an empty one is no more.
     changed: HashMap<Whose, Vec<u32>>,
     len: usize,
@@ -29,23 +31,12 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    fn line(&self, whose: Whose) -> &[u32] {
-        self.place(whose).map_or(&[], |place| self.at(place))
-    }
-
     fn at(&self, place: usize) -> &[u32] {
         let start = match place {
             0 => 0,
             _ => self.ends[place - 1],
         };
         &self.nodes[start as usize..self.ends[place] as usize]
-    }
-
-    fn place(&self, (namespace, entity): Whose) -> Option<usize> {
-        let start = self.namespaces.partition_point(|&other| other < namespace);
-        let end = self.namespaces.partition_point(|&other| other <= namespace);
-        let place = self.entities[start..end].binary_search(&entity).ok()?;
-        Some(start + place)
     }
 
     fn push(&mut self, (namespace, entity): Whose, line: &[u32]) {
@@ -76,11 +67,26 @@ impl Lines {
 impl Timelines {
     /// The timelines of a snapshot; the lines were found [`sound`](Lines::sound).
     pub(crate) fn loaded(lines: Lines) -> Self {
+        let begins = |namespace| lines.namespaces.partition_point(|&other| other < namespace);
+        let namespaces = lines.namespaces.last().map_or(0, |&last| last + 1);
         Timelines {
+            spans: (0..=namespaces).map(begins).collect(),
             len: lines.ends.len(),
             loaded: lines,
             changed: HashMap::new(),
         }
+    }
+
+    /// Which of the loaded lines is that of an entity.
+    fn place(&self, (namespace, entity): Whose) -> Option<usize> {
+        let [start, end] = *self.spans.get(namespace as usize..)?.first_chunk()?;
+        let place = self.loaded.entities[start..end].binary_search(&entity);
+        Some(start + place.ok()?)
+    }
+
+    fn loaded_line(&self, whose: Whose) -> &[u32] {
+        let place = self.place(whose);
+        place.map_or(&[], |place| self.loaded.at(place))
     }
 
     /// All lines, one behind the other.
@@ -104,12 +110,11 @@ impl Timelines {
 
     /// The line of an entity, to be changed.
     fn to_mut(&mut self, whose: Whose) -> &mut Vec<u32> {
-        let Timelines {
-            loaded, changed, ..
-        } = self;
-        changed
-            .entry(whose)
-            .or_insert_with(|| loaded.line(whose).to_vec())
+        if !self.changed.contains_key(&whose) {
+            let line = self.loaded_line(whose).to_vec();
+            self.changed.insert(whose, line);
+        }
+        self.changed.entry(whose).or_default()
     }
 
     /// Adds nodes that the columns hold.
@@ -147,7 +152,7 @@ impl Timelines {
             line.retain(|node| gone.binary_search(node).is_err());
             if line.is_empty() {
                 self.len -= 1;
-                if self.loaded.place(whose).is_none() {
+                if self.place(whose).is_none() {
                     self.changed.remove(&whose);
                 }
             }
@@ -166,20 +171,37 @@ impl Timelines {
         let whose = (namespace, entity);
         self.changed
             .get(&whose)
-            .map_or_else(|| self.loaded.line(whose), Vec::as_slice)
+            .map_or_else(|| self.loaded_line(whose), Vec::as_slice)
+    }
+
+    /// The line that a node is on.
+    pub(crate) fn line_of(&self, columns: &Columns, node: u32) -> &[u32] {
+        let (namespace, entity) = Self::whose(columns, node);
+        self.line(namespace, entity)
     }
 
     /// The nodes before and after a node, in time order.
     pub(crate) fn around<'a>(&'a self, columns: &Columns, node: u32) -> (&'a [u32], &'a [u32]) {
-        let (namespace, entity) = Self::whose(columns, node);
-        let line = self.line(namespace, entity);
-        let key = |node: u32| (columns.time[node as usize], node);
-        let place = line.partition_point(|&other| key(other) < key(node));
-        (&line[..place], line.get(place + 1..).unwrap_or(&[]))
+        split_at(columns, self.line_of(columns, node), node)
     }
 
     /// How many entities have nodes, namespace by namespace.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
+}
+
+/// The nodes of a line before and after one of them.
+pub(crate) fn split_at<'a>(
+    columns: &Columns,
+    line: &'a [u32],
+    node: u32,
+) -> (&'a [u32], &'a [u32]) {
+    let key = |node: u32| (columns.time[node as usize], node);
+    // Where nodes came in the order of time their ids tell the place, without a look at times that
+    // lie anywhere.
+    let place = line
+        .binary_search(&node)
+        .unwrap_or_else(|_| line.partition_point(|&other| key(other) < key(node)));
+    (&line[..place], line.get(place + 1..).unwrap_or(&[]))
 }

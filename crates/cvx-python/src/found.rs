@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use cvx_index::{GraphHit, NodeId, TemporalIndex, WalkedEdge};
+use cvx_index::{GraphHit, Moment, Surrounded, TemporalIndex, WalkedEdge};
 use pyo3::prelude::*;
 
 /// (node, entity, timestamp, action, reward)
@@ -16,6 +16,9 @@ type HitRow<'a> = (u32, f32, f32, f32, u64, i64, Option<f32>, Option<&'a str>);
 type CausalRow<'a> = (HitRow<'a>, Vec<StepRow<'a>>, Vec<StepRow<'a>>);
 /// (from, to, kind, weight, boost)
 type WalkedRow<'a> = (u32, u32, &'a str, f32, f32);
+
+/// The most steps that room is made for at once.
+const MOST_ROOM: usize = 256;
 
 /// Texts one behind the other.
 #[derive(Default)]
@@ -39,14 +42,14 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(index: &TemporalIndex, node: NodeId, texts: &mut Texts) -> cvx_index::Result<Self> {
-        Ok(Seen {
-            node: node.0,
-            entity: index.entity(node)?.0,
-            timestamp: index.timestamp(node)?,
-            reward: index.reward(node)?,
-            action: index.action(node)?.map(|action| texts.add(action)),
-        })
+    fn new(moment: Moment<'_>, texts: &mut Texts) -> Self {
+        Seen {
+            node: moment.node.0,
+            entity: moment.entity.0,
+            timestamp: moment.timestamp,
+            reward: moment.reward,
+            action: moment.action.map(|action| texts.add(action)),
+        }
     }
 
     fn action<'a>(&self, texts: &'a Texts) -> Option<&'a str> {
@@ -66,7 +69,6 @@ impl Seen {
 
 /// A hit without what surrounds it.
 pub struct Score {
-    pub node: NodeId,
     pub distance: f32,
     pub score: f32,
     pub similarity: f32,
@@ -78,9 +80,9 @@ struct Scored {
 }
 
 impl Scored {
-    fn new(index: &TemporalIndex, score: Score, texts: &mut Texts) -> cvx_index::Result<Self> {
-        let seen = Seen::new(index, score.node, texts)?;
-        Ok(Scored { seen, score })
+    fn new(moment: Moment<'_>, score: Score, texts: &mut Texts) -> Self {
+        let seen = Seen::new(moment, texts);
+        Scored { seen, score }
     }
 
     fn row<'a>(&self, texts: &'a Texts) -> HitRow<'a> {
@@ -100,7 +102,6 @@ impl Scored {
 
 /// Hits with the steps around them.
 #[pyclass(frozen)]
-#[derive(Default)]
 pub struct CausalRows {
     /// Each hit, and where its steps before and after end in `steps`.
     hits: Vec<(Scored, [usize; 2])>,
@@ -109,23 +110,30 @@ pub struct CausalRows {
 }
 
 impl CausalRows {
-    /// Takes in a hit and up to `context` steps on either side of it.
-    pub fn push(
-        &mut self,
-        index: &TemporalIndex,
-        score: Score,
-        context: usize,
-    ) -> cvx_index::Result<()> {
-        let mut ends = [0; 2];
-        for (end, nodes) in ends.iter_mut().zip(index.around(score.node, context)?) {
-            for node in nodes {
-                self.steps.push(Seen::new(index, node, &mut self.texts)?);
-            }
-            *end = self.steps.len();
+    /// With room for as many hits, each with up to `context` steps on either side.
+    pub fn with_capacity(hits: usize, context: usize) -> Self {
+        let steps = hits
+            .saturating_mul(context.saturating_mul(2))
+            .min(MOST_ROOM);
+        CausalRows {
+            hits: Vec::with_capacity(hits),
+            steps: Vec::with_capacity(steps),
+            texts: Texts::default(),
         }
-        let hit = Scored::new(index, score, &mut self.texts)?;
+    }
+
+    /// Takes in a hit and the steps on either side of it.
+    pub fn push(&mut self, around: &Surrounded<'_>, score: Score) {
+        let texts = &mut self.texts;
+        let mut ends = [0; 2];
+        self.steps
+            .extend(around.before().map(|step| Seen::new(step, texts)));
+        ends[0] = self.steps.len();
+        self.steps
+            .extend(around.after().map(|step| Seen::new(step, texts)));
+        ends[1] = self.steps.len();
+        let hit = Scored::new(around.moment(), score, texts);
         self.hits.push((hit, ends));
-        Ok(())
     }
 }
 
@@ -163,15 +171,14 @@ struct Walked {
 }
 
 impl GraphRows {
-    /// Takes in a hit and the edges that lead to it.
-    pub fn push(&mut self, index: &TemporalIndex, hit: GraphHit) -> cvx_index::Result<()> {
+    /// Takes in a hit, what is known of it, and the edges that lead to it.
+    pub fn push(&mut self, index: &TemporalIndex, moment: Moment<'_>, hit: GraphHit) {
         let score = Score {
-            node: hit.node,
             distance: hit.distance,
             score: hit.score,
             similarity: hit.similarity,
         };
-        let scored = Scored::new(index, score, &mut self.texts)?;
+        let scored = Scored::new(moment, score, &mut self.texts);
         let walked = |edge: WalkedEdge| Walked {
             // Kinds come out of the index only after they were declared in it.
             kind: self
@@ -181,7 +188,6 @@ impl GraphRows {
         };
         let path = hit.path.into_iter().map(walked).collect();
         self.hits.push((scored, path));
-        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Searches: arrays for `search`, rows for whatever becomes a `Hit`.
 
-use cvx_index::{Neighbor, NodeId, Scored, TemporalIndex};
+use cvx_index::{NodeId, Scored, TemporalIndex};
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -110,16 +110,17 @@ impl NativeIndex {
         let (query, filter) = (convert::vector(query)?, convert::filter(accept)?);
         self.shared.read(py, |index| {
             let metric = index.params().metric;
-            let mut rows = CausalRows::default();
-            for Neighbor { node, distance } in index.search(&query, k, ef, &filter)? {
-                let similarity = metric.similarity(distance);
+            let found = index.search(&query, k, ef, &filter)?;
+            let nodes: Vec<NodeId> = found.iter().map(|near| near.node).collect();
+            let mut rows = CausalRows::with_capacity(nodes.len(), context);
+            for (around, near) in index.surrounded(&nodes, context)?.iter().zip(found) {
+                let similarity = metric.similarity(near.distance);
                 let score = Score {
-                    node,
-                    distance,
+                    distance: near.distance,
                     score: similarity,
                     similarity,
                 };
-                rows.push(index, score, context)?;
+                rows.push(around, score);
             }
             Ok(rows)
         })
@@ -171,9 +172,11 @@ impl NativeIndex {
                 .iter()
                 .map(|(name, boost)| Ok((index.edge_kind(name)?, *boost)))
                 .collect::<cvx_index::Result<Vec<_>>>()?;
+            let hits = index.graph_search(&query, k, &boosts, max_hops, ef, &filter)?;
+            let nodes: Vec<NodeId> = hits.iter().map(|hit| hit.node).collect();
             let mut rows = GraphRows::default();
-            for hit in index.graph_search(&query, k, &boosts, max_hops, ef, &filter)? {
-                rows.push(index, hit)?;
+            for (moment, hit) in index.moments(&nodes)?.into_iter().zip(hits) {
+                rows.push(index, moment, hit);
             }
             Ok(rows)
         })

@@ -10,6 +10,9 @@ use crate::id::NodeId;
 /// Kinds are for people to choose from, and looked up one after the other.
 const MOST_KINDS: usize = 1_024;
 
+/// Edges in a cache line.
+const IN_A_LINE: usize = 5;
+
 /// Which end of an edge a node is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -247,7 +250,7 @@ impl TypedEdgeLayer {
         let rows = || nodes.clone().filter_map(|node| rows.get(node.index()));
         rows().for_each(prefetch);
         // Where a row lies is known only once its entry is here.
-        rows().filter_map(|row| row.first()).for_each(prefetch);
+        rows().for_each(|row| row.chunks(IN_A_LINE).for_each(|part| prefetch(&part[0])));
     }
 
     /// The edges of one kind of a node, by the node at the other end.

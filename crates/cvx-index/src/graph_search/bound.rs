@@ -1,10 +1,10 @@
 //! What a path must bring to matter, so that most paths are never walked.
 
-use crate::by_node::ByNode;
+use super::Terms;
+use super::spread::Spread;
 use crate::edges::{Direction, EdgeKind};
 use crate::id::NodeId;
 use crate::index::TemporalIndex;
-use crate::scratch::Ranked;
 
 /// A set of nodes, a bit shared by many: a node without one is not in it, and of the others about
 /// one in 64 is taken for one that is.
@@ -36,7 +36,6 @@ impl Sketch {
 /// A node outside S is no more similar than the last of S, and `k` nodes score at least as the
 /// k-th of S does without any edge.
 pub(super) struct Bound {
-    own: ByNode<f32>,
     members: Sketch,
     /// The nodes one edge before a node of S that may still be among the best; without it, any.
     toward: Option<Sketch>,
@@ -47,18 +46,6 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// Whether a node to which a path brings this much may be among the best.
-    #[inline]
-    pub(super) fn admits(&self, node: u32, value: f32) -> bool {
-        // Nodes of S are no less similar than those elsewhere.
-        self.suffices(value)
-            || (self.members.may_have(node)
-                && self
-                    .own
-                    .get(&node)
-                    .is_some_and(|&own| self.reaches(own, value)))
-    }
-
     /// Whether the last edge of a path, from a node to which it brought this much, may matter.
     #[inline]
     pub(super) fn leads_on(&self, node: u32, value: f32) -> bool {
@@ -69,57 +56,59 @@ impl Bound {
                 .is_none_or(|toward| toward.may_have(node))
     }
 
-    /// Whether a node is in S.
-    pub(super) fn contains(&self, node: u32) -> bool {
-        self.own.contains_key(&node)
+    /// Whether a node can be in S; most that are not are told apart.
+    #[inline]
+    pub(super) fn may_contain(&self, node: u32) -> bool {
+        self.members.may_have(node)
     }
 
     /// Whether a node of this similarity, to which a path brings this much, may be among the best.
+    #[inline]
     pub(super) fn reaches(&self, similarity: f32, value: f32) -> bool {
         similarity + value >= self.needed
     }
 
+    /// No node outside S is more similar.
+    pub(super) fn elsewhere(&self) -> f32 {
+        self.elsewhere
+    }
+
     /// Whether so much brings any node among the best.
-    fn suffices(&self, value: f32) -> bool {
+    #[inline]
+    pub(super) fn suffices(&self, value: f32) -> bool {
         self.reaches(self.elsewhere, value)
     }
 }
 
 impl TemporalIndex {
-    /// The bound for the best `k`, given S with the nearest first.
-    pub(super) fn bound(
-        &self,
-        near: &[Ranked],
-        k: usize,
-        boosts: &[(EdgeKind, f32)],
-        max_hops: usize,
-    ) -> Bound {
-        let similarity = |near: &Ranked| self.params.metric.similarity(near.distance());
-        let nodes = || near.iter().map(|near| near.node());
+    /// The bound, given S.
+    pub(super) fn bound(&self, spread: &Spread, terms: &Terms<'_>) -> Bound {
+        let boosts = terms.boosts;
+        let near = spread.near();
+        let needed = near.get(terms.k - 1);
         let carried = boosts.iter().fold(0.0f32, |most, pair| most.max(pair.1));
         let mut bound = Bound {
-            own: nodes().zip(near.iter().map(similarity)).collect(),
-            members: Sketch::of(nodes(), near.len()),
+            members: Sketch::of(near.iter().map(|near| near.node), near.len()),
             toward: None,
-            elsewhere: near.last().map_or(f32::NEG_INFINITY, similarity),
-            needed: near.get(k - 1).map_or(f32::NEG_INFINITY, similarity),
+            elsewhere: near.last().map_or(f32::NEG_INFINITY, |last| last.highest),
+            needed: needed.map_or(f32::NEG_INFINITY, |last| last.lowest),
             carried,
         };
-        if max_hops > 1 {
+        if terms.max_hops > 1 {
             // A path of more than one edge brings no more than this.
-            let most = near.first().map_or(0.0, similarity).max(0.0) * carried * carried;
-            let open = near.partition_point(|near| bound.reaches(similarity(near), most));
-            bound.toward = Some(self.one_edge_before(&near[..open], boosts));
+            let most = near.first().map_or(0.0, |first| first.highest).max(0.0) * carried * carried;
+            let open = near.partition_point(|near| bound.reaches(near.highest, most));
+            let open: Vec<NodeId> = near[..open].iter().map(|near| NodeId(near.node)).collect();
+            bound.toward = Some(self.one_edge_before(&open, boosts));
         }
         bound
     }
 
-    fn one_edge_before(&self, near: &[Ranked], boosts: &[(EdgeKind, f32)]) -> Sketch {
-        let nodes = near.iter().map(|near| NodeId(near.node()));
-        self.edges.prefetch(nodes, Direction::In);
-        let mut before = Vec::new();
+    fn one_edge_before(&self, nodes: &[NodeId], boosts: &[(EdgeKind, f32)]) -> Sketch {
+        self.edges.prefetch(nodes.iter().copied(), Direction::In);
+        let mut before = Vec::with_capacity(16 * nodes.len());
         for &(kind, _) in boosts {
-            for node in near.iter().map(|near| NodeId(near.node())) {
+            for &node in nodes {
                 let mut temporal = None;
                 let edges = self.edges_of(node, kind, Direction::In, &mut temporal);
                 before.extend(edges.iter().map(|edge| edge.node.0));
