@@ -93,7 +93,7 @@ def test_a_walk_that_was_cut_off_says_so() -> None:
     assert [step.weight for step in steps] == [0.75, 0.5]
     assert steps.truncated
     assert not made.why(end).truncated
-    with pytest.raises(InvalidParameterError, match="max_nodes is 0"):
+    with pytest.raises(InvalidParameterError, match="max_events is 0"):
         made.why(end, max_events=0)
 
 

@@ -99,7 +99,7 @@ def test_ids_may_be_any_kind_of_integer(memory: Memory) -> None:
     memory.recall("mug")
     memory.forget(np.array([first, second]))
     assert texts(memory, "mug") == []
-    memory.restore(bool(first))
+    memory.restore(np.int64(first))  # type: ignore[arg-type]
     assert texts(memory, "mug") == ["a mug"]
     memory.erase(np.array([second]))
     with pytest.raises(InvalidInputError, match="give ids"):

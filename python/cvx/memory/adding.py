@@ -6,20 +6,44 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from cvx.arguments import (
+    a_flag,
+    a_mapping,
+    a_text,
+    an_event,
+    checked,
+    optional,
+    some_texts,
+    whole,
+    wrong,
+)
 from cvx.episodes import check_reward, chunk_text
 from cvx.errors import (
     InvalidInputError,
 )
 from cvx.memory.base import digest
 from cvx.memory.links import Links
-from cvx.memory.sound import further_words, labels, named, sound
+from cvx.memory.sound import named, sound
 from cvx.store.packing import metadata_of
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
+
+
+def _lists(name: str, value: Any) -> list[list[str]]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise wrong(name, value, "a list of strings for each event")
+    return [some_texts(f"{name}[{place}]", one) for place, one in enumerate(value)]
 
 
 class Adding(Links):
     """The writing half."""
 
+    @checked(
+        aliases=some_texts,
+        tags=some_texts,
+        metadata=optional(a_mapping),
+        visibility=a_text,
+        again=a_flag,
+    )
     def add(
         self,
         text: str,
@@ -96,7 +120,7 @@ class Adding(Links):
             kind=kind,
             namespace=namespace,
             metadata=metadata or {},
-            tags=labels(tags),
+            tags=tuple(tags),
             source=source,
             trust=trust,
             visibility=visibility,
@@ -105,6 +129,7 @@ class Adding(Links):
         )
         return self.add_many([event], aliases=[aliases], again=again)[0]
 
+    @checked(aliases=_lists, again=a_flag)
     def add_many(
         self,
         events: Iterable[Event],
@@ -139,7 +164,7 @@ class Adding(Links):
             raise InvalidInputError(
                 f"{len(aliases)} lists of aliases for {len(listed)} events: give one for each"
             )
-        words_of = [further_words(words) for words in aliases] or [[] for _ in listed]
+        words_of = list(aliases) or [[] for _ in listed]
         known = [None if again else self._known(event) for event in listed]
         new = [event for event, old in zip(listed, known, strict=True) if old is None]
         further = [words for words, old in zip(words_of, known, strict=True) if old is None]
@@ -162,6 +187,7 @@ class Adding(Links):
             given = iter(ids)
         return [next(given) if old is None else old for old in known]
 
+    @checked(text=a_text, max_chars=whole(1))
     def add_text(self, text: str, *, max_chars: int = 300, **options: Any) -> list[int]:
         """Remember a long text in pieces, each an event of its own that can be found alone.
 
@@ -190,6 +216,7 @@ class Adding(Links):
         rows = self.record.query("SELECT 1 FROM events WHERE event_id = ?", (found,))
         return found if rows else None
 
+    @checked(event_id=an_event, texts=some_texts)
     def add_aliases(self, event_id: int, texts: Sequence[str]) -> None:
         """Give an event further words to be found by; it stays one event, and is found once.
 
@@ -202,13 +229,13 @@ class Adding(Links):
         InvalidInputError
             A single string, or something that is none.
         """
-        words = further_words(texts)
         self._node(event_id)
-        vectors = self._embedded(words)
+        vectors = self._embedded(texts)
         with self.record.transaction() as write:
             self._node(event_id)
-            write.add_aliases(event_id, zip(words, vectors, strict=True))
+            write.add_aliases(event_id, zip(texts, vectors, strict=True))
 
+    @checked(event_id=an_event, metadata=optional(a_mapping))
     def update(
         self,
         event_id: int,

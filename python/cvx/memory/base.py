@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from cvx.arguments import a_text, an_event, checked, wrong
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.errors import (
     DimensionError,
     InvalidInputError,
+    InvalidVectorError,
     LexicalOnlyWarning,
     NonFiniteVectorError,
     UnknownEventError,
@@ -26,6 +28,7 @@ from cvx.index import TemporalIndex
 from cvx.memory.noted import Noted
 from cvx.scoring import Calibration, logged_calibration
 from cvx.store import IndexKind, Record, Store, Writer
+from cvx.store.spaces import check_namespace
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 
 _MOST_HANDED_OUT = 10_000
@@ -92,6 +95,7 @@ class Base:
         found = self.record.query("SELECT count(*) FROM events WHERE state = 'active'")
         return int(found[0][0])
 
+    @checked(event_id=an_event)
     def get(self, event_id: int) -> Event:
         """Return an event by its id, whatever its state.
 
@@ -107,6 +111,7 @@ class Base:
             raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
         return found[0]
 
+    @checked(key=a_text)
     def id_of(self, key: str, *, namespace: str = DEFAULT_NAMESPACE) -> int:
         """Return the id of the event that is called so elsewhere.
 
@@ -115,9 +120,12 @@ class Base:
         UnknownEventError
             No event of the namespace has that key.
         """
-        found = self.record.event_of_key(key, namespace)
+        found = self.record.event_of_key(key, check_namespace(namespace))
         if found is None:
-            raise UnknownEventError(f"no event of namespace {namespace!r} has the key {key!r}")
+            raise UnknownEventError(
+                f"no event of namespace {namespace!r} has the key {key!r}: add one with it, or "
+                "name the namespace that has it"
+            )
         return found
 
     def stats(self) -> dict[str, Any]:
@@ -147,7 +155,10 @@ class Base:
         return self._store.snapshot()
 
     def _checked(self, vector: Vector) -> Vector:
-        row = np.asarray(vector, dtype=np.float32)
+        try:
+            row = np.asarray(vector, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise wrong("vector", vector, f"{self.dim} numbers", InvalidVectorError) from error
         if row.shape != (self.dim,):
             raise DimensionError(
                 f"the vector has shape {row.shape}, the memory holds ({self.dim},): embed it with "
@@ -160,11 +171,11 @@ class Base:
         return row
 
     def _embedded(self, texts: Sequence[str]) -> list[Vector]:
-        for text in texts:
-            if not isinstance(text, str):
-                raise InvalidInputError(f"a text is {text!r}: give a str")
+        for one in texts:
+            if not isinstance(one, str):
+                raise wrong("a text", one, "a str", InvalidInputError)
             try:
-                text.encode()
+                one.encode()
             except UnicodeEncodeError as error:
                 raise InvalidInputError(
                     f"a text cannot be stored ({error}): replace lone surrogates first"
@@ -216,6 +227,6 @@ def _default_embedder() -> Embedder:
             "no embedder was given: the default compares spelling, not meaning; give one from "
             "cvx.embed for that",
             LexicalOnlyWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return LexicalEmbedder()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import index
 from typing import NamedTuple
 
-from cvx.errors import InvalidInputError, InvalidParameterError
+from cvx.arguments import a_flag, a_text, checked, optional, some_events, whole
+from cvx.errors import InvalidParameterError
 from cvx.memory.base import Base
-from cvx.memory.sound import whole
 from cvx.scoring.posterior import beta_mean
 from cvx.store.erase import Erased, erase, finish, texts_of
 from cvx.types import Event
@@ -33,6 +32,7 @@ class Eviction(NamedTuple):
 class Caring(Base):
     """What keeps a memory in order."""
 
+    @checked(events=some_events)
     def forget(self, events: int | Iterable[int]) -> None:
         """Put events away: they are in no recall any more, and ``restore`` brings them back.
 
@@ -43,6 +43,7 @@ class Caring(Base):
         """
         self._set_state(events, "archived")
 
+    @checked(events=some_events)
     def restore(self, events: int | Iterable[int]) -> None:
         """Bring back what was forgotten or quarantined.
 
@@ -54,10 +55,11 @@ class Caring(Base):
         self._set_state(events, "active")
 
     def _set_state(self, events: int | Iterable[int], state: str) -> None:
-        listed = _ids(events)
+        listed = _listed(events)
         with self.record.transaction() as write:
             write.set_columns("state", dict.fromkeys(listed, state))
 
+    @checked(events=some_events)
     def erase(self, events: int | Iterable[int]) -> Erased:
         """Erase events for good, from every file: see ``cvx.store.erase.erase``.
 
@@ -69,7 +71,7 @@ class Caring(Base):
         UnknownEventError
             One of them does not exist; nothing is erased.
         """
-        listed = _ids(events)
+        listed = _listed(events)
         clean = getattr(self.embedder, "forget", None)
         if clean is not None and listed:
             # Before the record: a death in between leaves texts that can be erased again.
@@ -85,11 +87,13 @@ class Caring(Base):
         """Clean the files where an erase was not ``complete``; tell whether it is now."""
         return finish(self._store)
 
+    @checked(source=a_text)
     def audit(self, source: str) -> list[Event]:
         """Return everything that came from a source, whatever became of it."""
         rows = self.record.query("SELECT event_id FROM events WHERE source = ?", (source,))
         return self.record.events(row[0] for row in rows)
 
+    @checked(source=a_text)
     def quarantine(self, source: str) -> list[int]:
         """Keep everything from a source out of every recall until ``release``.
 
@@ -100,6 +104,7 @@ class Caring(Base):
         """
         return self._move(source, "active", "quarantined")
 
+    @checked(source=a_text)
     def release(self, source: str) -> list[int]:
         """End the quarantine of a source; returns its events."""
         return self._move(source, "quarantined", "active")
@@ -114,6 +119,7 @@ class Caring(Base):
             write.set_columns("state", dict.fromkeys(events, after))
         return events
 
+    @checked(source=a_text)
     def roll_back(self, source: str) -> list[int]:
         """Undo a source: its events go into quarantine, and their links are taken away for good.
 
@@ -139,6 +145,7 @@ class Caring(Base):
                 write.remove_links((e.from_node, e.to_node, e.kind) for e in edges)
         return events
 
+    @checked(events=optional(whole(0)), bytes=optional(whole(0)), dry_run=a_flag)
     def keep_within(
         self,
         *,
@@ -168,9 +175,6 @@ class Caring(Base):
         """
         if events is None and bytes is None:
             raise InvalidParameterError("no budget: give events, bytes or both")
-        for name, value in (("events", events), ("bytes", bytes)):
-            if value is not None and whole(name, value) < 0:
-                raise InvalidParameterError(f"{name} is {value}: give 0 or more")
         rows = self.record.query(
             "SELECT event_id, reward, salience, recorded, ifnull(retrieved, 0),"
             " length(CAST(text AS BLOB)) + ifnull(length(embedding), 0),"
@@ -207,13 +211,8 @@ class Caring(Base):
         return worth * weight * (0.5 + beta_mean(asked, asked, 2.0, 0.0))
 
 
-def _ids(events: int | Iterable[int]) -> list[int]:
-    """Return ids as the journal keeps them, whichever kind of integers they are."""
-    listed = events if isinstance(events, Iterable) else [events]
-    try:
-        return [index(event) for event in listed]
-    except TypeError as error:
-        raise InvalidInputError(f"events are {events!r}: give ids ({error})") from error
+def _listed(events: int | Iterable[int]) -> list[int]:
+    return list(events) if isinstance(events, Iterable) else [events]
 
 
 def _check_source(source: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from cvx.arguments import a_text, an_event, checked, number, one_of, optional
 from cvx.causal.events import Link
 from cvx.causal.evidence import Evidence
 from cvx.causal.judges import Judge, as_judge
@@ -25,6 +26,7 @@ class Causes(Base):
     """Who judges where a call names nobody; ``None`` for the statistical judge that ships with cvx,
     which expects one of five candidates to be a cause."""
 
+    @checked(event_id=an_event, search=optional(one_of(LinkSearch, called="a LinkSearch")))
     def link_causes(
         self, event_id: int, *, judge: object = None, search: LinkSearch | None = None
     ) -> Linked:
@@ -75,6 +77,15 @@ class Causes(Base):
         """Return the pairs of cause and effect that nobody could judge, oldest first."""
         return self._linker().open_pairs()
 
+    @checked(
+        cause=an_event,
+        effect=an_event,
+        supports=number(0.0),
+        counters=number(0.0),
+        kind=a_text,
+        evidence=a_text,
+        note=a_text,
+    )
     def observe(
         self,
         cause: int,

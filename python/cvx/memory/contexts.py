@@ -8,12 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cvx.errors import (
-    InvalidParameterError,
-    StaleCueWarning,
-)
-from cvx.memory.recalling import Outcome, Recalling, Sources, asker_of, plan_of
-from cvx.memory.sound import how_many
+from cvx.arguments import checked, optional, whole
+from cvx.errors import InvalidParameterError, StaleCueWarning
+from cvx.memory.recalling import RECALL, Outcome, Recalling, Sources, asker_of, plan_of
 from cvx.recall import Floor, Pipeline
 from cvx.recall.block import Block
 from cvx.recall.recalled import Recalled, hits_of, recall_once
@@ -25,6 +22,7 @@ from cvx.types import DEFAULT_NAMESPACE, Cue, Decision, Filter, Hit
 class Contexts(Recalling):
     """Recall for a prompt, written down so that it can be judged by what came of it."""
 
+    @checked(**RECALL, budget_tokens=optional(whole(0)))
     def context(
         self,
         cue: str | Cue,
@@ -68,7 +66,6 @@ class Contexts(Recalling):
         StaleCueWarning
             The same cue was asked at the last turns too: build it anew from the agent's state.
         """
-        k = how_many(k)
         plan = plan_of(pipeline or self.pipeline, sources, floor)
         if budget_tokens is not None:
             budget = replace(plan.serving.budget, tokens=budget_tokens)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from cvx.arguments import a_text, an_event, checked, some_texts, whole
 from cvx.causal import CausalGraph, Story
 from cvx.causal.store_ground import StoreGround
 from cvx.causal.walk import DEFAULT_NODES, Reached
@@ -82,6 +83,7 @@ class Explanation(list[Because]):
 class Explaining(Base):
     """The half that asks why."""
 
+    @checked(also=some_texts, effect_first=a_text)
     def graph(
         self,
         *,
@@ -114,6 +116,7 @@ class Explaining(Base):
         )
         return CausalGraph(ground, effect_first=effect_first)
 
+    @checked(event_id=an_event, max_depth=whole(1), max_events=whole(1))
     def why(
         self,
         event_id: int,
@@ -155,6 +158,7 @@ class Explaining(Base):
         )
         return self._explained(story, story.before)
 
+    @checked(event_id=an_event, max_depth=whole(1), max_events=whole(1))
     def consequences(
         self,
         event_id: int,
@@ -168,6 +172,7 @@ class Explaining(Base):
         story = graph.story(event_id, before=False, after=max_depth, max_nodes=max_events)
         return self._explained(story, story.after)
 
+    @checked(event_id=an_event, max_depth=whole(1), after=whole(0))
     def story(
         self,
         event_id: int,

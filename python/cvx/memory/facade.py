@@ -3,27 +3,48 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from cvx.active import ActiveMemory
+from cvx.arguments import Check, a_callable, a_flag, checked, one_of, optional, whole, wrong
 from cvx.embed import Embedder
 from cvx.episodes import OpenEpisode
-from cvx.errors import EmbedderMismatchError, RewardRangeError
+from cvx.errors import EmbedderMismatchError, RewardRangeError, UnknownMetricError
 from cvx.memory.awaiting import Awaiting
 from cvx.memory.causes import Causes
 from cvx.memory.outcomes import Outcomes
 from cvx.memory.preparing import Preparing
 from cvx.memory.reflecting import Reflecting
-from cvx.memory.sound import moment
 from cvx.memory.tables import Tables
 from cvx.store.erase import finish
 from cvx.store.past import as_of
 from cvx.types import Episode
 
 EXACT_BELOW = 10_000
+
+
+def _embedder(name: str, value: Any) -> Any:
+    if not all(callable(getattr(value, method, None)) for method in ("embed", "info")):
+        raise wrong(name, value, "an Embedder, such as those of cvx.embed")
+    return value
+
+
+def _metric(name: str, value: Any) -> Any:
+    if value not in ("cosine", "l2", "ip"):
+        raise wrong(name, value, "cosine, l2 or ip", UnknownMetricError)
+    return value
+
+
+_OPENING: Mapping[str, Check] = {
+    "embedder": optional(_embedder),
+    "metric": _metric,
+    "seed": whole(0),
+    "exact_below": whole(0),
+    "clock": optional(a_callable),
+}
 
 
 class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
@@ -57,6 +78,7 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
     [('it rained all night', 'the drain is too small')]
     """
 
+    @checked(**_OPENING)
     def __init__(
         self,
         embedder: Embedder | None = None,
@@ -71,6 +93,13 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
         self._loop: ActiveMemory | None = None
 
     @classmethod
+    @checked(
+        **_OPENING,
+        path=one_of(str, os.PathLike, called="the path of a folder"),
+        create=a_flag,
+        read_only=a_flag,
+        accept_lost_tail=a_flag,
+    )
     def open(
         cls,
         path: str | os.PathLike[str],
@@ -135,6 +164,7 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
             finish(memory._store)
         return memory
 
+    @checked(recorded=whole())
     def as_of(self, recorded: int) -> Memory:
         """Return the memory as it was at a time of recording.
 
@@ -157,7 +187,7 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
         past = type(self).__new__(type(self))
         past._loop = None
         super(Memory, past).__init__(
-            None, self.embedder, metric=self.metric, record=as_of(self.record, moment(recorded))
+            None, self.embedder, metric=self.metric, record=as_of(self.record, recorded)
         )
         return past
 

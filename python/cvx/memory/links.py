@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from numbers import Real
 
+from cvx.arguments import a_text, an_event, checked, number, one_of
 from cvx.causal.events import causal_kinds
 from cvx.causal.order import check_order, known_order
 from cvx.errors import (
@@ -16,6 +16,9 @@ from cvx.errors import (
 )
 from cvx.memory.base import Base
 from cvx.types import Edge
+
+_weight = number(0.0, 1.0, EdgeWeightError)
+_text = one_of(str, called="a str", error=InvalidEdgeError)
 
 
 class Links(Base):
@@ -63,14 +66,15 @@ class Links(Base):
         EffectFirstWarning
             The effect happened before the cause, and ``effect_first`` is "flag".
         """
-        for name, value in (("why", why), ("evidence", evidence)):
-            if not isinstance(value, str):
-                raise InvalidEdgeError(f"{name} is {value!r}: give a str")
-        if not isinstance(weight, Real):
-            raise EdgeWeightError(f"weight is {weight!r}: give a number in [0, 1]")
-        weight = float(weight)
-        if not 0.0 <= weight <= 1.0:
-            raise EdgeWeightError(f"weight is {weight}, outside [0, 1]: scale it to that range")
+        a, b = an_event("a", a), an_event("b", b)
+        for name, value in (
+            ("kind", kind),
+            ("why", why),
+            ("evidence", evidence),
+            ("effect_first", effect_first),
+        ):
+            _text(name, value)
+        weight = _weight("weight", weight)
         if a == b:
             raise InvalidEdgeError(f"event {a} cannot lead to itself: give two events")
         if kind == "temporal":
@@ -87,6 +91,7 @@ class Links(Base):
                 check_order((a, began), (b, followed), effect_first)
             write.add_links([Edge(cause, effect, kind, weight, why, evidence)])
 
+    @checked(name=a_text)
     def declare_edge_kind(self, name: str) -> None:
         """Make a name an edge kind of this memory, for good.
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
+from cvx.arguments import (
+    a_flag,
+    a_share,
+    a_text,
+    an_event,
+    checked,
+    optional,
+    some_texts,
+    whole,
+    wrong,
+)
 from cvx.errors import DecisionTakenError, InvalidParameterError, UnknownError
 from cvx.memory.attribution import Attribution
 from cvx.memory.contexts import Contexts, event_of
@@ -16,10 +27,33 @@ from cvx.scoring.off_policy import LoggedChoice
 from cvx.store.learned import event_context
 from cvx.types import Cue, Decision, Hit
 
+_number_of = whole(0)
+
+
+def _decision(name: str, value: Any) -> Block | Decision | int:
+    if isinstance(value, Block | Decision):
+        return value
+    if isinstance(value, SupportsIndex):
+        return int(_number_of(name, value))
+    raise wrong(name, value, "what context returned, or the number of a decision")
+
+
+def _followed(name: str, value: Any) -> list[Hit | int]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise wrong(name, value, "a list of hits or ids of events")
+    return [one if isinstance(one, Hit) else an_event(name, one) for one in value]
+
 
 class Outcomes(Contexts):
     """Feedback on contexts, and what can be asked about them afterwards."""
 
+    @checked(
+        decision=_decision,
+        followed=_followed,
+        helped=optional(a_flag),
+        action=optional(a_text),
+        outcome=optional(a_share),
+    )
     def feedback(
         self,
         decision: Block | Decision | int,
@@ -56,11 +90,11 @@ class Outcomes(Contexts):
         InvalidParameterError
             Something was followed that the decision did not show; an outcome outside [0, 1].
         """
-        if outcome is not None and not 0.0 <= outcome <= 1.0:
-            raise InvalidParameterError(f"outcome is {outcome}: give one in [0, 1]")
         number = _number(decision)
         events = [one if isinstance(one, int) else event_of(one) for one in followed]
         paid = (outcome is not None and outcome > 0.5) if helped is None else helped
+        if number not in self._noted.decided:
+            self._decision_row(number)
         self._flush()
         with self.record.transaction() as write:
             row = self._decision_row(number)
@@ -92,9 +126,13 @@ class Outcomes(Contexts):
     def _decision_row(self, number: int) -> dict[str, Any]:
         row = self.record.decision(number)
         if row is None or "shown" not in row["record"]:
-            raise UnknownError(f"there is no decision {number} of a context in this memory")
+            raise UnknownError(
+                f"there is no decision {number} of a context in this memory: give what context "
+                "returned"
+            )
         return row
 
+    @checked(decision=_decision)
     def attribution(self, decision: Block | Decision | int) -> Attribution:
         """Return which memories drove a decision, and whether it paid.
 
@@ -112,6 +150,7 @@ class Outcomes(Contexts):
         cue = replace(cue, questions=tuple(row["cue"]["questions"]))
         return Attribution.of(number, cue, row["record"], row["action"], row["outcome"])
 
+    @checked(event_id=an_event)
     def decisions_with(self, event_id: int) -> list[Attribution]:
         """Return the decisions that a memory was shown in, oldest first."""
         rows = self.record.query(
@@ -126,6 +165,7 @@ class Outcomes(Contexts):
         ]
         return [self.attribution(number) for number in [*(row[0] for row in rows), *waiting]]
 
+    @checked(names=some_texts)
     def logged_choices(self, names: Sequence[str]) -> list[LoggedChoice]:
         """Return the sampled contexts with a known outcome, for ``cvx.scoring.off_policy_value``.
 

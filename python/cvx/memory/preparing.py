@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from cvx.arguments import a_share, checked, one_of, whole
 from cvx.errors import InvalidParameterError
 from cvx.memory.contexts import Contexts
-from cvx.memory.recalling import asker_of
+from cvx.memory.recalling import RECALL, asker_of
 from cvx.recall import Floor, Pipeline, Weighting, by_rank
 from cvx.recall.block import Block
 from cvx.recall.sources import Recent
+from cvx.store.spaces import check_also
 from cvx.types import DEFAULT_NAMESPACE, Cue, Hit
 
 
@@ -48,6 +50,13 @@ class Situation:
 class Preparing(Contexts):
     """Context that is put together before anybody asks."""
 
+    @checked(
+        situation=one_of(Situation, called="a Situation"),
+        budget_tokens=whole(0),
+        k=RECALL["k"],
+        each=whole(1),
+        least_salience=a_share,
+    )
     def prelude(
         self,
         situation: Situation,
@@ -91,11 +100,7 @@ class Preparing(Contexts):
             raise InvalidParameterError(
                 "the situation is empty: give characters, location or goals"
             )
-        if each < 1 or not 0.0 <= least_salience <= 1.0:
-            raise InvalidParameterError(
-                f"each is {each}, least_salience {least_salience}: give at least 1, and [0, 1]"
-            )
-        ask = partial(self._part, each, namespace, tuple(also))
+        ask = partial(self._part, each, namespace, check_also(also))
         sources: dict[str, Any] = {name: partial(ask, text) for name, text in parts.items()}
         sources["lately"] = Recent(each, least_salience)
         plan = Pipeline(

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from cvx.arguments import (
+    Check,
+    a_filter,
+    a_mapping,
+    checked,
+    number,
+    one_of,
+    optional,
+    some_texts,
+    whole,
+    wrong,
+)
 from cvx.embed import embed_query
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidKError, InvalidParameterError
 from cvx.memory.base import Base
-from cvx.memory.sound import how_many
 from cvx.memory.tuning import tuned, tuning
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.corpus import Corpus
@@ -23,6 +34,25 @@ from cvx.types import DEFAULT_NAMESPACE, Cue, Filter, Source, Vector
 Outcome: TypeAlias = Literal["success", "failure", "any"]
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
 _RECALLABLE = {"success": True, "failure": False, "any": None}
+
+
+def _sources(name: str, value: Any) -> Any:
+    return value if isinstance(value, Mapping) else some_texts(name, value)
+
+
+def _floor(name: str, value: Any) -> float | Floor:
+    return value if isinstance(value, Floor) else number()(name, value)
+
+
+RECALL: Mapping[str, Check] = {
+    "k": whole(1, error=InvalidKError),
+    "where": a_filter,
+    "sources": optional(_sources),
+    "floor": optional(_floor),
+    "pipeline": optional(one_of(Pipeline, called="a cvx.recall.Pipeline")),
+}
+"""What the parameters of a recall may be."""
+_answerable = one_of(Answerable, called="an Answerable, as calibrated_floor returns it")
 
 
 class Recalling(Base):
@@ -45,6 +75,7 @@ class Recalling(Base):
     def pipeline(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
 
+    @checked(weights=optional(a_mapping), answerable=optional(_answerable))
     def tune(
         self, weights: Mapping[str, float] | None = None, answerable: Answerable | None = None
     ) -> None:
@@ -73,6 +104,7 @@ class Recalling(Base):
             write.set_state(*tuning(self.record, weights, answerable))
         self._pipeline = pipeline
 
+    @checked(**RECALL)
     def recall(
         self,
         cue: str | Cue,
@@ -127,7 +159,6 @@ class Recalling(Base):
         InvalidInputError
             Namespaces that cannot be some.
         """
-        k = how_many(k)
         asker = asker_of(namespace, also, where, outcome)
         plan = plan_of(pipeline or self.pipeline, sources, floor)
         hits = self._hits(plan, asker, cue, k)
@@ -141,6 +172,7 @@ class Recalling(Base):
         trace.hits, trace.beyond_k = hits, trace.candidates - trace.below_floor - len(hits)
         return Hits(hits, trace)
 
+    @checked(k=RECALL["k"], where=a_filter, pipeline=RECALL["pipeline"])
     def candidates(
         self,
         cue: str | Cue,
@@ -172,8 +204,8 @@ class Recalling(Base):
 
 def asker_of(namespace: str, also: Sequence[str], where: Filter | None, outcome: str) -> Asker:
     """Return who asks."""
-    if outcome not in _RECALLABLE:
-        raise InvalidParameterError(f"outcome is {outcome!r}: give success, failure or any")
+    if not isinstance(outcome, str) or outcome not in _RECALLABLE:
+        raise wrong("outcome", outcome, "success, failure or any")
     return Asker(namespace, check_also(also), where or Filter(), _RECALLABLE[outcome])
 
 

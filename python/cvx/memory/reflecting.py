@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cvx.arguments import a_flag, a_share, checked, one_of, optional, whole
 from cvx.causal.reflect import Reflector
 from cvx.causal.stream import KINDS, Memory, MemoryStream
 from cvx.causal.vitality import Vitality
-from cvx.errors import InvalidParameterError
 from cvx.memory.adding import Adding
 from cvx.memory.caring import Caring
 from cvx.memory.explaining import Explaining
@@ -36,6 +36,9 @@ class Faded(NamedTuple):
 class Reflecting(Adding, Explaining, Caring):
     """The half that looks back on what it holds."""
 
+    @checked(
+        reflector=optional(one_of(Reflector, called="a Reflector")), timestamp=optional(whole())
+    )
     def reflect(
         self,
         reflector: Reflector | None = None,
@@ -97,6 +100,12 @@ class Reflecting(Adding, Explaining, Caring):
         ]
         return self.add_many(made) if made else []
 
+    @checked(
+        below=a_share,
+        rule=optional(one_of(Vitality, called="a Vitality")),
+        now=optional(whole()),
+        dry_run=a_flag,
+    )
     def fade(
         self,
         below: float = 0.05,
@@ -130,9 +139,7 @@ class Reflecting(Adding, Explaining, Caring):
         InvalidParameterError
             A bound outside [0, 1].
         """
-        if not 0.0 <= below <= 1.0:
-            raise InvalidParameterError(f"below is {below}: give one in [0, 1]")
-        events = self._active(namespace)
+        events = self._active(check_namespace(namespace))
         if not events:
             return Faded((), ())
         ids = [event.event_id for event in events if event.event_id is not None]

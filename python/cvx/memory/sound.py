@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from operator import index
-from typing import SupportsIndex
 
 from cvx.episodes import check_reward
 from cvx.errors import (
     InvalidEntityError,
     InvalidInputError,
-    InvalidKError,
     InvalidParameterError,
 )
 from cvx.recall.suspicion import reads_like_an_order
@@ -21,49 +18,6 @@ from cvx.types import Event
 
 _ORDER = "instruction"
 """Tag of text that reads like an order to a model: a mark to filter by, not a refusal."""
-
-
-def whole(name: str, value: object, error: type[InvalidInputError] = InvalidParameterError) -> int:
-    """Return a whole number, of numpy too; anything else is refused by name."""
-    if not isinstance(value, SupportsIndex):
-        raise error(f"{name} is {value!r}: give an int")
-    return index(value)
-
-
-def how_many(k: object) -> int:
-    """Return how many hits are asked for.
-
-    Raises
-    ------
-    InvalidKError
-        No whole number from 1 up.
-    """
-    number = whole("k", k, InvalidKError)
-    if number < 1:
-        raise InvalidKError(f"k is {number}: ask for at least 1")
-    return number
-
-
-def moment(recorded: object) -> int:
-    """Return a time of recording that a record can hold."""
-    number = whole("recorded", recorded)
-    if not -(2**63) <= number < 2**63:
-        raise InvalidParameterError(f"recorded is {number}: give one of 64 bits")
-    return number
-
-
-def further_words(texts: Iterable[str]) -> list[str]:
-    """Return aliases as they are stored; a single string is refused."""
-    if isinstance(texts, str):
-        raise InvalidInputError(f"aliases is the string {texts!r}: give a list of strings")
-    return list(texts)
-
-
-def labels(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return tags as they are stored; a single string is refused."""
-    if isinstance(tags, str):
-        raise InvalidParameterError(f"tags is the string {tags!r}: give a sequence of strings")
-    return tuple(tags)
 
 
 @contextmanager

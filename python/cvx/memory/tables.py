@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from cvx.arguments import a_filter, a_flag, a_text, checked, optional, wrong
 from cvx.memory import frames
 from cvx.memory.recalling import Recalling, asker_of
 from cvx.recall.scope import scope_of
+from cvx.store.spaces import STATES
 from cvx.types import DEFAULT_NAMESPACE, Filter
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+def _state(name: str, value: object) -> object:
+    if not isinstance(value, str) or value not in STATES:
+        raise wrong(name, value, f"one of {', '.join(STATES)}, or None")
+    return value
 
 
 class Tables(Recalling):
@@ -20,6 +28,7 @@ class Tables(Recalling):
     Any of them goes on to Arrow without a copy: polars frames implement ``__arrow_c_stream__``.
     """
 
+    @checked(namespace=optional(a_text), state=optional(_state), vectors=a_flag)
     def events(
         self,
         *,
@@ -102,6 +111,7 @@ class Tables(Recalling):
         """
         return frames.decisions_frame(self.record)
 
+    @checked(where=a_filter)
     def count(
         self,
         where: Filter | None = None,

@@ -40,6 +40,8 @@ def check_also(also: Sequence[str]) -> tuple[str, ...]:
     """
     if isinstance(also, str):
         raise InvalidInputError(f"also is {also!r}: give a list of namespaces, [{also!r}]")
+    if not isinstance(also, Iterable):
+        raise InvalidInputError(f"also is {also!r}: give a list of namespaces")
     return tuple(map(check_namespace, also))
 
 

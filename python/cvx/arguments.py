@@ -1,0 +1,219 @@
+"""What may be given to a public method: one check a kind of argument, one decorator.
+
+Types are checked where a call comes in, so that a wrong one is refused by name before anything
+happens. What a value means (whether there is such an event, whether a range is in order) is checked
+where it is used.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import fields
+from functools import wraps
+from inspect import signature
+from numbers import Real
+from reprlib import Repr
+from typing import Any, ParamSpec, SupportsIndex, TypeAlias, TypeVar
+
+import numpy as np
+
+from cvx.errors import InvalidFilterError, InvalidInputError, InvalidParameterError
+from cvx.types import Filter
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Check: TypeAlias = Callable[[str, Any], Any]
+"""From the name of an argument and what was given to what is used; raises where it is wrong."""
+
+_short = Repr()
+_short.maxstring = _short.maxother = 60
+
+
+def checked(**checks: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Check arguments by name before a method runs; a default that is not overridden is fine.
+
+    Examples
+    --------
+    >>> @checked(depth=whole(1), name=optional(a_text))
+    ... def walk(depth=5, name=None):
+    ...     return depth, name
+    >>> walk(2)
+    (2, None)
+    >>> walk(0)
+    Traceback (most recent call last):
+    cvx.errors.InvalidParameterError: depth is 0: give an int of at least 1
+    >>> walk(name=3)
+    Traceback (most recent call last):
+    cvx.errors.InvalidParameterError: name is 3: give a str
+    """
+
+    def decorated(method: Callable[P, R]) -> Callable[P, R]:
+        names = list(signature(method).parameters)
+        places = [(names.index(name), name, check) for name, check in checks.items()]
+
+        @wraps(method)
+        def call(*args: Any, **options: Any) -> R:
+            given = list(args)
+            for place, name, check in places:
+                if place < len(given):
+                    given[place] = check(name, given[place])
+                elif name in options:
+                    options[name] = check(name, options[name])
+            return method(*given, **options)
+
+        return call
+
+    return decorated
+
+
+def wrong(
+    name: str, value: object, wanted: str, error: type[InvalidInputError] = InvalidParameterError
+) -> InvalidInputError:
+    """Return the error that names an argument, its value and what to give instead."""
+    return error(f"{name} is {_short.repr(value)}: give {wanted}")
+
+
+def optional(check: Check) -> Check:
+    """Let ``None`` pass a check."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def one_of(
+    *kinds: type, called: str, error: type[InvalidInputError] = InvalidParameterError
+) -> Check:
+    """Return a check for an instance of one of some classes."""
+
+    def check(name: str, value: Any) -> Any:
+        if not isinstance(value, kinds):
+            raise wrong(name, value, called, error)
+        return value
+
+    return check
+
+
+a_text = one_of(str, called="a str")
+a_flag = one_of(bool, np.bool_, called="True or False")
+a_mapping = one_of(Mapping, called="a mapping, such as a dict")
+
+
+def some_texts(name: str, value: Any) -> list[str]:
+    """Check several strings; a single one is refused."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise wrong(name, value, "a list of str")
+    listed = list(value)
+    for one in listed:
+        if not isinstance(one, str):
+            raise wrong(name, value, "a list of str")
+    return listed
+
+
+def a_callable(name: str, value: Any) -> Any:
+    """Check something that can be called."""
+    if not callable(value):
+        raise wrong(name, value, "something that can be called")
+    return value
+
+
+def whole(
+    least: int | None = None,
+    most: int = 2**63 - 1,
+    error: type[InvalidInputError] = InvalidParameterError,
+) -> Check:
+    """Return a check for a whole number, numpy's too, of 64 bits and within bounds."""
+    low = -(2**63) if least is None else least
+    wanted = "an int" if least is None else f"an int of at least {least}"
+
+    def check(name: str, value: Any) -> int:
+        number = _index(value)
+        if number is None or number < low:
+            raise wrong(name, value, wanted, error)
+        if number > most:
+            raise wrong(name, value, f"one of 64 bits, up to {most}", error)
+        return number
+
+    return check
+
+
+def _index(value: Any) -> int | None:
+    if isinstance(value, bool | np.bool_ | np.ndarray) or not isinstance(value, SupportsIndex):
+        return None
+    return operator.index(value)
+
+
+def number(
+    least: float = -math.inf,
+    most: float = math.inf,
+    error: type[InvalidInputError] = InvalidParameterError,
+) -> Check:
+    """Return a check for a finite number within bounds, which are included."""
+    wanted = "a number"
+    if (least, most) != (-math.inf, math.inf):
+        wanted = f"a number in [{least:g}, {most:g}]" if most < math.inf else f"{least:g} or more"
+
+    def check(name: str, value: Any) -> float:
+        real = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+        if not math.isfinite(real) or not least <= real <= most:
+            raise wrong(name, value, wanted, error)
+        return real
+
+    return check
+
+
+a_share = number(0.0, 1.0)
+an_event = whole(error=InvalidInputError)
+
+
+def some_events(name: str, value: Any) -> list[int]:
+    """Check one id of an event or several."""
+    if isinstance(value, str | bytes | Mapping):
+        raise wrong(name, value, "ids of events", InvalidInputError)
+    listed = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(listed, Iterable):
+        return [an_event(name, listed)]
+    return [an_event(f"{name}[{place}]", one) for place, one in enumerate(listed)]
+
+
+def a_filter(name: str, value: Any) -> Filter | None:
+    """Check a filter and the type of each of its fields."""
+    if value is None:
+        return None
+    if not isinstance(value, Filter):
+        raise wrong(name, value, "a cvx.Filter", InvalidFilterError)
+    for part in fields(value):
+        given = getattr(value, part.name)
+        if given is not None:
+            _FIELDS[part.name](f"{name}.{part.name}", given)
+    return value
+
+
+def _some(check: Check, wanted: str) -> Check:
+    def several(name: str, value: Any) -> Any:
+        if isinstance(value, str | bytes) or not isinstance(value, Collection | np.ndarray):
+            raise wrong(name, value, wanted, InvalidFilterError)
+        for one in value:
+            check(name, one)
+        return value
+
+    return several
+
+
+def _numbers(name: str, value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+        return value
+    return _some(whole(error=InvalidFilterError), "a list of int")(name, value)
+
+
+_strings = _some(one_of(str, called="a list of str", error=InvalidFilterError), "a list of str")
+_FIELDS: Mapping[str, Check] = {
+    "since": whole(error=InvalidFilterError),
+    "until": whole(error=InvalidFilterError),
+    "entities": _numbers,
+    "ids": _numbers,
+    "namespaces": _strings,
+    "tags": _strings,
+    "min_reward": number(error=InvalidFilterError),
+    "max_reward": number(error=InvalidFilterError),
+    "recallable": one_of(bool, np.bool_, called="True, False or None", error=InvalidFilterError),
+}

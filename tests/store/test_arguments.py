@@ -1,0 +1,221 @@
+"""Whatever is given to a public method of a memory: it works, or is refused by name."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cvx
+from cvx.embed import LexicalEmbedder
+from cvx.errors import (
+    CvxError,
+    EdgeWeightError,
+    InvalidFilterError,
+    InvalidInputError,
+    InvalidKError,
+    InvalidParameterError,
+)
+from cvx.memory import Memory
+from cvx.memory.preparing import Situation
+from cvx.recall.serving import Serving
+from cvx.types import Event, Filter
+from tests.store.facade import memory
+
+__all__ = ["memory"]
+
+WRONG: tuple[Any, ...] = (
+    None, True, -1, 3.5, math.nan, 2**70, "", "no such", b"x", (1, "a"), [], [None], [object()],
+    {}, {"a": object()}, object(), np.zeros(3),
+)  # fmt: skip
+GIVEN: dict[str, Any] = {
+    "a": 1,
+    "b": 3,
+    "cause": 1,
+    "cue": "rain",
+    "decision": 0,
+    "effect": 2,
+    "event_id": 1,
+    "key": "rain",
+    "name": "my_kind",
+    "names": ["dense"],
+    "recorded": 10**18,
+    "situation": Situation(("Ann",)),
+    "source": "a",
+    "text": "a text",
+    "texts": ["a word"],
+}
+EVENTS = {"add_many": [Event(0, 1, "x")]}
+STALE_AFTER = Serving().stale_after
+AWAITED = {name for name in dir(Memory) if inspect.iscoroutinefunction(getattr(Memory, name))}
+"""Their twins are what they call."""
+
+
+def filled() -> Memory:
+    memory = Memory(LexicalEmbedder(16))
+    rain = memory.add("it rained all night", key="rain", source="a")
+    flood = memory.add("the cellar is under water")
+    memory.add("a mug", entity_id=3, aliases=["cup"])
+    memory.link(rain, flood, "caused", why="the drain is too small")
+    memory.context("rain")
+    return memory
+
+
+def parameters() -> Iterator[tuple[str, str]]:
+    for name in dir(Memory):
+        method = getattr(Memory, name)
+        if name.startswith("_") or not callable(method) or name in AWAITED | {"open", "close"}:
+            continue
+        for parameter in inspect.signature(method).parameters.values():
+            if parameter.name != "self" and parameter.kind is not parameter.VAR_KEYWORD:
+                yield name, parameter.name
+
+
+def needed(name: str) -> dict[str, Any]:
+    required = {
+        parameter.name
+        for parameter in inspect.signature(getattr(Memory, name)).parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    }
+    given = {"events": EVENTS.get(name, [1]), **GIVEN}
+    return {one: given[one] for one in required - {"self"}}
+
+
+@pytest.mark.parametrize(("name", "parameter"), list(parameters()))
+def test_every_argument_of_every_method_works_or_is_refused_and_then_changes_nothing(
+    name: str, parameter: str
+) -> None:
+    refusals = []
+    memory = filled()
+    before = memory.record.tail()
+    for value in WRONG:
+        try:
+            getattr(memory, name)(**{**needed(name), parameter: value})
+        except CvxError as error:
+            refusals.append((str(error), memory.record.tail() == before))
+        else:
+            memory = filled()
+            before = memory.record.tail()
+    assert refusals
+    for said, unchanged in refusals:
+        assert unchanged, said
+        assert re.search(r": \w+", said), f"no cure is named: {said}"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("path", value) for value in (None, 3, b"x", ["a"])),
+        *(("embedder", value) for value in ("lexical", 3, object())),
+        *(("metric", value) for value in (None, "euclid", 3)),
+        *((name, v) for name in ("seed", "exact_below") for v in (None, -1, 2.5, "x", 2**70)),
+        *((name, v) for name in ("create", "read_only", "accept_lost_tail") for v in (None, "no")),
+        ("clock", 3),
+    ],
+)
+def test_a_wrong_option_of_opening_makes_no_store(
+    tmp_path: Path, option: str, value: object
+) -> None:
+    options: dict[str, Any] = {"path": tmp_path / "m", "embedder": LexicalEmbedder(16)}
+    with pytest.raises(InvalidParameterError, match=f"^{option} is "):
+        Memory.open(**{**options, option: value})
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"since": "x"},
+        {"until": 2.5},
+        {"entities": 3},
+        {"entities": ["a"]},
+        {"ids": "12"},
+        {"ids": [None]},
+        {"tags": "trip"},
+        {"tags": [3]},
+        {"min_reward": math.nan},
+        {"max_reward": "high"},
+        {"recallable": "yes"},
+    ],
+)
+def test_a_filter_with_a_field_of_another_type_is_refused_by_its_name(
+    memory: Memory, field: dict[str, Any]
+) -> None:
+    (name,) = field
+    with pytest.raises(InvalidFilterError, match=rf"^where\.{name}"):
+        memory.recall("rain", where=Filter(**field))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda m: m.recall("rain", k="3"), InvalidKError, "k is '3': give an int of at least 1"),
+        (
+            lambda m: m.recall("rain", where={}),
+            InvalidFilterError,
+            "where is {}: give a cvx.Filter",
+        ),
+        (lambda m: m.context("rain", k=2.5), InvalidKError, "k is 2.5: give an int"),
+        (lambda m: m.prelude(None), InvalidParameterError, "situation is None: give a Situation"),
+        (lambda m: m.feedback(None), InvalidParameterError, "decision is None: give what context"),
+        (lambda m: m.keep_within(events="5"), InvalidParameterError, "events is '5': give an int"),
+        (lambda m: m.keep_within(bytes=0.5), InvalidParameterError, "bytes is 0.5: give an int"),
+        (lambda m: m.as_of("x"), InvalidParameterError, "recorded is 'x': give an int"),
+        (lambda m: m.as_of(2**70), InvalidParameterError, f"recorded is {2**70}: give one of 64"),
+        (lambda m: m.add_many("abc"), InvalidInputError, "event 0 of those given: 'a' is no Event"),
+        (lambda m: m.add_many(7), InvalidInputError, "events are 7: give Events"),
+        (
+            lambda m: m.add_many([Event(0, 1, "x"), Event(0, 1, "y", vector=np.array(["a"]))]),
+            InvalidInputError,
+            "event 1 of those given: vector is array(['a'], dtype='<U1'): give 16 numbers",
+        ),
+        (
+            lambda m: m.add_many([Event(0, 1, "x")] * 2, aliases=[["w"], ["w", 3]]),
+            InvalidInputError,
+            "aliases[1] is ['w', 3]: give a list of str",
+        ),
+        (lambda m: m.forget([1, "2"]), InvalidInputError, "events[1] is '2': give an int"),
+        (lambda m: m.link(1, 2, weight="x"), EdgeWeightError, "weight is 'x': give a number"),
+        (lambda m: m.add_aliases(1, "abc"), InvalidInputError, "texts is 'abc': give a list"),
+    ],
+)
+def test_the_error_says_what_was_given_and_what_to_give(
+    memory: Memory, call: Callable[[Memory], object], error: type[Exception], said: str
+) -> None:
+    memory.add("it rained all night")
+    memory.add("the cellar is under water")
+    before = memory.record.tail()
+    with pytest.raises(error, match=f"^{re.escape(said)}"):
+        call(memory)
+    assert memory.record.tail() == before
+
+
+def test_numbers_of_numpy_are_numbers(memory: Memory) -> None:
+    memory.add("it rained all night")
+    memory.add("the cellar is under water")
+    one, two = np.array([1, 2])
+    memory.link(one, two, weight=np.float32(0.5))  # type: ignore[arg-type]
+    assert [step.edge.weight for step in memory.why(two)] == [0.5]
+    assert memory.get(one).text == "it rained all night"
+    assert len(memory.recall("rain", k=one)) == 1
+    assert memory.keep_within(events=one).events_left == 1
+    memory.forget(np.array([1, 2]))
+    assert len(memory) == 0
+
+
+def test_warnings_name_the_line_of_the_caller(memory: Memory) -> None:
+    late, early = memory.add("late", timestamp=2), memory.add("early", timestamp=1)
+    with pytest.warns(cvx.errors.EffectFirstWarning) as said:
+        memory.link(late, early, effect_first="flag")
+    for turn in range(STALE_AFTER - 1):
+        memory.context(cvx.Cue(text="late", place=turn))
+    with pytest.warns(cvx.errors.StaleCueWarning) as stale:
+        memory.context(cvx.Cue(text="late", place=STALE_AFTER))
+    assert {said[0].filename, stale[0].filename} == {__file__}
