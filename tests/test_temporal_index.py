@@ -125,6 +125,25 @@ def test_bad_input_of_bayesian_search_is_a_typed_error(
         filled().bayesian_search(np.ones(DIM, np.float32), **kw)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("value", [2.5, "x", b"x", {"a": None}, object(), [None]])
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        *(("bayesian_search", name) for name in ("k", "weights", "now", "level", "where", "pool")),
+        ("transition_model", "level"),
+        ("best_action", "region"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused_by_name(
+    method: str, name: str, value: object
+) -> None:
+    ix = cvx.TemporalIndex(dim=2)
+    ix.bulk_insert([0, 0], [0, 1], [[1, 0], [0, 1]], rewards=[1.0, 0.5])
+    given = {"query": [1, 0]} if method == "bayesian_search" else {}
+    with pytest.raises(cvx.errors.InvalidInputError, match=r": \w+"):
+        getattr(ix, method)(**{**given, name: value})
+
+
 @pytest.mark.requirement("V2", "V11")
 def test_the_transition_model_learns_from_every_timeline_of_the_index() -> None:
     ix = filled()

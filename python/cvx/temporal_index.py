@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx import index as raw
+from cvx.arguments import a_filter, a_text, checked, number, one_of, optional, whole, wrong
 from cvx.episodes import task_of_tags
-from cvx.errors import InvalidParameterError, UnknownRegionError
+from cvx.errors import InvalidKError, InvalidParameterError, UnknownRegionError
 from cvx.mdp import RegionMDP, default_level
 from cvx.scoring import SEED_WEIGHTS, Scorer, ScoringContext, UsageTracker
 from cvx.types import Episode, Filter, Hit, IntArray
 
 _SEED_FEATURES = ("similarity", "recency", "reward", "region_match", "usage_success")
+
+
+def _weights(name: str, value: Any) -> Any:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise wrong(name, value, "five numbers, or a mapping from features to numbers")
+    for one in value.values() if isinstance(value, Mapping) else value:
+        number()(name, one)
+    return value
 
 
 class TemporalIndex(raw.TemporalIndex):
@@ -100,6 +109,15 @@ class TemporalIndex(raw.TemporalIndex):
         self._model = None
         super().set_reward(node, reward)
 
+    @checked(
+        k=whole(1, error=InvalidKError),
+        weights=optional(_weights),
+        now=optional(whole()),
+        usage=optional(one_of(UsageTracker, Mapping, called="a UsageTracker or a mapping")),
+        level=optional(whole(0)),
+        where=a_filter,
+        pool=whole(1),
+    )
     def bayesian_search(
         self,
         query: npt.ArrayLike,
@@ -155,8 +173,6 @@ class TemporalIndex(raw.TemporalIndex):
         ----------
         RFC-013, part C.
         """
-        if pool < 1:
-            raise InvalidParameterError(f"pool is {pool}: give at least 1")
         scorer = Scorer(_named(SEED_WEIGHTS if weights is None else weights))
         hits = self.causal_search(query, k * pool, 0, where=where)
         if not hits:
@@ -178,6 +194,7 @@ class TemporalIndex(raw.TemporalIndex):
         )
         return scorer.rank(hits, context)[:k]
 
+    @checked(level=optional(whole(0)))
     def transition_model(self, level: int | None = None) -> RegionMDP:
         """Learn a region model from every timeline in the index, of all namespaces.
 
@@ -210,6 +227,7 @@ class TemporalIndex(raw.TemporalIndex):
         model.learn_from_episodes(self, timelines.values())
         return model
 
+    @checked(region=whole(), task_type=optional(a_text))
     def best_action(self, region: int, task_type: str | None = None) -> list[tuple[str, float]]:
         """Return kinds of action with their chance of success in a region, best first.
 
