@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import random
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -19,10 +21,11 @@ from cvx.experiment.course import Course, Played, folder_of, play_arm
 from cvx.experiment.protocols import size_of
 from cvx.experiment.setup import Setup
 from cvx.memory import Memory
-from cvx.plans import Lexicon
+from cvx.plans import Lexicon, Observation
 from cvx.textgames.agent import Agent
-from tests.experiment.hat_domain import small
+from tests.experiment.hat_domain import Hats, small
 from tests.store.processes import CONTEXT
+from tests.textgames.hats import HatGame
 
 
 def play(setup: Setup, arm: str) -> tuple[list[Played], dict[str, Any]]:
@@ -154,3 +157,37 @@ def test_a_store_of_other_games_is_refused(tmp_path: Path) -> None:
     assert len(list(play_arm(plan, "none", 0))) == 1
     with pytest.raises(InvalidParameterError, match="other games"):
         next(play_arm(replace(plan, games_per_round=2), "none", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Crashing(Hats):
+    """Hats, of which one game breaks in the middle."""
+
+    @contextmanager
+    def open(self, game: Path, setup: Setup) -> Iterator[HatGame]:
+        """Open a game; the second of a seed raises at its fourth command."""
+        with Hats.open(self, game, setup) as whole:
+            if game.name == "1":
+                step = whole.step
+
+                def broken(command: str) -> tuple[Observation, float, bool]:
+                    if whole.steps == 3:
+                        raise OSError("the engine went away")
+                    return step(command)
+
+                whole.step = broken  # type: ignore[method-assign]
+            yield whole
+
+
+def test_a_game_that_breaks_in_the_middle_leaves_nothing_and_can_be_played_again(
+    tmp_path: Path,
+) -> None:
+    plan = small(protocol="stream", rounds=1, measured=0)
+    expected, unbroken = play(plan, "full")
+    kept = replace(plan, store=tmp_path)
+    with pytest.raises(OSError, match="went away"):
+        list(play_arm(replace(kept, domain=Crashing()), "full", 0))
+    assert untimed(list(play_arm(kept, "full", 0))) == expected
+    with arm_of("full").open(folder_of(kept, "full", 0), 0) as memory:
+        assert memory.damage() == []
+        assert learned(memory) == unbroken

@@ -108,11 +108,11 @@ def test_every_arm_and_figure_of_the_page_is_that_of_the_json(
     tmp_path: Path, protocol: str
 ) -> None:
     kept, page, _ = _report(tmp_path, protocol)
-    listed, headline, differences, held, kinds, seeds = page.tables
+    listed, headline, growth, differences, held, kinds, seeds = page.tables
     assert {row[0]: row[1] for row in listed[1:]} == {
         name: arm["title"] for name, arm in kept["arms"].items()
     }
-    for table in (headline, held, kinds, seeds):
+    for table in (headline, growth, held, kinds, seeds):
         assert [row[0] for row in table[1:]] == list(kept["arms"])
     for row in headline[1:]:
         arm = kept["arms"][row[0]]
@@ -120,6 +120,8 @@ def test_every_arm_and_figure_of_the_page_is_that_of_the_json(
         assert row[1 : 1 + len(curve)] == curve
         assert row[1 + len(curve)] == f"{100 * arm['area']:.1f}"
         assert row[3 + len(curve)] == f"{arm['late']['steps_of_wins']:.1f}"
+    for row in growth[1:]:
+        assert row[1] == points(kept["arms"][row[0]]["gain"])
     assert [row[0] for row in differences[1:]] == list(kept["differences"])
     for row in differences[1:]:
         found = kept["differences"][row[0]]

@@ -14,7 +14,8 @@ from cvx.alfworld.grammar import Logic
 if TYPE_CHECKING:
     from cvx.alfworld.translation import Translation
 
-_REMEMBERED = 256  # games, one to two megabytes each
+# Games, one to two megabytes each: as many as a round trip through the real ones has.
+_REMEMBERED = 400
 _tables: OrderedDict[tuple[str, str], GameTables] = OrderedDict()
 
 
@@ -73,7 +74,7 @@ class GameTables:
 
 
 def tables_of(translation: Translation, grammar: str) -> GameTables:
-    """Return the tables of a game; the last 256 games' are kept."""
+    """Return the tables of a game; the last 400 games' are kept."""
     key = (translation.key, grammar)
     tables = _tables.get(key)
     if tables is None:

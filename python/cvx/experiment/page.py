@@ -45,6 +45,7 @@ def write_page(path: Path, figures: Mapping[str, Any], command: str, seconds: fl
         _section("What was played", _played(figures)),
         _section("Games won", _headline(figures)),
         _section("Learning curves", _curves(figures)),
+        _section("What experience brought", _growth(figures)),
         _section(f"How far {FOCUS} is ahead", _differences(figures)),
         _section("What memory holds", _memory(figures)),
         _section("By kind of task", _kinds(figures)),
@@ -119,6 +120,22 @@ def _headline(figures: Mapping[str, Any]) -> str:
 
 def _curves(figures: Mapping[str, Any]) -> str:
     return _figure(figures, pictures.success, pictures.success_closer, pictures.steps)
+
+
+def _growth(figures: Mapping[str, Any]) -> str:
+    rows = [
+        [name, points(arm["gain"]), _p(arm["gain"]), _steps(arm["steps_saved"])]
+        for name, arm in figures["arms"].items()
+        if arm["gain"] is not None
+    ]
+    if not rows:
+        return ""
+    note = (
+        "The last point of the curve minus the first, on the same games; p as it stands, not "
+        "corrected. Steps: of games won both times."
+    )
+    table = _table(["arm", "success, points", "p", "steps"], rows)
+    return f'{table}<p class="note">{escape(note)}</p>'
 
 
 def _differences(figures: Mapping[str, Any]) -> str:
@@ -248,6 +265,16 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: bool =
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f}"
+
+
+def _p(found: Mapping[str, float]) -> str:
+    return "<.001" if found["p"] < 0.001 else f"{found['p']:.3f}"
+
+
+def _steps(found: Mapping[str, float] | None) -> str:
+    if found is None:
+        return "-"
+    return f"{found['mean']:+.1f} [{found['low']:.1f}, {found['high']:.1f}]"
 
 
 def _share(value: float | None) -> str:
