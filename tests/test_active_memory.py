@@ -66,7 +66,7 @@ def play(
 
 
 def links(am: ActiveMemory, kind: str) -> set[tuple[int, int]]:
-    return {(e.from_node, e.to_node) for e in am.index.edges() if e.kind == kind}  # type: ignore[attr-defined]
+    return {(e.from_node, e.to_node) for e in am.index.edges() if e.kind == kind}
 
 
 @pytest.mark.requirement("V16")
@@ -149,7 +149,7 @@ def test_failures_can_be_left_out_of_everything_but_decay() -> None:
     assert len(am.mdp) == 2
     assert am.usage is not None
     assert len(am.usage) == 0
-    assert am.index.edges() == []  # type: ignore[attr-defined]
+    assert am.index.edges() == []
     assert am.record.decays()
     assert [e.reward for e in am.record.episodes()] == [1.0, 1.0, 0.0]
 
@@ -183,7 +183,7 @@ def test_the_record_has_the_same_edges_as_the_index() -> None:
     am = memory()
     play(am, 0.25)
     play(am, 1.0)
-    found = {(e.from_node, e.to_node, e.kind, e.weight) for e in am.index.edges()}  # type: ignore[attr-defined]
+    found = {(e.from_node, e.to_node, e.kind, e.weight) for e in am.index.edges()}
     kept = {(e.from_node, e.to_node, e.kind, e.weight) for e in am.record.links()}
     assert found == kept
     assert {w for _, _, kind, w in kept if kind == "caused_failure"} == {0.75}
@@ -386,7 +386,7 @@ def test_every_part_can_be_switched_off(off: dict[str, object]) -> None:
     assert hits[0].action == "go to sink 1"
     assert am.render(am.recall(Cue(step="a kitchen")))
     if off.get("edges") is False:
-        assert am.index.edges() == []  # type: ignore[attr-defined]
+        assert am.index.edges() == []
     if off.get("log_decisions") is False:
         assert am.record.decisions() == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from cvx.active.edges import edge_bonus
 from cvx.embed import embed_query
 from cvx.episodes import OpenEpisode
 from cvx.scoring import Scorer, ScoringContext
@@ -48,7 +49,9 @@ def locate(memory: Parts, cue: Cue, run: OpenEpisode | None) -> Cue:
     return replace(full, vector=memory.checked(vector))
 
 
-def advise(memory: Parts, cue: Cue, where: Filter, k: int, *, each_entity: bool) -> Advice:
+def advise(
+    memory: Parts, cue: Cue, where: Filter, k: int, *, each_entity: bool, run: OpenEpisode | None
+) -> Advice:
     """Search, score and rank.
 
     Parameters
@@ -63,10 +66,17 @@ def advise(memory: Parts, cue: Cue, where: Filter, k: int, *, each_entity: bool)
         How many hits.
     each_entity : bool
         Whether only the best hit of each entity counts.
+    run : OpenEpisode, optional
+        The episode it is for: what was done in it so far is its phase.
     """
     assert cue.vector is not None
-    region, action_scores = _actions(memory, cue.vector, cue.task_type)
-    context = _context(memory, cue, region, dict(action_scores))
+    phase = (
+        None
+        if run is None or memory.mdp is None or not memory.phase
+        else memory.mdp.phase(step.action for step in run.steps)
+    )
+    region, action_scores = _actions(memory, cue.vector, cue.task_type, phase)
+    context = _context(memory, cue, region, dict(action_scores), phase)
     wanted = k * memory.pool
     while True:
         found = _search(memory, cue.vector, wanted, where)
@@ -77,20 +87,23 @@ def advise(memory: Parts, cue: Cue, where: Filter, k: int, *, each_entity: bool)
 
 
 def _actions(
-    memory: Parts, vector: Vector, task_type: str | None
+    memory: Parts, vector: Vector, task_type: str | None, phase: str | None
 ) -> tuple[int | None, list[tuple[str, float]]]:
     mdp = memory.mdp
     if mdp is None or not len(mdp) or not len(memory.index):
         return None, []
     region = mdp.assign(vector)
-    return region, mdp.best_action(region, task_type)
+    return region, mdp.best_action(region, task_type, phase)
 
 
 def _search(memory: Parts, vector: Vector, n: int, where: Filter) -> list[Hit]:
     make, context = memory.history.hit, memory.temporal_context
     if memory.edge_boost is not None:
         found = memory.index.graph_search(vector, n, memory.edge_boost, where=where)
-        return [make(hit.node, hit.distance, context, hit.path) for hit in found]
+        return [
+            make(hit.node, hit.distance, context, hit.path, hit.score - hit.similarity)
+            for hit in found
+        ]
     ids, distances = memory.index.search(vector, n, where=where)
     return [
         make(node, distance, context)
@@ -107,7 +120,11 @@ def _shown(memory: Parts, hits: list[Hit], where: Filter) -> list[Hit]:
 
 
 def _context(
-    memory: Parts, cue: Cue, region: int | None, action_scores: dict[str, float]
+    memory: Parts,
+    cue: Cue,
+    region: int | None,
+    action_scores: dict[str, float],
+    phase: str | None,
 ) -> ScoringContext:
     mdp, usage, task = memory.mdp, memory.usage, cue.task_type
     action_type, key = memory.action_type, memory.usage_key
@@ -128,7 +145,7 @@ def _context(
         kind = action_type(hit.action)
         known = action_scores.get(kind)
         if known is None:
-            known = mdp.success(region, kind, task)
+            known = mdp.success(region, kind, task, phase)
             action_scores[kind] = known = 0.5 if known is None else known
         return known
 
@@ -141,6 +158,8 @@ def _ranked(
     key = _entity if each_entity else None
     if memory.scorer is not None:
         return memory.scorer.rank(hits, context, k, distinct=key)
+    if memory.edge_boost is not None:
+        return _BY_EDGES.rank(hits, context, k, distinct=key)
     return _BY_SIMILARITY.rank(hits, context, k, distinct=key)
 
 
@@ -153,3 +172,7 @@ def _plain_similarity(hit: Hit, context: ScoringContext) -> float:  # noqa: ARG0
 
 
 _BY_SIMILARITY = Scorer({"similarity": 1.0}, features={"similarity": _plain_similarity})
+_BY_EDGES = Scorer(
+    {"similarity": 1.0, "edge_bonus": 1.0},
+    features={"similarity": _plain_similarity, "edge_bonus": edge_bonus},
+)

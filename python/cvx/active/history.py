@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from cvx.types import Edge, Episode, Event, Hit, Step
@@ -60,6 +61,13 @@ class History:
             for place, step in enumerate(steps):
                 self._origin[step.node_id] = (episode, steps, place)
 
+    def forget(self, nodes: Iterable[int]) -> None:
+        """Let go of the episodes that these nodes are steps of."""
+        for node in nodes:
+            known = self._origin.get(node)
+            if known is not None:
+                self.remove(known[0])
+
     def remove(self, episode: Episode) -> None:
         """Forget an episode again."""
         for step in episode.steps:
@@ -81,8 +89,15 @@ class History:
         known = self._origin.get(node)
         return known[0].steps[known[2]] if known else None
 
-    def hit(self, node: int, distance: float, context: int, path: tuple[Edge, ...] = ()) -> Hit:
-        """Return a node as a hit, scored by similarity alone.
+    def hit(
+        self,
+        node: int,
+        distance: float,
+        context: int,
+        path: tuple[Edge, ...] = (),
+        bonus: float = 0.0,
+    ) -> Hit:
+        """Return a node as a hit, scored by similarity and the edges that led to it.
 
         Parameters
         ----------
@@ -94,6 +109,8 @@ class History:
             How many steps before and after to carry along.
         path : tuple of Edge
             How it was reached.
+        bonus : float, default 0.0
+            What the edges on the way add to its score.
         """
         similarity = 1.0 / (1.0 + distance) if self._inverse else 1.0 - distance
         known = self._origin.get(node)
@@ -111,7 +128,7 @@ class History:
         return Hit(
             node,
             distance,
-            similarity,
+            similarity + bonus,
             similarity,
             own.entity_id,
             own.timestamp,

@@ -16,6 +16,8 @@ from cvx.active.attribution import (
     usage_contexts,
     weight_samples,
 )
+from cvx.active.edges import same_action_edges
+from cvx.active.erased import without_gone
 from cvx.decay import DecayCase
 from cvx.episodes import task_tag
 from cvx.types import Episode, Hit
@@ -40,7 +42,8 @@ def learn(memory: Parts, outcome: Outcome) -> Episode:
         with memory.record.transaction() as write:
             # What others closed since this episode began was learned first, and has its numbers.
             memory.catch_up()
-            return _Lesson(memory, memory.renumbered(outcome), write, undo).run()
+            here = without_gone(outcome, lambda node: node not in memory.index)
+            return _Lesson(memory, memory.renumbered(here), write, undo).run()
     except BaseException:
         for take_back in reversed(undo):
             take_back()
@@ -69,9 +72,8 @@ class _Lesson:
         if not outcome.won:
             self._decay(episode)
         if teaches:
-            if memory.edges:
-                self._link(episode)
             self._count(episode)
+            self._link(episode)
             self._weigh()
         if memory.log_decisions:
             self.write.add_decisions(
@@ -159,15 +161,14 @@ class _Lesson:
         )
 
     def _link(self, episode: Episode) -> None:
-        index = self.memory.index
+        memory, index = self.memory, self.memory.index
         nodes = [step.node for step in episode.steps if step.node is not None]
-        edges = [
-            edge
-            for edge in attribution_edges(
-                self.outcome.taken, nodes, float(episode.reward or 0.0), self.outcome.won
-            )
-            if edge.from_node in index
-        ]
+        made = attribution_edges(
+            self.outcome.taken, nodes, float(episode.reward or 0.0), self.outcome.won
+        )
+        if "same_action_type" in memory.edges:
+            made += same_action_edges(memory, episode.steps)
+        edges = [edge for edge in made if edge.kind in memory.edges and edge.from_node in index]
         # Edges end on the new nodes: deleting those takes the edges back as well.
         for edge in edges:
             index.add_edge(edge.from_node, edge.to_node, edge.kind, edge.weight)

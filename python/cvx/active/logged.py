@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cvx.active.parts import Parts
+    from cvx.active.following import Following
     from cvx.scoring import LearnedWeights
 
 
 def logged_samples(
-    memory: Parts, weights: LearnedWeights
+    memory: Following, weights: LearnedWeights
 ) -> tuple[list[list[float]], list[float], list[float]]:
     """Return features, outcomes and propensities as ``weight_samples`` gave them, oldest first.
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cvx.active.acting import Acting
 from cvx.active.attribution import Outcome
 from cvx.active.learning import learn
+from cvx.active.linking import Linking
 from cvx.decay import POLICIES, DecayPolicy, DecayReport, decay_report
 from cvx.episodes import OpenEpisode
 from cvx.scoring import logged_calibration
 from cvx.types import DEFAULT_NAMESPACE, Episode, Vector
 
 
-class ActiveMemory(Acting):
+class ActiveMemory(Linking):
     """An agent's memory that learns from every episode what to recall in the next.
 
     One round: ``begin`` an episode; for each step ``recall`` what was done in moments like this
@@ -46,10 +46,13 @@ class ActiveMemory(Acting):
     learn_from_failures : bool, default True
         Whether failed episodes go into the index (where they never advise), the MDP, the edges,
         the usage and the weights. Decay is apart from this.
-    edges : bool, default True
-        Whether outcomes become typed edges.
+    edges : bool or iterable of str, default True
+        Whether outcomes become typed edges, or which of ``cvx.active.ALL_EDGES`` are made.
     edge_boost : mapping of str to float, optional
-        Recall follows edges of these kinds too, with these boosts; off by default.
+        Recall follows edges of these kinds too, with these boosts (such as
+        ``cvx.active.HELPFUL``), and the default scorer then counts what they add; off by default.
+    phase : bool, default False
+        Whether kinds of action are scored by what was done just before, too.
     k : int, default 10
         Hits a recall.
     temporal_context : int, default 50

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from cvx.active.attribution import Outcome, Taken
+from cvx.active.attribution import Taken
+from cvx.active.edges import edge_bonus, edge_kinds
+from cvx.active.following import Following
 from cvx.active.history import History
-from cvx.active.logged import logged_samples
 from cvx.active.protocol import ActiveIndex
 from cvx.decay import ContextAwareDecay, DecayLedger, DecayPolicy
 from cvx.embed import Embedder, LexicalEmbedder
@@ -21,13 +21,12 @@ from cvx.errors import (
     ForeignEpisodeError,
     InvalidParameterError,
     NonFiniteVectorError,
-    RecordMismatchError,
     UnknownFeatureError,
     ZeroVectorError,
 )
 from cvx.mdp import RegionMDP, classify_action
 from cvx.recall.sampling import PlackettLuce
-from cvx.scoring import LearnedWeights, Scorer, UsageTracker
+from cvx.scoring import DEFAULT_WEIGHTS, LearnedWeights, Scorer, UsageTracker
 from cvx.store import Record
 from cvx.types import DEFAULT_NAMESPACE, Episode, Hit, Vector
 
@@ -39,7 +38,13 @@ def task_and_entity(hit: Hit, task_type: str | None) -> Hashable:
     return (task_type, hit.entity_id)
 
 
-class Parts:
+def _default_scorer(edge_boost: Mapping[str, float] | None) -> Scorer:
+    if edge_boost is None:
+        return Scorer()
+    return Scorer({**DEFAULT_WEIGHTS, "edge_bonus": 1.0}, features={"edge_bonus": edge_bonus})
+
+
+class Parts(Following):
     """Everything a loop is made of; ``ActiveMemory`` has the parameters."""
 
     def __init__(
@@ -54,8 +59,9 @@ class Parts:
         usage: UsageTracker | Default | None = "default",
         weights: LearnedWeights | Default | None = "default",
         learn_from_failures: bool = True,
-        edges: bool = True,
+        edges: bool | Iterable[str] = True,
         edge_boost: Mapping[str, float] | None = None,
+        phase: bool = False,
         k: int = 10,
         temporal_context: int = 50,
         distinct: Literal["entity"] | None = "entity",
@@ -80,7 +86,7 @@ class Parts:
         self.index = index
         self.embedder = LexicalEmbedder(dim=index.dim) if embedder is None else embedder
         self.record = Record() if record is None else record
-        self.scorer = Scorer() if scorer == "default" else scorer
+        self.scorer = _default_scorer(edge_boost) if scorer == "default" else scorer
         self.decay = ContextAwareDecay() if decay == "default" else decay
         self.mdp = (
             RegionMDP(index, classify=action_type, success_above=success_above, on_stale="gradual")
@@ -100,7 +106,8 @@ class Parts:
                     "compute: give it a weight there"
                 )
         self.learn_from_failures = learn_from_failures
-        self.edges = edges
+        self.edges = edge_kinds(edges)
+        self.phase = phase
         self.edge_boost = edge_boost
         self.k = k
         self.temporal_context = temporal_context
@@ -124,96 +131,6 @@ class Parts:
         self._known: set[int | None] = set()
         self._own_entities: set[int] = set()
         self._restore()
-
-    def _restore(self) -> None:
-        self._seen = self.record.tail().seq
-        episodes = self.record.episodes()
-        first_episode, first_entity = self.record.next_ids()
-        self.recorder = EpisodeRecorder(first_episode=first_episode, first_entity=first_entity)
-        learned = [episode for episode in episodes if self._remember(episode)]
-        if not episodes:
-            return
-        if self.mdp is not None and not len(self.mdp):
-            self.mdp.learn_from_episodes(self.index, learned)
-        self._restore_counts()
-
-    def _remember(self, episode: Episode) -> bool:
-        """Take in a closed episode of the record; tell whether all of it is in the index."""
-        nodes = [step.node for step in episode.steps]
-        unknown = [node for node in nodes if node is not None and node not in self.index]
-        if unknown:
-            raise RecordMismatchError(
-                f"the record has node {unknown[0]}, the index has not: load the index that "
-                "was saved with it"
-            )
-        self.history.add(episode)
-        self.recorder.log.append(episode)
-        if episode.steps:
-            last = episode.steps[-1].timestamp
-            self.recorder.clock = max(self.recorder.clock, last + 1)
-        self._known.add(episode.episode_id)
-        return bool(nodes) and None not in nodes
-
-    def _restore_counts(self) -> None:
-        if self.usage is not None:
-            self.usage.load(self.record)
-        self.ledger.load(self.record.decays())
-        state = self.record.state("weights")
-        if state is None or self.weights is None or self.scorer is None:
-            return
-        if tuple(state["names"]) == self.weights.names:
-            weights = LearnedWeights.from_dict(state)
-            self.weights = weights.refill(*logged_samples(self, weights))
-            self.scorer = self.scorer.with_weights(self.weights.blend(self.prior_weights))
-
-    def catch_up(self) -> None:
-        """Learn from the episodes that others closed in the same record meanwhile.
-
-        Raises
-        ------
-        RecordMismatchError
-            What this loop has learned from was taken back.
-        """
-        self.record.refresh()
-        if self.record.blocks_taken_back != self._blocks_taken_back:
-            raise RecordMismatchError(
-                "what this loop may have learned from was taken back, with all that was written "
-                "together: make a new one"
-            )
-        seen, self._seen = self._seen, self.record.tail().seq
-        if seen == self._seen:
-            return
-        changes = self.record.journal(seen, op="episode")
-        closed = {number for *_, body in changes for number in body} - self._known
-        if not closed:
-            return
-        for episode in self.record.episodes(closed):
-            if self._remember(episode) and self.mdp is not None:
-                self.mdp.update(episode)
-        self._restore_counts()
-        self.recorder.start_at(*self.record.next_ids())
-
-    def renumbered(self, outcome: Outcome) -> Outcome:
-        """Return an outcome with numbers that no other process has used meanwhile."""
-        episode, number = outcome.episode, outcome.episode.episode_id
-        if number is None or number not in self._known:
-            return outcome
-        new_number, new_entity = self.record.next_ids()
-        entity = new_entity if number in self._own_entities else episode.entity_id
-        episode = replace(
-            episode,
-            episode_id=new_number,
-            entity_id=entity,
-            steps=tuple(
-                replace(step, episode_id=new_number, entity_id=entity) for step in episode.steps
-            ),
-        )
-        taken = [
-            replace(one, decision=replace(one.decision, episode_id=new_number))
-            for one in outcome.taken
-        ]
-        self.recorder.start_at(new_number + 1, entity + 1)
-        return Outcome(episode, taken, outcome.won)
 
     @property
     def episodes(self) -> Sequence[Episode]:

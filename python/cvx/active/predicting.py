@@ -41,6 +41,7 @@ def expected_success(
                 values = {factor.name: factor.value for factor in hit.factors}
                 rows.append([values[name] for name in weights.names])
         return float(np.mean(weights.predict(rows)))
-    if action is None or mdp is None or decision.region is None:
+    region = decision.region
+    if action is None or mdp is None or region is None or not mdp.knows(region):
         return None
-    return mdp.success(decision.region, memory.action_type(action), decision.cue.task_type)
+    return mdp.success(region, memory.action_type(action), decision.cue.task_type)

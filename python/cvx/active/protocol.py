@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from cvx.active.history import StepIndex
 from cvx.mdp import RegionIndex
-from cvx.types import Filter, Hit, IntArray, Vector
+from cvx.types import Edge, Filter, Hit, IntArray, Vector
 
 
 class ActiveIndex(RegionIndex, StepIndex, Protocol):
@@ -64,4 +64,12 @@ class ActiveIndex(RegionIndex, StepIndex, Protocol):
 
     def add_edge(self, a: int, b: int, edge_type: str, weight: float = 1.0) -> None:
         """Link two nodes."""
+        ...
+
+    def remove_edge(self, a: int, b: int, edge_type: str) -> None:
+        """Take an edge away."""
+        ...
+
+    def edges(self) -> Sequence[Edge]:
+        """Return every typed edge."""
         ...

@@ -84,7 +84,7 @@ class Recall(Parts):
             raise InvalidParameterError(f"distinct is {distinct!r}: give 'entity' or None")
         number, k = self.record.take_decision_number(), k or self.k
         drawn_from = k if self.order is None else k * self.pool
-        found = advise(self, cue, where, drawn_from, each_entity=distinct == "entity")
+        found = advise(self, cue, where, drawn_from, each_entity=distinct == "entity", run=run)
         hits, chances = found.hits, None
         if self.order is not None:
             hits, chances = self.order.draw(found.hits, k, number)

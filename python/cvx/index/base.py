@@ -76,7 +76,10 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
 
     def become(self, other: Self) -> None:
         """Take over everything of another index, which must not be used any more."""
+        before = self.region_epoch
         self._adopt(other._native)
+        # What was learned on the regions of before must not pass for learned on these.
+        self._epochs += max(0, before + 1 - self.region_epoch)
 
     @property
     def dim(self) -> int:

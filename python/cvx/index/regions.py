@@ -22,6 +22,7 @@ class Regions:
     """
 
     _native: NativeIndex
+    _epochs = 0
 
     @property
     def region_levels(self) -> tuple[int, ...]:
@@ -31,7 +32,7 @@ class Regions:
     @property
     def region_epoch(self) -> int:
         """Which snapshot of the hubs is in force; it grows with every new one."""
-        return self._native.region_epoch()
+        return self._native.region_epoch() + self._epochs
 
     def refresh_regions(self) -> None:
         """Begin a new epoch with the hubs of now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -199,6 +199,27 @@ class Book:
             if won is not None and family in (None, trace.task_type):
                 _count(tally, trace.template(trace.regions.index(region)), won)
         return tally
+
+    def like(self, node: int) -> Iterator[int]:
+        """Yield the nodes at which the same was done in the same region, newest first.
+
+        Those of the node's own episode are among them.
+        """
+        region = self.region_of.get(node)
+        if region is None:
+            return
+        action: str | None = None
+        for number in reversed(self.visits[region]):
+            trace = self.traces[number]
+            if node in trace.nodes:
+                action = trace.actions[trace.nodes.index(node)]
+        if action is None:
+            return
+        for number in reversed(self.visits[region]):
+            trace = self.traces[number]
+            for place in range(len(trace.nodes) - 1, -1, -1):
+                if trace.regions[place] == region and trace.actions[place] == action:
+                    yield trace.nodes[place]
 
     def best_whole(self, family: str | None) -> tuple[tuple[str, ...], int]:
         """Return ``best_template`` of the whole episodes of a family of goals, or of all."""

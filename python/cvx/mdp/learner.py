@@ -197,6 +197,10 @@ class RegionLearner:
         self._relearn_some(self._slice(len(getattr(episode, "steps", ()))))
         self._book.add(read_trace(self.index, episode, self.classify, self._book.locate))
 
+    def phase(self, actions: Iterable[str | None]) -> str:
+        """Return where an episode stands after these commands, as ``phase_of`` names it."""
+        return self._reading.phase_of([self.classify(a) for a in actions if a is not None])
+
     def retract(self) -> None:
         """Take back the episode that was learned last."""
         self._book.retract()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from cvx.errors import StaleRegionsError
@@ -54,6 +54,15 @@ class RegionMDP(RegionEstimates):
     ----------
     RFC-013, part A. Gelman et al. 2013, Bayesian Data Analysis, chapter 5.
     """
+
+    def like(self, node: int) -> Iterator[int]:
+        """Yield the nodes at which the same kind of thing was done in the region, newest first.
+
+        Those of the node's own episode are among them, itself too; none for a node that no
+        learned episode passes, or at which nothing was done.
+        """
+        self._fresh()
+        return self._book.like(node)
 
     def moves(self, task_type: str | None = None) -> dict[tuple[int, str], Counter[int]]:
         """Return how often each action led where, by region and action.

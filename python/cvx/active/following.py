@@ -1,0 +1,147 @@
+"""Keeping a loop level with its record: what is there at first, and what others close or erase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from cvx.active.attribution import Outcome
+from cvx.active.history import History
+from cvx.active.logged import logged_samples
+from cvx.active.protocol import ActiveIndex
+from cvx.decay import DecayLedger
+from cvx.episodes import EpisodeRecorder
+from cvx.errors import RecordMismatchError
+from cvx.mdp import RegionMDP
+from cvx.scoring import LearnedWeights, Scorer, UsageTracker
+from cvx.store import Record
+from cvx.types import Episode
+
+
+class Following:
+    """The part of a loop that takes in what its record has; ``Parts`` makes what it needs."""
+
+    index: ActiveIndex
+    record: Record
+    scorer: Scorer | None
+    mdp: RegionMDP | None
+    usage: UsageTracker | None
+    weights: LearnedWeights | None
+    success_above: float
+    learn_from_failures: bool
+    prior_weights: dict[str, float]
+    history: History
+    ledger: DecayLedger
+    recorder: EpisodeRecorder
+    _seen: int
+    _blocks_taken_back: int
+    _known: set[int | None]
+    _own_entities: set[int]
+
+    def _restore(self) -> None:
+        self._seen = self.record.tail().seq
+        episodes = self.record.episodes()
+        first_episode, first_entity = self.record.next_ids()
+        self.recorder = EpisodeRecorder(first_episode=first_episode, first_entity=first_entity)
+        learned = [episode for episode in episodes if self._remember(episode)]
+        if not episodes:
+            return
+        if self.mdp is not None and not len(self.mdp):
+            self.mdp.learn_from_episodes(self.index, learned)
+        self._restore_counts()
+
+    def _remember(self, episode: Episode) -> bool:
+        """Take in a closed episode of the record; tell whether all of it is in the index."""
+        nodes = [step.node for step in episode.steps]
+        unknown = [node for node in nodes if node is not None and node not in self.index]
+        if unknown:
+            raise RecordMismatchError(
+                f"the record has node {unknown[0]}, the index has not: load the index that "
+                "was saved with it"
+            )
+        self.history.add(episode)
+        self.recorder.log.append(episode)
+        if episode.steps:
+            last = episode.steps[-1].timestamp
+            self.recorder.clock = max(self.recorder.clock, last + 1)
+        self._known.add(episode.episode_id)
+        return bool(nodes) and None not in nodes
+
+    def _restore_counts(self) -> None:
+        if self.usage is not None:
+            self.usage.load(self.record)
+        self.ledger.load(self.record.decays())
+        state = self.record.state("weights")
+        if state is None or self.weights is None or self.scorer is None:
+            return
+        if tuple(state["names"]) == self.weights.names:
+            weights = LearnedWeights.from_dict(state)
+            self.weights = weights.refill(*logged_samples(self, weights))
+            self.scorer = self.scorer.with_weights(self.weights.blend(self.prior_weights))
+
+    def catch_up(self) -> None:
+        """Learn from the episodes that others closed in the same record meanwhile.
+
+        Raises
+        ------
+        RecordMismatchError
+            What this loop has learned from was taken back.
+        """
+        self.record.refresh()
+        if self.record.blocks_taken_back != self._blocks_taken_back:
+            raise RecordMismatchError(
+                "what this loop may have learned from was taken back, with all that was written "
+                "together: make a new one"
+            )
+        seen, self._seen = self._seen, self.record.tail().seq
+        if seen == self._seen:
+            return
+        for *_, nodes in self.record.journal(seen, op="erase"):
+            self._let_go(nodes)
+        changes = self.record.journal(seen, op="episode")
+        closed = {number for *_, body in changes for number in body} - self._known
+        if not closed:
+            return
+        for episode in self.record.episodes(closed):
+            if self._remember(episode) and self.mdp is not None:
+                self.mdp.update(episode)
+        self._restore_counts()
+        self.recorder.start_at(*self.record.next_ids())
+
+    def renumbered(self, outcome: Outcome) -> Outcome:
+        """Return an outcome with numbers that no other process has used meanwhile."""
+        episode, number = outcome.episode, outcome.episode.episode_id
+        if number is None or number not in self._known:
+            return outcome
+        new_number, new_entity = self.record.next_ids()
+        entity = new_entity if number in self._own_entities else episode.entity_id
+        episode = replace(
+            episode,
+            episode_id=new_number,
+            entity_id=entity,
+            steps=tuple(
+                replace(step, episode_id=new_number, entity_id=entity) for step in episode.steps
+            ),
+        )
+        taken = [
+            replace(one, decision=replace(one.decision, episode_id=new_number))
+            for one in outcome.taken
+        ]
+        self.recorder.start_at(new_number + 1, entity + 1)
+        return Outcome(episode, taken, outcome.won)
+
+    def _let_go(self, erased: Iterable[int]) -> None:
+        """Keep of the episodes of erased nodes what the record has kept of them."""
+        known = (self.history.episode(node) for node in erased)
+        touched = {one.episode_id for one in known if one and one.episode_id is not None}
+        if not touched:
+            return
+        self.history.forget(erased)
+        left = {episode.episode_id: episode for episode in self.record.episodes(touched)}
+        for episode in left.values():
+            self.history.add(episode)
+        self.recorder.log[:] = [
+            left.get(episode.episode_id, episode)
+            for episode in self.recorder.log
+            if episode.episode_id not in touched or episode.episode_id in left
+        ]

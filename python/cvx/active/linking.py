@@ -1,0 +1,185 @@
+"""Edges that take many episodes to show, and what became of one decision."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from cvx.active.acting import Acting
+from cvx.active.granger import granger_edges
+from cvx.errors import InvalidParameterError, UnknownEdgeError, UnknownError
+from cvx.types import Decision, Edge
+
+_REGION = "region_transition"
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Which memories drove a decision, and whether it paid; memories are nodes.
+
+    Retrieved, followed and helped are three things: what was retrieved and ignored had no part in
+    the outcome, and what was followed helped only if the episode succeeded.
+
+    Parameters
+    ----------
+    decision_id : int
+        Which one.
+    episode_id : int, optional
+        Where it was taken.
+    retrieved : tuple of (int, float)
+        Node and score, best first.
+    followed : tuple of int
+        Whose advice was taken.
+    action : str, optional
+        What the agent did.
+    outcome : float, optional
+        How the episode ended; ``None`` while it runs.
+    helped : bool, optional
+        Whether following paid; ``None`` while the episode runs, or where nothing was followed.
+    """
+
+    decision_id: int
+    episode_id: int | None
+    retrieved: tuple[tuple[int, float], ...]
+    followed: tuple[int, ...]
+    action: str | None
+    outcome: float | None
+    helped: bool | None
+
+
+class Linking(Acting):
+    """What a loop can say, and link, when it looks back."""
+
+    def attribution(self, decision: Decision | int) -> Attribution:
+        """Return which memories drove a decision, and whether it paid.
+
+        Parameters
+        ----------
+        decision : Decision or int
+            Or its number; of a running episode of this loop, or of the record.
+
+        Raises
+        ------
+        UnknownError
+            No such decision: it was never acted on, its episode was discarded, or the loop does
+            not log decisions.
+        """
+        number = decision if isinstance(decision, int) else decision.decision_id
+        for taken in self._taken.values():
+            for one in taken:
+                if one.decision.decision_id == number:
+                    return self._running_attribution(one.decision)
+        row = self.record.decision(number)
+        if row is None:
+            raise UnknownError(
+                f"there is no decision {number} in the record: act on it and close its episode, "
+                "with log_decisions on"
+            )
+        followed = tuple(int(node) for node in row["followed"])
+        won = None if row["outcome"] is None else float(row["outcome"]) > self.success_above
+        return Attribution(
+            number,
+            row["episode"],
+            tuple((int(hit[0]), float(hit[3])) for hit in row["hits"]),
+            followed,
+            row["action"],
+            row["outcome"],
+            won if followed else None,
+        )
+
+    def _running_attribution(self, decision: Decision) -> Attribution:
+        return Attribution(
+            decision.decision_id,
+            decision.episode_id,
+            tuple((hit.node, hit.score) for hit in decision.hits),
+            decision.followed,
+            decision.action,
+            None,
+            None,
+        )
+
+    def link_regions(self, *, min_moves: int = 3) -> list[Edge]:
+        """Link the regions between which episodes moved, in the place of the links made before.
+
+        The edge is from hub to hub, its weight the share of the moves out of the one region that
+        led into the other.
+
+        Parameters
+        ----------
+        min_moves : int, default 3
+            How often a move must have been made to be linked; at least 1.
+
+        Returns
+        -------
+        list of Edge
+            Of the kind "region_transition"; empty without a region model.
+
+        Raises
+        ------
+        InvalidParameterError
+            ``min_moves`` below 1.
+        """
+        if min_moves < 1:
+            raise InvalidParameterError(f"min_moves is {min_moves}: give at least 1")
+        edges = self._region_edges(min_moves)
+        wanted = {(edge.from_node, edge.to_node) for edge in edges}
+        with self.record.transaction() as write:
+            self.catch_up()
+            outdated = [
+                (edge.from_node, edge.to_node, _REGION)
+                for edge in self.index.edges()
+                if edge.kind == _REGION and (edge.from_node, edge.to_node) not in wanted
+            ]
+            write.remove_links(outdated)
+            write.add_links(edges)
+        # Only what is written for good reaches the index; one that follows the record has it.
+        for end in outdated:
+            with suppress(UnknownEdgeError):
+                self.index.remove_edge(*end)
+        self._put(edges)
+        return edges
+
+    def _region_edges(self, min_moves: int) -> list[Edge]:
+        if self.mdp is None:
+            return []
+        out: dict[int, Counter[int]] = {}
+        for (region, _), counts in self.mdp.moves().items():
+            out.setdefault(region, Counter()).update(counts)
+        return [
+            Edge(region, there, _REGION, n / total, evidence=f"{n} of {total} moves")
+            for region, counts in sorted(out.items())
+            for total in [counts.total()]
+            for there, n in sorted(counts.items())
+            if there >= 0 and there != region and n >= min_moves
+            if region in self.index and there in self.index
+        ]
+
+    def link_granger(
+        self,
+        entities: Sequence[int],
+        width: int,
+        *,
+        max_lag: int = 4,
+        alpha: float = 0.05,
+        namespace: str | None = None,
+    ) -> list[Edge]:
+        """Link entities where one's activity helps to foretell another's; see ``granger_edges``.
+
+        Returns
+        -------
+        list of Edge
+            Of the kind "granger_causal", those that passed the test; what did not pass gets none.
+        """
+        edges = granger_edges(
+            self.index, entities, width, max_lag=max_lag, alpha=alpha, namespace=namespace
+        )
+        with self.record.transaction() as write:
+            write.add_links(edges)
+        self._put(edges)
+        return edges
+
+    def _put(self, edges: Sequence[Edge]) -> None:
+        for edge in edges:
+            self.index.add_edge(edge.from_node, edge.to_node, edge.kind, edge.weight)
