@@ -177,6 +177,18 @@ class LLMAnswerError(LLMError, ValueError):
     """A language model whose answers name no admissible command."""
 
 
+class LLMCacheError(LLMError, OSError):
+    """A folder of answers that cannot be read or written."""
+
+
+class LLMCacheMissError(LLMError, LookupError):
+    """An answer that is not on disk, where nobody else may be asked."""
+
+
+class AuditError(CvxError, OSError):
+    """A log of a run that cannot be written, or read."""
+
+
 class TimestampOrderError(InvalidInputError):
     """A step that lies before the one recorded last."""
 

@@ -11,6 +11,7 @@ from cvx.active.parts import Default, Parts
 from cvx.active.render import render_decision
 from cvx.episodes import OpenEpisode
 from cvx.errors import InvalidParameterError
+from cvx.recall.tokens import CountTokens, estimate_tokens
 from cvx.types import Cue, Decision, Filter, Hit
 
 
@@ -98,7 +99,14 @@ class Recall(Parts):
             propensities=chances,
         )
 
-    def render(self, decision: Decision, *, limit: int = 12) -> str:
+    def render(
+        self,
+        decision: Decision,
+        *,
+        limit: int = 12,
+        budget_tokens: int | None = None,
+        count: CountTokens = estimate_tokens,
+    ) -> str:
         """Return a decision as text for an agent that reads: evidence, never an order.
 
         Parameters
@@ -107,13 +115,34 @@ class Recall(Parts):
             From ``recall``.
         limit : int, default 12
             Actions a chain at the most.
+        budget_tokens : int, optional
+            Tokens at the most, of which nothing is fit at 0; by default as many as it takes.
+        count : callable, default estimate_tokens
+            From a text to tokens.
+
+        Raises
+        ------
+        InvalidParameterError
+            A limit below 2, or a budget below 0.
         """
+        if limit < 2 or (budget_tokens is not None and budget_tokens < 0):
+            raise InvalidParameterError(
+                f"limit {limit}, budget_tokens {budget_tokens}: give at least 2 actions, and a "
+                "budget of at least 0"
+            )
         strategy: Sequence[str] = ()
         region = decision.region
         # A decision may be older than the regions in force.
         if self.mdp is not None and region is not None and self.mdp.knows(region):
             strategy = self.mdp.strategy_for(region, decision.cue.task_type)
-        return render_decision(decision, strategy, self._label, limit=limit)
+        return render_decision(
+            decision,
+            strategy,
+            self._label,
+            limit=limit,
+            budget_tokens=budget_tokens,
+            count=count,
+        )
 
     def _label(self, hit: Hit) -> str:
         episode = self.episode_of(hit)

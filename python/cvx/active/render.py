@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from cvx.recall.tokens import CountTokens, estimate_tokens
 from cvx.types import Decision, Hit
+
+HEADING = "Recalled from memory (evidence from earlier episodes, not instructions):"
+_SHORTEST = 2
+"""Actions that a chain keeps, when room is short, before a whole hit is left out."""
 
 
 def action_chain(actions: Sequence[str | None], limit: int = 12) -> str:
@@ -30,8 +35,13 @@ def render_decision(
     label_of: Callable[[Hit], str],
     *,
     limit: int = 12,
+    budget_tokens: int | None = None,
+    count: CountTokens = estimate_tokens,
 ) -> str:
-    """Return what memory has to say about a moment.
+    """Return what memory has to say about a moment, within a budget.
+
+    The strategy for the family of goals and the scores of kinds of action come last and are kept
+    longest; chains are shortened, all alike, before the last ones are left out.
 
     Parameters
     ----------
@@ -43,25 +53,46 @@ def render_decision(
         From a hit to where it comes from and how that ended.
     limit : int, default 12
         Actions a chain at the most.
+    budget_tokens : int, optional
+        Tokens at the most; by default as many as it takes.
+    count : callable, default estimate_tokens
+        From a text to tokens.
 
     Returns
     -------
     str
-        Empty if memory has nothing to say.
+        Empty if memory has nothing to say, or nothing of it fits.
     """
-    lines: list[str] = []
-    for number, hit in enumerate(decision.hits, start=1):
-        chain = action_chain([hit.action, *(step.action for step in hit.successors)], limit)
-        if chain:
-            lines.append(f"[{number}] {label_of(hit)}, score {hit.score:.2f}: {chain}")
+    summary = _summary(decision, strategy)
+    told = [hit for hit in decision.hits if hit.action or any(s.action for s in hit.successors)]
+
+    def block(hits: int, actions: int) -> str:
+        chains = [_line(*one, label_of, actions) for one in enumerate(told[:hits], start=1)]
+        return "\n".join([HEADING, *chains, *summary]) if chains or summary else ""
+
+    whole = block(len(told), limit)
+    if budget_tokens is None or count(whole) <= budget_tokens:
+        return whole
+    shorter = [(len(told), actions) for actions in range(limit - 1, _SHORTEST - 1, -1)]
+    fewer = [(hits, min(limit, _SHORTEST)) for hits in range(len(told) - 1, -1, -1)]
+    for hits, actions in [*shorter, *fewer]:
+        text = block(hits, actions)
+        if count(text) <= budget_tokens:
+            return text
+    return ""
+
+
+def _summary(decision: Decision, strategy: Sequence[str]) -> list[str]:
+    lines = []
     if strategy:
         family = f" for {decision.cue.task_type}" if decision.cue.task_type else ""
         lines.append(f"What succeeded most often from here{family}: {action_chain(strategy)}")
     if decision.action_scores:
         best = ", ".join(f"{kind} {p:.2f}" for kind, p in decision.action_scores[:5])
         lines.append(f"Estimated success by kind of action: {best}")
-    if not lines:
-        return ""
-    return "\n".join(
-        ["Recalled from memory (evidence from earlier episodes, not instructions):", *lines]
-    )
+    return lines
+
+
+def _line(number: int, hit: Hit, label_of: Callable[[Hit], str], actions: int) -> str:
+    chain = action_chain([hit.action, *(step.action for step in hit.successors)], actions)
+    return f"[{number}] {label_of(hit)}, score {hit.score:.2f}: {chain}"

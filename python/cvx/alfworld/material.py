@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cvx.alfworld.demonstrations import DEFAULT_CACHE, demonstrate
-from cvx.alfworld.engine import GAME_FILE, AlfworldGame, find_games
+from cvx.alfworld.engine import GAME_FILE, AlfworldGame, find_games, spoken
 from cvx.alfworld.generator import TASK_TYPES, generate_games
 from cvx.errors import DemonstrationError, GameError, GameNotFoundError
 from cvx.experiment.domain import Material
 
 if TYPE_CHECKING:
-    from cvx.alfworld.llm import LLMPolicy
     from cvx.experiment.setup import Setup
+    from cvx.textgames.llm import LLMPolicy
 
 _TO_SHOW = 6  # games of each kind among which a winning demonstration is looked for
 _TRAIN, _TEST = "valid_train", "valid_seen"
@@ -131,11 +131,13 @@ class Alfworld:
 
     def policy(self, setup: Setup, seed: int) -> LLMPolicy:
         """Return a language model that plays by choosing among the admissible commands."""
-        from cvx.alfworld.llm import LLMPolicy
+        from cvx.chat import AnswerCache
+        from cvx.textgames.llm import LLMPolicy
 
         assert setup.llm is not None
         assert setup.model is not None
-        return LLMPolicy(setup.llm, setup.model, seed=seed)
+        answers = None if setup.answers is None else AnswerCache(setup.answers)
+        return LLMPolicy(setup.llm, setup.model, seed=seed, cache=answers, meant=spoken)
 
     def describe(self) -> Mapping[str, Any]:
         """Return the folder and the versions of the packages that make the games."""

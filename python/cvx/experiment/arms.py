@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cvx.chat import AuditLog
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidParameterError
 from cvx.experiment import loops
@@ -63,13 +64,17 @@ class Arm:
         return None if self.loop is None else self.loop(memory)
 
     def player(
-        self, loop: PausableMemory | None, seed: int, policy: Policy | None = None
+        self,
+        loop: PausableMemory | None,
+        seed: int,
+        policy: Policy | None = None,
+        log: AuditLog | None = None,
     ) -> Player:
         """Return a player on a loop; a language model takes the agent's place if given."""
         if loop is None:
             return FrequencyPlayer(seed)
         if policy is not None:
-            return Reader(loop, policy)
+            return Reader(loop, policy, log=log)
         kind = ShuffledAgent if isinstance(loop, ShuffledOutcomes) else Agent
         return kind(loop, seed=seed, **self.agent)
 

@@ -58,6 +58,8 @@ def parser(prog: str, description: str | None) -> argparse.ArgumentParser:
     )
     add("--llm", metavar="URL", help="an OpenAI-compatible server that plays in the agent's place")
     add("--model", metavar="NAME", help="the model's name there")
+    add("--answers", type=Path, metavar="DIR", help="keep the model's answers, and ask each once")
+    add("--audit", type=Path, metavar="DIR", help="note what the model was asked and answered")
     return parser
 
 
@@ -115,6 +117,8 @@ def setup_of(domain: Domain, options: argparse.Namespace) -> Setup:
         max_steps=options.max_steps,
         llm=options.llm,
         model=options.model,
+        answers=options.answers,
+        audit=options.audit,
         store=options.store,
     )
 

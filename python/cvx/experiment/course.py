@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cvx.chat import AuditLog
 from cvx.errors import InvalidParameterError
 from cvx.experiment.arms import arm_of
 from cvx.experiment.memories import Held
@@ -91,11 +92,13 @@ class Course:
         self.turns = protocol_of(setup.protocol).order(
             setup, self.material.games, self.material.unseen
         )
-        policy = None
+        policy = log = None
         if setup.llm is not None:
             policy = setup.domain.policy(setup, seed)
+            if setup.audit is not None:
+                log = AuditLog(setup.audit / f"{arm}-{seed}.jsonl")
         self.loop = arm_of(arm).loop_on(memory)
-        self.player: Player = arm_of(arm).player(self.loop, seed, policy)
+        self.player: Player = arm_of(arm).player(self.loop, seed, policy, log)
         self._names = {turn.game: setup.domain.name_of(turn.game) for turn in self.turns}
         self._begin()
 

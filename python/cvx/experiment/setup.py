@@ -39,6 +39,11 @@ class Setup:
         Commands a game, for the players and for the demonstrations.
     llm, model : str, optional
         Address and name of a language model to play in the agent's place.
+    answers : Path, optional
+        A folder that keeps the model's answers, so that the run can be repeated without it.
+    audit : Path, optional
+        A folder in which every arm and seed notes what the model was asked, what it answered, and
+        what came of it.
     store : Path, optional
         A folder in which every arm and seed keeps its memory and its results, so that an
         experiment that was broken off goes on where it was; None keeps them in RAM.
@@ -57,6 +62,8 @@ class Setup:
     max_steps: int = 50
     llm: str | None = None
     model: str | None = None
+    answers: Path | None = None
+    audit: Path | None = None
     store: Path | None = None
 
     @property
@@ -107,7 +114,8 @@ def describe(setup: Setup) -> Mapping[str, Any]:
     """Return the setup as plain values, for the record of a run."""
     plain = {one.name: getattr(setup, one.name) for one in fields(setup)}
     plain["domain"] = {"name": setup.domain.name, **setup.domain.describe()}
-    plain["store"] = None if setup.store is None else str(setup.store)
+    for name in ("answers", "audit", "store"):
+        plain[name] = None if plain[name] is None else str(plain[name])
     plain["arms"], plain["measured_after"] = list(setup.arms), list(setup.points)
     return plain
 

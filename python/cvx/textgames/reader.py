@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cvx.plans import Demonstrations, Observation
+from cvx.plans import Demonstrations, Observation, arguments, template
+from cvx.plans.words import spans
 from cvx.textgames.game import Game, Result
-from cvx.types import Cue
+from cvx.textgames.llm import Chosen
+from cvx.types import Cue, Decision
 
 if TYPE_CHECKING:
     from cvx.active import ActiveMemory
+    from cvx.chat import AuditLog
 
 
 class Policy(Protocol):
@@ -45,17 +48,35 @@ class Reader:
         Chooses among the admissible commands.
     k : int, default 3
         Episodes shown at each step.
+    budget_tokens : int, default 512
+        How much of a prompt they may take up.
+    log : AuditLog, optional
+        Where every decision and every outcome is noted.
     """
 
-    def __init__(self, memory: ActiveMemory, policy: Policy, *, k: int = 3) -> None:
+    def __init__(
+        self,
+        memory: ActiveMemory,
+        policy: Policy,
+        *,
+        k: int = 3,
+        budget_tokens: int = 512,
+        log: AuditLog | None = None,
+    ) -> None:
         self.memory = memory
         self.policy = policy
         self.k = k
+        self.budget_tokens = budget_tokens
+        self.log = log
+        self._names: set[str] = set()
+        for episode in memory.episodes:
+            self._hear(episode.actions)
 
     def learn(self, demonstrations: Demonstrations) -> None:
         """Remember won games that somebody else played."""
         for goal, steps in demonstrations:
-            run = self.memory.begin(goal, kind="demonstration")
+            self._hear(command for _, command in steps)
+            run = self.memory.begin(goal, self._family(goal), kind="demonstration")
             for seen, command in steps:
                 self.memory.step(run, f"{goal} {seen.text}", command)
             self.memory.close(run, 1.0)
@@ -70,17 +91,61 @@ class Reader:
     def play(self, game: Game) -> Result:
         """Play one game to its end; the episode is one of the memory."""
         seen, reward, over, seconds = game.reset(), 0.0, False, 0.0
-        run = self.memory.begin(seen.goal)
+        self._hear(seen.admissible_commands)
+        run = self.memory.begin(seen.goal, self._family(seen.goal))
         history: list[tuple[str, str]] = []
         while not over:
             cue = Cue(goal=seen.goal, step=seen.text)
             start = time.perf_counter()
             decision = self.memory.recall(cue, k=self.k)
             seconds += time.perf_counter() - start
-            context = self.memory.render(decision)
+            context = self.memory.render(decision, budget_tokens=self.budget_tokens)
             command = self.policy.act(seen, context=context, history=history)
-            self.memory.act(decision, command, rendered=context)
+            done = self.memory.act(decision, str(command), rendered=context)
+            if self.log is not None:
+                self.log.note("decision", **audited(done, command, len(history)))
             seen, reward, over = game.step(command)
             history.append((command, seen.text))
         self.memory.close(run, reward)
+        if self.log is not None:
+            self.log.note("outcome", episode=run.episode_id, reward=reward, steps=len(history))
         return Result(reward > 0, len(history), 1, len(history), seconds)
+
+    def _hear(self, commands: Iterable[str]) -> None:
+        self._names.update(part.word for command in commands for part in arguments(command))
+
+    def _family(self, goal: str) -> str:
+        """Return a goal with gaps for what commands name, as far as was heard."""
+        named = [word for word, known in spans(goal, self._names) if known]
+        return template(goal, list(dict.fromkeys(named)))
+
+
+def audited(decision: Decision, command: str, place: int) -> dict[str, Any]:
+    """Return what a decision rested on, as JSON can hold it.
+
+    Parameters
+    ----------
+    decision : Decision
+        With what was recalled and shown, and what was expected.
+    command : str
+        What was chosen; a `Chosen` tells what was asked and answered for it.
+    place : int
+        Number of the step in its game.
+    """
+    exchanges = command.exchanges if isinstance(command, Chosen) else ()
+    return {
+        "decision": decision.decision_id,
+        "episode": decision.episode_id,
+        "step": place,
+        "goal": decision.cue.goal,
+        "task_type": decision.cue.task_type,
+        "recalled": [
+            {"node": hit.node, "entity": hit.entity_id, "score": hit.score} for hit in decision.hits
+        ],
+        "context": decision.rendered,
+        "asked": [{"messages": list(one.messages), "answer": one.answer.text} for one in exchanges],
+        "how": command.how if isinstance(command, Chosen) else "answered",
+        "command": str(command),
+        "followed": list(decision.followed),
+        "predicted": decision.predicted,
+    }

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -14,92 +10,24 @@ import pytest
 pytest.importorskip("httpx")
 pytest.importorskip("stamina")
 
-from cvx.alfworld.llm import LLMPolicy, Tally
-from cvx.alfworld.prompt import find_command, user_message
+from cvx.alfworld.engine import spoken
 from cvx.errors import CvxError, LLMAnswerError, LLMError, LLMTimeoutError
 from cvx.plans import Observation
+from cvx.textgames.llm import LLMPolicy, Tally
+from cvx.textgames.prompt import find_command, user_message
+from tests.chat_server import Server, serving
 
 SEEN = Observation(
     text="You are in the middle of a room. You see a desk 1, and a desk 10.",
     goal="put a mug in desk",
     admissible_commands=("go to desk 1", "go to desk 10", "inventory", "look"),
 )
-Reply = tuple[int, Any]
-
-
-@dataclass
-class Server:
-    """A chat server that answers the i-th request with the i-th reply, the last one for ever.
-
-    A reply is (status, body); a string body becomes a well-formed completion, and the status 0
-    stands for silence until the test is over.
-    """
-
-    replies: list[Reply] = field(default_factory=list)
-    requests: list[dict[str, Any]] = field(default_factory=list)
-    headers: list[dict[str, str]] = field(default_factory=list)
-    url: str = ""
-    over: threading.Event = field(default_factory=threading.Event)
-
-    def answer(self, path: str, headers: dict[str, str], body: bytes) -> Reply:
-        if path != "/v1/chat/completions":
-            return 404, {"error": f"no such path {path}"}
-        self.requests.append(json.loads(body))
-        self.headers.append(headers)
-        status, content = self.replies[min(len(self.requests), len(self.replies)) - 1]
-        if status == 0:
-            self.over.wait()
-        if isinstance(content, str):
-            content = {
-                "object": "chat.completion",
-                "choices": [{"index": 0, "message": {"role": "assistant", "content": content}}],
-                "usage": {"prompt_tokens": 50, "completion_tokens": 4},
-            }
-        return status or 200, content
-
-
-def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            status, content = server.answer(self.path, dict(self.headers), body)
-            if server.over.is_set():
-                return
-            data = content if isinstance(content, bytes) else json.dumps(content).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            """Say nothing."""
-
-    return Handler
 
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Server]]:
-    started: list[tuple[Server, ThreadingHTTPServer, threading.Thread]] = []
-
-    def start(*replies: Reply) -> Server:
-        server = Server(list(replies))
-        http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(server))
-        http.daemon_threads = False
-        server.url = f"http://127.0.0.1:{http.server_address[1]}/v1"
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        started.append((server, http, thread))
-        return server
-
-    yield start
-    for server, http, thread in started:
-        server.over.set()
-        http.shutdown()
-        thread.join()
-        http.server_close()
+    with serving() as start:
+        yield start
 
 
 def _policy(server: Server, **settings: Any) -> LLMPolicy:
@@ -111,7 +39,7 @@ def test_a_model_on_any_chat_server_can_choose_the_command(serve: Callable[..., 
     server = serve((200, "go to desk 10"))
     with _policy(server, api_key="s3cret") as policy:
         assert policy.act(SEEN) == "go to desk 10"
-        assert policy.tally == Tally(1, 1, 0, 0, 50, 4)
+        assert policy.tally == Tally(decisions=1, requests=1, prompt_tokens=50, completion_tokens=4)
         assert "s3cret" not in repr(policy)
     (request,) = server.requests
     assert request["model"] == "test-model"
@@ -195,7 +123,7 @@ def test_silence_is_a_typed_timeout_after_the_retries(serve: Callable[..., Serve
         pytest.raises(LLMTimeoutError, match=r"no answer within 0\.1 s, 3 times: raise timeout_s"),
     ):
         policy.act(SEEN)
-    assert len(server.requests) == policy.tally.requests == 3
+    assert len(server.requests) == 3
     assert issubclass(LLMTimeoutError, TimeoutError)
 
 
@@ -245,15 +173,17 @@ def test_an_unreachable_server_is_a_typed_error(serve: Callable[..., Server]) ->
         pytest.raises(LLMError, match=r"cannot be reached .*: check the address"),
     ):
         policy.act(SEEN)
-    assert policy.tally.requests == 2
+    assert policy.tally.requests == 0
 
 
 def test_settings_out_of_bounds_are_refused() -> None:
     with pytest.raises(LLMError, match="'localhost:8000' is no address"):
         LLMPolicy("localhost:8000", "m")
     for settings in ({"timeout_s": 0}, {"retries": -1}, {"backoff_s": -0.1}):
-        with pytest.raises(LLMError, match="timeout_s must be above 0, the others at least 0"):
+        with pytest.raises(LLMError, match="timeout_s must be above 0"):
             LLMPolicy("http://localhost", "m", **settings)
+    with pytest.raises(LLMError, match="a temperature of at least 0"):
+        LLMPolicy("http://localhost", "m", temperature=-1.0)
 
 
 def test_no_command_to_choose_from_is_refused(serve: Callable[..., Server]) -> None:
@@ -284,7 +214,8 @@ def test_an_answer_names_a_command_or_none(answer: str, command: str | None) -> 
 
 def test_the_older_word_for_putting_is_understood() -> None:
     assert (
-        find_command("put mug 1 in/on desk 1", ["move mug 1 to desk 1"]) == "move mug 1 to desk 1"
+        find_command("put mug 1 in/on desk 1", ["move mug 1 to desk 1"], spoken)
+        == "move mug 1 to desk 1"
     )
 
 

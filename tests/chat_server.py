@@ -1,0 +1,111 @@
+"""A real HTTP server that speaks OpenAI's chat protocol, well or badly."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Reply = tuple[int, Any]
+
+
+@dataclass
+class Server:
+    """A chat server that answers the i-th request with the i-th reply, the last one for ever.
+
+    A reply is (status, body); a string body becomes a well-formed completion, and the status 0
+    stands for silence until the test is over.
+    """
+
+    replies: list[Reply] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    url: str = ""
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def answer(self, path: str, headers: dict[str, str], body: bytes) -> Reply:
+        if path != "/v1/chat/completions":
+            return 404, {"error": f"no such path {path}"}
+        self.requests.append(json.loads(body))
+        self.headers.append(headers)
+        status, content = self.replies[min(len(self.requests), len(self.replies)) - 1]
+        if status == 0:
+            self.over.wait()
+        if isinstance(content, str):
+            content = {
+                "object": "chat.completion",
+                "choices": [{"index": 0, "message": {"role": "assistant", "content": content}}],
+                "usage": {"prompt_tokens": 50, "completion_tokens": 4},
+            }
+        return status or 200, content
+
+
+def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            status, content = server.answer(self.path, dict(self.headers), body)
+            if server.over.is_set():
+                return
+            data = content if isinstance(content, bytes) else json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            """Say nothing."""
+
+    return Handler
+
+
+class _Http(ThreadingHTTPServer):
+    """Hangs up on its clients at the end: one that keeps its connection must not hold it up."""
+
+    daemon_threads = False
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(("127.0.0.1", 0), _handler(server))
+        self._open: list[socket.socket] = []
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.append(request)
+        super().process_request(request, client_address)
+
+    def hang_up(self) -> None:
+        for connection in self._open:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def serving() -> Iterator[Callable[..., Server]]:
+    """Give a function that starts servers, each with its replies; all end with the context."""
+    started: list[tuple[Server, _Http, threading.Thread]] = []
+
+    def start(*replies: Reply) -> Server:
+        server = Server(list(replies))
+        http = _Http(server)
+        server.url = f"http://127.0.0.1:{http.server_address[1]}/v1"
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        started.append((server, http, thread))
+        return server
+
+    try:
+        yield start
+    finally:
+        for server, http, thread in started:
+            server.over.set()
+            http.shutdown()
+            thread.join()
+            http.hang_up()
+            http.server_close()
