@@ -4,6 +4,7 @@ from cvx.mdp.actions import classify_action, last_kind
 from cvx.mdp.answers import Basis, Estimate, Ranking, Strategy
 from cvx.mdp.counts import SuccessCounts
 from cvx.mdp.effect import ActionEffect, action_effect
+from cvx.mdp.frames import Frames
 from cvx.mdp.model import RegionMDP
 from cvx.mdp.planning import Planner, WayToSuccess
 from cvx.mdp.posteriors import Beta, Dirichlet
@@ -18,6 +19,7 @@ __all__ = [
     "Beta",
     "Dirichlet",
     "Estimate",
+    "Frames",
     "Move",
     "Planner",
     "Ranking",

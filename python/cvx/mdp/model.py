@@ -12,6 +12,7 @@ from cvx.mdp.answers import NOTHING, Basis, Strategy
 from cvx.mdp.book import Phase, best_template
 from cvx.mdp.effect import ActionEffect, action_effect
 from cvx.mdp.estimates import RegionEstimates
+from cvx.mdp.frames import Frames, frames_of
 from cvx.mdp.trace import SUCCESS, RegionIndex, Trace, end_of
 
 
@@ -145,6 +146,21 @@ class RegionMDP(RegionEstimates):
             region=region,
             success_above=self.success_above,
         )
+
+    def frames(self, task_type: str | None = None) -> Frames:
+        """Return what it has counted and believes as polars frames.
+
+        Parameters
+        ----------
+        task_type : str, optional
+            Only this family of goals.
+
+        Returns
+        -------
+        Frames
+            ``regions``, ``actions`` and ``moves``; ``cvx.plot.plot_regions`` draws them.
+        """
+        return frames_of(self, task_type)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all it knows as plain numbers, strings and lists."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from cvx.errors import InvalidParameterError, MissingExtraError, OutputError
+from cvx.errors import MissingExtraError
+from cvx.plot.files import write_figure
 from cvx.scoring import Calibration
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def plot_reliability(
     )
     counts.set(xlabel="expected chance of success", ylabel="predictions")
     if path is not None:
-        _write(figure, fspath(path))
+        write_figure(figure, fspath(path))
     return figure
 
 
@@ -78,12 +79,3 @@ def _told(found: Calibration) -> str:
         f"ECE {found.ece.value:.3f} [{found.ece.low:.3f}, {found.ece.high:.3f}]\n"
         f"{found.n} predictions, {found.groups} groups"
     )
-
-
-def _write(figure: Figure, path: str) -> None:
-    try:
-        figure.savefig(path)
-    except ValueError as error:
-        raise InvalidParameterError(f"{path!r} cannot be drawn: {error}") from error
-    except OSError as error:
-        raise OutputError(f"{path!r} cannot be written: {error}") from error
