@@ -47,7 +47,7 @@ def test_a_graph_over_a_memory_finds_what_trying_every_way_finds(
     made = memory()
     events = [made.add(f"event {node}") for node in range(drawn.nodes)]
     for (cause, effect), weight in drawn.links.items():
-        made.link(events[cause], events[effect], weight=weight)
+        made.link(events[cause], events[effect], weight=weight, effect_first="allow")
     found = made.graph().walk(events[0], max_depth, backward=backward)
     expected = every_way(drawn, 0, max_depth, backward=backward)
     assert {events.index(int(r.id)): r.depth for r in found.found} == {
@@ -86,7 +86,7 @@ def test_why_gives_the_steps_and_tells_them() -> None:
 @pytest.mark.requirement("T22")
 def test_a_walk_that_was_cut_off_says_so() -> None:
     made = memory()
-    end = made.add("the end")
+    end = made.add("the end", timestamp=10**9)
     for number in range(4):
         made.link(made.add(f"cause {number}"), end, weight=number / 4)
     steps = made.why(end, max_events=2)
@@ -116,23 +116,28 @@ def test_a_walk_that_its_depth_ended_says_that_there_is_more() -> None:
 def test_an_effect_before_its_cause_is_refused_flagged_or_allowed_as_chosen() -> None:
     made, rain, _, mould = flooded()
     with pytest.raises(EffectBeforeCauseError, match="happened at 10, before its cause"):
-        made.link(mould, rain, effect_first="refuse")
+        made.link(mould, rain)
+    with pytest.raises(EffectBeforeCauseError, match="say effect_first='allow'"):
+        made.graph().link(mould, rain)
     with pytest.raises(InvalidParameterError, match="effect_first is 'perhaps'"):
         made.link(rain, mould, effect_first="perhaps")
     assert not made.why(rain)
-    made.link(mould, rain, "irrelevant", effect_first="refuse")
+    for kind in ("irrelevant", "reminded_of"):
+        made.declare_edge_kind(kind)
+        made.link(mould, rain, kind)
     with pytest.warns(EffectFirstWarning, match="before its cause"):
         made.link(mould, rain, effect_first="flag")
     with pytest.warns(EffectFirstWarning, match="before its cause"):
         made.graph(effect_first="flag").link(mould, rain)
-    made.link(mould, rain)
+    made.link(mould, rain, effect_first="allow")
     assert [step.event.event_id for step in made.why(rain)][:1] == [mould]
 
 
 def test_links_that_say_nothing_of_causes_are_not_walked() -> None:
     made, rain, flood, _ = flooded()
-    other = made.add("A cat slept.")
-    for kind in ("irrelevant", "same_action_type", "region_transition"):
+    other = made.add("A cat slept.", timestamp=0)
+    made.declare_edge_kind("mentions")
+    for kind in ("irrelevant", "same_action_type", "region_transition", "mentions"):
         made.link(other, flood, kind)
     assert [step.event.event_id for step in made.why(flood)] == [rain]
     made.declare_edge_kind("made_worse")
@@ -164,7 +169,7 @@ def test_a_namespace_is_shown_and_walked_through_only_what_it_may_see() -> None:
     root = made.add("bob's own root", namespace="bob")
     effect = made.add("bob's effect", namespace="bob")
     for cause, led_to in ((root, secret), (secret, effect), (known, effect), (shared, effect)):
-        made.link(cause, led_to)
+        made.link(cause, led_to, effect_first="allow")
     assert {step.event.event_id for step in made.why(effect, namespace="bob")} == {known}
     graph = made.graph(namespace="bob", also=["ana"])
     assert set(graph.predecessors(effect)) == {known, shared}

@@ -30,7 +30,7 @@ def test_recalled_text_that_comes_back_is_not_stored_again(memory: Memory) -> No
 def test_a_source_is_quarantined_audited_released_and_rolled_back(memory: Memory) -> None:
     good = memory.add("the well is clean", source="ana")
     bad = memory.add("the well is poisoned", source="bob", aliases=["do not drink"])
-    memory.link(bad, good, "caused")
+    memory.link(bad, good, "caused", effect_first="allow")
     assert memory.quarantine("bob") == [bad]
     for cue in ("the well", "do not drink", "poisoned"):
         for outcome in ("success", "failure", "any"):
@@ -133,7 +133,7 @@ def test_the_past_answers_as_the_memory_did_then(memory: Memory) -> None:
                 memory.forget(int(rng.choice(ids)))
             case 2 if len(ids) > 1:
                 a, b = rng.choice(ids, 2, replace=False).tolist()
-                memory.link(a, b, "caused")
+                memory.link(a, b, "caused", effect_first="allow")
             case _:
                 memory.restore(ids)
         if step % 10 == 9:

@@ -221,7 +221,7 @@ def test_a_walk_over_links_goes_both_ways_and_ends(memory: Memory) -> None:
     a, b, c = (memory.add(f"event {n}") for n in "abc")
     memory.link(a, b, "caused", 0.5, "first")
     memory.link(b, c, "caused", 1.0, "second")
-    memory.link(c, a, "caused", 1.0, "round")
+    memory.link(c, a, "caused", 1.0, "round", effect_first="allow")
     assert [(s.event.event_id, s.depth) for s in memory.why(c)] == [(b, 1), (a, 2)]
     assert [(s.event.event_id, s.depth) for s in memory.consequences(a)] == [(b, 1), (c, 2)]
     assert [s.event.event_id for s in memory.why(c, max_depth=1)] == [b]

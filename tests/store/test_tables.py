@@ -48,7 +48,7 @@ def test_links_are_a_frame_between_events(memory: Memory) -> None:
     assert memory.links().is_empty()
     a = memory.add("a", aliases=["another name of a"])
     b, c = memory.add("b"), memory.add("c")
-    memory.link(c, a, "caused", 0.25, "so it seems", evidence="seen")
+    memory.link(c, a, "caused", 0.25, "so it seems", evidence="seen", effect_first="allow")
     memory.link(a, b, "caused")
     frame = memory.links()
     assert frame.select("from_event", "to_event", "kind", "weight").rows() == [

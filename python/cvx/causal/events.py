@@ -11,7 +11,11 @@ from cvx.types import Vector
 
 EventId: TypeAlias = str | int
 
-_NOT_CAUSAL = frozenset({"temporal", "same_action_type", "region_transition", "irrelevant"})
+_NOT_CAUSAL = frozenset(
+    {"temporal", "same_action_type", "region_transition", "irrelevant", "mentions"}
+)
+CAUSES = frozenset({"caused", "caused_success", "caused_failure", "granger_causal"})
+"""Kinds of which a cause comes before its effect; a kind of one's own may run against time."""
 
 
 def causal_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ class Explaining(Base):
         *,
         namespace: str = DEFAULT_NAMESPACE,
         also: Sequence[str] = (),
-        effect_first: str = "allow",
+        effect_first: str = "refuse",
     ) -> CausalGraph:
         """Return the causal graph over the memory's own events and links, as a namespace sees it.
 
@@ -99,7 +99,7 @@ class Explaining(Base):
             Who asks.
         also : sequence of str
             Further namespaces, of which what is shared is seen.
-        effect_first : {"allow", "flag", "refuse"}, default "allow"
+        effect_first : {"refuse", "flag", "allow"}, default "refuse"
             What becomes of a link to an effect that happened before its cause; see ``CausalGraph``.
 
         Examples
@@ -127,8 +127,8 @@ class Explaining(Base):
     ) -> Explanation:
         """Return what led to an event, over its causal links backwards; nearest first.
 
-        Links that say nothing of causes ("irrelevant", "same_action_type", "region_transition")
-        are not walked.
+        Links that say nothing of causes ("irrelevant", "same_action_type", "region_transition",
+        "mentions") are not walked.
 
         Parameters
         ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from cvx.arguments import a_text, an_event, checked, number, one_of
-from cvx.causal.events import causal_kinds
+from cvx.causal.events import CAUSES
 from cvx.causal.order import check_order, known_order
 from cvx.errors import (
     EdgeWeightError,
@@ -33,7 +33,7 @@ class Links(Base):
         why: str = "",
         *,
         evidence: str = "",
-        effect_first: str = "allow",
+        effect_first: str = "refuse",
     ) -> None:
         """Say that one event led to another; the same link again replaces the older one.
 
@@ -47,9 +47,11 @@ class Links(Base):
             In [0, 1].
         why, evidence : str
             The reason in words, and what it rests on.
-        effect_first : {"allow", "flag", "refuse"}, default "allow"
-            What becomes of a causal link to an effect that happened before its cause: a link, a
-            link with a warning, or an error. Timestamps may say when something was told.
+        effect_first : {"refuse", "flag", "allow"}, default "refuse"
+            What becomes of a link of a built-in causal kind ("caused", "caused_success",
+            "caused_failure", "granger_causal") to an effect that happened before its cause: an
+            error, a link with a warning, or a link. Allow it where timestamps say when something
+            was told, and not when it happened.
 
         Raises
         ------
@@ -87,7 +89,7 @@ class Links(Base):
         known_order(effect_first)
         with self.record.transaction() as write:
             (cause, began), (effect, followed) = self._end(a), self._end(b)
-            if causal_kinds((kind,)):
+            if kind in CAUSES:
                 check_order((a, began), (b, followed), effect_first)
             write.add_links([Edge(cause, effect, kind, weight, why, evidence)])
 

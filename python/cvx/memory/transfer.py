@@ -187,7 +187,8 @@ def from_duckdb(
             if progress is not None:
                 progress(len(known), total)
         for cause, effect, reason in _known(causes, known, source):
-            memory.link(cause, effect, "caused", 1.0, reason)
+            # What the core was told is taken over as it is, whichever came first.
+            memory.link(cause, effect, "caused", 1.0, reason, effect_first="allow")
     return [known[event] for event in sorted(known)]
 
 

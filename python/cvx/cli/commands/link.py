@@ -18,6 +18,13 @@ def link(
     weight: Annotated[float, typer.Option(help="How sure, in [0, 1].")] = 1.0,
     why: Annotated[str, typer.Option(help="The reason in words.")] = "",
     evidence: Annotated[str, typer.Option(help="What the reason rests on.")] = "",
+    effect_first: Annotated[
+        str,
+        typer.Option(
+            "--effect-first",
+            help="Where the effect is the earlier event: refuse, flag (a warning) or allow.",
+        ),
+    ] = "refuse",
     declare: Annotated[
         bool, typer.Option("--declare", help="The kind is a new one of your own.")
     ] = False,
@@ -35,7 +42,7 @@ def link(
     with opened(store, embeds=False) as memory:
         if declare:
             memory.declare_edge_kind(kind)
-        memory.link(cause, effect, kind, weight, why, evidence=evidence)
+        memory.link(cause, effect, kind, weight, why, evidence=evidence, effect_first=effect_first)
     if json:
         emit({"from": cause, "to": effect, "kind": kind, "weight": weight, "why": why})
     else:
