@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cvx.active import ALL_EDGES, HELPFUL, edge_bonus
 from cvx.chat import AuditLog
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidParameterError
@@ -119,6 +120,11 @@ _WITHOUT = (
     Arm("no_edges", "full without typed edges", partial(loops.full, edges=False)),
     Arm("no_decay", "full without decay", partial(loops.full, decay=None)),
 )
+# What was found along an edge ranks higher too: without that, edges only change who is considered.
+_ALONG_EDGES: Mapping[str, Any] = {
+    "besides": {"edge_bonus": 1.0},
+    "features": {"edge_bonus": edge_bonus},
+}
 _WITH = (
     Arm(
         "decayed",
@@ -138,8 +144,14 @@ _WITH = (
     Arm(
         "graph",
         "full, recalled by graph_search",
-        partial(loops.full, edge_boost={"caused_success": 0.3}),
+        partial(loops.full, edge_boost=HELPFUL, **_ALONG_EDGES),
     ),
+    Arm(
+        "graph_all",
+        "full, graph_search over all kinds of edges",
+        partial(loops.full, edge_boost=HELPFUL, edges=ALL_EDGES, **_ALONG_EDGES),
+    ),
+    Arm("phase", "full, region model by phase", partial(loops.full, phase=True)),
 )
 _ALL = (_FULL, _WINS, *_CONTROLS, *_PUBLISHED, *_WITHOUT[1:], *_WITH)
 ARMS: Mapping[str, Arm] = {arm.name: arm for arm in _ALL}
