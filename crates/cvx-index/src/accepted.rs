@@ -26,7 +26,7 @@ pub(crate) struct Accepted<'a> {
     /// Ascending.
     namespaces: Vec<u32>,
     in_all_namespaces: bool,
-    window: Option<(Option<i64>, Option<i64>)>,
+    window: Option<Window<'a>>,
     /// The nodes of the window, where they came in the order of time: it then asks for no column.
     span: Option<Range<u32>>,
     rewards: Option<(f32, f32)>,
@@ -37,6 +37,14 @@ pub(crate) struct Accepted<'a> {
     listed: Option<Vec<u32>>,
     /// Whether a name in the filter is unknown, or a list empty.
     nothing: bool,
+}
+
+/// A range of time, and the entries within it.
+#[derive(Clone, Copy)]
+struct Window<'a> {
+    since: Option<i64>,
+    until: Option<i64>,
+    entries: [&'a [Dated]; 2],
 }
 
 /// A set of nodes, a bit each.
@@ -63,7 +71,7 @@ enum Source<'a> {
     All,
     Withheld,
     Listed(&'a [u32]),
-    Window,
+    Window([&'a [Dated]; 2]),
     Rewards(f32, f32),
     Namespaces,
     Tag(u32, &'a RoaringBitmap),
@@ -95,7 +103,11 @@ impl<'a> Accepted<'a> {
             )
         });
         let (since, until) = (filter.since, filter.until);
-        let window = (since.is_some() || until.is_some()).then_some((since, until));
+        let window = (since.is_some() || until.is_some()).then(|| Window {
+            since,
+            until,
+            entries: postings.by_time.window(since, until),
+        });
         let withheld = postings.withheld.len();
         let all = postings.all.len();
         let named: u64 = namespaces
@@ -105,7 +117,7 @@ impl<'a> Accepted<'a> {
             .sum();
         Accepted {
             in_all_namespaces: named == all,
-            span: window.and_then(|(since, until)| postings.by_time.span(since, until)),
+            span: window.and_then(|window| postings.by_time.span(window.entries)),
             window,
             rewards: (filter.min_reward.is_some() || filter.max_reward.is_some()).then(|| {
                 let (min, max) = (filter.min_reward, filter.max_reward);
@@ -171,9 +183,10 @@ impl<'a> Accepted<'a> {
     fn in_window(&self, node: u32) -> bool {
         match (&self.span, self.window) {
             (Some(span), _) => span.contains(&node),
-            (None, Some((since, until))) => {
+            (None, Some(window)) => {
                 let time = self.catalog.columns.time[node as usize];
-                since.is_none_or(|since| time >= since) && until.is_none_or(|until| time < until)
+                window.since.is_none_or(|since| time >= since)
+                    && window.until.is_none_or(|until| time < until)
             }
             (None, None) => true,
         }
@@ -189,17 +202,14 @@ impl<'a> Accepted<'a> {
             && (self.in_all_namespaces
                 || matches!(met, Some(Source::Namespaces | Source::Entities))
                 || self.has_namespace(node))
-            && (matches!(met, Some(Source::Window)) || self.in_window(node))
+            && (matches!(met, Some(Source::Window(_))) || self.in_window(node))
             && self.rewards.is_none_or(|(min, max)| {
                 // NaN, which is no reward, is in no range.
                 (min..=max).contains(&columns.reward[at])
             })
-            && (self.tags.is_empty() || {
-                let own = columns.tag_places(node);
-                self.tags.iter().all(|tag| {
-                    matches!(met, Some(Source::Tag(from, _)) if from == tag)
-                        || own.binary_search(tag).is_ok()
-                })
+            && self.tags.iter().all(|tag| {
+                matches!(met, Some(Source::Tag(from, _)) if from == tag)
+                    || columns.tag_places(node).binary_search(tag).is_ok()
             })
             && (matches!(met, Some(Source::Entities))
                 || self
@@ -228,7 +238,10 @@ impl<'a> Accepted<'a> {
         if self.nothing {
             Vec::new()
         } else {
-            self.list(&self.source().0)
+            let (source, bound) = self.source();
+            let mut members = Vec::with_capacity(bound);
+            self.list(&source, &mut members);
+            members
         }
     }
 
@@ -240,7 +253,7 @@ impl<'a> Accepted<'a> {
         }
         let only_time = self.in_all_namespaces && !self.nothing && self.no_other();
         let span = self.span.clone().filter(|_| only_time)?;
-        let [nodes, _] = self.entries();
+        let [nodes, _] = self.window?.entries;
         (span.len() == nodes.len()).then_some(span)
     }
 
@@ -312,9 +325,9 @@ impl<'a> Accepted<'a> {
         if let Some(listed) = &self.listed {
             consider(Source::Listed(listed), listed.len());
         }
-        if self.window.is_some() {
-            let [first, second] = self.entries();
-            consider(Source::Window, first.len() + second.len());
+        if let Some(Window { entries, .. }) = self.window {
+            let [first, second] = entries;
+            consider(Source::Window(entries), first.len() + second.len());
         }
         if let Some((min, max)) = self.rewards {
             consider(
@@ -339,50 +352,38 @@ impl<'a> Accepted<'a> {
         best
     }
 
-    /// The entries of the window in the order of time.
-    fn entries(&self) -> [&'a [Dated]; 2] {
-        let (since, until) = self.window.unwrap_or_default();
-        self.catalog.postings.by_time.window(since, until)
-    }
-
-    fn list(&self, source: &Source<'_>) -> Vec<u32> {
+    /// Appends the candidates of a source that are accepted.
+    fn list(&self, source: &Source<'_>, members: &mut Vec<u32>) {
         let Catalog {
             columns, postings, ..
         } = self.catalog;
         let meets = |node: &u32| self.meets(*node, Some(source));
         let embedded = |node: &u32| columns.has(*node, EMBEDDED);
         match source {
-            Source::All => postings.all.iter().filter(meets).collect(),
-            Source::Withheld => postings.withheld.iter().filter(meets).collect(),
-            Source::Listed(nodes) => nodes
-                .iter()
-                .copied()
-                .filter(embedded)
-                .filter(meets)
-                .collect(),
-            Source::Window => {
-                let [first, second] = self.entries();
-                first
-                    .iter()
-                    .chain(second)
-                    .map(|entry| entry.1)
-                    .filter(meets)
-                    .collect()
+            Source::All => members.extend(postings.all.iter().filter(meets)),
+            Source::Withheld => members.extend(postings.withheld.iter().filter(meets)),
+            Source::Listed(nodes) => {
+                members.extend(nodes.iter().copied().filter(embedded).filter(meets));
             }
-            Source::Rewards(min, max) => postings
-                .near_rewards(columns, *min, *max)
-                .flatten()
-                .filter(meets)
-                .collect(),
-            Source::Namespaces => self.namespace_postings().flatten().filter(meets).collect(),
-            Source::Tag(_, posting) => posting.iter().filter(meets).collect(),
-            Source::Entities => self
-                .lines()
-                .flatten()
-                .copied()
-                .filter(embedded)
-                .filter(meets)
-                .collect(),
+            Source::Window(entries) => {
+                let nodes = entries.iter().copied().flatten().map(|entry| entry.1);
+                members.extend(nodes.filter(meets));
+            }
+            Source::Rewards(min, max) => {
+                for shelf in postings.near_rewards(columns, *min, *max) {
+                    members.extend(shelf.iter().filter(meets));
+                }
+            }
+            Source::Namespaces => {
+                for posting in self.namespace_postings() {
+                    members.extend(posting.iter().filter(meets));
+                }
+            }
+            Source::Tag(_, posting) => members.extend(posting.iter().filter(meets)),
+            Source::Entities => {
+                let nodes = self.lines().flatten().copied();
+                members.extend(nodes.filter(embedded).filter(meets));
+            }
         }
     }
 }

@@ -7,10 +7,12 @@
 mod ancestors;
 mod kind;
 mod layer;
+mod table;
 mod traverse;
 
 pub use ancestors::{Ancestor, Ancestry};
 pub(crate) use ancestors::{Looked, ancestors};
 pub use kind::EdgeKind;
-pub use layer::{Direction, Edge, EdgeTable, HalfEdge, TypedEdgeLayer};
+pub use layer::{Direction, Edge, HalfEdge, TypedEdgeLayer};
+pub use table::EdgeTable;
 pub use traverse::{Path, traverse};

@@ -72,17 +72,15 @@ impl TimeOrder {
         [within(&self.nodes), within(&self.late)]
     }
 
-    /// Of what nodes came in the order of time, the ids from the first to the last within
-    /// `since <= t < until`: all nodes there are in between are within.
-    pub(crate) fn span(&self, since: Option<i64>, until: Option<i64>) -> Option<Range<u32>> {
+    /// The ids from the first to the last entry of a window, of nodes that came in the order of
+    /// time: all nodes in between are within it.
+    pub(crate) fn span(&self, [nodes, _]: [&[Dated]; 2]) -> Option<Range<u32>> {
         if self.shuffled || !self.late.is_empty() {
             return None;
         }
-        let [nodes, _] = self.window(since, until);
-        Some(match nodes {
-            [] => 0..0,
-            [first, .., last] => first.1..last.1 + 1,
-            [only] => only.1..only.1 + 1,
+        Some(match (nodes.first(), nodes.last()) {
+            (Some(first), Some(last)) => first.1..last.1 + 1,
+            _ => 0..0,
         })
     }
 }

@@ -19,7 +19,7 @@ use crate::search::Beam;
 use crate::vectors::Query;
 
 /// Up to so many hubs the nearest is found by comparing with all of them.
-const SCAN_AT_MOST: usize = 4096;
+const SCAN_AT_MOST: usize = 16_384;
 /// How wide the walk among more hubs is.
 const WIDTH: usize = 256;
 /// Nodes whose hubs are looked for together.

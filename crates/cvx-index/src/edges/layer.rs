@@ -34,7 +34,7 @@ pub struct HalfEdge {
 }
 
 impl HalfEdge {
-    fn key(&self) -> (EdgeKind, NodeId) {
+    pub(super) fn key(&self) -> (EdgeKind, NodeId) {
         (self.kind, self.node)
     }
 }
@@ -52,23 +52,14 @@ pub struct Edge {
     pub weight: f32,
 }
 
-/// The layer as plain records, for a snapshot: see [`TypedEdgeLayer::from_table`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct EdgeTable {
-    /// Names of the custom kinds, in order of declaration.
-    pub kinds: Vec<String>,
-    /// All edges, by start, kind and end.
-    pub edges: Vec<Edge>,
-}
-
 /// Typed, weighted, directed edges; at most one for each (from, to, kind).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TypedEdgeLayer {
-    kinds: Vec<String>,
+    pub(super) kinds: Vec<String>,
     // Rows are sorted by (kind, node): results never depend on the order of insertion.
-    out: Vec<Vec<HalfEdge>>,
-    into: Vec<Vec<HalfEdge>>,
-    len: usize,
+    pub(super) out: Vec<Vec<HalfEdge>>,
+    pub(super) into: Vec<Vec<HalfEdge>>,
+    pub(super) len: usize,
 }
 
 impl TypedEdgeLayer {
@@ -278,45 +269,6 @@ impl TypedEdgeLayer {
                 weight: half.weight,
             })
         })
-    }
-
-    /// The layer as records, equal for equal layers.
-    #[must_use]
-    pub fn to_table(&self) -> EdgeTable {
-        EdgeTable {
-            kinds: self.kinds.clone(),
-            edges: self.edges().collect(),
-        }
-    }
-
-    /// Rebuilds a layer over nodes `0..node_count` from records that may come from anywhere.
-    ///
-    /// # Errors
-    /// Those of [`declare_kind`](Self::declare_kind) and [`add`](Self::add);
-    /// [`Error::InvalidEdgeTable`] for a node beyond the bound, an edge or a kind twice.
-    pub fn from_table(table: &EdgeTable, node_count: usize) -> Result<Self> {
-        let mut layer = Self::new();
-        for (place, name) in table.kinds.iter().enumerate() {
-            if layer.declare_kind(name)? != EdgeKind::Custom(place as u16) {
-                return Err(Error::InvalidEdgeTable {
-                    reason: format!("kind {name:?} twice"),
-                });
-            }
-        }
-        for edge in &table.edges {
-            let highest = edge.from.max(edge.to);
-            if highest.index() >= node_count {
-                return Err(Error::InvalidEdgeTable {
-                    reason: format!("an edge at node {highest} of {node_count}"),
-                });
-            }
-            if !layer.add(edge.from, edge.to, edge.kind, edge.weight)? {
-                return Err(Error::InvalidEdgeTable {
-                    reason: format!("two edges {} -> {} of one kind", edge.from, edge.to),
-                });
-            }
-        }
-        Ok(layer)
     }
 }
 

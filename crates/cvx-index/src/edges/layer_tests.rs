@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::edges::EdgeTable;
 
 fn node(n: u32) -> NodeId {
     NodeId::from_index(n as usize)
@@ -224,7 +225,7 @@ fn what_is_no_edge_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_table_with_foreign_nodes_or_doubles_is_refused() {
+fn a_table_with_foreign_nodes_doubles_or_disorder_is_refused() {
     let edge = Edge {
         from: node(0),
         to: node(1),
@@ -235,7 +236,12 @@ fn a_table_with_foreign_nodes_or_doubles_is_refused() {
         to: node(u32::MAX),
         ..edge
     };
-    for edges in [vec![edge, edge], vec![far]] {
+    let back = Edge {
+        from: node(1),
+        to: node(0),
+        ..edge
+    };
+    for edges in [vec![edge, edge], vec![far], vec![back, edge]] {
         let table = EdgeTable {
             kinds: vec![],
             edges,

@@ -27,7 +27,9 @@ impl TemporalIndex {
         bound: &Bound,
     ) -> Vec<GraphHit> {
         let k = terms.k;
+        let known = |place: &usize| spread.reached()[*place].lowest > f32::NEG_INFINITY;
         let mut candidates: Vec<Candidate> = (0..spread.reached().len())
+            .filter(known)
             .map(|place| candidate(spread, place))
             .filter(|candidate| bound.reaches(candidate.highest, 0.0))
             .collect();

@@ -15,7 +15,7 @@ use crate::scratch::with_scratch;
 #[derive(Clone, Copy)]
 pub(super) struct Reached {
     pub(super) node: u32,
-    /// It is at least so similar, as far as is known.
+    /// It is at least so similar, as far as is known. Of a node that only leads on nothing is known.
     pub(super) lowest: f32,
     /// And no more than this.
     pub(super) highest: f32,
@@ -182,11 +182,9 @@ impl Spread {
         place
     }
 
-    /// Tells a node outside S that has a place how similar it is.
-    fn tell(&mut self, node: u32, similarities: [f32; 2]) {
-        if let Some(&place) = self.places.get(&node)
-            && place as usize >= self.near
-        {
+    /// Says of a node outside S how similar it is.
+    fn tell(&mut self, place: u32, similarities: [f32; 2]) {
+        if place as usize >= self.near {
             let reached = &mut self.reached[place as usize];
             [reached.lowest, reached.highest] = similarities;
         }
@@ -302,9 +300,9 @@ impl TemporalIndex {
             codes.distances(&terms.query.coded, &nodes, &mut scratch.buffers);
             for (&by, &distance) in pending.iter().zip(&scratch.buffers.distances) {
                 let similarities = self.similarities(distance, terms.slack);
-                spread.tell(by.edge.node.0, similarities);
                 if bound.reaches(similarities[1], by.value) {
                     let at = spread.place(by.edge.node.0, similarities);
+                    spread.tell(at, similarities);
                     spread.arrive(at, by);
                 }
             }
