@@ -3,8 +3,9 @@
     python -m benches.peers [--quick] [--rounds 5] [--queries 1000] [--out FILE]
 
 A process a library, asked in turn round after round; medians of CPU time on one thread, each
-library at its own smallest width for the recall, and the recall beside every time. `--quick`
-takes fewer vectors, queries and peers: for development, not for figures.
+library at its own smallest width for the recall, and the recall beside every time. The whole takes
+some twenty minutes; `--quick`, with fewer vectors, queries and peers, two: for development, not for
+figures.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ import json
 import os
 import platform
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+import numpy as np
+
 from benches.peers import filters, others, speed
-from benches.peers.data import MIXED, Data
-from benches.peers.libraries import PATHS
+from benches.peers.data import MIXED, Data, recall
+from benches.peers.libraries import PATHS, opened
 from benches.peers.targets import Line
 from benches.peers.workers import Question, Workers
 
@@ -31,18 +35,21 @@ PEERS = ["faiss", "usearch f32", "usearch bf16", "hnswlib 24", "hnswlib 32", "hn
 
 
 def paths(workers: Workers, queries: int) -> dict[str, Any]:
-    """Recall at one width on every instruction set that this processor has."""
-    from benches.peers.data import recall
-
-    question = Question(workers.data.far_queries()[:queries])
+    """Recall and time at one width on every instruction set that this processor has."""
+    question = Question(np.arange(queries))
     truth = workers.data.truth(question.rows)
     found = {}
-    for name in [name for name in workers.pipes if name.startswith("cvx")]:
-        ids, times = workers.ask(name, "search", question, 64)
-        found[name] = {"recall": round(recall(ids, truth), 4), "us": round(times.mean, 1)}
-        print(
-            f"{name}: recall {found[name]['recall']} at ef 64, {found[name]['us']} us", flush=True
-        )
+    with tempfile.TemporaryDirectory() as folder:
+        snapshot = str(Path(folder) / "index.cvx")
+        workers.ask("cvx", "saved", snapshot)
+        for path in PATHS:
+            name = opened(path, snapshot)
+            workers.start(name)
+            ids, times = workers.ask(name, "search", question, 64)
+            found[path] = {"recall": round(recall(ids, truth), 4), "us": round(times.mean, 1)}
+            told = f"{workers.data.name} on {path}: recall {found[path]['recall']} at ef 64"
+            print(f"{told}, {found[path]['us']} us", flush=True)
+            workers.stop(name)
     return found
 
 
@@ -55,24 +62,24 @@ def main() -> int:
     args = parser.parse_args()
     queries = min(args.queries, 200) if args.quick else args.queries
     peers = ["hnswlib", *([] if args.quick else PEERS)]
-    forced = [f"cvx {path}" for path in PATHS]
-
     table: list[Line] = []
-    sets = {"text": [*forced], "mix": ["numpy", "scan"]}
     recalls: dict[str, Any] = {}
     libraries: dict[str, dict[str, str]] = {}
-    for name, extra in sets.items():
+    for name in ("text", "mix"):
+        headline = name == "mix"
         data = Data.load(name, 40_000 if args.quick else MIXED)
         print(f"\n{name}: {len(data.base):,} x {data.base.shape[1]}, {queries} queries", flush=True)
+        extra = ["numpy", "scan"] if headline else []
         workers = Workers(data, ["cvx", *peers, *extra], args.rounds)
         table += speed.lines(workers, queries, ["cvx", *peers])
-        if name == "text":
-            recalls = paths(workers, queries)
-        else:
+        recalls[name] = paths(workers, queries)
+        if headline:
             table += filters.lines(workers, min(queries, 200))
-        table += others.lines(workers, queries, around=name == "mix")
+        whole = not (args.quick and headline)
+        table += others.lines(workers, queries, headline=headline, whole=whole)
         libraries[name] = workers.notes
         workers.close()
+    table.append(others.growth(40_000 if args.quick else 160_000))
 
     print(f"\n{'against':52}{'measured':>12}   {'must':22}")
     for line in table:

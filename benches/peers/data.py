@@ -15,6 +15,8 @@ Mask = npt.NDArray[np.bool_]
 
 K = 10
 SEED = 0
+#: Of every graph, unless its name says otherwise.
+M, EF_CONSTRUCTION = 16, 200
 MIXED = 120_000
 FRACTIONS = (0.5, 0.1, 0.01, 0.001)
 KINDS = ("random", "window")

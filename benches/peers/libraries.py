@@ -14,9 +14,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from benches.peers.data import FRACTIONS, SEED, Data, Ids, K, Mask, Matrix, tag
-
-M, EF_CONSTRUCTION = 16, 200
+from benches.peers.data import (
+    EF_CONSTRUCTION,
+    FRACTIONS,
+    SEED,
+    Data,
+    Ids,
+    K,
+    M,
+    Mask,
+    Matrix,
+    tag,
+)
 
 
 class Library(Protocol):
@@ -72,6 +81,17 @@ class Cvx:
         else:
             where = Filter(tags=[f"{kind} {tag(fraction)}"])
         return self.index.search(query, K, ef=ef, where=where)[0]
+
+
+class Opened(Cvx):
+    """Ours, as another process built and saved it."""
+
+    def __init__(self, data: Data, path: str) -> None:
+        from cvx.index import TemporalIndex
+
+        self.data = data
+        self.build_s = cpu(lambda: setattr(self, "index", TemporalIndex.load(path)))
+        self.note = f"opened, not built, kernels={self.index.stats()['kernels']}"
 
 
 class Hnswlib:
@@ -232,13 +252,19 @@ LIBRARIES: dict[str, Callable[[Data], Any]] = {
     "numpy": Numpy,
     "scan": Scan,
 }
-#: cvx on another instruction set: the same graph, other kernels.
+#: Instruction sets of cvx, slowest first.
 PATHS = ("scalar", "avx2", "avx512")
 
 
+def opened(path: str, snapshot: str) -> str:
+    """Return the name of a library that opens a snapshot of ours with the kernels of a path."""
+    return f"cvx {path} {snapshot}"
+
+
 def made(name: str, data: Data) -> Any:
-    """Build a library; a name like `cvx avx2` forces the kernels."""
+    """Build the library of that name."""
     if name.startswith("cvx "):
-        os.environ["CVX_CPU"] = name.removeprefix("cvx ")
-        return Cvx(data)
+        _, path, snapshot = name.split(" ", 2)
+        os.environ["CVX_CPU"] = path
+        return Opened(data, snapshot)
     return LIBRARIES[name](data)

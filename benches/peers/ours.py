@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benches.peers.data import SEED, Ids, K, Matrix
+from benches.peers.data import EF_CONSTRUCTION, SEED, Ids, K, M, Matrix
 
 EDGES, BOOST, HOPS = 8, 0.3, 2
 KIND = "caused_success"
@@ -59,6 +60,34 @@ def opening(library: Any) -> float:
         library.index.save(path)
         TemporalIndex.load(path)
         return per_call_us(lambda _: TemporalIndex.load(path), 1, 9) / 1e3
+
+
+def saved(library: Any, path: str) -> None:
+    """Save the index, to be opened with other kernels."""
+    library.index.save(path)
+
+
+def threads(library: Any) -> dict[str, Any]:
+    """Build at 1, 2 and 4 threads: CPU and wall seconds, and whether the files are the same."""
+    from cvx.index import TemporalIndex
+
+    base: Matrix = library.data.base
+    nodes = np.arange(len(base))
+    found: dict[str, Any] = {}
+    digests = set()
+    with tempfile.TemporaryDirectory() as folder:
+        for count in (1, 2, 4):
+            index = TemporalIndex(base.shape[1], "cosine", M, EF_CONSTRUCTION, SEED)
+            wall, cpu = time.perf_counter(), time.process_time()
+            index.bulk_insert(nodes // 50, nodes, base, threads=count)
+            found[f"cpu_s at {count}"] = round(time.process_time() - cpu, 2)
+            found[f"wall_s at {count}"] = round(time.perf_counter() - wall, 2)
+            path = Path(folder) / f"{count}.cvx"
+            index.save(path)
+            digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
+            path.unlink()
+    found["identical"] = len(digests) == 1
+    return found
 
 
 def edges(library: Any) -> None:

@@ -34,7 +34,7 @@ class Line:
             return "pass, aim reached"
         if self.reaches(self.must):
             return "pass"
-        share = self.value / self.must if self.at_most else self.must / self.value
+        share = self.value / (self.must or 1) if self.at_most else self.must / self.value
         return f"short by {share - 1:.0%}"
 
     def as_row(self) -> dict[str, Any]:
@@ -44,7 +44,13 @@ class Line:
         sign = "<=" if self.at_most else ">="
         value = "-" if self.value is None else f"{self.value:.2f}{self.unit}"
         bounds = f"{sign} {self.must:g} (aim {self.aim:g})"
-        return f"{self.measure:52}{value:>12}   {bounds:22}{self.verdict}"
+        return f"{self.measure:52}{value:>12}   {bounds:22}{self.verdict}{self._times()}"
+
+    def _times(self) -> str:
+        own = self.detail.get("cvx")
+        if not isinstance(own, dict):
+            return ""
+        return f"; p50 {own['p50_us']:.1f}, p99 {own['p99_us']:.1f} us"
 
 
 def ratio(result: dict[str, Any], name: str, to: str = "cvx") -> float | None:

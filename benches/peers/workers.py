@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from statistics import median
@@ -11,9 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from benches.peers import libraries, ours
+from benches.peers import cold, libraries, ours
 from benches.peers.data import Data, Ids, K, recall
 
+#: What only cvx is asked.
+ASKED: dict[str, Callable[..., Any]] = {
+    "floor": ours.floor,
+    "memory": ours.memory,
+    "opening": ours.opening,
+    "saved": ours.saved,
+    "threads": ours.threads,
+    "edges": ours.edges,
+    "beside_plain": ours.beside_plain,
+    "cold": cold.cold,
+}
 #: The widest walk that is tried.
 WIDEST = 2_000
 
@@ -69,7 +81,7 @@ def serve(name: str, set_name: str, rows: int, pipe: Connection) -> None:
         if call == "search":
             pipe.send(answered(library, data, *arguments))
         else:
-            pipe.send(getattr(ours, call)(library, *arguments))
+            pipe.send(ASKED[call](library, *arguments))
 
 
 class Workers:
@@ -80,22 +92,23 @@ class Workers:
         self.pipes: dict[str, Connection] = {}
         self.build_s: dict[str, float] = {}
         self.notes: dict[str, str] = {}
-        self.processes: list[Any] = []
-        context = multiprocessing.get_context("spawn")
+        self.processes: dict[str, Any] = {}
         for name in names:
-            near, far = context.Pipe()
-            arguments = (name, data.name, len(data.base), far)
-            process = context.Process(target=serve, args=arguments, daemon=True)
-            process.start()
-            self.processes.append(process)
-            self.pipes[name] = near
-            # One after the other: a build must not slow down another one.
-            if not near.poll(1200):
-                raise TimeoutError(f"{name} did not build its index within 20 minutes")
-            self.build_s[name], self.notes[name] = near.recv()
-            print(
-                f"  {name}: {self.notes[name]}, built in {self.build_s[name]:.1f} CPU s", flush=True
-            )
+            self.start(name)
+
+    def start(self, name: str) -> None:
+        """Start a library and wait for its index: a build must not slow down another one."""
+        context = multiprocessing.get_context("spawn")
+        near, far = context.Pipe()
+        arguments = (name, self.data.name, len(self.data.base), far)
+        process = context.Process(target=serve, args=arguments, daemon=True)
+        process.start()
+        self.processes[name] = process
+        self.pipes[name] = near
+        if not near.poll(1200):
+            raise TimeoutError(f"{name} did not build its index within 20 minutes")
+        self.build_s[name], self.notes[name] = near.recv()
+        print(f"  {name}: {self.notes[name]}, built in {self.build_s[name]:.1f} CPU s", flush=True)
 
     def ask(self, name: str, *request: object) -> Any:
         self.pipes[name].send(request)
@@ -134,8 +147,11 @@ class Workers:
                 result[name][f"{part}_us"] = round(median(getattr(t, part) for t in times), 2)
         return result
 
+    def stop(self, name: str) -> None:
+        """Let one library go; its build and its note are kept."""
+        self.pipes.pop(name).send(None)
+        self.processes.pop(name).join(10)
+
     def close(self) -> None:
-        for pipe in self.pipes.values():
-            pipe.send(None)
-        for process in self.processes:
-            process.join(10)
+        for name in list(self.pipes):
+            self.stop(name)

@@ -1,0 +1,131 @@
+"""A million vectors of 384: built, saved, opened mapped, searched, and changed.
+
+    nice -n 10 python benches/million.py [--rows 1000000] [--out runs/bench/million.json]
+
+Rows are made block by block as those of `mix` (benches/growing.py), so that the process holds the
+index and one block. On the way the cost of one insert is printed as the index grows. Times are CPU
+time of the process unless they say wall; a shared machine makes the wall longer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import numpy as np
+
+from benches.growing import HEADER, Mixture, exponent, grown, show
+from benches.peers.data import K, Matrix, real, recall
+from cvx.index import TemporalIndex
+
+T = TypeVar("T")
+
+QUERIES, THREADS = 200, 2
+WIDTHS = (32, 64, 128, 256, 512)
+
+
+def memory_mb() -> dict[str, int]:
+    """Resident memory of this process: its own, and pages of files."""
+    names = {"RssAnon": "own", "RssFile": "of_files"}
+    lines = Path("/proc/self/status").read_text().splitlines()
+    pairs = (line.split(":", 1) for line in lines if ":" in line)
+    return {names[key]: int(value.split()[0]) // 1024 for key, value in pairs if key in names}
+
+
+def timed(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    spent = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
+    return result, {name: round(value, 4) for name, value in spent.items()}
+
+
+def build(mixture: Mixture, queries: Matrix) -> tuple[TemporalIndex, dict[str, Any]]:
+    """Grow an index by doublings, on two threads, and measure single inserts at each size."""
+    index = TemporalIndex(mixture.real.shape[1], exact_below=0)
+    rows, sizes = mixture.rows, []
+    while rows >= 10_000:
+        sizes.append(rows)
+        rows //= 2
+    print("".join(f"{name:>16}" for name in HEADER))
+    table = []
+    wall = time.perf_counter()
+    for upto in reversed(sizes):
+        table.append(grown(index, mixture, queries, upto, THREADS))
+        show(table[-1])
+    cpu = sum(
+        row["bulk_us"] * (row["rows"] - before - 1_000) + row["insert_us"] * 1_000
+        for row, before in zip(table, [0, *(row["rows"] for row in table)], strict=False)
+    )
+    report = {
+        "cpu_s": round(cpu / 1e6, 1),
+        "wall_s_with_rows_and_truths": round(time.perf_counter() - wall, 1),
+        "growth": table,
+        "insert_exponent_of_log": round(exponent(table), 3),
+    }
+    return index, report
+
+
+def searched(index: TemporalIndex, queries: Matrix, truth: Any) -> list[dict[str, float]]:
+    """Recall and time at several widths."""
+    table = []
+    for ef in WIDTHS:
+        start = time.process_time()
+        found = np.stack([index.search(query, K, ef=ef)[0] for query in queries])
+        spent = (time.process_time() - start) / len(queries) * 1e6
+        table.append({"ef": ef, "recall": round(recall(found, truth), 4), "us": round(spent, 1)})
+        print(f"  ef {ef:4}: recall@{K} {table[-1]['recall']:.4f}, {spent:.0f} us a query")
+    return table
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "bench" / "million.json")
+    args = parser.parse_args()
+
+    base, queries = real()
+    queries = queries[:QUERIES]
+    mixture = Mixture(base, args.rows)
+    index, report = build(mixture, queries)
+    own = index.stats()["bytes"] / args.rows
+    report["bytes_a_vector"] = {"with_f32": round(own, 1), "without": round(own - 4 * index.dim, 1)}
+    print({name: value for name, value in report.items() if name != "growth"}, memory_mb())
+    truth = mixture.nearest(queries, args.rows)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "million.cvx"
+        _, report["save"] = timed(partial(index.save, path))
+        report["file_mb"] = path.stat().st_size >> 20
+        del index
+        before = memory_mb()
+        opened, report["open"] = timed(partial(TemporalIndex.load, path))
+        report["memory_mb"] = {"before_open": before, "opened": memory_mb()}
+        print({name: report[name] for name in ("save", "file_mb", "open", "memory_mb")})
+        report["searches"] = searched(opened, queries, truth)
+        report["memory_mb"]["searched"] = memory_mb()
+        first = timed(partial(opened.insert, 0, args.rows, queries[0]))
+        second = timed(partial(opened.insert, 0, args.rows + 1, queries[1]))
+        report["insert_after_open"] = {"first": first[1], "second": second[1]}
+        report["memory_mb"]["changed"] = memory_mb()
+        print({name: report[name] for name in ("insert_after_open", "memory_mb")})
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(report, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
