@@ -9,6 +9,7 @@ import pytest
 
 from cvx.errors import InvalidParameterError
 from cvx.memory import Memory
+from cvx.recall.running import MOST_HANGING
 from cvx.types import Cue, Event, Hit
 from tests.recall.rooms import EVERYTHING, Axes, Down, at, axis, room
 
@@ -100,6 +101,41 @@ def test_a_source_that_raises_or_hangs_leaves_the_others_answering() -> None:
     assert reports["hanging"].problem.startswith("no answer within")
     assert hits.trace.degraded
     assert "broken: OSError: the other memory is gone" in str(hits.trace)
+
+
+def test_a_source_that_hangs_again_and_again_holds_few_threads_and_is_asked_again_later() -> None:
+    memory = room()
+    event = memory.add("x one")
+    memory.pipeline = replace(memory.pipeline, timeout_s=0.01)
+    come_back, left = threading.Event(), threading.Semaphore(0)
+
+    def problem() -> str:
+        def hanging(cue: Cue) -> list[Hit]:
+            come_back.wait()
+            left.release()
+            return []
+
+        hits = memory.recall("x", sources={"dense": None, "hanging": hanging}, floor=EVERYTHING)
+        assert ids(hits) == [event]
+        return hits.trace.sources[1].problem
+
+    said = [problem() for _ in range(3 * MOST_HANGING)]
+    running = [one for one in threading.enumerate() if one.name == "cvx-recall"]
+    memory.close()
+    assert len(running) <= MOST_HANGING + 1
+    assert all(one.daemon for one in running)
+    assert [one.startswith("no answer within") for one in said] == [
+        number < MOST_HANGING for number in range(3 * MOST_HANGING)
+    ]
+    assert said[-1] == f"not asked: {MOST_HANGING} earlier calls have not come back yet"
+    come_back.set()
+    for _ in range(MOST_HANGING):
+        assert left.acquire(timeout=30)
+    for one in running:
+        one.join(timeout=30)
+    memory = room()
+    event = memory.add("x one")
+    assert problem() == ""
 
 
 def test_a_source_that_wants_to_end_the_process_is_reported_at_once() -> None:

@@ -163,14 +163,14 @@ def ask_outside(
 ) -> Outside:
     """Ask the embedder and the user's sources, all at once, each for a limited time."""
     asked = {
-        name: start(partial(source.hits, cue))
+        name: start(partial(source.hits, cue), source.ask)
         for name, source in pipeline.finders().items()
         if isinstance(source, Given)
     }
     begun = time.perf_counter()
     vector = cue.vector
     if vector is None and question.bare.strip():
-        outcome = wait(start(partial(embed, question.bare)), pipeline.timeout_s)
+        outcome = wait(start(partial(embed, question.bare), embed), pipeline.timeout_s)
         trace.seconds["embed"] = outcome.seconds
         vector = outcome.value
         if outcome.problem:
