@@ -58,8 +58,10 @@ class State:
         Where each thing was seen last.
     used : set of Instance
         The goal's things that an action concerned already.
+    task : str
+        What is to be done, as it reads.
     text : str
-        Goal and observation as they read.
+        Task and observation as they read.
     """
 
     episode: int
@@ -73,7 +75,12 @@ class State:
     visited: Counter[Instance]
     seen: dict[Instance, Instance]
     used: set[Instance]
+    task: str
     text: str
+
+    def named(self, start: str) -> str:
+        """Return the features that start so, in one line."""
+        return " ".join(sorted(name for name in self.features if name.startswith(start)))
 
     def relations(self, kind: str) -> list[str]:
         """Return what a kind of place is to the agent in this state."""
@@ -203,6 +210,6 @@ def states(episode: int, played: Mapping[str, object], nouns: set[str]) -> Itera
         yield State(
             episode, reader.features(view, slots), action, abstract, reader.here, slots,
             list(reader.held), reader.kinds, Counter(reader.visited), dict(reader.seen),
-            set(reader.used), f"{task} {view}",
+            set(reader.used), task, f"{task} {view}",
         )  # fmt: skip
         reader.step(view, action, slots, abstract)
