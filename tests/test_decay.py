@@ -141,12 +141,14 @@ def test_only_followed_advice_of_the_same_family_loses(
         assert case.was_followed
 
 
+@pytest.mark.requirement("V15")
 def test_decay_grows_with_the_chance_of_failure() -> None:
     policy = ProportionalDecay(rate=0.3)
     factors = [policy.factor(DecayCase(followed=True, action_success=p)) for p in (0.0, 0.5, 1.0)]
     assert factors == pytest.approx([0.7, 0.85, 1.0])
 
 
+@pytest.mark.requirement("V15")
 def test_a_belief_that_rests_on_many_uses_is_barely_moved() -> None:
     policy = BayesianDecay(strength=2.0)
     fresh = policy.factor(DecayCase(followed=True))
@@ -155,6 +157,7 @@ def test_a_belief_that_rests_on_many_uses_is_barely_moved() -> None:
     assert proven == pytest.approx(50 / 51)
 
 
+@pytest.mark.requirement("V15")
 @given(st.integers(0, 30), st.integers(0, 30), st.floats(0.1, 10))
 def test_the_bayesian_factor_is_new_belief_over_old(helped: int, more: int, s: float) -> None:
     uses = helped + more
@@ -163,6 +166,7 @@ def test_the_bayesian_factor_is_new_belief_over_old(helped: int, more: int, s: f
     assert BayesianDecay(s).factor(case) == pytest.approx(new / old)
 
 
+@pytest.mark.requirement("V15")
 def test_gates_let_through_only_what_happened_in_the_same_surroundings() -> None:
     gated = GatedDecay(BlindDecay(0.5), max_phase_gap=0.25, same_region=True)
     assert gated.factor(DecayCase(expert_place=0.1, game_place=0.2, same_region=True)) == 0.5

@@ -13,18 +13,21 @@ from hypothesis import strategies as st
 from cvx.active import ActiveMemory
 from cvx.decay import (
     POLICIES,
+    BayesianDecay,
     BlindDecay,
     ContextAwareDecay,
     DecayCase,
     DecayLedger,
+    DecayPolicy,
     GatedDecay,
     Judged,
+    ProportionalDecay,
     decay_report,
     reason_of,
 )
 from cvx.errors import InvalidParameterError, OutputError
 from cvx.temporal_index import TemporalIndex
-from cvx.types import Cue
+from cvx.types import Cue, Filter
 from tests.test_decay import Rewards, cases
 
 FOLLOWED = {"expert_action": "take", "agent_actions": frozenset({"take"})}
@@ -205,3 +208,28 @@ def test_a_ledger_keeps_the_newest_cases_only() -> None:
     changes = ledger.apply(5, {1: DecayCase()}, BlindDecay())
     ledger.revert(5, changes)
     assert [one.game for one in ledger.cases] == [4]
+
+
+@pytest.mark.requirement("V15", "V16")
+@pytest.mark.parametrize("policy", [ProportionalDecay(), BayesianDecay()], ids=["P", "Bayes"])
+def test_a_loop_decays_by_what_it_knew_before_the_game(policy: DecayPolicy) -> None:
+    loop = ActiveMemory(TemporalIndex(32), decay=policy)
+    loop.add_demonstration("clean a mug", [("a kitchen", "take mug 1")], "clean")
+    assert loop.mdp is not None
+    assert loop.usage is not None
+    expected = 1.0
+    for game in range(4):
+        region = loop.mdp.region_of(0)
+        assert region is not None
+        chance, used = loop.mdp.success(region, "take"), loop.usage.count(("node", 0))
+        assert chance is not None
+        blamed = DecayCase(
+            "clean", "clean", followed=True, action_success=chance, uses=used.followed
+        )
+        expected *= 1.0 if game == 1 else policy.factor(blamed)
+        run = loop.begin("clean a cup", "clean")
+        decision = loop.recall(Cue(step="a kitchen"), Filter(entities=[0]))
+        loop.act(decision, "take mug 1", decision.hits[0])
+        loop.close(run, float(game == 1))
+        assert loop.index.reward(0) == pytest.approx(expected)
+    assert expected < 0.8
