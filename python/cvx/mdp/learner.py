@@ -13,7 +13,7 @@ from cvx.mdp.trace import EpisodeLike, RegionIndex, Trace, default_level, read_t
 
 _COMPARISONS = 300_000
 _MOST_STEPS = 120
-_FREED = 20_000
+_FREED = 10_000
 
 
 class RegionLearner:
