@@ -7,7 +7,8 @@ from cvx.plans import Binding, Lexicon, signature, template
 
 def test_slots_are_the_nouns_that_commands_name_and_memory_did_not_use_otherwise() -> None:
     lexicon = Lexicon()
-    lexicon.learn("hang a red hat on the peg", ["hat", "peg"], ["hang hat 1 on peg 1"])
+    lexicon.said("hang a red hat on the peg", ["hat", "peg"])
+    lexicon.did(["hang hat 1 on peg 1"], ["hat", "peg"])
     assert lexicon.slots("hang a red scarf on the hook", heard={"hook"}) == ("scarf", "hook")
     # More unknown words than slots: what no command was heard to name goes first.
     assert lexicon.slots("put crimson scarf on the hook", heard={"hook"}) == ("scarf", "hook")
@@ -17,7 +18,7 @@ def test_slots_are_the_nouns_that_commands_name_and_memory_did_not_use_otherwise
 def test_variables_tell_a_fresh_instance_from_the_same_again() -> None:
     lexicon = Lexicon()
     commands = ["grab hat 1 from nook 3", "hang hat 1 on peg 1", "grab hat 2 from nook 4"]
-    lexicon.learn("hang two hat on peg", ["hat", "peg"], commands)
+    lexicon.did(commands, ["hat", "peg"])
     binding = Binding(["hat", "peg"], lexicon)
     plan = [binding.abstract(c) for c in commands]
     assert plan == ["grab {0.0} from nook", "hang {0.0} on {1.0}", "grab {0.1} from nook"]
@@ -33,7 +34,7 @@ def test_variables_tell_a_fresh_instance_from_the_same_again() -> None:
 
 def test_a_thing_that_played_two_parts_can_be_read_in_two_ways() -> None:
     lexicon = Lexicon()
-    lexicon.learn("dye a hat and hang it on the vat", ["hat", "vat"], ["dye hat 1 with vat 1"])
+    lexicon.did(["dye hat 1 with vat 1"], ["hat", "vat"])
     plan = ["dye {0.0} with {1.0}"]
     readings = dict(lexicon.readings(plan, {0: "hat", 1: "vat"}))
     assert readings[("dye {0.0} with {1.0}",)] == 1.0

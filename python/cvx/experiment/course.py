@@ -37,7 +37,7 @@ class Played:
         Which kind of task; the agent is not told.
     wins_held, failures_held, failures_advising : int
         What memory held when the game began, as in `Held`.
-    won, steps, attempts, decisions, seconds
+    won, steps, attempts, decisions, seconds, score
         As in `Result`.
     """
 
@@ -56,6 +56,7 @@ class Played:
     attempts: int
     decisions: int
     seconds: float
+    score: float
 
 
 class Course:
@@ -163,6 +164,7 @@ class Course:
                 attempts=result.attempts,
                 decisions=result.decisions,
                 seconds=result.seconds,
+                score=result.score,
             )
             self._keep(f"{_COURSE} game {place}", asdict(played))
         return played

@@ -5,6 +5,8 @@ that it shares episodes with; a demonstrated command becomes a subgoal by taking
 the goal gave; what is recalled for a new goal is filled with the new names.
 """
 
+from cvx.plans.agenda import Agenda, Item
+from cvx.plans.atlas import Atlas
 from cvx.plans.attempt import Attempt, Wish, plan_of, use_key
 from cvx.plans.binding import Binding, signature, verbs
 from cvx.plans.demonstration import Demonstrations, Observation, Played
@@ -12,7 +14,8 @@ from cvx.plans.lessons import FIND, MOMENT, PLAN, SUBGOAL
 from cvx.plans.lexicon import Lexicon
 from cvx.plans.memory import Consulted, PlanMemory
 from cvx.plans.moments import Advice, moment
-from cvx.plans.words import arguments, mentions, shape, template, unnumbered
+from cvx.plans.pursuit import Pursuit, complete
+from cvx.plans.words import arguments, kind, mentions, shape, template, unnumbered
 
 __all__ = [
     "FIND",
@@ -20,16 +23,22 @@ __all__ = [
     "PLAN",
     "SUBGOAL",
     "Advice",
+    "Agenda",
+    "Atlas",
     "Attempt",
     "Binding",
     "Consulted",
     "Demonstrations",
+    "Item",
     "Lexicon",
     "Observation",
     "PlanMemory",
     "Played",
+    "Pursuit",
     "Wish",
     "arguments",
+    "complete",
+    "kind",
     "mentions",
     "moment",
     "plan_of",

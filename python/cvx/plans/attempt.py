@@ -28,10 +28,18 @@ class Attempt:
         How many of them are done.
     doubts : int
         Signs that the next one cannot be reached.
+    earned : float
+        Rewards since it began.
+    idle : bool
+        Whether there is nothing to do.
+    holds : bool
+        Whether that is because what is to be reached is so already.
     explored : bool
         Whether the last command was an explored one.
     steps : list of (text, subgoal, vector)
         The subgoals as they were recorded.
+    spent : list of str
+        Subgoals that were not possible any more once they were done.
     """
 
     run: OpenEpisode
@@ -39,8 +47,12 @@ class Attempt:
     plan: tuple[str, ...]
     place: int = 0
     doubts: int = 0
+    earned: float = 0.0
+    idle: bool = False
+    holds: bool = False
     explored: bool = False
     steps: list[tuple[str, str, Vector]] = field(default_factory=list)
+    spent: list[str] = field(default_factory=list)
 
     @property
     def subgoal(self) -> str | None:
@@ -51,6 +63,16 @@ class Attempt:
     def done(self) -> bool:
         """Whether there was a plan, and all of it was carried out."""
         return bool(self.plan) and self.subgoal is None
+
+    def noted(self, commands: Iterable[str]) -> None:
+        """Take in what is possible after a step of the plan."""
+        subgoal = self.plan[self.place - 1]
+        if not any(self.binding.fits(command, subgoal) for command in commands):
+            self.spent.append(subgoal)
+
+    def again(self, commands: Iterable[str]) -> bool:
+        """Whether one of these commands does a subgoal that was spent."""
+        return any(self.binding.fits(c, subgoal) for c in commands for subgoal in self.spent)
 
     def next_command(
         self, commands: Iterable[str], tried: Mapping[str, int], rng: Random

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from cvx.plans.lexicon import Lexicon
-from cvx.plans.words import Argument, arguments, renamed, slot_of, variables_of, words
+from cvx.plans.words import Argument, arguments, renamed, shape, slot_of, variables_of, words
 
 
 class Binding:
@@ -27,15 +27,24 @@ class Binding:
         self.lexicon = lexicon
         self.names: dict[str, str] = {}
 
-    def _wanted(self, command: str) -> list[Argument]:
-        return [
-            a for a in arguments(command) if a.word in self.slots and self.lexicon.aimed(a.position)
-        ]
+    def _wanted(self, command: str, subgoal: str | None) -> list[Argument]:
+        named = [a for a in arguments(command) if a.word in self.slots]
+        if subgoal is None or shape(command) == shape(subgoal):
+            return [a for a in named if self.lexicon.aimed(a.position)]
+        # Another way to say it: what the goal gave a name is taken to be what the subgoal means.
+        return named[: len(variables_of(subgoal))]
 
-    def abstract(self, command: str) -> str:
-        """Return a command with variables in the place of the goal's things, and bind them."""
+    def abstract(self, command: str, subgoal: str | None = None) -> str:
+        """Return a command with variables in the place of the goal's things, and bind them.
+
+        Parameters
+        ----------
+        command : str
+        subgoal : str, optional
+            The abstract command that it does.
+        """
         named = {}
-        for part in self._wanted(command):
+        for part in self._wanted(command, subgoal):
             if part.instance not in self.names:
                 slot = self.slots.index(part.word)
                 number = sum(name.startswith(f"{{{slot}.") for name in self.names.values())
@@ -45,9 +54,14 @@ class Binding:
 
     def fits(self, command: str, subgoal: str) -> bool:
         """Whether a command does what an abstract one says, with the bindings so far."""
-        wanted, variables = self._wanted(command), variables_of(subgoal)
+        wanted, variables = self._wanted(command, subgoal), variables_of(subgoal)
         if words(command)[0] != words(subgoal)[0] or len(wanted) != len(variables):
             return False
+        named = {a.position: a.word for a in arguments(command)}
+        for part in arguments(subgoal):
+            free = part.word.startswith("{") or not self.lexicon.fixed(part.position)
+            if not free and named.get(part.position, part.word) != part.word:
+                return False
         bound = {name: instance for instance, name in self.names.items()}
         return all(
             self.noun(name) == part.word

@@ -3,29 +3,131 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-from cvx.plans.lexicon import Lexicon, rest
-from cvx.plans.words import arguments, spans, variables_of, words
+from cvx.plans.atlas import moving
+from cvx.plans.clauses import Goal, align, clauses, holds, instructs, names_in
+from cvx.plans.demonstration import Demonstrations, Played
+from cvx.plans.lexicon import Lexicon
+from cvx.plans.words import arguments, rest, shape, template, variables_of, words
 from cvx.types import Episode
 
 PLAN, SUBGOAL, MOMENT, FIND = "goal", "subgoal", "explore", "found"
 """Tags of events: the start of an attempt, a step of its plan, an explored step, a find."""
 
-GOAL, COMMANDS, SLOTS = "goal", "commands", "slots"
-"""Metadata of episodes: what a demonstration said and did, and a goal's names as understood."""
+GOAL, COMMANDS, TOLD, MOVES, SLOTS = "goal", "commands", "told", "moves", "slots"
+"""Metadata of episodes: what a demonstration said, did and was told, and a goal's names."""
 
 
-def read(lexicon: Lexicon, goal: str, commands: Sequence[str]) -> list[str]:
-    """Learn how a demonstration speaks; return the names of its goal's things."""
-    heard = {a.word for command in commands for a in arguments(command)}
-    slots = list(dict.fromkeys(name for name, named in spans(goal, heard) if named))
-    lexicon.learn(goal, slots, commands)
-    return slots
+class Shown(NamedTuple):
+    """One step of a demonstration, as it is remembered.
+
+    Attributes
+    ----------
+    commands, before : tuple of str
+        What could be done then, and one step earlier.
+    last : str or None
+        What was done one step earlier.
+    command : str
+        What was done.
+    aimed : bool
+        Whether it serves the clause itself, not only the way to what does.
+    """
+
+    commands: tuple[str, ...]
+    before: tuple[str, ...]
+    last: str | None
+    command: str
+    aimed: bool
+
+
+class Part(NamedTuple):
+    """What a demonstration shows for one clause of its goal."""
+
+    clause: str
+    slots: list[str]
+    steps: list[Shown]
+    metadata: dict[str, Any]
+
+
+def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
+    """Learn how demonstrations speak, and part them by the clauses of their goals.
+
+    What was told after a command that mostly brings instructions belongs to the goal, after the
+    clause that the command served. A step that serves no clause is on the way to the next one.
+    """
+    goals, places, moves = [], [], []
+    for said, steps in demonstrations:
+        commands = [step.command for step in steps]
+        texts = [step.observation.text for step in steps[1:]]
+        told = [i for i, t in enumerate(texts) if instructs(t, commands[i], commands[i + 1 :])]
+        lexicon.told(commands, told)
+        moves.append(sorted(moving(zip(commands, texts, strict=False))))
+        lexicon.moves.update(moves[-1])
+        goals.append(Goal(clauses(said), commands))
+        places.append(told)
+    for goal, (_, steps) in zip(goals, demonstrations, strict=True):
+        for step, after in pairwise(steps):
+            if lexicon.instructs(step.command):
+                insert(goal.clauses, clauses(after.observation.text), step.command)
+    names = [read(lexicon, goal) for goal in goals]
+    aimed = {c for goal in goals for c in goal.commands if lexicon.aimed(shape(c))}
+    parts = []
+    for number, served in enumerate(align(goals, aimed)):
+        kept: dict[str, Any] = {
+            GOAL: "\n".join(goals[number].clauses),
+            COMMANDS: goals[number].commands,
+            TOLD: places[number],
+            MOVES: moves[number],
+        }
+        shares = _shares(demonstrations[number][1], served, len(names[number]))
+        texts = [step.observation.text for step in demonstrations[number][1]]
+        for clause, slots, own in zip(goals[number].clauses, names[number], shares, strict=True):
+            # What held without a command does not show that nothing has to be done for it.
+            if own or kept or not holds(clause, slots, texts):
+                parts.append(Part(clause, slots, own, kept))
+                kept = {}
+    return parts
+
+
+def insert(said: list[str], told: Sequence[str], command: str) -> None:
+    """Put what was told into a goal, after the last clause that names what the command does."""
+    named = [a.word for a in arguments(command)]
+    place = max((i for i, clause in enumerate(said) if names_in(clause, named)), default=len(said))
+    said[place + 1 : place + 1] = told
+
+
+def _shares(steps: Sequence[Played], served: Sequence[int | None], n: int) -> list[list[Shown]]:
+    """Give each clause the steps that serve it, with those on the way to them."""
+    shares: list[list[Shown]] = [[] for _ in range(n)]
+    before: tuple[str, ...] = ()
+    last, waiting, latest = None, [], 0
+    for (seen, command), place in zip(steps, served, strict=True):
+        can = seen.admissible_commands
+        waiting.append(Shown(can, before, last, command, place is not None))
+        before, last = can, command
+        if place is not None:
+            shares[place] += waiting
+            waiting, latest = [], place
+    shares[latest] += waiting
+    return shares
+
+
+def read(lexicon: Lexicon, goal: Goal) -> list[list[str]]:
+    """Learn how a demonstration speaks; return the names of things in each clause."""
+    heard = {a.word for command in goal.commands for a in arguments(command)}
+    names = [names_in(clause, heard) for clause in goal.clauses]
+    for clause, slots in zip(goal.clauses, names, strict=True):
+        lexicon.said(clause, slots)
+    lexicon.did(goal.commands, {name for slots in names for name in slots})
+    return names
 
 
 def terms_of(lexicon: Lexicon, goal: str, slots: Sequence[str]) -> list[str]:
-    """Return the words of a goal that name no thing."""
-    return [w for w in rest(goal, slots) if w not in lexicon.nouns]
+    """Return the words of a goal that name no thing, or its bare form if it has none."""
+    terms = [w for w in rest(goal, slots) if w not in lexicon.nouns]
+    return terms or [template(goal, slots)]
 
 
 def take_in(lexicon: Lexicon, episode: Episode) -> None:
@@ -42,6 +144,7 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
             lexicon.moments.note(w for w in step.text.split() if "_" in w)
     if episode.reward == 1.0:
         plan = [s.action for s in episode.steps if s.action and variables_of(s.action)]
+        lexicon.reached(episode.task_type or "", plan)
         terms = terms_of(lexicon, episode.goal, episode.metadata[SLOTS])
         lexicon.goals.note([*terms, *(words(p)[0] for p in plan)])
 
@@ -51,7 +154,10 @@ def learned(episodes: Sequence[Episode]) -> Lexicon:
     lexicon = Lexicon()
     for episode in episodes:
         if COMMANDS in episode.metadata:
-            read(lexicon, episode.metadata[GOAL], episode.metadata[COMMANDS])
+            told, commands = episode.metadata[TOLD], episode.metadata[COMMANDS]
+            lexicon.told(commands, told)
+            lexicon.moves.update(episode.metadata[MOVES])
+            read(lexicon, Goal(episode.metadata[GOAL].split("\n"), commands))
     for episode in episodes:
         take_in(lexicon, episode)
     return lexicon

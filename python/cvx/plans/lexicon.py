@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from cvx.plans.words import FUNCTION_WORDS, arguments, shape, slot_of, spans, words
+from cvx.plans.words import FUNCTION_WORDS, arguments, rest, shape, slot_of, spans, words
 
 _PLAUSIBLE = 0.25  # other readings of a plan must be as likely as this
 
@@ -43,13 +43,33 @@ class Lexicon:
         self._aimed: Counter[object] = Counter()
         self._tried: Counter[str] = Counter()
         self._led: Counter[str] = Counter()
+        self.moves: set[str] = set()
+        self._told: Counter[str] = Counter()
+        self._given: Counter[str] = Counter()
+        self._shown: dict[tuple[str, object], Counter[str]] = defaultdict(Counter)
+        self._pairs: Counter[object] = Counter()
+        self._agreed: Counter[object] = Counter()
         self.goals = Spread()
         self.moments = Spread()
 
-    def learn(self, goal: str, slots: Sequence[str], commands: Iterable[str]) -> None:
-        """Take in the goal of an episode, its nouns, and the commands that won it."""
+    def said(self, goal: str, slots: Sequence[str]) -> None:
+        """Take in a goal, or a clause of one, and the names of its things."""
         self.templates.update(rest(goal, slots))
-        self._sizes[len(slots)] += 1
+        if slots:
+            self._sizes[len(slots)] += 1
+
+    def told(self, commands: Sequence[str], places: Iterable[int]) -> None:
+        """Count commands, and at which places of them what was told said what to do next."""
+        self._told.update(shape(commands[place]) for place in places)
+        self._given.update(shape(command) for command in commands)
+
+    def instructs(self, command: str) -> bool:
+        """Whether what is told after commands of a shape mostly says what to do next."""
+        form = shape(command)
+        return self._told[form] / (self._given[form] + 1) >= 0.5
+
+    def did(self, commands: Iterable[str], slots: Collection[str]) -> None:
+        """Take in the commands that reached a goal, and the names of the goal's things."""
         for command in commands:
             self.verbs.add(words(command)[0])
             parts = arguments(command)
@@ -61,10 +81,10 @@ class Lexicon:
                 self._aimed[part.position] += part.word in slots
 
     def aimed(self, form: object) -> bool:
-        """Whether commands of a shape, or arguments at a position of it, nearly always name the
-        goal's things: (aimed + 1/2) / (uses + 1) above 0.7, so that few uses suffice.
+        """Whether commands of a shape, or arguments at a position of it, mostly name the
+        goal's things: (aimed + 1/2) / (uses + 1) above one half, so that few uses suffice.
         """
-        return (self._aimed[form] + 0.5) / (self._uses[form] + 1) > 0.7
+        return (self._aimed[form] + 0.5) / (self._uses[form] + 1) > 0.5
 
     def readings(
         self, plan: Sequence[str], nouns: Mapping[int, str]
@@ -122,6 +142,22 @@ class Lexicon:
             slots.remove(unheard[0] if unheard else slots[0])
         return tuple(slots)
 
+    def reached(self, form: str, plan: Iterable[str]) -> None:
+        """Take in the abstract commands that reached a goal of some form."""
+        once = {a.position: a.word for step in plan for a in arguments(step)}
+        for position, word in once.items():
+            known = self._shown[form, position]
+            self._pairs[position] += known.total()
+            self._agreed[position] += known[word]
+            known[word] += 1
+
+    def fixed(self, position: object) -> bool:
+        """Whether plans for goals of one form agree on what is named at a position of commands.
+
+        Of two such plans, mostly: (agreeing + 1/2) / (pairs + 1) above 0.85, three pairs at least.
+        """
+        return (self._agreed[position] + 0.5) / (self._pairs[position] + 1) > 0.85
+
     def explored(self, form: str, led: bool) -> None:
         """Count an explored command, and whether the next step of the plan was possible then."""
         self._tried[form] += 1
@@ -135,15 +171,3 @@ class Lexicon:
     def weight(self, word: str) -> float:
         """Return how much a goal's word tells: rare ones more, first words of commands most."""
         return self.goals.rarity(word) * (3.0 if word in self.verbs else 1.0)
-
-
-def rest(goal: str, slots: Iterable[str]) -> list[str]:
-    """Return the words of a goal that are no part of these names, each once.
-
-    Examples
-    --------
-    >>> rest("hang two of the felt hats on the peg", ["felt hats", "peg"])
-    ['hang', 'two']
-    """
-    kept = (w for w, named in spans(goal, slots) if not named)
-    return list(dict.fromkeys(w for w in kept if w not in FUNCTION_WORDS and not w.isdigit()))

@@ -10,24 +10,25 @@ import numpy as np
 
 from cvx.active import ActiveMemory
 from cvx.embed import LexicalEmbedder
+from cvx.plans.agenda import Item
 from cvx.plans.attempt import Attempt, Wish, plan_of
 from cvx.plans.binding import Binding, signature, verbs
-from cvx.plans.demonstration import Demonstrations, Played
+from cvx.plans.clauses import holds
+from cvx.plans.demonstration import Demonstrations
 from cvx.plans.lessons import (
-    COMMANDS,
     FIND,
-    GOAL,
     MOMENT,
     PLAN,
     SLOTS,
     SUBGOAL,
+    Part,
     learned,
-    read,
     take_in,
     terms_of,
+    understand,
 )
 from cvx.plans.moments import Advice, moment, tally
-from cvx.plans.words import arguments, filled, shape, template, unnumbered, words
+from cvx.plans.words import filled, shape, template, unnumbered, words
 from cvx.types import Cue, Decision, Filter, Hit, Vector
 
 
@@ -100,73 +101,58 @@ class PlanMemory:
         demonstrations : sequence of (goal, steps)
             Each step has an ``observation`` and the ``command`` given on it.
         """
-        ready = []
-        for goal, steps in demonstrations:
-            slots = read(self.lexicon, goal, [step.command for step in steps])
-            ready.append((goal, slots, steps))
-        for goal, slots, steps in ready:
-            self._observe(goal, slots, steps)
+        for part in understand(self.lexicon, demonstrations):
+            self._observe(part)
 
-    def _observe(self, goal: str, slots: Sequence[str], steps: Sequence[Played]) -> None:
+    def _observe(self, part: Part) -> None:
+        goal, slots, steps, shown = part
         binding = Binding(slots, self.lexicon)
-        plan = tuple(binding.abstract(s.command) for s in steps if self._aimed(s.command, slots))
-        shown = {GOAL: goal, COMMANDS: [step.command for step in steps]}
+        plan = tuple(binding.abstract(step.command) for step in steps if step.aimed)
         run = self.memory.begin(goal, template(goal, slots), kind="demonstration", metadata=shown)
         attempt = Attempt(run, Binding(slots, self.lexicon), plan)
         self.memory.step(run, goal, None, self._whereabouts(goal, slots, plan), tags=(PLAN,))
-        before: tuple[str, ...] = ()
-        last = None
-        for seen, command in steps:
-            text = moment(seen.admissible_commands, before, last, attempt.subgoal)
-            if self._aimed(command, slots):
-                self.advance(attempt, command, text, last)
+        for step in steps:
+            text = moment(step.commands, step.before, step.last, attempt.subgoal)
+            if step.aimed:
+                self.advance(attempt, step.command, text, step.last)
             else:
-                self.memory.step(run, text, shape(command), self._stored(text), tags=(MOMENT,))
+                self.memory.step(run, text, shape(step.command), self._stored(text), tags=(MOMENT,))
                 attempt.explored = True
-            before, last = seen.admissible_commands, command
         self.close(attempt, won=True)
 
-    def _aimed(self, command: str, slots: Sequence[str]) -> bool:
-        named = any(a.word in slots for a in arguments(command))
-        return named and self.lexicon.aimed(shape(command))
-
-    def begin(
-        self,
-        goal: str,
-        slots: Sequence[str],
-        rejected: dict[str, frozenset[str]],
-        stuck: Attempt | None = None,
-    ) -> Attempt:
+    def begin(self, item: Item, slots: Sequence[str], texts: Iterable[str]) -> Attempt:
         """Start an attempt at the plan that promises most.
 
         Parameters
         ----------
-        goal : str
-            What is to be reached.
+        item : Item
+            What is to be reached. Its rejected plans are forgotten when no other is left. Where
+            the plan begins as its stuck attempt did, it is taken up from there, since the world
+            is as that left it.
         slots : sequence of str
             The names of its things, see `Lexicon.slots`.
-        rejected : dict of str to frozenset of str
-            Plans that were in vain, by signature, with their verbs where the plan itself was
-            wrong. It is emptied when no other plan is left.
-        stuck : Attempt, optional
-            The one that was broken off just before: where the plan begins as that one did, it is
-            taken up from there, since the world is as the stuck attempt left it.
+        texts : iterable of str
+            What was told so far.
 
         Returns
         -------
         Attempt
-            Without a plan if memory knows none.
+            Without a plan if memory knows none, or if what is to be reached holds already.
         """
+        goal, stuck = item.clause, item.stuck
         run = self.memory.begin(goal, template(goal, slots))
+        if holds(goal, slots, texts):
+            return Attempt(run, Binding(slots, self.lexicon), (), idle=True, holds=True)
         terms = terms_of(self.lexicon, goal, slots)
         query = self._sum({w: self.lexicon.weight(w) for w in terms})
         self.decisions += 1
         decision = self._recall(Cue(goal=goal, vector=query), PLAN, self.looked_at)
-        hit, plan = self._choose(decision.hits, rejected)
+        hit, plan = self._choose(decision.hits, item.rejected)
         followed = () if hit is None else hit
         stored = self._whereabouts(goal, slots, plan)
         self.memory.act(decision, None, followed, vector=stored, tags=(PLAN,))
         attempt = Attempt(run, Binding(slots, self.lexicon), plan)
+        attempt.idle = hit is not None and not plan
         same = 0 if stuck is None else stuck.place
         if stuck is not None and signature(stuck.plan[:same]) == signature(plan[:same]):
             attempt.binding, attempt.place = stuck.binding, same
@@ -180,6 +166,8 @@ class PlanMemory:
         """Return the most promising plan that was not rejected, and whose it is."""
         options: dict[str, tuple[float, int, Hit, tuple[str, ...]]] = {}
         for place, hit in enumerate(hits):
+            if not hit.successors:
+                options.setdefault("", (hit.score, -place, hit, ()))
             for plan, odds in self.lexicon.readings(plan_of(hit), self._nouns(hit)):
                 known = options.get(signature(plan))
                 if known is None or known[0] < hit.score * odds:
@@ -211,7 +199,7 @@ class PlanMemory:
             The command given before it.
         """
         known = set(attempt.binding.names)
-        action = attempt.binding.abstract(command)
+        action = attempt.binding.abstract(command, attempt.subgoal)
         bound = {v for thing, v in attempt.binding.names.items() if thing not in known}
         nouns = sorted({noun for v in bound if (noun := attempt.binding.noun(v))})
         if attempt.explored and nouns and last is not None:
@@ -256,6 +244,9 @@ class PlanMemory:
 
     def close(self, attempt: Attempt, won: bool) -> None:
         """End an attempt with its outcome, and learn its words if memory kept it."""
+        if attempt.holds:
+            self.discard(attempt)
+            return
         run = attempt.run
         run.metadata = {**run.metadata, SLOTS: list(attempt.binding.slots)}
         take_in(self.lexicon, self.memory.close(run, float(won)))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 FUNCTION_WORDS = frozenset(
-    re.split(r"\W+", "a an the some it its them and or in on to of from with at under into is you")
+    re.split(r"\W+", "a an the some it its them and or in on to from with at under into is you")
 )
 _WORD = re.compile(r"#|[a-z][a-z'-]*|\d+|\{\d+(?:\.\d+)?\}")
 
@@ -147,6 +147,18 @@ def filled(gaps: str, goal: str) -> dict[int, str]:
             seen.add(name)
     found = re.fullmatch(" ".join(pattern), " ".join(words(goal)))
     return {} if found is None else {int(g[3:]): w for g, w in found.groupdict().items()}
+
+
+def rest(goal: str, slots: Iterable[str]) -> list[str]:
+    """Return the words of a goal that are no part of these names, each once.
+
+    Examples
+    --------
+    >>> rest("hang two felt hats on the peg", ["felt hats", "peg"])
+    ['hang', 'two']
+    """
+    kept = (w for w, named in spans(goal, slots) if not named)
+    return list(dict.fromkeys(w for w in kept if w not in FUNCTION_WORDS and not w.isdigit()))
 
 
 def mentions(text: str, names: Iterable[str]) -> list[str]:

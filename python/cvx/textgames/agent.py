@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from cvx.active import ActiveMemory
-from cvx.plans import Attempt, Demonstrations, PlanMemory, Wish, signature, verbs
-from cvx.textgames.explore import worth
+from cvx.errors import GameError
+from cvx.plans import Atlas, Attempt, Demonstrations, PlanMemory, Pursuit, Wish, complete, shape
+from cvx.textgames.explore import Explorer
 from cvx.textgames.game import Game, Result
 from cvx.textgames.sight import Sight
 
@@ -21,10 +22,8 @@ from cvx.textgames.sight import Sight
 class Agent:
     """Plays games with an `ActiveMemory`, and closes every attempt with its outcome.
 
-    An attempt starts with the recall of a plan, goes on with the steps of the plan and, in
-    between, with explored ones; it ends when the game is won, or when the plan was carried out, or
-    got stuck, in vain. The game then goes on with another plan. An attempt that was broken off
-    teaches nothing, since its plan was not followed to the end.
+    It goes on with the next step of the plan that it pursues, or explores what may make that step
+    possible. Which clause of the goal is next, and what becomes of an attempt, is a `Pursuit`'s.
 
     Parameters
     ----------
@@ -70,62 +69,54 @@ class Agent:
         Result
             ``attempts`` is how many plans were tried, ``decisions`` how many commands were chosen
             with the help of memory, ``seconds`` what memory took for them, embedding apart.
+
+        Raises
+        ------
+        GameError
+            The game offers no command. This, and whatever the game itself raises, leaves nothing
+            of the attempts whose outcome is open.
         """
         plans = self.plans
         decisions, seconds = plans.decisions, plans.seconds
-        sight = Sight(game.reset())
-        attempt: Attempt | None = None
-        stuck: Attempt | None = None
-        attempts, won, over = 0, False, False
-        while not over:
-            slots = sight.listen(plans.lexicon)
-            if attempt is None:
-                attempt = plans.begin(sight.seen.goal, slots, sight.rejected, stuck)
-                attempts += 1
-            attempt.binding.slots = list(slots)
-            command = self._command(attempt, sight)
-            sight.do(command)
-            sight.seen, reward, over = game.step(command)
-            won = reward > 0
-            hopeless = bool(attempt.plan) and attempt.doubts > self.patience
-            if won or over or attempt.done or hopeless:
-                self._end(attempt, sight, won)
-                stuck, attempt = (None if attempt.done else attempt), None
+        sight = Sight(game.reset(), Atlas(plans.lexicon.moves))
+        pursuit, over = Pursuit(plans, sight.seen.goal, self.patience), False
+        try:
+            while not over:
+                attempt = pursuit.attempt(sight.heard, sight.texts)
+                sight.notice(attempt.binding.slots)
+                command = self._command(attempt, sight)
+                sight.do(command)
+                seen, reward, over = game.step(command)
+                sight.see(seen)
+                if pursuit.went(command, reward, seen, sight.before, over=over):
+                    sight.undid.add(shape(command))
+        finally:
+            pursuit.stop()
         spent = plans.decisions - decisions, plans.seconds - seconds
-        return Result(won, len(sight.done), attempts, *spent)
+        won, score = complete(pursuit.score), pursuit.score
+        return Result(won, len(sight.done), pursuit.attempts, *spent, score)
 
     def _command(self, attempt: Attempt, sight: Sight) -> str:
         """Return the next command of the plan, or one that may make it possible."""
+        if not sight.commands:
+            raise GameError(
+                f"there is no command after {sight.last!r}, and the game is not over: an "
+                "observation needs admissible_commands as long as there is something to decide"
+            )
         text = sight.moment(attempt.subgoal)
         command = attempt.next_command(sight.commands, sight.tried, self._rng)
         if command is not None:
             self.plans.advance(attempt, command, text, sight.last)
             return command
         consulted, wish = self.plans.consult(attempt, text), Wish.of(attempt)
-        command = (
-            self._rng.choice(sight.commands)
-            if not consulted.advice.votes
-            else max(
-                sight.commands,
-                key=lambda c: (
-                    worth(c, sight, wish, consulted.advice, self.plans.lexicon),
-                    self._rng.random(),
-                ),
-            )
-        )
-        self.plans.explored(attempt, consulted, command)
-        attempt.doubts += (sight.tried[command] > 0) + wish.about(command)
-        return command
-
-    def _end(self, attempt: Attempt, sight: Sight, won: bool) -> None:
-        """Close an attempt that is over or in vain; one that is broken off leaves nothing."""
-        # Carried out in vain, the plan is wrong; stuck, perhaps only this reading of it.
-        vain = verbs(attempt.plan) if attempt.done else frozenset[str]()
-        sight.rejected[signature(attempt.plan)] = vain
-        if won or attempt.done or not attempt.plan:
-            self.plans.close(attempt, won)
+        if consulted.advice.votes:
+            explorer = Explorer(sight, wish, consulted.advice, self.plans.lexicon)
+            command = max(sight.commands, key=lambda c: (explorer.worth(c), self._rng.random()))
         else:
-            self.plans.discard(attempt)
+            command = self._rng.choice(sight.commands)
+        self.plans.explored(attempt, consulted, command)
+        attempt.doubts += (sight.repeated(command) > 0) + wish.about(command)
+        return command
 
     def state(self) -> dict[str, Any]:
         """Return what is not in the memory: how the next draw will fall."""

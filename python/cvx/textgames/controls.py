@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from cvx.active import ActiveMemory
 from cvx.episodes import OpenEpisode
 from cvx.index import TemporalIndex
-from cvx.plans import PLAN, Demonstrations, shape
+from cvx.plans import PLAN, Demonstrations, complete, shape
 from cvx.textgames.agent import Agent
 from cvx.textgames.game import Game, Result
 from cvx.types import Decision, Episode, Event, Hit, Vector
@@ -156,7 +156,7 @@ class FrequencyPlayer:
     def play(self, game: Game) -> Result:
         """Play one game to its end."""
         rng = random.Random(f"{self.seed} {self.counts.total()}")
-        seen, steps, reward, over = game.reset(), 0, 0.0, False
+        seen, steps, score, over = game.reset(), 0, 0.0, False
         while not over:
             shapes = [shape(c) for c in seen.admissible_commands]
             kinds = sorted({s for s in shapes if self.counts[s]})
@@ -165,9 +165,9 @@ class FrequencyPlayer:
                 kind = rng.choices(kinds, [self.counts[k] for k in kinds])[0]
                 commands = [c for c, s in zip(commands, shapes, strict=True) if s == kind]
             seen, reward, over = game.step(rng.choice(commands))
-            steps += 1
+            steps, score = steps + 1, score + reward
         self.seed += 1_000_003
-        return Result(reward > 0, steps, 1, 0, 0.0)
+        return Result(complete(score), steps, 1, 0, 0.0, score)
 
     def state(self) -> dict[str, Any]:
         """Return the seed of the next game, and what was counted."""

@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
-from cvx.plans import Advice, Lexicon, Wish, arguments, shape, unnumbered
+from cvx.plans import Advice, Lexicon, Wish, arguments, kind, shape, unnumbered
 from cvx.textgames.sight import Sight
 
 
-def worth(command: str, sight: Sight, wish: Wish, advice: Advice, lexicon: Lexicon) -> float:
-    """Return how promising a command is.
+class Explorer:
+    """Weighs commands on the way to what is wanted.
 
-    The votes for its shape, times what the region model expects of it and how often the shape led
-    on, times factors for commands about what is wanted, on the way to where it was seen, or such
-    as found the like before; less for words met often and commands given before.
+    Parameters
+    ----------
+    sight : Sight
+    wish : Wish
+        What the next step of the plan needs.
+    advice : Advice
+        What was done in moments like this one.
+    lexicon : Lexicon
     """
-    form, named = shape(command), {a.word for a in arguments(command)}
-    value = advice.votes.get(form, 0.0) * advice.expected.get(form, 1.0)
-    value += 1e-4 * (not lexicon.aimed(form))
-    value *= lexicon.leads(form)
-    value *= 1 + 3 * wish.about(command) + 2 * bool(named & wish.shown)
-    seen_there = any(command in way for thing, way in sight.ways.items() if wish.wants(thing))
-    if seen_there and command != sight.last:
-        value *= 5
-    value *= 1 + 4 * advice.finds.get(unnumbered(command), 0.0)
-    met = max((sight.met[form, w] for w in named), default=0)
-    return float(value / (1 + met) ** 0.5 / (1 + sight.tried[command]) ** 2)
+
+    def __init__(self, sight: Sight, wish: Wish, advice: Advice, lexicon: Lexicon) -> None:
+        self.sight, self.wish, self.advice, self.lexicon = sight, wish, advice, lexicon
+        here = {a.word for c in sight.commands for a in arguments(c)}
+        self.ways = sight.atlas.toward(({kind(t) for t in wish.things} | wish.shown) - here)
+
+    def worth(self, command: str) -> float:
+        """Return how promising a command is.
+
+        The votes for its shape, times what the region model expects of it and how often the shape
+        led on, times factors for commands about what is wanted, on the way to where it was seen,
+        or such as found the like before; less for what is done for goals and names none of this
+        one, for what undid something, for words met often and commands given before.
+        """
+        sight, wish, advice, lexicon = self.sight, self.wish, self.advice, self.lexicon
+        form, named = shape(command), {a.word for a in arguments(command)}
+        about, shown = wish.about(command), bool(named & wish.shown)
+        value = advice.votes.get(form, 0.0) * advice.expected.get(form, 1.0)
+        value += 1e-4 * (not lexicon.aimed(form))
+        value *= lexicon.leads(form)
+        value *= 1 + 3 * about + 2 * shown
+        if lexicon.aimed(form) and not (about or shown):
+            value *= 0.1
+        seen_there = any(command in way for thing, way in sight.ways.items() if wish.wants(thing))
+        if (seen_there and command != sight.last) or command in self.ways:
+            value *= 5
+        value *= 1 + 4 * advice.finds.get(unnumbered(command), 0.0)
+        value /= 1 + sight.barren[form]
+        if form in sight.undid:
+            value *= 0.01
+        met = max((sight.met[form, w] for w in named), default=0)
+        return float(value / (1 + met) ** 0.5 / (1 + sight.repeated(command)) ** 2)

@@ -16,18 +16,37 @@ class Game(Protocol):
         ...
 
     def step(self, command: str) -> tuple[Observation, float, bool]:
-        """Play a command; return what is seen, the reward and whether it is over."""
+        """Play a command; return what is seen, the reward and whether it is over.
+
+        The rewards of a game that is won add up to 1.
+        """
         ...
 
 
 class Result(NamedTuple):
-    """How one game went."""
+    """How one game went.
+
+    Attributes
+    ----------
+    won : bool
+    steps : int
+        Commands given.
+    attempts : int
+        Plans tried.
+    decisions : int
+        How often memory was asked what to do.
+    seconds : float
+        What that took, embedding apart.
+    score : float
+        The sum of rewards, 1 in a game that was won.
+    """
 
     won: bool
     steps: int
     attempts: int
     decisions: int
     seconds: float
+    score: float
 
 
 class Player(Protocol):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cvx.plans import Demonstrations, Observation, arguments, template
+from cvx.plans import Demonstrations, Observation, arguments, complete, template
 from cvx.plans.words import spans
 from cvx.textgames.game import Game, Result
 from cvx.textgames.llm import Chosen
@@ -90,7 +90,7 @@ class Reader:
 
     def play(self, game: Game) -> Result:
         """Play one game to its end; the episode is one of the memory."""
-        seen, reward, over, seconds = game.reset(), 0.0, False, 0.0
+        seen, score, over, seconds = game.reset(), 0.0, False, 0.0
         self._hear(seen.admissible_commands)
         run = self.memory.begin(seen.goal, self._family(seen.goal))
         history: list[tuple[str, str]] = []
@@ -105,11 +105,12 @@ class Reader:
             if self.log is not None:
                 self.log.note("decision", **audited(done, command, len(history)))
             seen, reward, over = game.step(command)
+            score += reward
             history.append((command, seen.text))
-        self.memory.close(run, reward)
+        self.memory.close(run, min(max(score, 0.0), 1.0))
         if self.log is not None:
-            self.log.note("outcome", episode=run.episode_id, reward=reward, steps=len(history))
-        return Result(reward > 0, len(history), 1, len(history), seconds)
+            self.log.note("outcome", episode=run.episode_id, reward=score, steps=len(history))
+        return Result(complete(score), len(history), 1, len(history), seconds, score)
 
     def _hear(self, commands: Iterable[str]) -> None:
         self._names.update(part.word for command in commands for part in arguments(command))

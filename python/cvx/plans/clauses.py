@@ -1,0 +1,162 @@
+"""Goals of several clauses, and which clause of its goal each command of a demonstration serves."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from cvx.plans.words import FUNCTION_WORDS, arguments, rest, spans, template, words
+
+_ENDS = re.compile(r"[\n.!?:;]+")
+_ROUNDS = 10  # of expectation and maximisation; the assignments stand still after three or four
+_NEAR = 2.0  # how fast a clause becomes unlikely with the distance between the two relative places
+_SAME = 4.0  # how much likelier a clause is that says the command's first word and nothing else
+
+
+def clauses(text: str) -> list[str]:
+    r"""Return the sentences and lines of a text that have a word.
+
+    Examples
+    --------
+    >>> clauses("Find the hats!  Then:\n hang the hats")
+    ['Find the hats', 'Then', 'hang the hats']
+    """
+    return [part.strip() for part in _ENDS.split(text) if words(part)]
+
+
+def names_in(text: str, names: Iterable[str]) -> list[str]:
+    """Return the names that a text mentions, in its order."""
+    return list(dict.fromkeys(name for name, named in spans(text, names) if named))
+
+
+def holds(clause: str, slots: Sequence[str], texts: Iterable[str]) -> bool:
+    """Whether what a clause asks for is said of its things already.
+
+    That is said by the word right before a name, if it is a word of the clause with a changed
+    ending.
+
+    Examples
+    --------
+    >>> holds("dye the hat", ["hat"], ["You see a dyed hat."])
+    True
+    >>> holds("dye the hat", ["hat"], ["You see a pale hat. You dye the hat."])
+    False
+    """
+    asked = [w for w in rest(clause, slots) if len(w) > 2]
+    pieces = (list(spans(told, slots)) for text in texts for told in clauses(text))
+    said = {p[i][0] for p in pieces for i, (_, named) in enumerate(p[1:]) if named}
+    return any(_akin(a, b) for a in asked for b in said)
+
+
+def _akin(asked: str, said: str) -> bool:
+    """Whether a word is another with a changed ending, as dyed is dye and dried is dry."""
+    return said != asked and said.startswith(asked[:-1])
+
+
+def instructs(text: str, last: str, later: Iterable[str]) -> bool:
+    """Whether a clause of a text says what was done later: first word and something named.
+
+    Parameters
+    ----------
+    text : str
+        What was told after a command.
+    last : str
+        That command; doing the like again is no instruction.
+    later : iterable of str
+        The commands that came after it.
+    """
+    own = words(last)[:1]
+    told = [(set(words(c)), c) for c in clauses(text)]
+    for command in later:
+        first = words(command)[0]
+        if [first] != own and any(
+            first in said and names_in(clause, [a.word for a in arguments(command)])
+            for said, clause in told
+        ):
+            return True
+    return False
+
+
+class Goal(NamedTuple):
+    """A goal with the commands that reached it.
+
+    Attributes
+    ----------
+    clauses : list of str
+        What was said, in order.
+    commands : list of str
+        What was done.
+    """
+
+    clauses: list[str]
+    commands: list[str]
+
+
+def align(goals: Sequence[Goal], aimed: Collection[str]) -> list[list[int | None]]:
+    """Return, for each command of each goal, the place of the clause that it serves.
+
+    A command may serve a clause that names most of what it names. Which of them is found by
+    expectation and maximisation over all goals: how often commands of a first word go with
+    clauses of a form, weighed by how near their relative places in both sequences are.
+
+    Parameters
+    ----------
+    goals : sequence of Goal
+    aimed : collection of str
+        Commands that may be steps of a plan; None is returned for the others, and for those that
+        name nothing that any clause does.
+
+    References
+    ----------
+    Brown et al. 1993, "The mathematics of statistical machine translation", models 1 and 2.
+    """
+    lines = [[_choices(goal, i, aimed) for i in range(len(goal.commands))] for goal in goals]
+    chance: dict[tuple[str, str], float] = defaultdict(lambda: 1.0)
+    for _ in range(_ROUNDS):
+        together: dict[tuple[str, str], float] = defaultdict(float)
+        form_of: dict[str, float] = defaultdict(float)
+        for line in lines:
+            for choices in line:
+                total = sum(chance[c.pair] * c.prior for c in choices)
+                for c in choices:
+                    share = chance[c.pair] * c.prior / total
+                    together[c.pair] += share
+                    form_of[c.pair[1]] += share
+        chance = defaultdict(float, {p: n / form_of[p[1]] for p, n in together.items()})
+    return [
+        [max(c, key=lambda c: chance[c.pair] * c.prior).place if c else None for c in line]
+        for line in lines
+    ]
+
+
+class _Choice(NamedTuple):
+    place: int
+    pair: tuple[str, str]
+    prior: float
+
+
+def _choices(goal: Goal, number: int, aimed: Collection[str]) -> list[_Choice]:
+    command = goal.commands[number]
+    if command not in aimed:
+        return []
+    names = [a.word for a in arguments(command)]
+    heard = {a.word for c in goal.commands for a in arguments(c)}
+    shared = [len(names_in(clause, names)) for clause in goal.clauses]
+    most = max(shared, default=0)
+    found = []
+    for place, clause in enumerate(goal.clauses):
+        if most and shared[place] == most:
+            first = words(command)[0]
+            away = abs(_relative(number, goal.commands) - _relative(place, goal.clauses))
+            said = {w for w in words(clause) if w not in FUNCTION_WORDS}
+            same = len(said.intersection(words(command))) / len(said) if first in said else 0.0
+            prior = math.exp(-_NEAR * away) * (1 + _SAME * same)
+            found.append(_Choice(place, (first, template(clause, names_in(clause, heard))), prior))
+    return found
+
+
+def _relative(place: int, whole: Sequence[str]) -> float:
+    return place / max(1, len(whole) - 1)

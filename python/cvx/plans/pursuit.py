@@ -1,0 +1,135 @@
+"""A goal while it is gone after: which clause is next, and what became of the attempts at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cvx.plans.agenda import Agenda
+from cvx.plans.attempt import Attempt
+from cvx.plans.binding import signature, verbs
+from cvx.plans.demonstration import Observation
+from cvx.plans.memory import PlanMemory
+
+
+def complete(score: float) -> bool:
+    """Whether rewards add up to 1, as they do when a goal is reached."""
+    return score > 1 - 1e-9
+
+
+class Pursuit:
+    """Goes through the clauses of a goal, and closes every attempt whose outcome is known.
+
+    An attempt is a success when it was rewarded, or when the goal is reached; a failure when it
+    was carried out and nothing is left to do, or all is over with it. What is broken off, or of
+    unknown use, leaves nothing in memory.
+
+    Parameters
+    ----------
+    plans : PlanMemory
+    goal : str
+        As it was stated.
+    patience : int
+        How many doubts make an attempt hopeless.
+
+    Attributes
+    ----------
+    attempts : int
+        Plans that were tried.
+    score : float
+        The sum of rewards.
+    """
+
+    def __init__(self, plans: PlanMemory, goal: str, patience: int) -> None:
+        self.plans, self.patience = plans, patience
+        self.agenda = Agenda(goal)
+        self.attempts, self.score = 0, 0.0
+        self._attempt: Attempt | None = None
+        self._held: list[Attempt] = []
+
+    def attempt(self, heard: Iterable[str], texts: Iterable[str]) -> Attempt:
+        """Return the attempt to go on with, past clauses for which nothing is to be done.
+
+        Parameters
+        ----------
+        heard : iterable of str
+            The names that commands were heard to name.
+        texts : iterable of str
+            What was told so far.
+        """
+        passed = 0
+        while True:
+            item = self.agenda.current
+            slots = self.plans.lexicon.slots(item.clause, heard)
+            if self._attempt is None:
+                self._attempt = self.plans.begin(item, slots, texts)
+                self.attempts += not self._attempt.idle
+            if not self._attempt.idle or passed == len(self.agenda.items):
+                self._attempt.binding.slots = list(slots)
+                return self._attempt
+            self._held.append(self._attempt)
+            self.agenda.turn(over=True)
+            self._attempt, passed = None, passed + 1
+
+    def went(
+        self, command: str, reward: float, seen: Observation, before: Iterable[str], *, over: bool
+    ) -> bool:
+        """Take in how a command of the attempt at hand went.
+
+        Parameters
+        ----------
+        command : str
+        reward : float
+            The share of the goal's reward that it brought.
+        seen : Observation
+            What was seen after it.
+        before : iterable of str
+            What could be done before it.
+        over : bool
+            Whether nothing can be done any more.
+
+        Returns
+        -------
+        bool
+            Whether it undid what an earlier attempt had done.
+        """
+        attempt, commands = self._attempt, seen.admissible_commands
+        assert attempt is not None
+        self.score, attempt.earned = self.score + reward, attempt.earned + reward
+        undone = attempt.explored and self.agenda.undone(set(commands).difference(before))
+        if not attempt.explored:
+            attempt.noted(commands)
+            if self.plans.lexicon.instructs(command):
+                self.agenda.read(seen.text)
+        hopeless = bool(attempt.plan) and attempt.doubts > self.patience
+        if complete(self.score) or over or attempt.done or hopeless:
+            self._end(attempt, over=over)
+        return undone
+
+    def _end(self, attempt: Attempt, *, over: bool) -> None:
+        item, done, won = self.agenda.current, attempt.done, complete(self.score)
+        if self.agenda.last:
+            # Carried out in vain, the plan is wrong; stuck, perhaps only this reading of it.
+            item.rejected[signature(attempt.plan)] = verbs(attempt.plan) if done else frozenset()
+        item.earned = done and attempt.earned > 0
+        item.done, item.stuck = (attempt, None) if done else (None, attempt)
+        self._attempt = None
+        if won:
+            for own in (attempt, *self._held):
+                self.plans.close(own, won=True)
+            self._held = []
+        elif item.earned:
+            self.plans.close(attempt, won=True)
+        elif done and not over and not self.agenda.last:
+            self._held.append(attempt)
+        elif done or not attempt.plan:
+            self.plans.close(attempt, won=False)
+        else:
+            self.plans.discard(attempt)
+        self.agenda.turn(over=done)
+
+    def stop(self) -> None:
+        """Break off: of attempts whose outcome is not known nothing is kept."""
+        left = self._held if self._attempt is None else [*self._held, self._attempt]
+        self._attempt, self._held = None, []
+        for attempt in left:
+            self.plans.discard(attempt)
