@@ -44,6 +44,9 @@ class _Script:
         unheard = [c for c in observation.admissible_commands if c not in dict(history)]
         return (unheard or observation.admissible_commands)[0]
 
+    def close(self) -> None:
+        """Hold nothing open."""
+
 
 @pytest.mark.requirement("V18")
 def test_a_reading_player_is_shown_evidence_and_its_games_are_remembered() -> None:

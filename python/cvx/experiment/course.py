@@ -15,6 +15,7 @@ from cvx.experiment.protocols import Turn, protocol_of
 from cvx.experiment.setup import Setup
 from cvx.memory import Memory
 from cvx.textgames.game import Game, Player, Result
+from cvx.textgames.reader import Reader
 
 _COURSE, _PLAYER, _FIRST = "experiment", "experiment player", "experiment first player"
 
@@ -191,7 +192,12 @@ class Course:
 def play_arm(setup: Setup, arm: str, seed: int) -> Iterator[Played]:
     """Play all games of one arm with one seed; or go on with them."""
     with arm_of(arm).open(folder_of(setup, arm, seed), seed) as memory:
-        yield from Course(setup, arm, seed, memory).play()
+        course = Course(setup, arm, seed, memory)
+        try:
+            yield from course.play()
+        finally:
+            if isinstance(course.player, Reader):
+                course.player.close()
 
 
 def folder_of(setup: Setup, arm: str, seed: int) -> Path | None:

@@ -36,6 +36,10 @@ class Policy(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Let go of what it holds open."""
+        ...
+
 
 class Reader:
     """Plays games by asking a language model, with recalled episodes as evidence.
@@ -80,6 +84,12 @@ class Reader:
             for seen, command in steps:
                 self.memory.step(run, f"{goal} {seen.text}", command)
             self.memory.close(run, 1.0)
+
+    def close(self) -> None:
+        """Close the policy and the log."""
+        self.policy.close()
+        if self.log is not None:
+            self.log.close()
 
     def state(self) -> dict[str, Any]:
         """Return nothing: all that it learned is in the memory."""
