@@ -82,6 +82,7 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, the stor
 	missed=0
 	$(PY) -m benches.peers $(ARGS) || missed=1
 	$(PY) benches/decision.py || missed=1
+	$(PY) -m benches.closing --models gradual || missed=1
 	$(PY) benches/store.py || missed=1
 	$(PY) benches/recall.py || missed=1
 	$(PY) benches/recall_speed.py || missed=1
