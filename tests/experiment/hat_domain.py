@@ -83,6 +83,7 @@ def played(arm: str = "full", seed: int = 0, place: int = 0, **changes: Any) -> 
     usual: dict[str, Any] = {
         "round": place // 2, "measured": False, "game": f"game {place}", "task_type": "t",
         "wins_held": 6, "failures_held": 0, "failures_advising": 0, "won": True, "steps": 10,
-        "attempts": 1, "decisions": 4, "seconds": 0.002, "score": 1.0,
+        "attempts": 1, "decisions": 4, "seconds": 0.002,
     }  # fmt: skip
-    return Played(arm, seed, place, **{**usual, **changes})
+    found = {**usual, **changes}
+    return Played(arm, seed, place, **{"score": float(found["won"]), **found})

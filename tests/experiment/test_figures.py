@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("statsmodels")
 
-from cvx.experiment.figures import periods, summary
+from cvx.experiment.figures import periods, scored, summary
 from cvx.experiment.setup import conditions
 from tests.experiment.hat_domain import played, small
 
@@ -85,3 +85,14 @@ def test_all_comparisons_of_a_table_are_corrected_together() -> None:
     for one in summary(setup, games)["differences"].values():
         for kind in ("late", "area"):
             assert one[kind]["p_corrected"] >= min(1.0, 2 * one[kind]["p"])
+
+
+def test_a_score_is_shown_where_games_can_be_won_in_part() -> None:
+    setup = small(protocol="stream", rounds=1, games_per_round=2, measured=0, arms=("full",))
+    whole = summary(setup, [played(place=p, round=0) for p in range(2)])
+    part = summary(
+        setup, [played(place=p, round=0, won=p > 0, score=(0.5, 1.0)[p]) for p in range(2)]
+    )
+    assert not scored(whole)
+    assert scored(part)
+    assert part["arms"]["full"]["late"]["score"] == 0.75

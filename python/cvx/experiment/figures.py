@@ -31,9 +31,9 @@ def summary(setup: Setup, games: Sequence[Played]) -> dict[str, Any]:
     dict
         ``conditions``, ``setup``, ``early`` and ``late`` (rounds).
         ``arms``: for each its ``title``; ``rounds``, ``early``, ``late``, ``all`` and
-        ``by_task_type`` (late) with games, success (95%, Wilson over distinct games), steps, steps
-        of won games, milliseconds a decision; ``area`` under the curve; ``seeds``: early and late
-        success of each; ``gain``: late minus early success, where the games are the same;
+        ``by_task_type`` (late) with games, success (95%, Wilson over distinct games), score, steps,
+        steps of won games, milliseconds a decision; ``area`` under the curve; ``seeds``: early and
+        late success of each; ``gain``: late minus early success, where the games are the same;
         ``steps_saved``: the same of the steps of games won both times; ``held``: what memory held
         in each round, and the shares of successes in it; ``practice``: success on the games that
         were learned from, by round.
@@ -81,6 +81,14 @@ def summary(setup: Setup, games: Sequence[Played]) -> dict[str, Any]:
     }
 
 
+def scored(figures: Mapping[str, Any]) -> bool:
+    """Whether a game can be won in part, so that its score says more than success does."""
+    return any(
+        abs(arm["all"]["score"] - arm["all"]["success"]["mean"]) > 1e-9
+        for arm in figures["arms"].values()
+    )
+
+
 def periods(setup: Setup) -> tuple[list[int], list[int]]:
     """Return the rounds that count as early, and those that count as late."""
     points = setup.points
@@ -121,6 +129,7 @@ def _counts(games: Sequence[Played]) -> dict[str, Any]:
         "games": len(games),
         "distinct": distinct,
         "success": wilson(_rate(games), distinct)._asdict(),
+        "score": _mean(g.score for g in games),
         "steps": _mean(float(g.steps) for g in games),
         "steps_of_wins": _mean(map(float, wins)),
         "ms_per_decision": 1000 * sum(g.seconds for g in games) / decisions if decisions else None,

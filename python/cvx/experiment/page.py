@@ -9,6 +9,7 @@ from typing import Any
 
 from cvx.experiment import pictures
 from cvx.experiment.arms import FOCUS, GROUPS
+from cvx.experiment.figures import scored
 from cvx.experiment.report import NOTES, p, points, rate
 
 _STYLE = """
@@ -99,17 +100,20 @@ def _headline(figures: Mapping[str, Any]) -> str:
     heads = [
         f"after {n}" if measures else f"round {n + 1}" for n in figures["setup"]["measured_after"]
     ]
+    score = ["score"] if scored(figures) else []
     rows = (
         [
             name,
             *(rate(row["success"]) for row in arm["rounds"]),
             f"{100 * arm['area']:.1f}",
+            *(f"{100 * arm['late'][kind]:.1f}" for kind in score),
             *(_number(arm[when]["steps_of_wins"]) for when in ("early", "late")),
             _number(arm["all"]["ms_per_decision"]),
         ]
         for name, arm in figures["arms"].items()
     )
-    table = _table(["arm", *heads, "area", "steps of a win, first", "last", "ms a decision"], rows)
+    steps = ["steps of a win, first", "last", "ms a decision"]
+    table = _table(["arm", *heads, "area", *(f"{kind}, late" for kind in score), *steps], rows)
     note = (
         f"Columns: {NOTES['measured' if measures else 'learning']}; per cent. Intervals: "
         f"{NOTES['interval']}. Area: under the learning curve. ms: what memory takes, embedding "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cvx.experiment.arms import FOCUS
 from cvx.experiment.course import Played
+from cvx.experiment.figures import scored
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -35,7 +36,8 @@ def render(figures: Mapping[str, Any]) -> Group:
         _success(figures, measures),
         Text(
             f"{figures['conditions']}. rounds: {NOTES['measured' if measures else 'learning']}. "
-            f"intervals: {NOTES['interval']}. area: under the curve. steps: of won games, first "
+            f"intervals: {NOTES['interval']}. area: under the curve. score: late, in "
+            "per cent, where a game can be won in part. steps: of won games, first "
             "and last rounds. held: successes in memory as the last round begins, % of what may "
             "advise / of all. ms: of memory, a decision."
         ),
@@ -59,7 +61,8 @@ def _success(figures: Mapping[str, Any], measures: bool) -> Table:
     table = _table("Games won, %")
     table.add_column("arm", no_wrap=True)
     heads = [f"after {n}" if measures else f"round {n + 1}" for n in shown]
-    for title in (*heads, "area", "steps", "held", "ms"):
+    score = ["score"] if scored(figures) else []
+    for title in (*heads, "area", *score, "steps", "held", "ms"):
         table.add_column(title, justify="right", no_wrap=True)
     for name, arm in figures["arms"].items():
         rows = {row["round"]: row for row in arm["rounds"]}
@@ -68,6 +71,7 @@ def _success(figures: Mapping[str, Any], measures: bool) -> Table:
             name,
             *(rate(rows[n]["success"]) for n in shown),
             _number(100 * arm["area"]),
+            *(_number(100 * arm["late"][kind]) for kind in score),
             " > ".join(steps),
             held(arm["held"]),
             _number(arm["all"]["ms_per_decision"]),
