@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cvx.errors import InvalidParameterError
 from cvx.memory import Memory
 from cvx.recall.corpus import Corpus
+from cvx.recall.growing import Growing
 from cvx.recall.timelines import Timelines
 from cvx.store.spaces import space
 from cvx.types import Event
@@ -234,3 +235,15 @@ def test_a_weight_of_no_signal_is_refused_and_nothing_is_stored() -> None:
     with pytest.raises(InvalidParameterError, match="weights name dence: give some of dense"):
         memory.tune({"dence": 1.0, "bm25": 1.0})
     assert memory.as_of(10**17).pipeline.weighting.weights == before
+
+
+@given(st.lists(st.lists(st.integers(-9, 9), max_size=9), max_size=12))
+def test_a_growing_column_is_what_joining_makes_and_leaves_what_was_handed_out(
+    parts: list[list[int]],
+) -> None:
+    column, every = Growing(np.int64), list[int]()
+    handed_out = []
+    for part in parts:
+        every.extend(part)
+        handed_out.append((column.extend(part), list(every)))
+    assert all(rows.tolist() == expected for rows, expected in handed_out)

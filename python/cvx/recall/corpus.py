@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvx.recall.growing import Growing
 from cvx.recall.naming import READ_SQL, Naming, renames
 from cvx.recall.postings import Postings
 from cvx.recall.timelines import Timelines
@@ -101,14 +102,16 @@ class Corpus:
 
     def _reset(self) -> None:
         self.seq = -1
-        for name, _, kind in _PLAIN:
-            setattr(self, name, np.zeros(0, dtype=kind))
-        self.spaces = np.zeros(0, dtype=np.int64)
+        self._columns = {name: Growing(kind) for name, _, kind in _PLAIN}
+        for name, column in self._columns.items():
+            setattr(self, name, column.rows)
+        self._spaces = Growing(np.int64)
+        self.spaces = self._spaces.rows
         self._codes: dict[str, int] = {}
         self.timelines = Timelines(self._gap)
         self.naming = Naming()
         self.linked = False
-        self._row_of_node = np.zeros(0, dtype=np.int64)
+        self._row_of_node = Growing(np.int64)
         self._named: dict[tuple[str, ...], dict[str, frozenset[int]]] = {}
         self.alias_nodes = np.zeros(0, dtype=np.int64)
         self._postings = Postings(self.record, self)
@@ -158,7 +161,7 @@ class Corpus:
                 changed.update(self.event_ids[rows[rows >= 0]].tolist())
         self._renew(sorted(changed))
         aliases = len(self.alias_nodes)
-        self._map_nodes()
+        self._map_aliases()
         self.linked = bool(self.record.query("SELECT EXISTS (SELECT 1 FROM links)")[0][0])
         if changed or len(self.alias_nodes) != aliases:
             self._postings.forget()
@@ -172,14 +175,14 @@ class Corpus:
         first = len(self)
         columns = list(zip(*found, strict=True))
         for name, at, kind in _PLAIN:
-            new = np.array(columns[at], dtype=kind)
-            setattr(self, name, np.concatenate([getattr(self, name), new]))
+            setattr(self, name, self._columns[name].extend(np.array(columns[at], dtype=kind)))
         codes = self._codes
         spaces = [
             codes.setdefault(space(name, seen), len(codes))
             for name, seen in zip(columns[4], columns[5], strict=True)
         ]
-        self.spaces = np.concatenate([self.spaces, np.array(spaces, dtype=np.int64)])
+        self.spaces = self._spaces.extend(spaces)
+        self._map(self.nodes[first:], np.arange(first, len(self)))
         sessions: list[object] = []
         for row, said in enumerate(columns[14], start=first):
             told = (row, spaces[row - first], int(self.entities[row]))
@@ -200,16 +203,22 @@ class Corpus:
             self.recallable[row] = recallable
             self.active[row] = active
 
-    def _map_nodes(self) -> None:
-        aliases = self.record.query("SELECT node, event_id FROM aliases")
-        top = max(int(self.nodes.max(initial=-1)), *(node for node, _ in aliases), -1)
-        table = np.full(top + 1, -1, dtype=np.int64)
-        has = self.nodes >= 0
-        table[self.nodes[has]] = np.flatnonzero(has)
-        self.alias_nodes = np.array([node for node, _ in aliases], dtype=np.int64)
-        if aliases:
-            table[self.alias_nodes] = self.rows_of([event for _, event in aliases])
-        self._row_of_node = table
+    def _map_aliases(self) -> None:
+        last = int(self.alias_nodes[-1]) if len(self.alias_nodes) else -1
+        found = self.record.query(
+            "SELECT node, event_id FROM aliases WHERE node > ? ORDER BY node", (last,)
+        )
+        if found:
+            nodes, events = np.array(found, dtype=np.int64).T
+            self.alias_nodes = np.concatenate([self.alias_nodes, nodes])
+            self._map(nodes, self.rows_of(events))
+
+    def _map(self, nodes: IntArray, rows: IntArray) -> None:
+        top = int(nodes.max(initial=-1)) + 1
+        missing = max(top - len(self._row_of_node.rows), 0)
+        table = self._row_of_node.extend(np.full(missing, -1, dtype=np.int64))
+        has = nodes >= 0
+        table[nodes[has]] = rows[has]
 
     def rows_of(self, events: Sequence[int] | IntArray) -> IntArray:
         """Return the rows of these events, -1 for those that do not exist."""
@@ -227,18 +236,18 @@ class Corpus:
 
     def rows_of_nodes(self, nodes: IntArray) -> IntArray:
         """Return the rows of the events of these nodes, aliases included; -1 where unknown."""
-        wanted = np.asarray(nodes, dtype=np.int64)
-        if not len(self._row_of_node):
+        wanted, table = np.asarray(nodes, dtype=np.int64), self._row_of_node.rows
+        if not len(table):
             return np.full(len(wanted), -1, dtype=np.int64)
-        inside = (wanted >= 0) & (wanted < len(self._row_of_node))
-        return np.where(inside, self._row_of_node[np.where(inside, wanted, 0)], -1)
+        inside = (wanted >= 0) & (wanted < len(table))
+        return np.where(inside, table[np.where(inside, wanted, 0)], -1)
 
     def nodes_of(self, rows: IntArray) -> IntArray:
         """Return the nodes of these rows, those of their aliases included, ascending."""
         own = self.nodes[rows]
         own = own[own >= 0]
         if len(self.alias_nodes):
-            chosen = np.isin(self._row_of_node[self.alias_nodes], rows)
+            chosen = np.isin(self._row_of_node.rows[self.alias_nodes], rows)
             own = np.concatenate([own, self.alias_nodes[chosen]])
         return np.sort(own)
 
@@ -250,8 +259,9 @@ class Corpus:
         """Return which rows lie in these spaces, are active, and advise (or not, or either)."""
         known = self._masks.get((spaces, recallable))
         if known is None:
-            codes = [self._codes[name] for name in spaces if name in self._codes]
-            known = np.isin(self.spaces, codes) & self.active & (self.nodes >= 0)
+            inside = np.zeros(len(self._codes), dtype=np.bool_)
+            inside[[self._codes[name] for name in spaces if name in self._codes]] = True
+            known = inside[self.spaces] & self.active & (self.nodes >= 0)
             if recallable is not None:
                 known &= self.recallable == recallable
             self._masks[(spaces, recallable)] = known

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cvx.recall.growing import Growing
 from cvx.types import IntArray
 
 _FEW = 256
@@ -35,9 +36,9 @@ class Timelines:
         self._streams: dict[tuple[int, str | None, object], int] = {}
         self._split: list[bool] = []
         self._tails: dict[int, int] = {}
-        self._stream_of: IntArray = np.zeros(0, dtype=np.int64)
         self._next_session = 0
-        self.sessions = self.before = self.after = self._stream_of
+        self._stream_of, *self._columns = (Growing(np.int64) for _ in range(4))
+        self.sessions, self.before, self.after = (column.rows for column in self._columns)
 
     def extend(
         self,
@@ -57,20 +58,19 @@ class Timelines:
         timestamps : ndarray of shape (n,), int64
             Of all rows, the new ones last.
         """
-        first = len(self._stream_of)
+        first = len(self._stream_of.rows)
         streams = [
             self._stream(space, session, episode)
             for space, session, episode in zip(
                 spaces.tolist(), sessions, episodes.tolist(), strict=True
             )
         ]
-        new = np.array(streams, dtype=np.int64)
-        self._stream_of = np.concatenate([self._stream_of, new])
-        nothing = np.full(len(new), -1, dtype=np.int64)
-        self.sessions = np.concatenate([self.sessions, nothing])
-        self.before = np.concatenate([self.before, nothing])
-        self.after = np.concatenate([self.after, nothing])
-        in_order = len(new) <= _FEW and all(
+        self._stream_of.extend(streams)
+        nothing = np.full(len(streams), -1, dtype=np.int64)
+        self.sessions, self.before, self.after = (
+            column.extend(nothing) for column in self._columns
+        )
+        in_order = len(streams) <= _FEW and all(
             self._append(row, stream, timestamps) for row, stream in enumerate(streams, start=first)
         )
         if not in_order:
@@ -104,7 +104,7 @@ class Timelines:
         return True
 
     def _sort(self, timestamps: IntArray) -> None:
-        streams = self._stream_of
+        streams = self._stream_of.rows
         order = np.lexsort((timestamps, streams))
         time, stream = timestamps[order], streams[order]
         new = np.ones(len(order), dtype=bool)
