@@ -1,0 +1,211 @@
+"""A wrapped environment is remembered episode by episode, and advised step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("gymnasium")
+
+import gymnasium
+import gymnasium.wrappers
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cvx.active import ActiveMemory
+from cvx.errors import InvalidParameterError
+from cvx.index import TemporalIndex
+from cvx.integrations.gymnasium import MemoryWrapper, Reading
+from cvx.plans import Observation
+from tests.textgames.hats import HatGame, demonstrations
+
+WAYS = ["left", "right"]
+LETTERS = gymnasium.spaces.Text(200, charset="".join(map(chr, range(32, 127))))
+
+
+class Corridor(gymnasium.Env[str, Any]):
+    """Rooms in a row; the hat is in the last."""
+
+    observation_space = LETTERS
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, rooms: int = 4, *, crash_at: int = -1, limit: int = 20) -> None:
+        self.rooms, self.crash_at, self.limit = rooms, crash_at, limit
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed, options=options)
+        self.place = self.steps = 0
+        return self._told(), {"place": 0}
+
+    def _told(self) -> str:
+        return f"You are in room number {'abcdefgh'[self.place]} of a long corridor."
+
+    def step(self, action: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.steps += 1
+        if self.steps == self.crash_at:
+            raise RuntimeError("the engine died")
+        self.place = min(max(self.place + (1 if action else -1), 0), self.rooms - 1)
+        won = self.place == self.rooms - 1
+        return self._told(), float(won), won, self.steps >= self.limit, {"place": self.place}
+
+
+def _memory() -> ActiveMemory:
+    return ActiveMemory(TemporalIndex(64, seed=1))
+
+
+def _wrapped(memory: ActiveMemory, **kept: Any) -> MemoryWrapper:
+    named = Reading(action=WAYS.__getitem__)
+    return MemoryWrapper(Corridor(**kept), memory, goal="find the hat", reading=named)
+
+
+def _play(env: MemoryWrapper, actions: list[int]) -> list[dict[str, Any]]:
+    infos = [env.reset()[1]]
+    for action in actions:
+        *_, terminated, truncated, info = env.step(action)
+        infos.append(info)
+        if terminated or truncated:
+            break
+    return infos
+
+
+def test_an_episode_is_recorded_with_its_actions_and_outcome() -> None:
+    memory = _memory()
+    env = _wrapped(memory)
+    infos = _play(env, [1, 0, 1, 1, 1])
+    (episode,) = memory.episodes
+    assert episode.actions == ("right", "left", "right", "right", "right")
+    assert episode.reward == 1.0
+    assert episode.goal == "find the hat"
+    assert infos[0]["memory"] == ""
+    assert infos[-1]["decision"] is None
+    assert [info["place"] for info in infos] == [0, 1, 0, 1, 2, 3]
+
+
+def test_the_next_episode_is_advised_by_the_last() -> None:
+    memory = _memory()
+    env = _wrapped(memory)
+    _play(env, [1, 1, 1])
+    infos = _play(env, [1, 1, 1])
+    assert "right -> right -> right" in infos[0]["memory"]
+    assert infos[0]["decision"].hits[0].action == "right"
+    assert {hit.action for info in infos[:-1] for hit in info["decision"].hits} == {"right"}
+
+
+def test_an_agent_that_ignores_advice_follows_none_of_it() -> None:
+    memory = _memory()
+    env = _wrapped(memory, limit=4)
+    _play(env, [1, 1, 1])
+    _play(env, [0, 0, 0, 0])
+    decisions = memory.record.decisions()
+    assert decisions
+    ignored = [d for d in decisions if d["action"] == "left"]
+    assert len(ignored) == 4
+    assert all(d["hits"] and not d["followed"] for d in ignored)
+    assert [e.reward for e in memory.episodes] == [1.0, 0.0]
+    assert _play(env, [1])[0]["decision"].hits[0].action == "right", "failures never advise"
+
+
+@given(crash=st.integers(1, 3), before=st.integers(0, 2))
+def test_a_crash_leaves_nothing_of_its_episode(crash: int, before: int) -> None:
+    memory = _memory()
+    corridor = Corridor()
+    env = MemoryWrapper(corridor, memory, goal="find the hat")
+    for _ in range(before):
+        _play(env, [1, 1, 1])
+    corridor.crash_at = crash
+    with pytest.raises(RuntimeError, match="the engine died"):
+        _play(env, [1, 1, 1])
+    assert len(memory.episodes) == before
+    assert len(memory.index) == 3 * before
+    assert len(memory.record.decisions()) == 3 * before
+    with pytest.raises(gymnasium.error.ResetNeeded, match="reset"):
+        env.step(1)
+    corridor.crash_at = -1
+    _play(env, [1, 1, 1])
+    assert len(memory.episodes) == before + 1
+
+
+def test_an_episode_that_is_broken_off_teaches_nothing() -> None:
+    memory = _memory()
+    env = _wrapped(memory)
+    _play(env, [1, 1])
+    _play(env, [1])
+    env.close()
+    assert len(memory.episodes) == 0
+    assert len(memory.index) == 0
+
+
+def test_a_truncated_episode_is_a_failure() -> None:
+    memory = _memory()
+    _play(_wrapped(memory, limit=2), [1, 0])
+    (episode,) = memory.episodes
+    assert episode.reward == 0.0
+
+
+def test_the_wrapper_keeps_to_the_interface() -> None:
+    # Its warnings are errors here.
+    checked = gymnasium.wrappers.PassiveEnvChecker(_wrapped(_memory()))
+    for _ in range(2):
+        checked.reset(seed=3)
+        over = False
+        while not over:
+            _, _, over, _, _ = checked.step(1)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_arrays_need_a_reading_and_k_a_bound() -> None:
+    class Numbers(Corridor):
+        def _told(self) -> Any:
+            return np.zeros(3)
+
+    memory = _memory()
+    with pytest.raises(InvalidParameterError, match="`text`"):
+        MemoryWrapper(Numbers(), memory).reset()
+    assert len(memory.episodes) == 0
+    _, info = MemoryWrapper(Numbers(), memory, reading=Reading(text=repr)).reset()
+    assert info["decision"].cue.step == repr(np.zeros(3))
+    with pytest.raises(InvalidParameterError, match="k is 0"):
+        MemoryWrapper(Corridor(), memory, k=0)
+
+
+class Played(gymnasium.Env[str, str]):
+    """A game of ours behind the verbs of Gymnasium."""
+
+    observation_space = LETTERS
+    action_space = LETTERS
+
+    def __init__(self, game: HatGame) -> None:
+        self.game = game
+
+    def _seen(self, seen: Observation) -> tuple[str, dict[str, Any]]:
+        return seen.text, {"commands": seen.admissible_commands}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed, options=options)
+        return self._seen(self.game.reset())
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        seen, reward, over = self.game.step(action)
+        text, info = self._seen(seen)
+        return text, reward, reward > 0, over and not reward, info
+
+
+def test_a_text_game_is_played_with_commands_as_actions() -> None:
+    memory = _memory()
+    goal, steps = demonstrations()[0]
+    env = MemoryWrapper(Played(HatGame(goal, seed=1)), memory, goal=goal)
+    for _ in range(2):
+        _, info = env.reset()
+        for step in steps:
+            assert step.command in info["commands"]
+            *_, info = env.step(step.command)
+    first, second = memory.episodes
+    assert first.actions == second.actions == tuple(step.command for step in steps)
+    assert first.reward == second.reward == 1.0
+    assert memory.record.decisions()[-1]["followed"], "the second time it did as it was advised"
