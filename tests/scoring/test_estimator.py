@@ -9,7 +9,12 @@ from sklearn.exceptions import NotFittedError  # type: ignore[import-untyped]
 from sklearn.model_selection import GridSearchCV  # type: ignore[import-untyped]
 from sklearn.utils.estimator_checks import check_estimator  # type: ignore[import-untyped]
 
-from cvx.errors import ConstantFeatureWarning, InvalidParameterError, OneOutcomeWarning
+from cvx.errors import (
+    ConstantFeatureWarning,
+    InvalidParameterError,
+    LengthMismatchError,
+    OneOutcomeWarning,
+)
 from cvx.scoring import LearnedWeights
 from cvx.scoring.estimator import OutcomeClassifier
 
@@ -95,6 +100,14 @@ def test_it_can_be_cloned_and_searched_over() -> None:
 def test_a_parameter_out_of_bounds_is_refused_by_fit(kw: dict[str, float]) -> None:
     with pytest.raises(InvalidParameterError, match="give strength > 0"):
         OutcomeClassifier(**kw).fit(*samples(10))  # type: ignore[arg-type]
+
+
+def test_a_weight_that_is_none_is_refused() -> None:
+    x, y = samples(4)
+    with pytest.raises(LengthMismatchError, match="give one each"):
+        OutcomeClassifier().fit(x, y, [1.0, 1.0])
+    with pytest.raises(InvalidParameterError, match="a sample_weight is -1"):
+        OutcomeClassifier().fit(x, y, [1.0, 1.0, -1.0, 1.0])
 
 
 def test_a_label_that_the_first_batch_did_not_announce_is_refused() -> None:

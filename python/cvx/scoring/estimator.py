@@ -12,17 +12,22 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
+from sklearn.utils import check_array  # type: ignore[import-untyped]
 from sklearn.utils.multiclass import (  # type: ignore[import-untyped]
     check_classification_targets,
     type_of_target,
 )
 from sklearn.utils.validation import (  # type: ignore[import-untyped]
-    _check_sample_weight,
     check_is_fitted,
     validate_data,
 )
 
-from cvx.errors import ConstantFeatureWarning, InvalidParameterError, OneOutcomeWarning
+from cvx.errors import (
+    ConstantFeatureWarning,
+    InvalidParameterError,
+    LengthMismatchError,
+    OneOutcomeWarning,
+)
 from cvx.scoring.logistic import Floats, constant_features, fit_logistic, one_outcome, sigmoid
 
 
@@ -93,7 +98,7 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         x, labels = validate_data(self, X, y, dtype=np.float64)
-        weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+        weight = _weights(sample_weight, len(x))
         self.classes_ = _classes(labels)
         self._learn(x, self._coded(labels), weight)
         self._warn(len(labels))
@@ -121,7 +126,7 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         first = not hasattr(self, "classes_")
         x, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
-        weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+        weight = _weights(sample_weight, len(x))
         if first:
             self.classes_ = _classes(labels if classes is None else np.asarray(classes))
             self._latest = (np.zeros((0, x.shape[1])), np.zeros(0), np.zeros(0))
@@ -185,6 +190,23 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             names = np.asarray(getattr(self, "feature_names_in_", np.arange(len(fit.constant))))
             constant = names[fit.constant].tolist()
             warnings.warn(constant_features(constant), ConstantFeatureWarning, stacklevel=3)
+
+
+def _weights(sample_weight: npt.ArrayLike | None, n: int) -> Floats:
+    if sample_weight is None:
+        return np.ones(n)
+    found = np.asarray(
+        check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    )
+    if found.shape != (n,):
+        raise LengthMismatchError(
+            f"sample_weight has shape {found.shape} for {n} samples: give one each"
+        )
+    if (found < 0).any() or not found.any():
+        raise InvalidParameterError(
+            f"a sample_weight is {found.min()}: give weights of at least zero, not all zero"
+        )
+    return found
 
 
 def _classes(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
