@@ -1,1 +1,3 @@
-//! Benches live in `index.rs`.
+//! What the benches share; they stand in `kernels.rs` and `index.rs`.
+
+pub mod clustered;
