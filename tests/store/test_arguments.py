@@ -181,6 +181,7 @@ def test_a_filter_with_a_field_of_another_type_is_refused_by_its_name(
             InvalidInputError,
             "aliases[1] is ['w', 3]: give a list of str",
         ),
+        (lambda m: m.close(3, 1.0), InvalidParameterError, "episode is 3: give what begin"),
         (lambda m: m.forget([1, "2"]), InvalidInputError, "events[1] is '2': give an int"),
         (lambda m: m.link(1, 2, weight="x"), EdgeWeightError, "weight is 'x': give a number"),
         (lambda m: m.add_aliases(1, "abc"), InvalidInputError, "texts is 'abc': give a list"),

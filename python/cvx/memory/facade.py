@@ -231,6 +231,7 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
             self._loop = self.loop()
         return self._loop
 
+    @checked(episode=optional(one_of(OpenEpisode, called="what begin returned")))
     def close(self, episode: OpenEpisode | None = None, reward: float | None = None) -> Any:
         """Give an episode its outcome and learn from it; without one, close the memory itself.
 
