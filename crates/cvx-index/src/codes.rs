@@ -15,8 +15,9 @@ pub(crate) use stored::Tables;
 
 use crate::column::Column;
 use crate::distance::Metric;
-use crate::distance::codes::{BIAS, LINE, Line, QueryLine, products};
+use crate::distance::codes::{BIAS, GROUP, LINE, Line, QueryLine, Rows};
 use crate::distance::isa::Isa;
+use crate::distance::kernel::{Kernel, Work};
 use crate::distance::numbers::{Numbers, numbers};
 use crate::distance::prefetch::prefetch;
 
@@ -147,8 +148,7 @@ impl Codes {
         Table {
             isa: self.isa,
             factor: self.factor(),
-            lines: self.lines,
-            rows: &self.rows,
+            rows: Rows::new(&self.rows, self.lines),
             scales: &self.scales,
             bases: &self.bases,
         }
@@ -171,8 +171,7 @@ impl Codes {
 pub(crate) struct Table<'a> {
     isa: Isa,
     factor: f32,
-    lines: usize,
-    rows: &'a [Line],
+    rows: Rows<'a>,
     scales: &'a [f32],
     bases: &'a [f32],
 }
@@ -180,34 +179,46 @@ pub(crate) struct Table<'a> {
 impl Table<'_> {
     /// The row of a node as a query.
     pub(crate) fn coded_row(&self, node: u32) -> Coded {
-        let at = node as usize;
-        let rows = &self.rows[at * self.lines..][..self.lines];
-        let lines: Vec<QueryLine> = rows
-            .iter()
-            .map(|line| QueryLine(line.0.map(|x| (x ^ BIAS) as i8)))
-            .collect();
-        let sum: i32 = lines.iter().flat_map(|line| line.0).map(i32::from).sum();
-        Coded {
-            lines,
-            excess: sum * i32::from(BIAS),
-            scale: self.factor * self.scales[at],
-            base: self.bases.get(at).copied().unwrap_or(1.0),
-            error: 0.0,
+        let mut coded = Coded::default();
+        self.take_row(node, &mut coded);
+        coded
+    }
+
+    /// Makes a query of the row of a node.
+    #[inline(always)]
+    pub(crate) fn take_row(&self, node: u32, coded: &mut Coded) {
+        let (row, at) = (self.rows.row(node), node as usize);
+        coded.lines.resize(row.len(), QueryLine([0; LINE]));
+        let mut sum = 0i32;
+        for (query, line) in coded.lines.iter_mut().zip(row) {
+            for (number, &byte) in query.0.iter_mut().zip(&line.0) {
+                *number = (byte ^ BIAS) as i8;
+                sum += i32::from(byte);
+            }
         }
+        sum -= i32::from(BIAS) * (row.len() * LINE) as i32;
+        coded.excess = sum * i32::from(BIAS);
+        coded.scale = self.factor * self.scales[at];
+        coded.base = self.bases.get(at).copied().unwrap_or(1.0);
+        coded.error = 0.0;
     }
 
     /// Whether two rows are the same.
     pub(crate) fn same(&self, a: u32, b: u32) -> bool {
-        let row = |node: u32| &self.rows[node as usize * self.lines..][..self.lines];
-        self.scales[a as usize] == self.scales[b as usize] && row(a) == row(b)
+        self.scales[a as usize] == self.scales[b as usize] && self.rows.row(a) == self.rows.row(b)
     }
 
     /// Asks for what [`distances`](Self::distances) of a node will read.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch(&self, node: u32) {
         let at = node as usize;
-        for line in &self.rows[at * self.lines..][..self.lines] {
-            prefetch(line);
+        let (pairs, rest) = self.rows.row(node).as_chunks::<2>();
+        for [one, other] in pairs {
+            prefetch(one);
+            prefetch(other);
+        }
+        if let [last] = rest {
+            prefetch(last);
         }
         prefetch(&self.scales[at]);
         if let Some(base) = self.bases.get(at) {
@@ -216,31 +227,112 @@ impl Table<'_> {
     }
 
     /// The distances of `query` to the rows `nodes`.
-    #[inline]
-    pub(crate) fn distances(&self, query: &Coded, nodes: &[u32], buffers: &mut Buffers) {
-        let Buffers {
-            products: sums,
-            distances,
-        } = buffers;
-        sums.resize(nodes.len(), 0);
-        products(self.isa, &query.lines, self.rows, nodes, sums);
-        distances.clear();
-        let near = |(&sum, &node): (&i32, &u32)| {
-            let product = (sum - query.excess) as f32;
-            query.base - product * (query.scale * self.scales[node as usize])
-        };
-        let pairs = sums.iter().zip(nodes);
-        if self.bases.is_empty() {
-            distances.extend(pairs.map(near));
-        } else {
-            distances.extend(pairs.map(|pair| near(pair) + self.bases[*pair.1 as usize]));
+    pub(crate) fn distances<'b>(
+        &self,
+        query: &Coded,
+        nodes: &[u32],
+        buffers: &'b mut Buffers,
+    ) -> &'b [f32] {
+        self.isa.run(Distances {
+            table: self,
+            query,
+            nodes,
+            buffers,
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefetch_all(&self, nodes: &[u32]) {
+        for &node in nodes {
+            self.prefetch(node);
         }
+    }
+
+    /// [`distances`](Self::distances) for a loop that is itself compiled for an instruction set.
+    ///
+    /// Asks for the rows `ahead` on the way, a few at a time: more than the memory takes at once
+    /// would be waited for.
+    #[inline(always)]
+    pub(crate) fn distances_by<'b>(
+        &self,
+        kernel: impl Kernel,
+        query: &Coded,
+        nodes: &[u32],
+        ahead: &[u32],
+        buffers: &'b mut Buffers,
+    ) -> &'b [f32] {
+        if buffers.distances.len() < nodes.len() {
+            buffers.distances.resize(nodes.len(), 0.0);
+        }
+        let distances = &mut buffers.distances[..nodes.len()];
+        let (groups, rest) = nodes.as_chunks::<GROUP>();
+        let (outs, rest_out) = distances.as_chunks_mut::<GROUP>();
+        let mut ahead = ahead.chunks(GROUP);
+        for (group, out) in groups.iter().zip(outs) {
+            self.prefetch_all(ahead.next().unwrap_or(&[]));
+            *out = self.four(kernel, query, group);
+        }
+        for rest in ahead {
+            self.prefetch_all(rest);
+        }
+        if let Some(&last) = rest.last() {
+            // The places that are left over measure the last row again.
+            let mut group = [last; GROUP];
+            group[..rest.len()].copy_from_slice(rest);
+            rest_out.copy_from_slice(&self.four(kernel, query, &group)[..rest.len()]);
+        }
+        distances
+    }
+
+    #[inline(always)]
+    fn four(&self, kernel: impl Kernel, query: &Coded, nodes: &[u32; GROUP]) -> [f32; GROUP] {
+        let mut rows: [&[Line]; GROUP] = [&[]; GROUP];
+        let mut scales = [0.0; GROUP];
+        let mut bases = [query.base; GROUP];
+        for lane in 0..GROUP {
+            let at = nodes[lane] as usize;
+            rows[lane] = self.rows.row(nodes[lane]);
+            scales[lane] = self.scales[at];
+        }
+        let products = kernel.products(&query.lines, rows);
+        for lane in 0..GROUP {
+            let product = (products[lane] - query.excess) as f32;
+            bases[lane] -= product * (query.scale * scales[lane]);
+        }
+        if !self.bases.is_empty() {
+            for lane in 0..GROUP {
+                bases[lane] += self.bases[nodes[lane] as usize];
+            }
+        }
+        bases
+    }
+
+    /// The instruction set that the rows are compared by.
+    pub(crate) fn isa(&self) -> Isa {
+        self.isa
     }
 }
 
-/// Where products and distances are put.
+/// Where distances are put.
 #[derive(Default)]
 pub(crate) struct Buffers {
-    products: Vec<i32>,
-    pub(crate) distances: Vec<f32>,
+    distances: Vec<f32>,
+}
+
+/// Distances to rows that somebody has picked.
+struct Distances<'a, 'b> {
+    table: &'a Table<'a>,
+    query: &'a Coded,
+    nodes: &'a [u32],
+    buffers: &'b mut Buffers,
+}
+
+impl<'b> Work for Distances<'_, 'b> {
+    type Output = &'b [f32];
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) -> Self::Output {
+        self.table
+            .distances_by(kernel, self.query, self.nodes, &[], self.buffers)
+    }
 }

@@ -6,11 +6,13 @@
 
 use rayon::prelude::*;
 
-use crate::codes::Buffers;
+use crate::codes::{self, Buffers, Coded};
+use crate::distance::codes::GROUP;
+use crate::distance::kernel::{Kernel, Work};
 use crate::id::NodeId;
 use crate::ids::Ids;
 use crate::links::Links;
-use crate::scratch::{Ranked, with_scratch};
+use crate::scratch::{Ranked, Scratch, with_scratch};
 use crate::search::{Beam, Everything, Graph};
 use crate::vectors::Vectors;
 
@@ -18,6 +20,12 @@ use crate::vectors::Vectors;
 const BATCH_SHARE: usize = 16;
 /// And never more: each of its nodes is compared with all before it.
 const LARGEST_BATCH: usize = 256;
+/// Neighbours are kept apart as if they were farther from each other than they are, by this share:
+/// some are kept that the rule of the paper takes out, and a walk needs fewer steps. It is alpha - 1
+/// of Jayaram Subramanya et al. 2019, for squared distances.
+const APART: f32 = 0.1;
+/// Rows asked for ahead of the candidate that is looked at.
+const AHEAD: usize = 4;
 /// Below this many nodes threads cost more than they save.
 pub(crate) const WORTH_THREADS: usize = 64;
 
@@ -157,11 +165,8 @@ impl Builder<'_> {
             let graph = Graph::new(links, &self.vectors.codes);
             let codes = self.vectors.codes.table();
             let query = codes.coded_row(node);
-            let (walk, buffers) = scratch.walk();
-            let mut starts: Vec<u32> = graph
-                .descend(&query, level, &mut walk.hop, buffers)
-                .into_iter()
-                .collect();
+            let Scratch { walk, buffers, .. } = scratch;
+            let mut starts: Vec<u32> = graph.descend(&query, level, buffers).into_iter().collect();
             for level in (0..=level).rev() {
                 let beam = Beam {
                     width: self.width,
@@ -171,14 +176,17 @@ impl Builder<'_> {
                 };
                 graph.beam(&query, &starts, &beam, walk, buffers);
                 starts = walk.frontier.ranked().map(Ranked::node).collect();
-                codes.distances(&query, mates, buffers);
-                for (&mate, &distance) in mates.iter().zip(&buffers.distances) {
-                    if self.level(mate, links) >= level {
-                        walk.frontier.insert(Ranked::new(distance, mate));
+                let near = codes.distances(&query, mates, buffers);
+                let mut ranked: Vec<Ranked> = walk.frontier.ranked().collect();
+                let bound = walk.frontier.bound();
+                for (&mate, &distance) in mates.iter().zip(near) {
+                    if distance <= bound && self.level(mate, links) >= level {
+                        ranked.push(Ranked::new(distance, mate));
                     }
                 }
-                let ranked: Vec<Ranked> = walk.frontier.ranked().collect();
-                levels[level] = self.select(node, &ranked, links.m(), buffers);
+                ranked.sort_unstable();
+                ranked.truncate(self.width);
+                levels[level] = self.select(node, &ranked, chosen(links.m(), level), buffers);
             }
         });
         levels
@@ -204,8 +212,9 @@ impl Builder<'_> {
     pub(crate) fn nearest_apart(&self, node: u32, candidates: &[u32], most: usize) -> Vec<u32> {
         with_scratch(|scratch| {
             let codes = self.vectors.codes.table();
-            codes.distances(&codes.coded_row(node), candidates, &mut scratch.buffers);
-            let pairs = candidates.iter().zip(&scratch.buffers.distances);
+            let query = codes.coded_row(node);
+            let distances = codes.distances(&query, candidates, &mut scratch.buffers);
+            let pairs = candidates.iter().zip(distances);
             let mut ranked: Vec<Ranked> = pairs.map(|(&node, &d)| Ranked::new(d, node)).collect();
             ranked.sort_unstable();
             self.select(node, &ranked, most, &mut scratch.buffers)
@@ -214,7 +223,8 @@ impl Builder<'_> {
 
     /// Chooses neighbours that lie in different directions, algorithm 4 of Malkov & Yashunin.
     ///
-    /// A candidate is kept if it is nearer to the node than to any kept before it. Copies of the
+    /// A candidate is kept if it is nearer to the node than to any kept before it, give or take
+    /// [`APART`]. Copies of the
     /// node itself would turn every other candidate away and make an island of any set of equal
     /// vectors: they get a quarter of the places, drawn by a hash, and turn nobody away.
     fn select(&self, node: u32, ranked: &[Ranked], most: usize, buffers: &mut Buffers) -> Vec<u32> {
@@ -227,24 +237,66 @@ impl Builder<'_> {
         copies.sort_unstable_by_key(|&copy| splitmix(u64::from(node) << 32 | u64::from(copy)));
         copies.truncate((most / 4).max(1).max(spare));
         let places = most - copies.len();
-        let mut kept: Vec<u32> = Vec::with_capacity(most);
-        for candidate in others {
+        let mut kept = codes.isa().run(Selection {
+            codes: &codes,
+            candidates: &others,
+            places,
+            buffers,
+        });
+        kept.extend(copies);
+        kept
+    }
+}
+
+/// The most links that a new node makes at a level; the others are left for those that come later.
+fn chosen(m: usize, level: usize) -> usize {
+    if level == 0 { m + m / 2 } else { m }
+}
+
+/// A choice of candidates, nearest first, that lie in different directions.
+struct Selection<'a> {
+    codes: &'a codes::Table<'a>,
+    candidates: &'a [Ranked],
+    places: usize,
+    buffers: &'a mut Buffers,
+}
+
+impl Work for Selection<'_> {
+    type Output = Vec<u32>;
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) -> Vec<u32> {
+        let Selection {
+            codes,
+            candidates,
+            places,
+            buffers,
+        } = self;
+        let mut kept: Vec<u32> = Vec::with_capacity(places);
+        let mut row = Coded::default();
+        let mut ahead = candidates.iter().skip(AHEAD);
+        for candidate in candidates {
             if kept.len() == places {
                 break;
             }
-            let other = codes.coded_row(candidate.node());
-            let apart = kept.chunks(4).all(|kept| {
-                codes.distances(&other, kept, buffers);
-                buffers
-                    .distances
-                    .iter()
-                    .all(|&between| candidate.distance() < between)
-            });
+            if let Some(later) = ahead.next() {
+                codes.prefetch(later.node());
+            }
+            codes.take_row(candidate.node(), &mut row);
+            let mut apart = true;
+            for kept in kept.chunks(GROUP) {
+                let between = codes.distances_by(kernel, &row, kept, &[], buffers);
+                for &between in between {
+                    apart &= candidate.distance() < between + APART * between.abs();
+                }
+                if !apart {
+                    break;
+                }
+            }
             if apart {
                 kept.push(candidate.node());
             }
         }
-        kept.extend(copies);
         kept
     }
 }

@@ -55,7 +55,7 @@ impl Links {
     }
 
     /// The level of a node; `None` outside the graph.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn level(&self, node: u32) -> Option<usize> {
         let level = *self.levels.get(node as usize)?;
         (level != OUTSIDE).then_some(usize::from(level))
@@ -75,7 +75,7 @@ impl Links {
         self.m
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn neighbors(&self, node: u32, level: usize) -> &[u32] {
         let (table, row) = (self.table(), self.row(node, level));
         let table = if level == 0 {
@@ -97,7 +97,7 @@ impl Links {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn row(&self, node: u32, level: usize) -> usize {
         match level {
             0 => node as usize * (2 * self.m + 1),
@@ -186,7 +186,7 @@ pub(crate) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn neighbors(&self, node: u32, level: usize) -> &'a [u32] {
         if level == 0 {
             return row_of(self.ground_row(node), 2 * self.m);
@@ -196,13 +196,13 @@ impl<'a> Table<'a> {
     }
 
     /// Asks for the links of a node at the ground.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch(&self, node: u32) {
         let row = self.ground_row(node);
         row.iter().step_by(16).for_each(prefetch);
     }
 
-    #[inline]
+    #[inline(always)]
     fn ground_row(&self, node: u32) -> &'a [u32] {
         let stride = 2 * self.m + 1;
         &self.ground[node as usize * stride..][..stride]

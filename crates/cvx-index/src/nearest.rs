@@ -1,5 +1,7 @@
 //! Plain search: the nearest accepted nodes, by a scan or by a walk.
 
+use std::mem;
+
 use rayon::prelude::*;
 
 use crate::accepted::{Accepted, Catalog};
@@ -18,8 +20,8 @@ use crate::vectors::Query;
 /// What rounding to codes may do to a distance, in standard deviations.
 const DEVIATIONS: f32 = 3.0;
 
-/// Queries of a batch that walk alternately on one thread.
-const SIDE_BY_SIDE: usize = 4;
+/// Queries of a batch that a thread takes at a time.
+const TOGETHER: usize = 16;
 
 /// How much of an answer is wanted.
 #[derive(Clone, Copy)]
@@ -101,19 +103,17 @@ impl TemporalIndex {
         }
         let route = self.route(filter, &accepted, width);
         let some = |rows: &[f32]| -> Result<Vec<Vec<Neighbor>>> {
-            let rows = rows.chunks_exact(dim);
-            let queries: Vec<Query> = rows
-                .map(|row| self.vectors.prepared(row))
-                .collect::<Result<_>>()?;
-            let mut found = Vec::with_capacity(queries.len());
-            with_scratch(|scratch| {
-                self.nearest_of_each(&queries, want, &accepted, &route, scratch, |near| {
-                    found.push(neighbors(&self.columns.ids, near));
+            let mut found = Vec::with_capacity(rows.len() / dim);
+            for row in rows.chunks_exact(dim) {
+                let query = self.vectors.prepared(row)?;
+                with_scratch(|scratch| {
+                    self.nearest(&query, want, &accepted, &route, scratch);
+                    found.push(neighbors(&self.columns.ids, &scratch.found.near));
                 });
-            });
+            }
             Ok(found)
         };
-        let together = SIDE_BY_SIDE * dim;
+        let together = TOGETHER * dim;
         let found: Result<Vec<Vec<Vec<Neighbor>>>> = match threads {
             1 => queries.chunks(together).map(some).collect(),
             _ => on_threads(threads, || queries.par_chunks(together).map(some).collect())?,
@@ -130,39 +130,15 @@ impl TemporalIndex {
         route: &Route,
         scratch: &mut Scratch,
     ) {
-        let queries = std::slice::from_ref(query);
-        self.nearest_of_each(queries, want, accepted, route, scratch, |_| ());
-    }
-
-    /// Hands the nearest accepted nodes of each query to `take`, in the order of the queries, which
-    /// are at most [`SIDE_BY_SIDE`]. No query has a say in the answer to another.
-    fn nearest_of_each(
-        &self,
-        queries: &[Query],
-        want: Want,
-        accepted: &Accepted<'_>,
-        route: &Route,
-        scratch: &mut Scratch,
-        mut take: impl FnMut(&[Ranked]),
-    ) {
         let walking = match route {
-            Route::Scan(nodes) => {
-                for query in queries {
-                    self.scan(query, nodes, want, scratch);
-                    take(&scratch.found.near);
-                }
-                return;
-            }
+            Route::Scan(nodes) => return self.scan(query, nodes, want, scratch),
             Route::Walk(walking) => walking,
         };
-        self.walk_under(queries, want.width, accepted, walking, scratch);
-        for (at, query) in queries.iter().enumerate() {
-            let Scratch { walks, found, .. } = &mut *scratch;
-            match self.kept(&walks[at], want, accepted) {
-                Some(kept) => self.finish(query, want, kept, found),
-                None => self.scan(query, &walking.nodes(accepted), want, scratch),
-            }
-            take(&scratch.found.near);
+        self.walk_under(query, want.width, accepted, walking, scratch);
+        let Scratch { walk, found, .. } = &mut *scratch;
+        match self.kept(walk, want, accepted) {
+            Some(kept) => self.finish(query, want, kept, found),
+            None => self.scan(query, &walking.nodes(accepted), want, scratch),
         }
     }
 
@@ -180,13 +156,12 @@ impl TemporalIndex {
         let nodes = match route {
             Route::Scan(nodes) => nodes.clone(),
             Route::Walk(walking) => {
-                let queries = std::slice::from_ref(query);
-                self.walk_under(queries, want.width, accepted, walking, scratch);
-                let Scratch { walks, found, .. } = &mut *scratch;
-                if let Some(kept) = self.kept(&walks[0], want, accepted) {
+                self.walk_under(query, want.width, accepted, walking, scratch);
+                let Scratch { walk, found, .. } = &mut *scratch;
+                if let Some(kept) = self.kept(walk, want, accepted) {
                     found.near.clear();
                     found.near.extend(kept.ranked());
-                    return self.margin(query) / 2.0;
+                    return self.margin(query);
                 }
                 walking.nodes(accepted)
             }
@@ -205,10 +180,9 @@ impl TemporalIndex {
         (enough && !walk.gave_up).then_some(kept)
     }
 
-    /// Walks for each query, at most [`SIDE_BY_SIDE`] of them.
     fn walk_under(
         &self,
-        queries: &[Query],
+        query: &Query,
         width: usize,
         accepted: &Accepted<'_>,
         walking: &Walking,
@@ -216,45 +190,14 @@ impl TemporalIndex {
     ) {
         let budget = walking.budget;
         match &walking.selection {
-            _ if accepted.everything() => {
-                let accepts = Everything;
-                self.walk_all(
-                    queries,
-                    &Beam {
-                        width,
-                        level: 0,
-                        budget,
-                        accepts,
-                    },
-                    scratch,
-                );
-            }
+            _ if accepted.everything() => self.walk(query, width, budget, Everything, scratch),
             Some(selection) => {
                 let bits = selection.bits();
-                let accepts = |node| bits.has(node);
-                self.walk_all(
-                    queries,
-                    &Beam {
-                        width,
-                        level: 0,
-                        budget,
-                        accepts,
-                    },
-                    scratch,
-                );
+                self.walk(query, width, budget, |node| bits.has(node), scratch);
             }
             None => {
                 let accepts = |node| accepted.has_embedded(node);
-                self.walk_all(
-                    queries,
-                    &Beam {
-                        width,
-                        level: 0,
-                        budget,
-                        accepts,
-                    },
-                    scratch,
-                );
+                self.walk(query, width, budget, accepts, scratch);
             }
         }
     }
@@ -268,46 +211,54 @@ impl TemporalIndex {
         }
     }
 
-    fn walk_all<A: Accepts>(&self, queries: &[Query], beam: &Beam<A>, scratch: &mut Scratch) {
-        let graph = self.graph();
-        let (walks, buffers) = scratch.walks(queries.len());
-        for (query, walk) in queries.iter().zip(&mut *walks) {
-            let start = graph.descend(&query.coded, beam.level, &mut walk.hop, buffers);
-            graph.begin(&query.coded, start.as_slice(), beam, walk, buffers);
-        }
-        // All have asked for their rows before the first of them looks at what came.
-        let mut going = [false; SIDE_BY_SIDE];
-        for (going, walk) in going.iter_mut().zip(&mut *walks) {
-            *going = graph.advance(beam, walk);
-        }
-        while going.contains(&true) {
-            for ((going, walk), query) in going.iter_mut().zip(&mut *walks).zip(queries) {
-                if *going {
-                    graph.look(&query.coded, beam, walk, buffers);
-                    *going = graph.advance(beam, walk);
-                }
-            }
-        }
-    }
-
-    /// Measures what may be among the nearest of a walk in full precision.
-    fn finish(&self, query: &Query, want: Want, kept: &Pool, found: &mut Found) {
-        let count = match kept.distance(want.measured - 1) {
-            Some(last) => kept.within(last + self.margin(query)),
-            None => kept.len(),
+    fn walk<A: Accepts>(
+        &self,
+        query: &Query,
+        width: usize,
+        budget: usize,
+        accepts: A,
+        scratch: &mut Scratch,
+    ) {
+        let (graph, level) = (self.graph(), 0);
+        let Scratch { walk, buffers, .. } = scratch;
+        let start = graph.descend(&query.coded, level, buffers);
+        let beam = Beam {
+            width,
+            level,
+            budget,
+            accepts,
         };
-        found.near.clear();
-        found.near.extend(kept.ranked().take(count));
-        self.vectors.measure(query, want.measured, found);
+        graph.beam(&query.coded, start.as_slice(), &beam, walk, buffers);
     }
 
-    /// How much farther than the last one wanted a code may lie and still be worth measuring.
+    /// Measures what may be among the nearest of a walk in full precision: as many as are wanted,
+    /// and those that their codes put not much farther than the last of them is.
+    fn finish(&self, query: &Query, want: Want, kept: &Pool, found: &mut Found) {
+        let nearest = want.measured.min(kept.len());
+        found.near.clear();
+        found.near.extend(kept.ranked().take(nearest));
+        self.vectors.measure(query, want.measured, found);
+        let farthest = found.near.last().map_or(0.0, |near| near.distance());
+        let others = nearest..kept.within(farthest + self.margin(query)).max(nearest);
+        if others.is_empty() {
+            return;
+        }
+        let measured = mem::take(&mut found.near);
+        found
+            .near
+            .extend(kept.ranked().take(others.end).skip(nearest));
+        self.vectors.measure(query, want.measured, found);
+        found.near.extend(measured);
+        found.near.sort_unstable();
+        found.near.truncate(want.measured);
+    }
+
+    /// How much nearer than its code a row may lie.
     ///
     /// What codes lose is spread over the dimensions and all but cancels: rarely is the error above
     /// [`DEVIATIONS`] times the bound divided by the root of the dimension.
     fn margin(&self, query: &Query) -> f32 {
-        let share = (DEVIATIONS / (self.params.dim as f32).sqrt()).min(1.0);
-        2.0 * query.coded.error() * share
+        query.coded.error() * (DEVIATIONS / (self.params.dim as f32).sqrt()).min(1.0)
     }
 
     pub(crate) fn graph(&self) -> Graph<'_> {

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::id::{EntityId, NodeId, RegionId};
 use crate::index::TemporalIndex;
-use crate::scratch::{Ranked, with_scratch};
+use crate::scratch::{Ranked, Scratch, with_scratch};
 use crate::search::Beam;
 use crate::vectors::Query;
 
@@ -203,11 +203,11 @@ impl TemporalIndex {
 
     fn nearest_hub(&self, query: &Query, level: usize, hubs: &[u32]) -> u32 {
         with_scratch(|scratch| {
-            let (walk, buffers) = scratch.walk();
+            let Scratch { walk, buffers, .. } = &mut *scratch;
             let mut near: Vec<u32> = Vec::new();
             if hubs.len() > SCAN_AT_MOST {
                 let graph = self.graph();
-                let start = graph.descend(&query.coded, level, &mut walk.hop, buffers);
+                let start = graph.descend(&query.coded, level, buffers);
                 let beam = Beam {
                     width: WIDTH,
                     level,

@@ -31,8 +31,8 @@ impl Vectors {
         for (block, later) in nodes.chunks(BLOCK).zip(1..) {
             let next = nodes.get(later * BLOCK..).unwrap_or(&[]);
             ask(&next[..next.len().min(BLOCK)]);
-            codes.distances(&query.coded, block, &mut scratch.buffers);
-            nearest.take(block, &scratch.buffers.distances);
+            let distances = codes.distances(&query.coded, block, &mut scratch.buffers);
+            nearest.take(block, distances);
         }
         nearest.cut();
         self.settle(query, width, &mut scratch.found);
@@ -55,8 +55,8 @@ impl Vectors {
         for start in run.clone().step_by(BLOCK) {
             block.clear();
             block.extend(start..run.end.min(start + BLOCK as u32));
-            codes.distances(&query.coded, block, &mut scratch.buffers);
-            nearest.take(block, &scratch.buffers.distances);
+            let distances = codes.distances(&query.coded, block, &mut scratch.buffers);
+            nearest.take(block, distances);
         }
         nearest.cut();
         self.settle(query, width, &mut scratch.found);

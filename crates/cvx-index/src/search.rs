@@ -1,10 +1,13 @@
 //! The beam search over codes. Insertion, search, regions and graph search all walk by it.
 //!
-//! A walk takes turns: [`Graph::advance`] picks a node and asks for the rows of its neighbours,
-//! [`Graph::look`] compares them. Walks side by side take their turns alternately, so that the
-//! rows of one arrive while another computes; each goes its way as if it were alone.
+//! A walk takes turns: it picks the nearest node and lists its neighbours, then compares those that
+//! it listed a turn before, and asks for the rows of the new ones meanwhile. So it picks without
+//! having looked at the last ones, which costs a few nodes of no use, and hides the memory.
+
+use std::mem;
 
 use crate::codes::{self, Buffers, Coded, Codes};
+use crate::distance::kernel::{Kernel, Work};
 use crate::links::{self, Links};
 use crate::scratch::{Ranked, Walk};
 
@@ -69,7 +72,7 @@ impl<F: Fn(u32) -> bool + Copy> Accepts for F {
 }
 
 impl Graph<'_> {
-    /// Walks from `start` towards `query` at one level, algorithm 2 of Malkov & Yashunin.
+    /// Walks from `starts` towards `query` at one level, algorithm 2 of Malkov & Yashunin.
     ///
     /// Leaves the nearest accepted nodes in [`Walk::accepted`], or, where every node is, in
     /// [`Walk::frontier`].
@@ -81,59 +84,50 @@ impl Graph<'_> {
         walk: &mut Walk,
         buffers: &mut Buffers,
     ) {
-        self.begin(query, starts, beam, walk, buffers);
-        while self.advance(beam, walk) {
-            self.look(query, beam, walk, buffers);
-        }
+        self.codes.isa().run(Walking {
+            graph: *self,
+            query,
+            starts,
+            beam,
+            walk,
+            buffers,
+        });
     }
 
     /// Puts a walk at its start.
-    pub(crate) fn begin<A: Accepts>(
-        &self,
-        query: &Coded,
-        starts: &[u32],
-        beam: &Beam<A>,
-        walk: &mut Walk,
-        buffers: &mut Buffers,
-    ) {
+    #[inline(always)]
+    fn begin<A: Accepts>(&self, starts: &[u32], beam: &Beam<A>, walk: &mut Walk) {
         walk.visited.forget(self.links.nodes);
         walk.frontier
             .clear(if A::ALL { beam.width } else { usize::MAX });
         walk.accepted.clear(beam.width);
         walk.measured = 0;
         walk.gave_up = false;
-        walk.hop.clear();
-        let Walk { visited, hop, .. } = walk;
-        hop.extend(starts.iter().filter(|&&node| visited.first(node)));
-        self.look(query, beam, walk, buffers);
+        walk.next.clear();
+        walk.visited.keep_new(starts, &mut walk.hop);
+        self.codes.prefetch_all(walk.hop.nodes());
     }
 
-    /// Takes the nearest node not yet expanded and asks for the rows of its neighbours; whether
-    /// there is one that may lead nearer.
-    #[inline]
-    pub(crate) fn advance<A: Accepts>(&self, beam: &Beam<A>, walk: &mut Walk) -> bool {
+    /// Takes the nearest node not yet expanded and lists its neighbours.
+    #[inline(always)]
+    fn ask<A: Accepts>(&self, beam: &Beam<A>, walk: &mut Walk) {
         let Some(nearest) = walk.frontier.expand() else {
-            return false;
+            return;
         };
         if !A::ALL && nearest.distance() > walk.accepted.bound() {
-            return false;
+            return;
         }
-        walk.hop.clear();
-        for &node in self.links.neighbors(nearest.node(), beam.level) {
-            if walk.visited.first(node) {
-                self.codes.prefetch(node);
-                walk.hop.push(node);
-            }
-        }
-        walk.measured += walk.hop.len();
+        let neighbors = self.links.neighbors(nearest.node(), beam.level);
+        walk.visited.keep_new(neighbors, &mut walk.next);
+        walk.measured += walk.next.nodes().len();
         walk.gave_up = walk.measured > beam.budget;
-        !walk.gave_up
     }
 
-    /// Compares the nodes that the walk came to.
-    #[inline]
-    pub(crate) fn look<A: Accepts>(
+    /// Compares the nodes that the walk came to, and asks for the rows of the next.
+    #[inline(always)]
+    fn look<A: Accepts>(
         &self,
+        kernel: impl Kernel,
         query: &Coded,
         beam: &Beam<A>,
         walk: &mut Walk,
@@ -143,27 +137,32 @@ impl Graph<'_> {
             frontier,
             accepted,
             hop,
+            next,
             ..
         } = walk;
-        self.codes.distances(query, hop, buffers);
-        let mut bound = if A::ALL {
+        let (hop, next) = (hop.nodes(), next.nodes());
+        let distances = self.codes.distances_by(kernel, query, hop, next, buffers);
+        let bound = if A::ALL {
             frontier.bound()
         } else {
             accepted.bound()
         };
-        for (&node, &distance) in hop.iter().zip(&buffers.distances) {
-            if distance > bound {
-                continue;
-            }
-            let seen = Ranked::new(distance, node);
-            if frontier.insert(seen) && beam.level == 0 {
-                self.links.prefetch(node);
-            }
-            if A::ALL {
-                bound = frontier.bound();
-            } else if beam.accepts.accepts(node) {
-                accepted.insert(seen);
-                bound = accepted.bound();
+        for (nodes, distances) in hop.chunks(64).zip(distances.chunks(64)) {
+            let mut near = kernel.within(distances, bound);
+            while near != 0 {
+                let at = near.trailing_zeros() as usize;
+                near &= near - 1;
+                let (node, distance) = (nodes[at], distances[at]);
+                if !A::ALL && distance > accepted.bound() {
+                    continue;
+                }
+                let seen = Ranked::new(distance, node);
+                if frontier.insert(kernel, seen) && beam.level == 0 {
+                    self.links.prefetch(node);
+                }
+                if !A::ALL && beam.accepts.accepts(node) {
+                    accepted.insert(kernel, seen);
+                }
             }
         }
     }
@@ -173,20 +172,21 @@ impl Graph<'_> {
         &self,
         query: &Coded,
         level: usize,
-        hop: &mut Vec<u32>,
         buffers: &mut Buffers,
     ) -> Option<u32> {
+        let hop = &mut Vec::new();
         let (entry, top) = self.entry?;
-        self.codes.distances(query, &[entry], buffers);
-        let mut best = Ranked::new(buffers.distances[0], entry);
+        let [distance] = *self.codes.distances(query, &[entry], buffers) else {
+            return None;
+        };
+        let mut best = Ranked::new(distance, entry);
         for level in (level + 1..=top).rev() {
             loop {
                 hop.clear();
                 let neighbors = self.links.neighbors(best.node(), level).iter();
                 hop.extend(neighbors.filter(|&&node| (node as usize) < self.links.nodes));
                 hop.iter().for_each(|&node| self.codes.prefetch(node));
-                self.codes.distances(query, hop, buffers);
-                let near = hop.iter().zip(&buffers.distances);
+                let near = hop.iter().zip(self.codes.distances(query, hop, buffers));
                 let nearest = near
                     .map(|(&node, &distance)| Ranked::new(distance, node))
                     .min();
@@ -197,5 +197,42 @@ impl Graph<'_> {
             }
         }
         Some(best.node())
+    }
+}
+
+/// A walk about to begin.
+struct Walking<'a, A> {
+    graph: Graph<'a>,
+    query: &'a Coded,
+    starts: &'a [u32],
+    beam: &'a Beam<A>,
+    walk: &'a mut Walk,
+    buffers: &'a mut Buffers,
+}
+
+impl<A: Accepts> Work for Walking<'_, A> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) {
+        let Walking {
+            graph,
+            query,
+            starts,
+            beam,
+            walk,
+            buffers,
+        } = self;
+        graph.begin(starts, beam, walk);
+        loop {
+            graph.ask(beam, walk);
+            let idle = walk.hop.nodes().is_empty() && walk.next.nodes().is_empty();
+            if idle || walk.gave_up {
+                break;
+            }
+            graph.look(kernel, query, beam, walk, buffers);
+            walk.hop.clear();
+            mem::swap(&mut walk.hop, &mut walk.next);
+        }
     }
 }

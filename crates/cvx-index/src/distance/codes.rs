@@ -1,13 +1,11 @@
 //! Inner products of rows of bytes: whole numbers, the same on every instruction set.
 
-use super::isa::{Isa, Path};
-
 /// Components in a cache line.
 pub(crate) const LINE: usize = 64;
 /// What is added to a component to store it without a sign.
 pub(crate) const BIAS: u8 = 128;
 /// Rows measured together, so that they share the loads of the query.
-const GROUP: usize = 4;
+pub(crate) const GROUP: usize = 4;
 
 /// A cache line of a row: components from -127 to 127, each with [`BIAS`] added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,20 +27,53 @@ impl Line {
 #[repr(C, align(64))]
 pub(crate) struct QueryLine(pub(crate) [i8; LINE]);
 
+/// A table of rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    lines: &'a [Line],
+    /// Lines a row takes, and how many rows there are.
+    width: usize,
+    len: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// The lines as rows of `width` lines.
+    #[inline]
+    pub(crate) fn new(lines: &'a [Line], width: usize) -> Self {
+        let len = lines.len().checked_div(width).unwrap_or(0);
+        Rows { lines, width, len }
+    }
+
+    /// The row of a node.
+    ///
+    /// # Panics
+    /// Where there is none.
+    #[inline(always)]
+    pub(crate) fn row(&self, node: u32) -> &'a [Line] {
+        let at = node as usize;
+        assert!(at < self.len, "a node beyond the table");
+        // SAFETY: of `len` rows of `width` lines, which the table holds, this one ends within it.
+        unsafe {
+            self.lines
+                .get_unchecked(at * self.width..(at + 1) * self.width)
+        }
+    }
+}
+
 fn product_scalar(query: &[QueryLine], row: &[Line]) -> i32 {
     let lines = query.iter().zip(row);
     let products = lines.flat_map(|(q, r)| q.0.iter().zip(&r.0));
     products.map(|(&q, &r)| i32::from(q) * i32::from(r)).sum()
 }
 
-fn products_scalar(query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i32; GROUP] {
+pub(super) fn products_scalar(query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i32; GROUP] {
     rows.map(|row| product_scalar(query, row))
 }
 
 // No closures around intrinsics: what calls a closure need not have the instructions, and then
 // nothing is inlined.
 #[cfg(target_arch = "x86_64")]
-mod x86 {
+pub(super) mod x86 {
     use std::arch::x86_64::*;
 
     use super::{GROUP, Line, QueryLine};
@@ -87,18 +118,20 @@ mod x86 {
     /// Four products of bytes at a time, added to 32 bits without saturation.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn sums_avx512<const N: usize>(query: &[QueryLine], rows: [&[Line]; N]) -> [__m256i; N] {
-        let mut sums = [_mm512_setzero_si512(); N];
-        for (line, query) in query.iter().enumerate() {
+    fn sums_avx512(query: &[QueryLine], rows: [&[Line]; GROUP]) -> [__m256i; GROUP] {
+        let mut sums = [_mm512_setzero_si512(); GROUP];
+        let [a, b, c, d] = rows;
+        let (a, b, c, d) = (a.iter(), b.iter(), c.iter(), d.iter());
+        for ((((query, a), b), c), d) in query.iter().zip(a).zip(b).zip(c).zip(d) {
             // SAFETY: a line is 64 bytes, aligned to 64.
             let q = unsafe { _mm512_load_si512(query.0.as_ptr().cast()) };
-            for (sum, row) in sums.iter_mut().zip(&rows) {
+            for (sum, row) in sums.iter_mut().zip([a, b, c, d]) {
                 // SAFETY: as above.
-                let r = unsafe { _mm512_load_si512(row[line].0.as_ptr().cast()) };
+                let r = unsafe { _mm512_load_si512(row.0.as_ptr().cast()) };
                 *sum = _mm512_dpbusd_epi32(*sum, r, q);
             }
         }
-        let mut halves = [_mm256_setzero_si256(); N];
+        let mut halves = [_mm256_setzero_si256(); GROUP];
         for (half, sum) in halves.iter_mut().zip(sums) {
             let low = _mm512_castsi512_si256(sum);
             *half = _mm256_add_epi32(low, _mm512_extracti64x4_epi64::<1>(sum));
@@ -122,94 +155,39 @@ mod x86 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn products_avx2(query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i32; GROUP] {
+    pub(in super::super) fn products_avx2(
+        query: &[QueryLine],
+        rows: [&[Line]; GROUP],
+    ) -> [i32; GROUP] {
         reduced(sums_avx2(query, rows))
     }
 
     #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(super) fn product_avx2(query: &[QueryLine], row: &[Line]) -> i32 {
-        let [sum] = sums_avx2(query, [row]);
-        reduced([sum; GROUP])[0]
-    }
-
-    #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    pub(super) fn products_avx512(query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i32; GROUP] {
+    pub(in super::super) fn products_avx512(
+        query: &[QueryLine],
+        rows: [&[Line]; GROUP],
+    ) -> [i32; GROUP] {
         reduced(sums_avx512(query, rows))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    pub(super) fn product_avx512(query: &[QueryLine], row: &[Line]) -> i32 {
-        let [sum] = sums_avx512(query, [row]);
-        reduced([sum; GROUP])[0]
-    }
-}
-
-/// Defines a function that puts one product a node into `out`, by a kernel for a group of rows and
-/// one for a single row.
-macro_rules! each_by {
-    ($(#[$attribute:meta])* $name:ident, $of_group:path, $of_one:path) => {
-        $(#[$attribute])*
-        fn $name(query: &[QueryLine], table: &[Line], nodes: &[u32], out: &mut [i32]) {
-            let lines = query.len();
-            let row = |node: u32| &table[node as usize * lines..][..lines];
-            let (groups, rest) = nodes.as_chunks::<GROUP>();
-            let (group_out, rest_out) = out.as_chunks_mut::<GROUP>();
-            for (&[a, b, c, d], out) in groups.iter().zip(group_out) {
-                *out = $of_group(query, [row(a), row(b), row(c), row(d)]);
-            }
-            for (&node, out) in rest.iter().zip(rest_out) {
-                *out = $of_one(query, row(node));
-            }
-        }
-    };
-}
-
-each_by!(each_scalar, products_scalar, product_scalar);
-#[cfg(target_arch = "x86_64")]
-each_by!(
-    #[target_feature(enable = "avx2")]
-    each_avx2,
-    x86::products_avx2,
-    x86::product_avx2
-);
-#[cfg(target_arch = "x86_64")]
-each_by!(
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    each_avx512,
-    x86::products_avx512,
-    x86::product_avx512
-);
-
-/// The products of `query` and each of the rows `nodes`, into as many places of `out`.
-///
-/// Every one is too large by [`BIAS`] times the sum of the query: the caller takes that away.
-#[inline]
-pub(crate) fn products(
-    isa: Isa,
-    query: &[QueryLine],
-    table: &[Line],
-    nodes: &[u32],
-    out: &mut [i32],
-) {
-    match isa.0 {
-        Path::Scalar => each_scalar(query, table, nodes, out),
-        // SAFETY: an `Isa` holds these paths only where the processor was seen to have the
-        // instructions; the functions ask for nothing else.
-        #[cfg(target_arch = "x86_64")]
-        Path::Avx2 => unsafe { each_avx2(query, table, nodes, out) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Path::Avx512 => unsafe { each_avx512(query, table, nodes, out) },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distance::isa::Isa;
+    use crate::distance::kernel::{Kernel, Work};
     use proptest::prelude::*;
+
+    struct Products<'a>(&'a [QueryLine], [&'a [Line]; GROUP]);
+
+    impl Work for Products<'_> {
+        type Output = [i32; GROUP];
+
+        fn run(self, kernel: impl Kernel) -> [i32; GROUP] {
+            kernel.products(self.0, self.1)
+        }
+    }
 
     fn same_on_all(query: &[i8], rows: &[i8], lines: usize) -> Result<(), TestCaseError> {
         let query: Vec<QueryLine> = query
@@ -238,8 +216,17 @@ mod tests {
             })
             .collect();
         for (name, isa) in Isa::available() {
-            let mut found = vec![0; nodes.len()];
-            products(isa, &query, &table, &nodes, &mut found);
+            let rows = Rows::new(&table, lines);
+            let found: Vec<i32> = nodes
+                .iter()
+                .map(|&n| {
+                    let others = rows.row(nodes[0]);
+                    let row = [rows.row(n), others, rows.row(n), others];
+                    let [one, _, again, _] = isa.run(Products(&query, row));
+                    assert_eq!(one, again);
+                    one
+                })
+                .collect();
             prop_assert_eq!(&found, &exact, "on {}", name);
         }
         Ok(())

@@ -23,10 +23,18 @@ impl Isa {
         let mut paths = vec![("scalar", Isa(Path::Scalar))];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") {
+            // All processors with AVX2 have these too; virtual ones may hide them.
+            let bits = is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("popcnt")
+                && is_x86_feature_detected!("lzcnt");
+            if bits && is_x86_feature_detected!("avx2") {
                 paths.push(("avx2", Isa(Path::Avx2)));
             }
-            if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vnni") {
+            if bits
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vnni")
+            {
                 paths.push(("avx512", Isa(Path::Avx512)));
             }
         }

@@ -2,6 +2,7 @@
 
 pub(crate) mod codes;
 pub(crate) mod isa;
+pub(crate) mod kernel;
 pub(crate) mod numbers;
 pub(crate) mod prefetch;
 pub(crate) mod rows;

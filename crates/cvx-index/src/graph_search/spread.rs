@@ -297,8 +297,8 @@ impl TemporalIndex {
         let nodes: Vec<u32> = pending.iter().map(|by| by.edge.node.0).collect();
         with_scratch(|scratch| {
             let codes = self.vectors.codes.table();
-            codes.distances(&terms.query.coded, &nodes, &mut scratch.buffers);
-            for (&by, &distance) in pending.iter().zip(&scratch.buffers.distances) {
+            let distances = codes.distances(&terms.query.coded, &nodes, &mut scratch.buffers);
+            for (&by, &distance) in pending.iter().zip(distances) {
                 let similarities = self.similarities(distance, terms.slack);
                 if bound.reaches(similarities[1], by.value) {
                     let at = spread.place(by.edge.node.0, similarities);
