@@ -95,3 +95,11 @@ def test_use_is_counted_by_goal_and_plan() -> None:
     assert agent.memory.usage.count(key).helped == 1
     hits = agent.memory.recall(Cue(goal="hang a hat on the peg"), Filter(tags=["goal"])).hits
     assert key in {use_key(hit, "hang a {0} on the {1}") for hit in hits}
+
+
+def test_a_plan_under_which_a_game_was_lost_has_failed() -> None:
+    agent = _agent()
+    result = agent.play(HatGame("hang a hat on the peg", seed=10, max_steps=2))
+    assert not result.won
+    lost = agent.memory.episodes[-1]
+    assert (lost.goal, lost.reward) == ("hang a hat on the peg", 0.0)

@@ -100,9 +100,9 @@ class Lexicon:
         for place, subgoal in enumerate(plan):
             for part in arguments(subgoal)[1:]:
                 noun = nouns.get(slot_of(part.word)) if part.word.startswith("{") else None
-                if noun and self._doubt(part.position) > _PLAUSIBLE:
+                if noun and self.doubt(part.position) > _PLAUSIBLE:
                     other = subgoal.replace(part.word, noun)
-                    yield (*plan[:place], other, *plan[place + 1 :]), self._doubt(part.position)
+                    yield (*plan[:place], other, *plan[place + 1 :]), self.doubt(part.position)
 
     def may_be_means(self, form: str) -> bool:
         """Whether commands of a shape at times do not name the goal's things.
@@ -111,7 +111,7 @@ class Lexicon:
         """
         return self._aimed[form] < self._uses[form]
 
-    def _doubt(self, form: object) -> float:
+    def doubt(self, form: object) -> float:
         """Return the chance that a shape or position does not name the goal's thing."""
         return 1 - (self._aimed[form] + 1) / (self._uses[form] + 2)
 

@@ -121,7 +121,7 @@ class Pursuit:
             self.plans.close(attempt, won=True)
         elif done and not over and not self.agenda.last:
             self._held.append(attempt)
-        elif done or not attempt.plan:
+        elif done or over or not attempt.plan:
             self.plans.close(attempt, won=False)
         else:
             self.plans.discard(attempt)
