@@ -39,3 +39,12 @@ def test_a_thing_that_played_two_parts_can_be_read_in_two_ways() -> None:
     readings = dict(lexicon.readings(plan, {0: "hat", 1: "vat"}))
     assert readings[("dye {0.0} with {1.0}",)] == 1.0
     assert 0 < readings[("dye {0.0} with vat",)] < 1
+
+
+def test_looking_into_what_the_goal_names_too_is_still_looking_around() -> None:
+    lexicon = Lexicon()
+    lexicon.did([f"open box {n}" for n in range(1, 7)], ["hat", "shelf"])
+    lexicon.did([f"open drawer {n}" for n in range(1, 10)], ["sock", "drawer"])
+    lexicon.did(["fold sock 1"], ["sock", "drawer"])
+    assert not lexicon.aimed("open #"), "nine of fifteen is not nearly always"
+    assert lexicon.aimed("fold #"), "one use is enough where none speaks against it"

@@ -81,10 +81,10 @@ class Lexicon:
                 self._aimed[part.position] += part.word in slots
 
     def aimed(self, form: object) -> bool:
-        """Whether commands of a shape, or arguments at a position of it, mostly name the
-        goal's things: (aimed + 1/2) / (uses + 1) above one half, so that few uses suffice.
+        """Whether commands of a shape, or arguments at a position of it, nearly always name the
+        goal's things: (aimed + 1/2) / (uses + 1) above 0.7, so that few uses suffice.
         """
-        return (self._aimed[form] + 0.5) / (self._uses[form] + 1) > 0.5
+        return (self._aimed[form] + 0.5) / (self._uses[form] + 1) > 0.7
 
     def readings(
         self, plan: Sequence[str], nouns: Mapping[int, str]
