@@ -1,7 +1,10 @@
 //! A filter in terms of columns: which nodes it accepts, and where to look for them.
 
+mod candidates;
+
 use std::ops::Range;
 
+use candidates::Source;
 use roaring::RoaringBitmap;
 
 use crate::columns::{Columns, EMBEDDED, RECALLABLE};
@@ -64,18 +67,6 @@ impl Bits {
         let word = self.0.get(node as usize / 64);
         word.is_some_and(|word| word >> (node % 64) & 1 == 1)
     }
-}
-
-/// Where candidates are listed from, and with it which condition they meet.
-enum Source<'a> {
-    All,
-    Withheld,
-    Listed(&'a [u32]),
-    Window([&'a [Dated]; 2]),
-    Rewards(f32, f32),
-    Namespaces,
-    Tag(u32, &'a RoaringBitmap),
-    Entities,
 }
 
 impl<'a> Accepted<'a> {
@@ -180,6 +171,13 @@ impl<'a> Accepted<'a> {
     }
 
     #[inline]
+    fn has_reward(&self, node: u32) -> bool {
+        // NaN, which is no reward, is in no range.
+        let within = |(min, max)| (min..=max).contains(&self.catalog.columns.reward[node as usize]);
+        self.rewards.is_none_or(within)
+    }
+
+    #[inline]
     fn in_window(&self, node: u32) -> bool {
         match (&self.span, self.window) {
             (Some(span), _) => span.contains(&node),
@@ -203,10 +201,7 @@ impl<'a> Accepted<'a> {
                 || matches!(met, Some(Source::Namespaces | Source::Entities))
                 || self.has_namespace(node))
             && (matches!(met, Some(Source::Window(_))) || self.in_window(node))
-            && self.rewards.is_none_or(|(min, max)| {
-                // NaN, which is no reward, is in no range.
-                (min..=max).contains(&columns.reward[at])
-            })
+            && (matches!(met, Some(Source::Rewards(..))) || self.has_reward(node))
             && self.tags.iter().all(|tag| {
                 matches!(met, Some(Source::Tag(from, _)) if from == tag)
                     || columns.tag_places(node).binary_search(tag).is_ok()
@@ -285,106 +280,6 @@ impl<'a> Accepted<'a> {
         let asked = [!self.in_all_namespaces, self.window.is_some()];
         let asked = asked.iter().filter(|&&asked| asked).count() + self.tags.len();
         !self.nothing && !others && asked <= 1
-    }
-
-    fn namespace_postings(&self) -> impl Iterator<Item = &'a RoaringBitmap> + '_ {
-        let postings = self.catalog.postings;
-        self.namespaces
-            .iter()
-            .filter_map(|&namespace| postings.namespace(namespace))
-    }
-
-    fn lines(&self) -> impl Iterator<Item = &'a [u32]> + '_ {
-        let timelines = self.catalog.timelines;
-        self.entities.iter().flatten().flat_map(move |&entity| {
-            let namespaces = self.namespaces.iter();
-            namespaces.map(move |&namespace| timelines.line(namespace, entity))
-        })
-    }
-
-    /// The posting with the fewest candidates, and how many those are.
-    fn source(&self) -> (Source<'_>, usize) {
-        let Catalog {
-            columns, postings, ..
-        } = self.catalog;
-        let mut best = (Source::All, postings.all.len() as usize);
-        let mut consider = |source, bound| {
-            if bound < best.1 {
-                best = (source, bound);
-            }
-        };
-        if !self.in_all_namespaces {
-            let named = self
-                .namespace_postings()
-                .map(|posting| posting.len() as usize);
-            consider(Source::Namespaces, named.sum());
-        }
-        if self.recallable == Some(false) {
-            consider(Source::Withheld, postings.withheld.len() as usize);
-        }
-        if let Some(listed) = &self.listed {
-            consider(Source::Listed(listed), listed.len());
-        }
-        if let Some(Window { entries, .. }) = self.window {
-            let [first, second] = entries;
-            consider(Source::Window(entries), first.len() + second.len());
-        }
-        if let Some((min, max)) = self.rewards {
-            consider(
-                Source::Rewards(min, max),
-                postings.reward_bound(columns, min, max),
-            );
-        }
-        for &tag in &self.tags {
-            if let Some(posting) = postings.tag(tag) {
-                consider(Source::Tag(tag, posting), posting.len() as usize);
-            }
-        }
-        if let Some(entities) = &self.entities
-            // As many lookups as there are candidates are no short cut.
-            && entities.len() * self.namespaces.len() < best.1
-        {
-            let bound = self.lines().map(<[u32]>::len).sum();
-            if bound < best.1 {
-                best = (Source::Entities, bound);
-            }
-        }
-        best
-    }
-
-    /// Appends the candidates of a source that are accepted.
-    fn list(&self, source: &Source<'_>, members: &mut Vec<u32>) {
-        let Catalog {
-            columns, postings, ..
-        } = self.catalog;
-        let meets = |node: &u32| self.meets(*node, Some(source));
-        let embedded = |node: &u32| columns.has(*node, EMBEDDED);
-        match source {
-            Source::All => members.extend(postings.all.iter().filter(meets)),
-            Source::Withheld => members.extend(postings.withheld.iter().filter(meets)),
-            Source::Listed(nodes) => {
-                members.extend(nodes.iter().copied().filter(embedded).filter(meets));
-            }
-            Source::Window(entries) => {
-                let nodes = entries.iter().copied().flatten().map(|entry| entry.1);
-                members.extend(nodes.filter(meets));
-            }
-            Source::Rewards(min, max) => {
-                for shelf in postings.near_rewards(columns, *min, *max) {
-                    members.extend(shelf.iter().filter(meets));
-                }
-            }
-            Source::Namespaces => {
-                for posting in self.namespace_postings() {
-                    members.extend(posting.iter().filter(meets));
-                }
-            }
-            Source::Tag(_, posting) => members.extend(posting.iter().filter(meets)),
-            Source::Entities => {
-                let nodes = self.lines().flatten().copied();
-                members.extend(nodes.filter(embedded).filter(meets));
-            }
-        }
     }
 }
 

@@ -1,14 +1,14 @@
 //! Who can be found by what: nodes with vectors by namespace, tag, time
 //! and reward.
 
-use std::ops::Range;
+use std::ops;
 use std::sync::OnceLock;
 
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Columns, EMBEDDED, RECALLABLE};
-use crate::shelves::Shelves;
+use crate::shelves::{Range, Shelves};
 
 /// How many late arrivals wait before they are merged into the order of time.
 const LATE: usize = 4096;
@@ -74,7 +74,7 @@ impl TimeOrder {
 
     /// The ids from the first to the last entry of a window, of nodes that came in the order of
     /// time: all nodes in between are within it.
-    pub(crate) fn span(&self, [nodes, _]: [&[Dated]; 2]) -> Option<Range<u32>> {
+    pub(crate) fn span(&self, [nodes, _]: [&[Dated]; 2]) -> Option<ops::Range<u32>> {
         if self.shuffled || !self.late.is_empty() {
             return None;
         }
@@ -154,13 +154,8 @@ impl Postings {
         self.shelves(columns).bound(min, max)
     }
 
-    /// All nodes with a reward from `min` to `max`, and others near that, shelf by shelf.
-    pub(crate) fn near_rewards(
-        &self,
-        columns: &Columns,
-        min: f32,
-        max: f32,
-    ) -> impl Iterator<Item = &RoaringBitmap> {
+    /// The shelves that hold all nodes with a reward from `min` to `max`.
+    pub(crate) fn near_rewards(&self, columns: &Columns, min: f32, max: f32) -> Range<'_> {
         self.shelves(columns).within(min, max)
     }
 

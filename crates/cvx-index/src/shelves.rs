@@ -4,22 +4,30 @@ use roaring::RoaringBitmap;
 
 use crate::columns::Columns;
 
-/// How many shelves there are: a range of rewards takes in no more than two of them needlessly.
-const SHELVES: usize = 128;
+/// How many shelves there are: of a range of rewards only the two at its ends are looked through.
+const SHELVES: usize = 1024;
+
+/// The shelves of a range of rewards.
+pub(crate) struct Range<'a> {
+    /// Those at either end, which hold nodes outside the range too.
+    pub(crate) ends: [Option<&'a RoaringBitmap>; 2],
+    /// Those in between, which do not.
+    pub(crate) inside: &'a [RoaringBitmap],
+}
 
 /// Nodes sorted into ranges of reward. Rewards change more often than any other column, and moving
 /// a node from one shelf to another costs no more than adding it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shelves {
     nodes: Vec<RoaringBitmap>,
-    counts: [usize; SHELVES],
+    counts: Vec<usize>,
 }
 
 impl Default for Shelves {
     fn default() -> Self {
         Shelves {
             nodes: vec![RoaringBitmap::new(); SHELVES],
-            counts: [0; SHELVES],
+            counts: vec![0; SHELVES],
         }
     }
 }
@@ -54,9 +62,18 @@ impl Shelves {
         self.counts[place(min)..=place(max)].iter().sum()
     }
 
-    /// All nodes with a reward from `min` to `max`, and others near that.
-    pub(crate) fn within(&self, min: f32, max: f32) -> impl Iterator<Item = &RoaringBitmap> {
-        self.nodes[place(min)..=place(max)].iter()
+    /// All nodes with a reward from `min` to `max`.
+    pub(crate) fn within(&self, min: f32, max: f32) -> Range<'_> {
+        match &self.nodes[place(min)..=place(max)] {
+            [first, inside @ .., last] => Range {
+                ends: [Some(first), Some(last)],
+                inside,
+            },
+            one => Range {
+                ends: [one.first(), None],
+                inside: &[],
+            },
+        }
     }
 }
 
