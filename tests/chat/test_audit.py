@@ -61,3 +61,14 @@ def test_what_cannot_be_written_or_read_is_a_typed_error(tmp_path: Path) -> None
     log.close()
     with pytest.raises(AuditError, match="cannot be written"):
         log.note("late")
+
+
+def test_a_log_goes_on_after_a_line_that_a_dying_process_left_cut(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with AuditLog(path) as log:
+        log.note("decision", command="look")
+    with path.open("ab") as file:
+        file.write(b'{"kind": "dec')
+    with AuditLog(path) as log:
+        log.note("outcome", reward=1.0)
+    assert [line["kind"] for line in read_audit(path)] == ["decision", "outcome"]

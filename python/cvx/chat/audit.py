@@ -14,13 +14,14 @@ from cvx.errors import AuditError
 class AuditLog:
     """A file that grows by a line for everything that is noted.
 
-    Each line is written at once: what a process noted before it died is there. Nothing but what
-    is noted gets in, no time and no place, so that a repeated run writes the same file.
+    Each line is written at once: what a process noted before it died is there, and a line that it
+    left cut is cut off. Nothing but what is noted gets in, no time and no place, so that a repeated
+    run writes the same file.
 
     Parameters
     ----------
     path : path-like
-        Appended to; folders on the way are made.
+        Appended to, by one log at a time; folders on the way are made.
 
     Raises
     ------
@@ -32,6 +33,7 @@ class AuditLog:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            _end_at_a_line(self.path)
             self._file: IO[bytes] = self.path.open("ab", buffering=0)
         except OSError as error:
             raise AuditError(f"{self.path} cannot be written: {error}") from error
@@ -61,6 +63,14 @@ class AuditLog:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _end_at_a_line(path: Path) -> None:
+    """Cut off what stands after the last whole line: the next one would become part of it."""
+    if path.is_file():
+        with path.open("rb+") as file:
+            whole = sum(len(line) for line in file if line.endswith(b"\n"))
+            file.truncate(whole)
 
 
 def read_audit(path: str | os.PathLike[str]) -> Iterator[Mapping[str, Any]]:
