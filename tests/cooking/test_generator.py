@@ -46,3 +46,8 @@ def test_no_food_is_prepared_in_one_part_as_in_another() -> None:
 def test_no_games_at_all_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameterError, match="n is 0"):
         games_of(tmp_path, 0, 1, "train")
+
+
+def test_more_games_than_a_seed_has_to_itself_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameterError, match="n is 1001"):
+        games_of(tmp_path, 1001, 1, "train")

@@ -16,6 +16,8 @@ Split = Literal["train", "valid", "test"]
 """TextWorld's own parts: each has foods, and ways to prepare them, that the others lack."""
 
 GAME_FILE = "game.z8"
+_MOST = 1000
+"""Games of a seed: their own seeds are drawn from so many numbers, apart from those of others."""
 
 
 def make_game(level: Level, seed: int, split: Split, folder: Path) -> Path:
@@ -59,7 +61,7 @@ def games_of(cache: Path, n: int, seed: int, split: Split) -> list[Path]:
     cache : Path
         Where they are kept.
     n, seed : int
-        Games of different seeds differ in everything.
+        At most 1000 games of a seed. Those of different seeds differ in everything.
     split : {"train", "valid", "test"}
 
     Returns
@@ -70,15 +72,17 @@ def games_of(cache: Path, n: int, seed: int, split: Split) -> list[Path]:
     Raises
     ------
     InvalidParameterError
-        ``n`` is below 1.
+        ``n`` is below 1 or above 1000.
     GameError
         TextWorld is not installed.
     """
     if n < 1:
         raise InvalidParameterError(f"n is {n}: ask for at least 1 game")
+    if n > _MOST:
+        raise InvalidParameterError(f"n is {n}: ask for at most {_MOST} games of a seed")
     _textworld()
     home = cache / f"games-{version('textworld')}" / f"{split}-{seed}"
-    return [_made(home, place, 1000 * seed + place, split) for place in range(n)]
+    return [_made(home, place, _MOST * seed + place, split) for place in range(n)]
 
 
 def _made(home: Path, place: int, seed: int, split: Split) -> Path:
