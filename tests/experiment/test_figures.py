@@ -96,3 +96,15 @@ def test_a_score_is_shown_where_games_can_be_won_in_part() -> None:
     assert not scored(whole)
     assert scored(part)
     assert part["arms"]["full"]["late"]["score"] == 0.75
+
+
+def test_a_memory_of_failures_alone_holds_no_success_and_an_empty_one_has_no_share() -> None:
+    setup = small(protocol="stream", rounds=1, games_per_round=1, measured=0, arms=("full", "none"))
+    games = [
+        played("full", round=0, wins_held=0, failures_held=2),
+        played("none", round=0, wins_held=0),
+    ]
+    arms = summary(setup, games)["arms"]
+    failed, empty = arms["full"]["held"][0], arms["none"]["held"][0]
+    assert (failed["share_of_all"], failed["share_of_advice"]) == (0.0, None)
+    assert (empty["share_of_all"], empty["share_of_advice"]) == (None, None)

@@ -158,8 +158,8 @@ def _held(games: Sequence[Played]) -> list[dict[str, Any]]:
                 "round": number,
                 "wins": wins,
                 "failures": failures,
-                "share_of_all": wins / (wins + failures) if wins else None,
-                "share_of_advice": wins / (wins + advising) if wins else None,
+                "share_of_all": wins / (wins + failures) if wins + failures else None,
+                "share_of_advice": wins / (wins + advising) if wins + advising else None,
             }
         )
     return rows

@@ -230,7 +230,8 @@ def _caveats(figures: Mapping[str, Any]) -> str:
     setup = figures["setup"]
     told = [
         "A seed is a draw of demonstrations, of the order of games and of the agent's choices "
-        "between equals. Five seeds are few: the intervals resample them.",
+        "between equals. The intervals of differences resample the seeds that were played: the "
+        "fewer they are, the less that tells.",
         "Success of several seeds on the same games is not independent; the intervals of single "
         "arms count each game once and do not know of seeds.",
     ]
