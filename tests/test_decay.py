@@ -211,6 +211,14 @@ def test_reset_may_be_for_some_only() -> None:
     assert rewards == {1: 1.0, 2: 0.4}
 
 
+def test_a_node_that_is_named_twice_is_reset_once() -> None:
+    rewards = Rewards({1: 1.0, 2: 0.8})
+    ledger = DecayLedger(rewards)
+    ledger.apply(0, {1: DecayCase(), 2: DecayCase()}, BlindDecay(0.5))
+    assert ledger.reset([1, 1]) == {1: 1.0}
+    assert rewards == {1: 1.0, 2: 0.4}
+
+
 def test_reverting_a_game_leaves_the_other_games_in_force() -> None:
     rewards = Rewards({1: 1.0})
     ledger = DecayLedger(rewards)

@@ -140,8 +140,8 @@ class DecayLedger:
         dict of int to float
             The rewards restored, by node.
         """
-        chosen = list(self.original) if nodes is None else [n for n in nodes if n in self.original]
-        restored = {node: self.original.pop(node) for node in chosen}
+        chosen = list(self.original if nodes is None else dict.fromkeys(nodes))
+        restored = {n: self.original.pop(n) for n in chosen if n in self.original}
         for node, reward in restored.items():
             self.index.set_reward(node, reward)
         return restored
