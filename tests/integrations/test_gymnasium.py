@@ -14,6 +14,7 @@ import gymnasium.wrappers
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cvx import LexicalEmbedder, Memory
 from cvx.active import ActiveMemory
 from cvx.errors import InvalidParameterError
 from cvx.index import TemporalIndex
@@ -163,13 +164,20 @@ def test_arrays_need_a_reading_and_k_a_bound() -> None:
             return np.zeros(3)
 
     memory = _memory()
-    with pytest.raises(InvalidParameterError, match="`text`"):
+    with pytest.raises(InvalidParameterError, match=r"Reading\(text="):
         MemoryWrapper(Numbers(), memory).reset()
     assert len(memory.episodes) == 0
     _, info = MemoryWrapper(Numbers(), memory, reading=Reading(text=repr)).reset()
     assert info["decision"].cue.step == repr(np.zeros(3))
     with pytest.raises(InvalidParameterError, match="k is 0"):
         MemoryWrapper(Corridor(), memory, k=0)
+
+
+def test_a_memory_that_is_no_loop_is_refused_and_its_loop_is_taken() -> None:
+    store = Memory(LexicalEmbedder(64))
+    with pytest.raises(InvalidParameterError, match=r"type Memory: .* Memory\.loop\(\)"):
+        MemoryWrapper(Corridor(), store)  # type: ignore[arg-type]
+    MemoryWrapper(Corridor(), store.loop()).reset()
 
 
 class Played(gymnasium.Env[str, str]):

@@ -179,3 +179,17 @@ def test_bad_samples_are_typed_errors(
 def test_a_parameter_out_of_bounds_is_a_typed_error(kw: dict[str, float]) -> None:
     with pytest.raises(InvalidParameterError):
         LearnedWeights(NAMES, **kw)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("names", ["similarity", (), ("reward", "reward")])
+def test_names_are_a_sequence_with_each_once(names: str | tuple[str, ...]) -> None:
+    with pytest.raises(InvalidParameterError, match="names is"):
+        LearnedWeights(names)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 1), (2, 4), (0,), (1, 2, 3)])
+def test_features_of_another_shape_are_not_predicted_from(shape: tuple[int, ...]) -> None:
+    learned = LearnedWeights(NAMES).fit(*samples(50))
+    with pytest.raises(LengthMismatchError, match=r"give \(n, 3\)"):
+        learned.predict(np.zeros(shape))
+    assert learned.predict(np.zeros((0, 3))).shape == (0,)

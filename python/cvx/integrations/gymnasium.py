@@ -27,8 +27,8 @@ def plain_text(observation: object) -> str:
     """
     if not isinstance(observation, str):
         raise InvalidParameterError(
-            f"the observation is of type {type(observation).__name__}: give MemoryWrapper a `text` "
-            "that turns it into a str"
+            f"the observation is of type {type(observation).__name__}: give MemoryWrapper a "
+            "reading=Reading(text=...) that turns it into a str"
         )
     return observation
 
@@ -92,7 +92,7 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
     Raises
     ------
     InvalidParameterError
-        ``k`` is below 1.
+        ``k`` is below 1, or ``memory`` is no `ActiveMemory`.
     """
 
     def __init__(
@@ -107,6 +107,11 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
     ) -> None:
         if k < 1:
             raise InvalidParameterError(f"k is {k}: give at least 1")
+        if not isinstance(memory, ActiveMemory):
+            raise InvalidParameterError(
+                f"memory is of type {type(memory).__name__}: give an ActiveMemory, "
+                "such as Memory.loop() makes on a store"
+            )
         super().__init__(env)
         self.memory = memory
         self.goal, self.task_type, self.k = goal, task_type, k

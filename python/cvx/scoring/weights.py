@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import ConstantFeatureWarning, InvalidParameterError, OneOutcomeWarning
+from cvx.errors import (
+    ConstantFeatureWarning,
+    InvalidParameterError,
+    LengthMismatchError,
+    OneOutcomeWarning,
+)
 from cvx.scoring.logistic import (
     Floats,
     LogisticFit,
@@ -37,7 +42,7 @@ class LearnedWeights:
     Parameters
     ----------
     names : sequence of str
-        The features, in the order of the columns.
+        The features, each once, in the order of the columns.
     strength : float, default 1.0
         L2 regularisation, the inverse of scikit-learn's C; above 0.
     bound : float, default 5.0
@@ -66,6 +71,8 @@ not retrieved; sample the order to learn that
     ) -> None:
         if not names:
             raise InvalidParameterError("names is empty: give at least one feature")
+        if isinstance(names, str) or len(set(names)) < len(names):
+            raise InvalidParameterError(f"names is {names!r}: give a sequence, each name once")
         if not strength > 0 or not bound > 0 or window < 2:
             raise InvalidParameterError(
                 f"strength {strength}, bound {bound}, window {window}: "
@@ -239,8 +246,18 @@ not retrieved; sample the order to learn that
         Returns
         -------
         ndarray of shape (n,), float64
+
+        Raises
+        ------
+        LengthMismatchError
+            Features of another shape.
         """
         x = np.asarray(features, dtype=np.float64)
+        if x.ndim != 2 or x.shape[1] != len(self.names):
+            raise LengthMismatchError(
+                f"features have shape {x.shape}: give (n, {len(self.names)}), "
+                f"the columns {', '.join(self.names)}"
+            )
         z = (x - np.array(self.mean)) / np.array(self.scale) @ np.array(self.coefficients)
         return sigmoid(z + self.intercept)
 
