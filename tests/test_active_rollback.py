@@ -147,3 +147,17 @@ def test_a_game_costs_a_memory_once_however_often_it_was_recalled() -> None:
     am.close(run, 0.0)
     assert policy.asked == 1
     assert am.index.reward(0) == 0.5
+
+
+def test_a_reset_of_decay_that_cannot_be_written_can_be_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    am = trained()
+    before = state(am)
+    with monkeypatch.context() as broken:
+        broken.setattr(Writer, "clear_decays", fails)
+        with pytest.raises(DiskError):
+            am.reset_decay()
+    assert state(am) == before
+    assert am.reset_decay()
+    assert am.reset_decay() == {}

@@ -46,6 +46,13 @@ class Room:
         return Observation(text, "hang a felt hat on the peg", COMMANDS)
 
 
+class Wardrobe(Room):
+    """A game that also has something else in it."""
+
+    def _seen(self, text: str) -> Observation:
+        return Observation(text, "hang a felt hat on the peg", (*COMMANDS, "wear scarf 1"))
+
+
 DEMONSTRATION = [
     (
         "hang a felt hat on the peg",
@@ -170,6 +177,17 @@ def test_a_model_that_fails_in_the_middle_of_a_game_leaves_what_was_noted(
             player.play(Room())
     assert [one["command"] for one in read_audit(tmp_path / "run.jsonl")] == [WINS[0]]
     assert len(player.memory.episodes) == 1, "a game that was broken off teaches nothing"
+
+
+def test_a_player_set_back_has_forgotten_the_names_of_the_game_between(
+    serve: Callable[..., Server], reader: Callable[..., Reader]
+) -> None:
+    player = reader(serve((200, "wear scarf 1")).url)
+    before = player.state()
+    player.play(Wardrobe(most=1))
+    assert player.state() != before
+    player.restore(before)
+    assert player.state() == before
 
 
 def test_the_words_of_goals_are_known_again_after_reopening(

@@ -238,11 +238,11 @@ class ActiveMemory(Linking):
         dict of int to float
             The restored rewards, by node.
         """
+        restored = self.ledger.undecayed(nodes)
         with self.record.transaction() as write:
-            restored = self.ledger.reset(nodes)
             write.set_rewards(restored.items())
             write.clear_decays(restored)
-        return restored
+        return self.ledger.reset(restored)
 
     def stats(self) -> dict[str, Any]:
         """Return how much was learned, on what it rests, and how its predictions turned out.

@@ -127,6 +127,11 @@ class DecayLedger:
             self.original.setdefault(node, before)
             self._done.add((game, node))
 
+    def undecayed(self, nodes: Iterable[int] | None = None) -> dict[int, float]:
+        """Return the rewards before any decay, of these nodes or of all that ever changed."""
+        chosen = self.original if nodes is None else dict.fromkeys(nodes)
+        return {n: self.original[n] for n in chosen if n in self.original}
+
     def reset(self, nodes: Iterable[int] | None = None) -> dict[int, float]:
         """Restore the rewards as they were before any decay.
 
@@ -140,8 +145,8 @@ class DecayLedger:
         dict of int to float
             The rewards restored, by node.
         """
-        chosen = list(self.original if nodes is None else dict.fromkeys(nodes))
-        restored = {n: self.original.pop(n) for n in chosen if n in self.original}
+        restored = self.undecayed(nodes)
         for node, reward in restored.items():
+            del self.original[node]
             self.index.set_reward(node, reward)
         return restored

@@ -92,11 +92,12 @@ class Reader:
             self.log.close()
 
     def state(self) -> dict[str, Any]:
-        """Return nothing: all that it learned is in the memory."""
-        return {}
+        """Return what is not in the memory: the names that it heard in commands."""
+        return {"names": sorted(self._names)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the memory alone."""
+        """Go on as the player that gave this state did; it had the same memory."""
+        self._names = set(state["names"])
 
     def play(self, game: Game) -> Result:
         """Play one game to its end; the episode is one of the memory."""
@@ -104,19 +105,23 @@ class Reader:
         self._hear(seen.admissible_commands)
         run = self.memory.begin(seen.goal, self._family(seen.goal))
         history: list[tuple[str, str]] = []
-        while not over:
-            cue = Cue(goal=seen.goal, step=seen.text)
-            start = time.perf_counter()
-            decision = self.memory.recall(cue, k=self.k)
-            seconds += time.perf_counter() - start
-            context = self.memory.render(decision, budget_tokens=self.budget_tokens)
-            command = self.policy.act(seen, context=context, history=history)
-            done = self.memory.act(decision, str(command), rendered=context)
-            if self.log is not None:
-                self.log.note("decision", **audited(done, command, len(history)))
-            seen, reward, over = game.step(command)
-            score += reward
-            history.append((command, seen.text))
+        try:
+            while not over:
+                cue = Cue(goal=seen.goal, step=seen.text)
+                start = time.perf_counter()
+                decision = self.memory.recall(cue, k=self.k)
+                seconds += time.perf_counter() - start
+                context = self.memory.render(decision, budget_tokens=self.budget_tokens)
+                command = self.policy.act(seen, context=context, history=history)
+                done = self.memory.act(decision, str(command), rendered=context)
+                if self.log is not None:
+                    self.log.note("decision", **audited(done, command, len(history)))
+                seen, reward, over = game.step(command)
+                score += reward
+                history.append((command, seen.text))
+        except BaseException:
+            self.memory.discard(run)
+            raise
         self.memory.close(run, min(max(score, 0.0), 1.0))
         if self.log is not None:
             self.log.note("outcome", episode=run.episode_id, reward=score, steps=len(history))
