@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.http_server import listening
 
 Reply = tuple[int, Any]
 
@@ -67,45 +68,15 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-class _Http(ThreadingHTTPServer):
-    """Hangs up on its clients at the end: one that keeps its connection must not hold it up."""
-
-    daemon_threads = False
-
-    def __init__(self, server: Server) -> None:
-        super().__init__(("127.0.0.1", 0), _handler(server))
-        self._open: list[socket.socket] = []
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self._open.append(request)
-        super().process_request(request, client_address)
-
-    def hang_up(self) -> None:
-        for connection in self._open:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-
 @contextmanager
 def serving() -> Iterator[Callable[..., Server]]:
     """Give a function that starts servers, each with its replies; all end with the context."""
-    started: list[tuple[Server, _Http, threading.Thread]] = []
+    with ExitStack() as started:
 
-    def start(*replies: Reply) -> Server:
-        server = Server(list(replies))
-        http = _Http(server)
-        server.url = f"http://127.0.0.1:{http.server_address[1]}/v1"
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        started.append((server, http, thread))
-        return server
+        def start(*replies: Reply) -> Server:
+            server = Server(list(replies))
+            address = started.enter_context(listening(_handler(server), server.over))
+            server.url = f"{address}/v1"
+            return server
 
-    try:
         yield start
-    finally:
-        for server, http, thread in started:
-            server.over.set()
-            http.shutdown()
-            thread.join()
-            http.hang_up()
-            http.server_close()

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import numpy as np
 
 from cvx.types import Vector
+from tests.http_server import listening
 
 OLLAMA = frozenset({"/api/embed", "/api/embeddings", "/api/tags"})
 OLD_OLLAMA = frozenset({"/api/embeddings", "/api/tags"})
@@ -159,36 +159,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-class _Http(ThreadingHTTPServer):
-    """Hangs up on its clients at the end: one that keeps its connection must not hold it up."""
-
-    daemon_threads = False
-
-    def __init__(self, server: Server) -> None:
-        super().__init__(("127.0.0.1", 0), _handler(server))
-        self._open: list[socket.socket] = []
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self._open.append(request)
-        super().process_request(request, client_address)
-
-    def hang_up(self) -> None:
-        for connection in self._open:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-
 @contextmanager
 def running(server: Server) -> Iterator[Server]:
-    http = _Http(server)
-    server.url = f"http://127.0.0.1:{http.server_address[1]}"
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(_handler(server), server.over) as server.url:
         yield server
-    finally:
-        server.over.set()
-        http.shutdown()
-        thread.join()
-        http.hang_up()
-        http.server_close()

@@ -13,7 +13,6 @@ from cvx.plans import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
 GAME_FILE = "game.tw-pddl"
 _FIELDS = ("pddl_domain", "grammar", "pddl_problem")
@@ -128,12 +127,7 @@ class AlfworldGame:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
 

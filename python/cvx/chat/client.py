@@ -19,7 +19,6 @@ from cvx.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
     from cvx.chat.answers import AnswerCache
 
@@ -157,12 +156,7 @@ class Chat:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
     def _asked(self, request: dict[str, Any]) -> Answer:

@@ -7,13 +7,10 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from cvx.errors import GameError, GameNotFoundError
 from cvx.plans import Observation
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 _STATUS = re.compile(r"\s*>[ \t]*(-=.*=-\S*)?\s*\Z")
 
@@ -117,12 +114,7 @@ class CookingGame:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
 

@@ -17,7 +17,6 @@ from cvx.textgames.prompt import SYSTEM, find_command, user_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
 
     from cvx.plans import Observation
 
@@ -226,12 +225,7 @@ class LLMPolicy:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
     def _ask(self, *messages: Message) -> Exchange:
