@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cvx.active import ActiveMemory
 from cvx.decay import BlindDecay, ContextAwareDecay, DecayPolicy
-from cvx.errors import EpisodeClosedError, RewardRangeError
+from cvx.errors import EpisodeClosedError, InvalidParameterError, RewardRangeError
 from cvx.mdp import UNKNOWN
 from cvx.memory import Memory
 from cvx.temporal_index import TemporalIndex
@@ -242,3 +242,9 @@ def test_a_process_that_dies_in_the_middle_of_a_game_leaves_nothing_of_it(tmp_pa
         run, _ = play(again, 1.0)
         assert run.closed
         assert len(second.record.episodes()) == 2
+
+
+@pytest.mark.parametrize("part", ["scorer", "decay", "mdp", "usage", "weights", "order"])
+def test_a_part_of_another_kind_is_refused_before_any_game(part: str) -> None:
+    with pytest.raises(InvalidParameterError, match=f"^{part} is 'blind': give a "):
+        ActiveMemory(TemporalIndex(DIM), **{part: "blind"})  # type: ignore[arg-type]

@@ -44,6 +44,15 @@ def _default_scorer(edge_boost: Mapping[str, float] | None) -> Scorer:
     return Scorer({**DEFAULT_WEIGHTS, "edge_bonus": 1.0}, features={"edge_bonus": edge_bonus})
 
 
+def _check_parts(parts: Mapping[str, tuple[object, type]]) -> None:
+    """Refuse a part of another kind: it would fail in the middle of a game."""
+    for name, (part, kind) in parts.items():
+        if part not in (None, "default") and not isinstance(part, kind):
+            raise InvalidParameterError(
+                f"{name} is {part!r}: give a {kind.__name__}, None to do without, or leave it out"
+            )
+
+
 class Parts(Following):
     """Everything a loop is made of; ``ActiveMemory`` has the parameters."""
 
@@ -83,6 +92,16 @@ class Parts(Following):
             raise InvalidParameterError(f"temporal_context is {temporal_context}: give 0 or more")
         if distinct not in ("entity", None):
             raise InvalidParameterError(f"distinct is {distinct!r}: give 'entity' or None")
+        _check_parts(
+            {
+                "scorer": (scorer, Scorer),
+                "decay": (decay, DecayPolicy),
+                "mdp": (mdp, RegionMDP),
+                "usage": (usage, UsageTracker),
+                "weights": (weights, LearnedWeights),
+                "order": (order, PlackettLuce),
+            }
+        )
         self.index = index
         self.embedder = LexicalEmbedder(dim=index.dim) if embedder is None else embedder
         self.record = Record() if record is None else record

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class DecayCase:
         return self.expert_action in self.agent_actions
 
 
+@runtime_checkable
 class DecayPolicy(Protocol):
     """Anything that says what a failed game does to a reward."""
 
