@@ -184,6 +184,8 @@ def test_settings_out_of_bounds_are_refused() -> None:
             LLMPolicy("http://localhost", "m", **settings)
     with pytest.raises(LLMError, match="a temperature of at least 0"):
         LLMPolicy("http://localhost", "m", temperature=-1.0)
+    with pytest.raises(LLMError, match="on_nonsense is 'darw': give 'error' or 'draw'"):
+        LLMPolicy("http://localhost", "m", on_nonsense="darw")  # type: ignore[arg-type]
 
 
 def test_no_command_to_choose_from_is_refused(serve: Callable[..., Server]) -> None:

@@ -123,10 +123,11 @@ class Linking(Acting):
         """
         if min_moves < 1:
             raise InvalidParameterError(f"min_moves is {min_moves}: give at least 1")
-        edges = self._region_edges(min_moves)
-        wanted = {(edge.from_node, edge.to_node) for edge in edges}
         with self.record.transaction() as write:
+            # Nodes are named as they are while nobody else writes.
             self.catch_up()
+            edges = self._region_edges(min_moves)
+            wanted = {(edge.from_node, edge.to_node) for edge in edges}
             outdated = [
                 (edge.from_node, edge.to_node, _REGION)
                 for edge in self.index.edges()
@@ -172,10 +173,11 @@ class Linking(Acting):
         list of Edge
             Of the kind "granger_causal", those that passed the test; what did not pass gets none.
         """
-        edges = granger_edges(
-            self.index, entities, width, max_lag=max_lag, alpha=alpha, namespace=namespace
-        )
         with self.record.transaction() as write:
+            self.catch_up()
+            edges = granger_edges(
+                self.index, entities, width, max_lag=max_lag, alpha=alpha, namespace=namespace
+            )
             write.add_links(edges)
         self._put(edges)
         return edges

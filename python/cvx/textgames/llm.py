@@ -138,6 +138,8 @@ class LLMPolicy:
     _chat: Chat = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.on_nonsense not in ("error", "draw"):
+            raise LLMError(f"on_nonsense is {self.on_nonsense!r}: give 'error' or 'draw'")
         try:
             options = HttpOptions(
                 api_key=self.api_key,
