@@ -174,3 +174,66 @@ impl TemporalIndex {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::EntityId;
+    use crate::params::IndexParams;
+
+    const DIM: usize = 4;
+
+    /// Looks at the index after each of its changes, as a reader might between any two.
+    struct Watched<'a> {
+        index: &'a mut TemporalIndex,
+        /// How many nodes it held after each.
+        sizes: &'a mut Vec<usize>,
+    }
+
+    impl Access for &mut Watched<'_> {
+        fn look<T>(&mut self, look: impl FnOnce(&TemporalIndex) -> T) -> Result<T> {
+            Ok(look(self.index))
+        }
+
+        fn change<T>(&mut self, change: impl FnOnce(&mut TemporalIndex) -> T) -> Result<T> {
+            let outcome = change(self.index);
+            self.index.validate_between_steps().unwrap();
+            self.sizes.push(self.index.len());
+            Ok(outcome)
+        }
+    }
+
+    /// Points that wind around the origin, no two alike.
+    fn row(turn: usize) -> [f32; DIM] {
+        let angle = turn as f32 * 2.4;
+        [angle.sin(), angle.cos(), turn as f32 * 0.01, 1.0]
+    }
+
+    #[test]
+    fn after_every_step_the_index_is_whole_and_after_the_last_its_nodes_have_company() {
+        let params = IndexParams {
+            m: 2,
+            ef_construction: 10,
+            ..IndexParams::new(DIM)
+        };
+        let mut index = TemporalIndex::new(params).unwrap();
+        let rows: Vec<[f32; DIM]> = (0..600).map(row).collect();
+        let node = |(turn, row)| NewNode::new(EntityId(0), turn, Some(row));
+        let nodes: Vec<NewNode<'_>> = (0..)
+            .zip(rows.iter().map(<[f32; DIM]>::as_slice))
+            .map(node)
+            .collect();
+        let mut sizes = Vec::new();
+        let mut watched = Watched {
+            index: &mut index,
+            sizes: &mut sizes,
+        };
+        insert(&mut watched, &nodes).unwrap();
+        for going in (0..600).step_by(3) {
+            delete(&mut watched, &[NodeId(going)]).unwrap();
+        }
+        index.validate().unwrap();
+        let parts_of_the_batch = sizes.iter().take_while(|&&size| size < 600);
+        assert!(parts_of_the_batch.filter(|&&size| size > 0).count() > 1);
+    }
+}

@@ -13,6 +13,20 @@ impl TemporalIndex {
     /// A sentence on the first thing that does not hold.
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), String> {
+        self.validate_between_steps()?;
+        for node in self.links.nodes() {
+            self.validate_company(node)?;
+        }
+        Ok(())
+    }
+
+    /// Checks what holds between two steps of a change, too: a node that was alone on its level
+    /// gives a link back to the first that joins it there one step later.
+    ///
+    /// # Errors
+    /// A sentence on the first thing that does not hold.
+    #[doc(hidden)]
+    pub fn validate_between_steps(&self) -> Result<(), String> {
         let holds = |condition: bool, what: &str| match condition {
             true => Ok(()),
             false => Err(what.to_owned()),
@@ -85,11 +99,23 @@ impl TemporalIndex {
                 && neighbors.len() <= self.links.most(level)
                 && !neighbors.contains(&node)
                 && neighbors.iter().all(of_level);
-            let others = self.links.nodes().filter(of_level).take(2).count() > 1;
-            if !sound || (others && neighbors.is_empty()) {
+            if !sound {
                 return Err(format!(
                     "links of node {node} at level {level}: {neighbors:?}"
                 ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a node has neighbours on every level that it shares with others.
+    fn validate_company(&self, node: u32) -> Result<(), String> {
+        for level in 0..=self.links.level(node).unwrap_or(0) {
+            let reaches = |other: &u32| self.links.level(*other).is_some_and(|top| top >= level);
+            if self.links.neighbors(node, level).is_empty()
+                && self.links.nodes().filter(reaches).nth(1).is_some()
+            {
+                return Err(format!("node {node} has no neighbour at level {level}"));
             }
         }
         Ok(())
