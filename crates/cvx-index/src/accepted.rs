@@ -4,7 +4,6 @@ mod candidates;
 
 use std::ops::Range;
 
-use candidates::Source;
 use roaring::RoaringBitmap;
 
 use crate::columns::{Columns, EMBEDDED, RECALLABLE};
@@ -167,7 +166,14 @@ impl<'a> Accepted<'a> {
     /// Whether a node that has a vector, as those of the graph have, is accepted.
     #[inline]
     pub(crate) fn has_embedded(&self, node: u32) -> bool {
-        !self.nothing && self.meets(node, None)
+        !self.nothing
+            && self.has_recallable(node)
+            && (self.in_all_namespaces || self.has_namespace(node))
+            && self.in_window(node)
+            && self.has_reward(node)
+            && self.tags.iter().all(|&tag| self.has_tag(node, tag))
+            && self.has_entity(node)
+            && self.is_listed(node)
     }
 
     #[inline]
@@ -190,32 +196,29 @@ impl<'a> Accepted<'a> {
         }
     }
 
-    /// Whether a node that has a vector meets every condition but the one that `met` stands for.
     #[inline]
-    fn meets(&self, node: u32, met: Option<&Source<'_>>) -> bool {
-        let columns = self.catalog.columns;
-        let at = node as usize;
-        self.recallable
-            .is_none_or(|wanted| (columns.flags[at] & RECALLABLE != 0) == wanted)
-            && (self.in_all_namespaces
-                || matches!(met, Some(Source::Namespaces | Source::Entities))
-                || self.has_namespace(node))
-            && (matches!(met, Some(Source::Window(_))) || self.in_window(node))
-            && (matches!(met, Some(Source::Rewards(..))) || self.has_reward(node))
-            && self.tags.iter().all(|tag| {
-                matches!(met, Some(Source::Tag(from, _)) if from == tag)
-                    || columns.tag_places(node).binary_search(tag).is_ok()
-            })
-            && (matches!(met, Some(Source::Entities))
-                || self
-                    .entities
-                    .as_ref()
-                    .is_none_or(|entities| entities.binary_search(&columns.entity[at]).is_ok()))
-            && (matches!(met, Some(Source::Listed(_)))
-                || self
-                    .listed
-                    .as_ref()
-                    .is_none_or(|listed| listed.binary_search(&node).is_ok()))
+    fn has_recallable(&self, node: u32) -> bool {
+        let may_advise = self.catalog.columns.flags[node as usize] & RECALLABLE != 0;
+        self.recallable.is_none_or(|wanted| may_advise == wanted)
+    }
+
+    #[inline]
+    fn has_tag(&self, node: u32, tag: u32) -> bool {
+        let tags = self.catalog.columns.tag_places(node);
+        tags.binary_search(&tag).is_ok()
+    }
+
+    #[inline]
+    fn has_entity(&self, node: u32) -> bool {
+        let entity = self.catalog.columns.entity[node as usize];
+        let among = |entities: &Vec<u64>| entities.binary_search(&entity).is_ok();
+        self.entities.as_ref().is_none_or(among)
+    }
+
+    #[inline]
+    fn is_listed(&self, node: u32) -> bool {
+        let among = |listed: &Vec<u32>| listed.binary_search(&node).is_ok();
+        self.listed.as_ref().is_none_or(among)
     }
 
     /// Whether a node is in one of the namespaces that the caller named.
@@ -234,9 +237,7 @@ impl<'a> Accepted<'a> {
             Vec::new()
         } else {
             let (source, bound) = self.source();
-            let mut members = Vec::with_capacity(bound);
-            self.list(&source, &mut members);
-            members
+            self.list(&source, bound)
         }
     }
 

@@ -3,6 +3,8 @@
 use std::mem;
 use std::ops::Range;
 
+use crate::codes::{self, Buffers, Coded};
+use crate::distance::kernel::{Kernel, Work};
 use crate::scratch::{Found, Ranked, Scratch};
 use crate::vectors::{Query, Vectors};
 
@@ -26,14 +28,13 @@ impl Vectors {
         }
         let codes = self.codes.table();
         let mut nearest = Nearest::new(query, width, &mut scratch.found.near);
-        let ask = |block: &[u32]| block.iter().for_each(|&node| codes.prefetch(node));
-        ask(&nodes[..nodes.len().min(BLOCK)]);
-        for (block, later) in nodes.chunks(BLOCK).zip(1..) {
-            let next = nodes.get(later * BLOCK..).unwrap_or(&[]);
-            ask(&next[..next.len().min(BLOCK)]);
-            let distances = codes.distances(&query.coded, block, &mut scratch.buffers);
-            nearest.take(block, distances);
-        }
+        codes.isa().run(Scan {
+            codes,
+            query: &query.coded,
+            nodes,
+            nearest: &mut nearest,
+            buffers: &mut scratch.buffers,
+        });
         nearest.cut();
         self.settle(query, width, &mut scratch.found);
     }
@@ -118,6 +119,38 @@ impl Vectors {
     }
 }
 
+/// A scan of rows that lie anywhere.
+struct Scan<'a, 'b> {
+    codes: codes::Table<'a>,
+    query: &'a Coded,
+    nodes: &'a [u32],
+    nearest: &'a mut Nearest<'b>,
+    buffers: &'a mut Buffers,
+}
+
+impl Work for Scan<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) {
+        let Scan {
+            codes,
+            query,
+            nodes,
+            nearest,
+            buffers,
+        } = self;
+        let (mut block, mut rest) = nodes.split_at(nodes.len().min(BLOCK));
+        codes.prefetch_all(block);
+        while !block.is_empty() {
+            let (next, after) = rest.split_at(rest.len().min(BLOCK));
+            let distances = codes.distances_by(kernel, query, block, next, buffers);
+            nearest.take(block, distances);
+            (block, rest) = (next, after);
+        }
+    }
+}
+
 /// Those that can be among the nearest of a scan.
 struct Nearest<'a> {
     found: &'a mut Vec<Ranked>,
@@ -142,7 +175,7 @@ impl<'a> Nearest<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, nodes: &[u32], distances: &[f32]) {
         for (&node, &distance) in nodes.iter().zip(distances) {
             if distance <= self.bound {

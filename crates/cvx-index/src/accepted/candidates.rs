@@ -6,6 +6,9 @@ use super::{Accepted, Catalog, Window};
 use crate::columns::EMBEDDED;
 use crate::postings::Dated;
 
+/// Nodes taken from a bitmap at once: one by one, each asks anew where it stands.
+const AT_ONCE: usize = 256;
+
 /// Where candidates are listed from, and with it which condition they meet.
 pub(super) enum Source<'a> {
     All,
@@ -25,12 +28,6 @@ impl<'a> Accepted<'a> {
             Some(span) => posting.range_cardinality(span.clone()) as usize,
             None => posting.len() as usize,
         }
-    }
-
-    /// The nodes of a bitmap that may be within the window: where nodes came in the order of time,
-    /// those that are.
-    fn part<'b>(&self, posting: &'b RoaringBitmap) -> impl Iterator<Item = u32> + use<'b> {
-        posting.range(self.span.clone().unwrap_or(0..u32::MAX))
     }
 
     fn namespace_postings(&self) -> impl Iterator<Item = &'a RoaringBitmap> + '_ {
@@ -96,43 +93,108 @@ impl<'a> Accepted<'a> {
         best
     }
 
-    /// Appends the candidates of a source that are accepted.
-    pub(super) fn list(&self, source: &Source<'_>, members: &mut Vec<u32>) {
+    /// The candidates of a source that are accepted.
+    ///
+    /// First all that the source holds, then what each other condition leaves of them: a list is
+    /// gone through once a condition, and no processor has to guess what comes next.
+    pub(super) fn list(&self, source: &Source<'_>, bound: usize) -> Vec<u32> {
         let Catalog {
             columns, postings, ..
         } = self.catalog;
-        let meets = |node: &u32| self.meets(*node, Some(source));
-        let embedded = |node: &u32| columns.has(*node, EMBEDDED);
+        let mut members = Vec::with_capacity(bound);
         match source {
-            Source::All => members.extend(self.part(&postings.all).filter(meets)),
-            Source::Withheld => members.extend(self.part(&postings.withheld).filter(meets)),
-            Source::Listed(nodes) => {
-                members.extend(nodes.iter().copied().filter(embedded).filter(meets));
-            }
+            Source::All => self.take(&postings.all, &mut members),
+            Source::Withheld => self.take(&postings.withheld, &mut members),
+            Source::Listed(nodes) => members.extend_from_slice(nodes),
             Source::Window(entries) => {
-                let nodes = entries.iter().copied().flatten().map(|entry| entry.1);
-                members.extend(nodes.filter(meets));
+                members.extend(entries.iter().copied().flatten().map(|entry| entry.1));
             }
             Source::Rewards(min, max) => {
-                let has_reward = |node: &u32| self.has_reward(*node);
                 let shelves = postings.near_rewards(columns, *min, *max);
-                for shelf in shelves.inside {
-                    members.extend(self.part(shelf).filter(meets));
-                }
                 for shelf in shelves.ends.into_iter().flatten() {
-                    members.extend(self.part(shelf).filter(has_reward).filter(meets));
+                    self.take(shelf, &mut members);
+                }
+                keep(&mut members, |node| self.has_reward(node));
+                for shelf in shelves.inside {
+                    self.take(shelf, &mut members);
                 }
             }
             Source::Namespaces => {
                 for posting in self.namespace_postings() {
-                    members.extend(self.part(posting).filter(meets));
+                    self.take(posting, &mut members);
                 }
             }
-            Source::Tag(_, posting) => members.extend(self.part(posting).filter(meets)),
+            Source::Tag(_, posting) => self.take(posting, &mut members),
             Source::Entities => {
-                let nodes = self.lines().flatten().copied();
-                members.extend(nodes.filter(embedded).filter(meets));
+                for line in self.lines() {
+                    members.extend_from_slice(line);
+                }
+            }
+        }
+        self.keep_others(source, &mut members);
+        members
+    }
+
+    /// Appends the nodes of a bitmap that may be within the window: where nodes came in the order
+    /// of time, those that are.
+    fn take(&self, posting: &RoaringBitmap, members: &mut Vec<u32>) {
+        let mut nodes = match &self.span {
+            Some(span) => posting.range(span.clone()),
+            None => posting.iter(),
+        };
+        let mut some = [0; AT_ONCE];
+        loop {
+            match &*nodes.next_many(&mut some) {
+                [] => return,
+                some => members.extend_from_slice(some),
             }
         }
     }
+
+    /// Keeps the candidates that meet what their source does not prove.
+    fn keep_others(&self, source: &Source<'_>, members: &mut Vec<u32>) {
+        let Catalog { columns, .. } = self.catalog;
+        let of_nodes = matches!(source, Source::Listed(_) | Source::Entities);
+        if of_nodes && self.vectors() < self.nodes() {
+            keep(members, |node| columns.has(node, EMBEDDED));
+        }
+        if self.recallable.is_some() {
+            keep(members, |node| self.has_recallable(node));
+        }
+        let named = matches!(source, Source::Namespaces | Source::Entities);
+        if !self.in_all_namespaces && !named {
+            keep(members, |node| self.has_namespace(node));
+        }
+        // Of a bitmap the part within the span was taken.
+        let in_window = matches!(source, Source::Window(_)) || self.span.is_some() && !of_nodes;
+        if self.window.is_some() && !in_window {
+            keep(members, |node| self.in_window(node));
+        }
+        if self.rewards.is_some() && !matches!(source, Source::Rewards(..)) {
+            keep(members, |node| self.has_reward(node));
+        }
+        for &tag in &self.tags {
+            if !matches!(source, Source::Tag(from, _) if *from == tag) {
+                keep(members, |node| self.has_tag(node, tag));
+            }
+        }
+        if self.entities.is_some() && !matches!(source, Source::Entities) {
+            keep(members, |node| self.has_entity(node));
+        }
+        if self.listed.is_some() && !matches!(source, Source::Listed(_)) {
+            keep(members, |node| self.is_listed(node));
+        }
+    }
+}
+
+/// Keeps what is accepted, in order, without a branch on what that is.
+#[inline]
+fn keep(nodes: &mut Vec<u32>, accepts: impl Fn(u32) -> bool) {
+    let mut kept = 0;
+    for at in 0..nodes.len() {
+        let node = nodes[at];
+        nodes[kept] = node;
+        kept += usize::from(accepts(node));
+    }
+    nodes.truncate(kept);
 }
