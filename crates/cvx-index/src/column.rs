@@ -8,6 +8,8 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use memmap2::Mmap;
 
+use crate::huge;
+
 #[cfg(target_endian = "big")]
 compile_error!("snapshots hold little-endian numbers and are mapped as they are");
 
@@ -71,7 +73,7 @@ impl<T: Pod> Column<T> {
     /// The values to be changed.
     pub(crate) fn to_mut(&mut self) -> &mut Vec<T> {
         if let Column::Mapped { .. } = self {
-            *self = Column::Owned(self.to_vec());
+            *self = self.roomy(0);
         }
         match self {
             Column::Owned(values) => values,
@@ -79,22 +81,33 @@ impl<T: Pod> Column<T> {
         }
     }
 
-    /// Makes the table at least so long. It grows by an eighth: doubling would leave up to half of
-    /// the largest tables there are empty.
+    /// Makes the table at least so long.
     pub(crate) fn grow(&mut self, len: usize, fill: T) {
-        let values = self.to_mut();
-        let room = values.capacity();
-        if len > room {
-            values.reserve_exact(len.max(room + room / 8) - values.len());
+        let more = len.saturating_sub(self.len());
+        if self.lacks(more) {
+            *self = self.roomy(more);
         }
+        let values = self.to_mut();
         if len > values.len() {
             values.resize(len, fill);
         }
     }
 
-    /// Whether a change would copy the values first.
-    pub(crate) fn is_mapped(&self) -> bool {
-        matches!(self, Column::Mapped { .. })
+    /// Whether to add so many values would copy all of them first; in a file any change does.
+    pub(crate) fn lacks(&self, more: usize) -> bool {
+        match self {
+            Column::Owned(values) => values.capacity() - values.len() < more,
+            Column::Mapped { .. } => true,
+        }
+    }
+
+    /// A copy in memory that has room for so many more values. It grows by an eighth at least:
+    /// doubling would leave up to half of the largest tables there are empty.
+    pub(crate) fn roomy(&self, more: usize) -> Self {
+        let reserve = if more > 0 { self.len() / 8 } else { 0 };
+        let mut values = huge::with_room(self.len() + more.max(reserve));
+        values.extend_from_slice(self);
+        Column::Owned(values)
     }
 
     pub(crate) fn push(&mut self, value: T) {
@@ -103,7 +116,7 @@ impl<T: Pod> Column<T> {
 
     /// The rows of `width` values that lie at these places; rows beyond the end are left out.
     pub(crate) fn gathered(&self, places: &[u32], width: usize) -> Self {
-        let mut values = Vec::with_capacity(places.len() * width);
+        let mut values = huge::with_room(places.len() * width);
         for &place in places {
             let start = place as usize * width;
             values.extend_from_slice(self.get(start..start + width).unwrap_or(&[]));
@@ -173,6 +186,19 @@ mod tests {
         mapped.push(8);
         assert_eq!((mapped[0], mapped.last()), (7, Some(&8)));
         assert_eq!(&*before, &values[2..]);
+    }
+
+    #[test]
+    fn a_table_that_grows_over_many_pages_keeps_its_values_and_some_room() {
+        let mut table = Column::<u64>::new();
+        for len in (0..3_000_000).step_by(250_000) {
+            table.grow(len, len as u64);
+        }
+        let of_step = |(at, &value): (usize, &u64)| value as usize == (at / 250_000 + 1) * 250_000;
+        assert!(table.iter().enumerate().all(of_step));
+        let copy = table.roomy(10);
+        assert_eq!(copy, table);
+        assert!(!copy.lacks(table.len() / 8) && copy.lacks(table.len()));
     }
 
     #[test]

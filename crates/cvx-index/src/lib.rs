@@ -41,6 +41,7 @@ pub mod edges;
 mod error;
 mod filter;
 mod graph_search;
+mod huge;
 mod hybrid;
 mod id;
 mod ids;

@@ -41,9 +41,11 @@ impl Access for Steps<'_> {
 }
 
 impl Steps<'_> {
-    /// Copies large tables that are mapped beside the searches, as their first change would do alone.
-    fn own(&mut self) -> Result<()> {
-        let (vectors, links) = self.look(|index| (index.vectors.owned(), index.links.owned()))?;
+    /// Makes room for so many rows in the large tables, beside the searches: a change alone would
+    /// copy them first where they are mapped or full, and let nobody in.
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        let (vectors, links) =
+            self.look(|index| (index.vectors.roomy(more), index.links.roomy(more)))?;
         if vectors.is_none() && links.is_none() {
             return Ok(());
         }
@@ -102,7 +104,8 @@ impl SharedIndex {
     pub fn bulk_insert(&self, nodes: &[NewNode<'_>], threads: usize) -> Result<Vec<NodeId>> {
         let _order = self.order.lock()?;
         let mut steps = Steps(&self.index);
-        steps.own()?;
+        let last = nodes.iter().rposition(|node| node.vector.is_some());
+        steps.make_room(last.map_or(0, |last| last + 1))?;
         // Starting threads takes longer than linking a few nodes.
         if threads > 0 && nodes.len() < WORTH_THREADS {
             return changes::insert(steps, nodes);
@@ -132,7 +135,7 @@ impl SharedIndex {
     pub fn delete(&self, nodes: &[NodeId]) -> Result<()> {
         let _order = self.order.lock()?;
         let mut steps = Steps(&self.index);
-        steps.own()?;
+        steps.make_room(0)?;
         changes::delete(steps, nodes)
     }
 }

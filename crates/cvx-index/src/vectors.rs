@@ -210,12 +210,15 @@ impl Vectors {
         self.raw = rows;
     }
 
-    /// These vectors in memory, if they are in a file.
-    pub(crate) fn owned(&self) -> Option<Self> {
-        let mut vectors = self.raw.is_mapped().then(|| self.clone())?;
-        vectors.raw.to_mut();
-        vectors.codes.own();
-        Some(vectors)
+    /// These vectors in memory with room for more rows, where to add them would copy all.
+    pub(crate) fn roomy(&self, more: usize) -> Option<Self> {
+        self.raw.lacks(more * self.dim).then(|| Vectors {
+            center: self.center.clone(),
+            offset: self.offset.clone(),
+            raw: self.raw.roomy(more * self.dim),
+            codes: self.codes.roomy(more),
+            ..*self
+        })
     }
 
     /// The rows at these slots, of which those from `end` on have none.

@@ -51,11 +51,15 @@ impl Codes {
         }
     }
 
-    /// Copies what is mapped.
-    pub(crate) fn own(&mut self) {
-        self.rows.to_mut();
-        self.scales.to_mut();
-        self.bases.to_mut();
+    /// These codes in memory with room for more rows.
+    pub(crate) fn roomy(&self, more: usize) -> Self {
+        let bases = if self.bases.is_empty() { 0 } else { more };
+        Codes {
+            rows: self.rows.roomy(more * self.lines),
+            scales: self.scales.roomy(more),
+            bases: self.bases.roomy(bases),
+            ..*self
+        }
     }
 
     /// The rows of bytes.

@@ -51,11 +51,20 @@ impl Links {
         links
     }
 
-    /// These links in memory, if they are in a file.
-    pub(crate) fn owned(&self) -> Option<Self> {
-        let mut links = self.ground.is_mapped().then(|| self.clone())?;
-        links.ground.to_mut();
-        Some(links)
+    /// These links in memory with room for more nodes, where to add them would copy all.
+    pub(crate) fn roomy(&self, more: usize) -> Option<Self> {
+        let more = more * (self.most(0) + 1);
+        self.ground.lacks(more).then(|| {
+            let ground = self.ground.roomy(more);
+            let (levels, upper_at) = (self.levels.clone(), self.upper_at.clone());
+            Links {
+                levels,
+                ground,
+                upper_at,
+                upper: self.upper.clone(),
+                ..*self
+            }
+        })
     }
 
     /// Gives back what the tables have in reserve.

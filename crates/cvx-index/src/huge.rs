@@ -1,0 +1,34 @@
+//! Large tables in huge pages.
+//!
+//! A walk reads rows from anywhere. In pages of 4 kB nearly each of them needs an address that the
+//! processor does not know any more; in pages of 2 MB it knows those of the whole table.
+
+/// Tables below this size lie in few pages of any kind.
+const LARGE: usize = 4 << 20;
+
+/// A vector with room for so many values, in huge pages where the system gives them.
+pub(crate) fn with_room<T>(values: usize) -> Vec<T> {
+    let room = Vec::with_capacity(values);
+    if values * size_of::<T>() >= LARGE {
+        ask(&room);
+    }
+    room
+}
+
+/// Asks for huge pages below the room of a vector.
+#[cfg(target_os = "linux")]
+fn ask<T>(room: &Vec<T>) {
+    // Only whole huge pages count.
+    const HUGE: usize = 2 << 20;
+    let start = room.as_ptr().addr().next_multiple_of(HUGE);
+    let end = (room.as_ptr().addr() + room.capacity() * size_of::<T>()) / HUGE * HUGE;
+    if start < end {
+        let place = room.as_ptr().with_addr(start).cast_mut().cast();
+        // SAFETY: the whole pages from `start` to `end` lie within the allocation; the advice
+        // changes what backs them and never what they hold. Whether it was heard changes nothing.
+        unsafe { libc::madvise(place, end - start, libc::MADV_HUGEPAGE) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask<T>(_: &Vec<T>) {}
