@@ -19,7 +19,7 @@ use crate::distance::codes::{BIAS, GROUP, LINE, Line, QueryLine, Rows};
 use crate::distance::isa::Isa;
 use crate::distance::kernel::{Kernel, Work};
 use crate::distance::numbers::{Numbers, numbers};
-use crate::distance::prefetch::prefetch;
+use crate::distance::prefetch::prefetch_at;
 
 /// The rows as bytes, and what turns their products into distances.
 #[derive(Clone)]
@@ -211,18 +211,10 @@ impl Table<'_> {
     /// Asks for what [`distances`](Self::distances) of a node will read.
     #[inline(always)]
     pub(crate) fn prefetch(&self, node: u32) {
-        let at = node as usize;
-        let (pairs, rest) = self.rows.row(node).as_chunks::<2>();
-        for [one, other] in pairs {
-            prefetch(one);
-            prefetch(other);
-        }
-        if let [last] = rest {
-            prefetch(last);
-        }
-        prefetch(&self.scales[at]);
-        if let Some(base) = self.bases.get(at) {
-            prefetch(base);
+        self.rows.prefetch(node);
+        prefetch_at(self.scales.as_ptr().wrapping_add(node as usize));
+        if !self.bases.is_empty() {
+            prefetch_at(self.bases.as_ptr().wrapping_add(node as usize));
         }
     }
 

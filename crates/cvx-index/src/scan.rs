@@ -28,12 +28,14 @@ impl Vectors {
         }
         let codes = self.codes.table();
         let mut nearest = Nearest::new(query, width, &mut scratch.found.near);
-        codes.isa().run(Scan {
-            codes,
-            query: &query.coded,
+        codes.isa().run(ScanList {
+            scan: Scan {
+                codes,
+                query: &query.coded,
+                nearest: &mut nearest,
+                buffers: &mut scratch.buffers,
+            },
             nodes,
-            nearest: &mut nearest,
-            buffers: &mut scratch.buffers,
         });
         nearest.cut();
         self.settle(query, width, &mut scratch.found);
@@ -49,16 +51,16 @@ impl Vectors {
         scratch: &mut Scratch,
     ) {
         let codes = self.codes.table();
-        let Found {
-            near, nodes: block, ..
-        } = &mut scratch.found;
-        let mut nearest = Nearest::new(query, width, near);
-        for start in run.clone().step_by(BLOCK) {
-            block.clear();
-            block.extend(start..run.end.min(start + BLOCK as u32));
-            let distances = codes.distances(&query.coded, block, &mut scratch.buffers);
-            nearest.take(block, distances);
-        }
+        let mut nearest = Nearest::new(query, width, &mut scratch.found.near);
+        codes.isa().run(ScanRun {
+            scan: Scan {
+                codes,
+                query: &query.coded,
+                nearest: &mut nearest,
+                buffers: &mut scratch.buffers,
+            },
+            run,
+        });
         nearest.cut();
         self.settle(query, width, &mut scratch.found);
     }
@@ -119,34 +121,64 @@ impl Vectors {
     }
 }
 
-/// A scan of rows that lie anywhere.
+/// What a scan goes by.
 struct Scan<'a, 'b> {
     codes: codes::Table<'a>,
     query: &'a Coded,
-    nodes: &'a [u32],
     nearest: &'a mut Nearest<'b>,
     buffers: &'a mut Buffers,
 }
 
-impl Work for Scan<'_, '_> {
+impl Scan<'_, '_> {
+    /// Compares some nodes, and asks for the rows of those that come after them.
+    #[inline(always)]
+    fn look(&mut self, kernel: impl Kernel, nodes: &[u32], ahead: &[u32]) {
+        let distances = self
+            .codes
+            .distances_by(kernel, self.query, nodes, ahead, self.buffers);
+        self.nearest.take(kernel, nodes, distances);
+    }
+}
+
+/// A scan of rows that lie anywhere.
+struct ScanList<'a, 'b> {
+    scan: Scan<'a, 'b>,
+    nodes: &'a [u32],
+}
+
+impl Work for ScanList<'_, '_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self, kernel: impl Kernel) {
-        let Scan {
-            codes,
-            query,
-            nodes,
-            nearest,
-            buffers,
-        } = self;
-        let (mut block, mut rest) = nodes.split_at(nodes.len().min(BLOCK));
-        codes.prefetch_all(block);
+    fn run(mut self, kernel: impl Kernel) {
+        let (mut block, mut rest) = self.nodes.split_at(self.nodes.len().min(BLOCK));
+        self.scan.codes.prefetch_all(block);
         while !block.is_empty() {
             let (next, after) = rest.split_at(rest.len().min(BLOCK));
-            let distances = codes.distances_by(kernel, query, block, next, buffers);
-            nearest.take(block, distances);
+            self.scan.look(kernel, block, next);
             (block, rest) = (next, after);
+        }
+    }
+}
+
+/// A scan of rows that lie one behind the other.
+struct ScanRun<'a, 'b> {
+    scan: Scan<'a, 'b>,
+    run: Range<u32>,
+}
+
+impl Work for ScanRun<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self, kernel: impl Kernel) {
+        let mut block = [0; BLOCK];
+        while !self.run.is_empty() {
+            let len = self.run.len().min(BLOCK);
+            for (place, node) in block[..len].iter_mut().zip(&mut self.run) {
+                *place = node;
+            }
+            self.scan.look(kernel, &block[..len], &[]);
         }
     }
 }
@@ -175,12 +207,14 @@ impl<'a> Nearest<'a> {
         }
     }
 
+    /// Takes those of at most 64 nodes that are near enough.
     #[inline(always)]
-    fn take(&mut self, nodes: &[u32], distances: &[f32]) {
-        for (&node, &distance) in nodes.iter().zip(distances) {
-            if distance <= self.bound {
-                self.found.push(Ranked::new(distance, node));
-            }
+    fn take(&mut self, kernel: impl Kernel, nodes: &[u32], distances: &[f32]) {
+        let mut near = kernel.within(distances, self.bound);
+        while near != 0 {
+            let place = near.trailing_zeros() as usize;
+            near &= near - 1;
+            self.found.push(Ranked::new(distances[place], nodes[place]));
         }
         if self.found.len() >= self.most {
             self.cut();

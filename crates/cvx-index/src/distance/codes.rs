@@ -1,5 +1,7 @@
 //! Inner products of rows of bytes: whole numbers, the same on every instruction set.
 
+use super::prefetch::prefetch_at;
+
 /// Components in a cache line.
 pub(crate) const LINE: usize = 64;
 /// What is added to a component to store it without a sign.
@@ -56,6 +58,22 @@ impl<'a> Rows<'a> {
         unsafe {
             self.lines
                 .get_unchecked(at * self.width..(at + 1) * self.width)
+        }
+    }
+
+    /// Asks for the row of a node.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, node: u32) {
+        let row = self.lines.as_ptr().wrapping_add(node as usize * self.width);
+        let mut line = 0;
+        // By twos: to count takes as long as to ask.
+        while line + 2 <= self.width {
+            prefetch_at(row.wrapping_add(line));
+            prefetch_at(row.wrapping_add(line + 1));
+            line += 2;
+        }
+        if line < self.width {
+            prefetch_at(row.wrapping_add(line));
         }
     }
 }
