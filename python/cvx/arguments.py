@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import fields
 from functools import wraps
 from inspect import signature
 from numbers import Real
@@ -181,10 +180,9 @@ def a_filter(name: str, value: Any) -> Filter | None:
         return None
     if not isinstance(value, Filter):
         raise wrong(name, value, "a cvx.Filter", InvalidFilterError)
-    for part in fields(value):
-        given = getattr(value, part.name)
+    for part, given in value._asdict().items():
         if given is not None:
-            _FIELDS[part.name](f"{name}.{part.name}", given)
+            _FIELDS[part](f"{name}.{part}", given)
     return value
 
 

@@ -64,8 +64,7 @@ class Factor(NamedTuple):
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(NamedTuple):
     """What a search may return. The fields are joined by *and*; a field left ``None`` is open.
 
     Parameters

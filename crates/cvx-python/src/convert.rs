@@ -10,7 +10,7 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyString;
+use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::error::named;
 
@@ -154,29 +154,45 @@ pub fn filter(value: Option<&Bound<'_, PyAny>>) -> PyResult<Filter> {
     let Some(value) = value else {
         return Ok(Filter::default());
     };
+    let items = filter_items(value)?;
     // Interned: the names are made once, not at every call.
     macro_rules! get {
-        ($name:literal) => {
-            attribute(value, $name, intern!(value.py(), $name))?
+        ($place:literal, $name:literal) => {
+            match items {
+                Some(items) => items.get_item($place)?,
+                None => attribute(value, $name, intern!(value.py(), $name))?,
+            }
         };
     }
     Ok(Filter {
-        since: extracted("since", &get!("since"))?,
-        until: extracted("until", &get!("until"))?,
-        entities: ids("entities", &get!("entities"))?
+        since: extracted("since", &get!(0, "since"))?,
+        until: extracted("until", &get!(1, "until"))?,
+        entities: ids("entities", &get!(2, "entities"))?
             .map(|ids: Vec<u64>| ids.into_iter().map(EntityId).collect()),
-        namespaces: extracted("namespaces", &get!("namespaces"))?,
-        min_reward: extracted("min_reward", &get!("min_reward"))?,
-        max_reward: extracted("max_reward", &get!("max_reward"))?,
-        tags: extracted("tags", &get!("tags"))?,
+        namespaces: extracted("namespaces", &get!(3, "namespaces"))?,
+        min_reward: extracted("min_reward", &get!(4, "min_reward"))?,
+        max_reward: extracted("max_reward", &get!(5, "max_reward"))?,
+        tags: extracted("tags", &get!(6, "tags"))?,
         // What cannot be a node id accepts no node, as an id that was never given.
-        ids: ids("ids", &get!("ids"))?.map(|ids: Vec<i64>| {
+        ids: ids("ids", &get!(7, "ids"))?.map(|ids: Vec<i64>| {
             ids.into_iter()
                 .filter_map(|id| u32::try_from(id).ok().map(NodeId))
                 .collect()
         }),
-        recallable: extracted("recallable", &get!("recallable"))?,
+        recallable: extracted("recallable", &get!(8, "recallable"))?,
     })
+}
+
+/// A `cvx.Filter` as the tuple that it is: its attributes would be looked up one by one.
+fn filter_items<'a, 'py>(
+    value: &'a Bound<'py, PyAny>,
+) -> PyResult<Option<&'a Bound<'py, PyTuple>>> {
+    static FILTER: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let class = FILTER.import(value.py(), "cvx.types", "Filter")?;
+    match value.get_type().is(class) {
+        true => Ok(Some(value.cast()?)),
+        false => Ok(None),
+    }
 }
 
 /// Ids of a filter, without a detour over Python integers where they are an array.

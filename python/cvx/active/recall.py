@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from cvx.active.advice import advise, locate
@@ -76,9 +75,9 @@ class Recall(Parts):
         if run is not None and run.closed:
             run = None
         cue = locate(self, cue, run)
-        where = replace(where or Filter(), recallable=outcome == "success")
+        where = (where or Filter())._replace(recallable=outcome == "success")
         if where.namespaces is None and run is not None and run.namespace:
-            where = replace(where, namespaces=(run.namespace,))
+            where = where._replace(namespaces=(run.namespace,))
         if distinct == "default":
             distinct = self.distinct
         elif distinct not in ("entity", None):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -50,10 +50,9 @@ class Asker:
             seen += f", with what {', '.join(map(repr, self.also))} shares"
         advice = {True: ["may advise"], False: ["may not advise"], None: []}[self.recallable]
         asked = (
-            f"{part.name} {value}"
-            for part in fields(self.where)
-            if part.name not in ("namespaces", "recallable")
-            and (value := getattr(self.where, part.name)) is not None
+            f"{part} {value}"
+            for part, value in self.where._asdict().items()
+            if part not in ("namespaces", "recallable") and value is not None
         )
         return [seen, *advice, *asked]
 
@@ -109,8 +108,7 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     sql, values = _sql(asker)
     readable = corpus.base_mask(tuple(spaces), asker.recallable)
     visible = _narrowed(corpus, readable, where)
-    inside = replace(
-        where,
+    inside = where._replace(
         namespaces=spaces,
         recallable=asker.recallable,
         ids=None if where.ids is None else corpus.nodes_of(np.flatnonzero(visible)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -221,7 +221,7 @@ class Aliases:
         nodes = nodes[(owners >= 0) & view.visible[owners]]
         if not len(nodes):
             return NOTHING
-        where = replace(view.scope.where, ids=nodes)
+        where = view.scope.where._replace(ids=nodes)
         ids, distances = view.index.search(view.vector, min(4 * self.pool, len(nodes)), where=where)
         found = first_of_each(view.corpus.rows_of_nodes(ids), view.to_similarity(distances))
         return Found(found.rows[: self.pool], found.scores[: self.pool])
