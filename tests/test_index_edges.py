@@ -165,7 +165,7 @@ def test_an_edge_that_cannot_be_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="sideways"):
         index.typed_neighbors(0, direction="sideways")
     for bounds in ({"max_hops": 0}, {"max_paths": 0}):
-        with pytest.raises(InvalidParameterError, match="below 1"):
+        with pytest.raises(InvalidParameterError, match="at least 1"):
             index.traverse(
                 0, ["caused"], bounds.get("max_hops", 3), max_paths=bounds.get("max_paths", 9)
             )

@@ -1,5 +1,7 @@
 """The native module. `cvx.index` is its public face, and documents what these do."""
 
+import os
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -7,6 +9,7 @@ import numpy.typing as npt
 
 __all__ = ["CausalRows", "GraphRows", "NativeIndex"]
 
+_File = str | os.PathLike[str]
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float32]
 _Doubles = npt.NDArray[np.float64]
@@ -52,14 +55,14 @@ class NativeIndex:
         exact_below: int,
     ) -> NativeIndex: ...
     @staticmethod
-    def load(path: str, verify: bool) -> NativeIndex:
+    def load(path: _File, verify: bool) -> NativeIndex:
         """Open a snapshot, and check its rows too if that is asked for."""
 
     @staticmethod
-    def read_metadata(path: str) -> bytes:
+    def read_metadata(path: _File) -> bytes:
         """Read the metadata of a snapshot."""
 
-    def save(self, path: str, metadata: bytes) -> None:
+    def save(self, path: _File, metadata: bytes) -> None:
         """Write a snapshot, all of it or nothing."""
 
     def metadata(self) -> bytes:
@@ -83,12 +86,12 @@ class NativeIndex:
 
     def insert(
         self,
-        entity: int,
+        entity_id: int,
         timestamp: int,
         vector: npt.ArrayLike | None,
         reward: float | None,
         namespace: str,
-        tags: list[str],
+        tags: Collection[str] | None,
         action: str | None,
         recallable: bool,
     ) -> int:
@@ -96,26 +99,26 @@ class NativeIndex:
 
     def bulk_insert(
         self,
-        entities: npt.NDArray[np.uint64],
+        entity_ids: npt.NDArray[np.uint64],
         timestamps: _Ints,
         vectors: _Floats | None,
         present: npt.NDArray[np.bool_] | None,
-        rewards: list[float | None] | None,
-        namespaces: str | list[str],
-        tags: list[list[str]] | None,
-        actions: list[str | None] | None,
-        recallable: bool | list[bool],
+        rewards: Sequence[float | None] | npt.NDArray[Any] | None,
+        namespaces: str | Sequence[str],
+        tags: Sequence[Collection[str]] | None,
+        actions: Sequence[str | None] | None,
+        recallable: bool | Sequence[bool] | npt.NDArray[np.bool_],
         threads: int | None,
     ) -> _Ints:
         """Add nodes, all or none. `present` tells the rows of `vectors` that are vectors."""
 
-    def delete(self, nodes: list[int]) -> None:
+    def delete(self, nodes: int | Sequence[int] | npt.NDArray[np.integer[Any]]) -> None:
         """Remove nodes, all or none."""
 
     def compact(self) -> None:
         """Give back what deleted nodes take."""
 
-    def contains(self, node: int) -> bool:
+    def contains(self, node: object) -> bool:
         """Whether a node exists and was not deleted."""
 
     def step(self, node: int) -> _Step:
@@ -166,7 +169,7 @@ class NativeIndex:
         self,
         query: npt.ArrayLike,
         k: int,
-        boosts: list[tuple[str, float]],
+        edge_boost: Mapping[str, float],
         max_hops: int,
         ef: int | None,
         accept: object,
@@ -174,7 +177,7 @@ class NativeIndex:
         """Nodes by similarity and by the boosted edges that lead to them from the nearest."""
 
     def trajectory(
-        self, namespace: str, entity: int, since: int | None, until: int | None
+        self, namespace: str, entity_id: int, since: int | None, until: int | None
     ) -> list[_Step]:
         """The steps of one entity in time order."""
 
@@ -190,10 +193,10 @@ class NativeIndex:
     def edge_kinds(self) -> list[str]:
         """Every name that is an edge kind."""
 
-    def add_edge(self, a: int, b: int, kind: str, weight: float) -> None:
+    def add_edge(self, a: int, b: int, edge_type: str, weight: float) -> None:
         """Add an edge, or give it a new weight."""
 
-    def remove_edge(self, a: int, b: int, kind: str) -> None:
+    def remove_edge(self, a: int, b: int, edge_type: str) -> None:
         """Remove an edge."""
 
     def edges(self) -> list[_Edge]:
@@ -202,31 +205,31 @@ class NativeIndex:
     def typed_neighbors(
         self,
         node: int,
-        kind: str | None,
+        edge_type: str | None,
         min_weight: float,
         direction: str,
-        namespaces: list[str] | None,
+        namespaces: Sequence[str] | None,
     ) -> list[_Edge]:
         """The edges of a node, temporal ones included."""
 
     def traverse(
         self,
         start: int,
-        kinds: list[str],
+        edge_types: str | Sequence[str],
         max_hops: int,
         max_paths: int,
-        namespaces: list[str] | None,
+        namespaces: Sequence[str] | None,
     ) -> list[_Path]:
         """Simple paths, strongest first."""
 
     def ancestors(
         self,
         node: int,
-        kinds: list[str],
+        edge_types: str | Sequence[str],
         max_depth: int,
         budget: int,
         direction: str,
-        namespaces: list[str] | None,
+        namespaces: Sequence[str] | None,
     ) -> dict[str, Any]:
         """What leads to a node, or what it leads to, as columns."""
 
@@ -252,7 +255,7 @@ class NativeIndex:
         """Every node with a vector and its region."""
 
     def region_trajectory(
-        self, namespace: str, entity: int, level: int, window: int, alpha: float
+        self, namespace: str, entity_id: int, level: int, window: int, alpha: float
     ) -> tuple[_Doubles, _Doubles]:
         """Smoothed shares of the regions in an entity's windows of time: (centres, shares)."""
 

@@ -5,8 +5,9 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{Entity, Integer, Node};
-use crate::error::named;
+use crate::argument::{
+    self, PARAMETER, at_least, integer, one_or_more_texts, optional, real, text, texts, wrong,
+};
 use crate::index::NativeIndex;
 use crate::search::{StepRow, step_row};
 
@@ -37,14 +38,17 @@ impl NativeIndex {
     fn trajectory(
         &self,
         py: Python<'_>,
-        namespace: &str,
-        entity: Entity,
-        since: Option<Integer>,
-        until: Option<Integer>,
+        namespace: &Bound<'_, PyAny>,
+        entity_id: &Bound<'_, PyAny>,
+        since: &Bound<'_, PyAny>,
+        until: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<StepRow>> {
-        let (since, until) = (since.map(|t| t.0), until.map(|t| t.0));
+        let (namespace, entity) = (text("namespace", namespace)?, argument::entity(entity_id)?);
+        let time = |name| move |value: &Bound<'_, PyAny>| integer(name, value, PARAMETER);
+        let since = optional(since, time("since"))?;
+        let until = optional(until, time("until"))?;
         self.shared.read(py, |index| {
-            let nodes = index.trajectory(namespace, entity.0, since, until)?;
+            let nodes = index.trajectory(namespace, entity, since, until)?;
             nodes
                 .into_iter()
                 .map(|node| step_row(index, node))
@@ -53,11 +57,17 @@ impl NativeIndex {
     }
 
     /// Up to `n` steps before a node, in time order.
-    fn predecessors(&self, py: Python<'_>, node: Node, n: Integer) -> PyResult<Vec<StepRow>> {
-        let n = n.at_least(0, py, "InvalidParameterError", "n")?;
+    fn predecessors(
+        &self,
+        py: Python<'_>,
+        node: &Bound<'_, PyAny>,
+        n: &Bound<'_, PyAny>,
+    ) -> PyResult<Vec<StepRow>> {
+        let node = argument::node("node", node)?;
+        let n = at_least(0, "n", n, PARAMETER)?;
         self.shared.read(py, |index| {
             index
-                .predecessors(node.0, n)?
+                .predecessors(node, n)?
                 .into_iter()
                 .map(|node| step_row(index, node))
                 .collect()
@@ -65,11 +75,17 @@ impl NativeIndex {
     }
 
     /// Up to `n` steps after a node, in time order.
-    fn successors(&self, py: Python<'_>, node: Node, n: Integer) -> PyResult<Vec<StepRow>> {
-        let n = n.at_least(0, py, "InvalidParameterError", "n")?;
+    fn successors(
+        &self,
+        py: Python<'_>,
+        node: &Bound<'_, PyAny>,
+        n: &Bound<'_, PyAny>,
+    ) -> PyResult<Vec<StepRow>> {
+        let node = argument::node("node", node)?;
+        let n = at_least(0, "n", n, PARAMETER)?;
         self.shared.read(py, |index| {
             index
-                .successors(node.0, n)?
+                .successors(node, n)?
                 .into_iter()
                 .map(|node| step_row(index, node))
                 .collect()
@@ -77,7 +93,8 @@ impl NativeIndex {
     }
 
     /// Make a name an edge kind.
-    fn declare_edge_kind(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+    fn declare_edge_kind(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<()> {
+        let name = text("name", name)?;
         self.shared
             .write(py, |index| index.declare_edge_kind(name).map(drop))
     }
@@ -90,18 +107,42 @@ impl NativeIndex {
     }
 
     /// Add an edge, or give it a new weight.
-    fn add_edge(&self, py: Python<'_>, a: Node, b: Node, kind: &str, weight: f32) -> PyResult<()> {
+    fn add_edge(
+        &self,
+        py: Python<'_>,
+        a: &Bound<'_, PyAny>,
+        b: &Bound<'_, PyAny>,
+        edge_type: &Bound<'_, PyAny>,
+        weight: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (a, b, kind) = (
+            argument::node("a", a)?,
+            argument::node("b", b)?,
+            text("edge_type", edge_type)?,
+        );
+        let weight = real("weight", weight)?;
         self.shared.write(py, |index| {
             let kind = index.edge_kind(kind)?;
-            index.add_edge(a.0, b.0, kind, weight).map(drop)
+            index.add_edge(a, b, kind, weight).map(drop)
         })
     }
 
     /// Remove an edge.
-    fn remove_edge(&self, py: Python<'_>, a: Node, b: Node, kind: &str) -> PyResult<()> {
+    fn remove_edge(
+        &self,
+        py: Python<'_>,
+        a: &Bound<'_, PyAny>,
+        b: &Bound<'_, PyAny>,
+        edge_type: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (a, b, kind) = (
+            argument::node("a", a)?,
+            argument::node("b", b)?,
+            text("edge_type", edge_type)?,
+        );
         self.shared.write(py, |index| {
             let kind = index.edge_kind(kind)?;
-            index.remove_edge(a.0, b.0, kind)
+            index.remove_edge(a, b, kind)
         })
     }
 
@@ -117,27 +158,29 @@ impl NativeIndex {
     fn typed_neighbors(
         &self,
         py: Python<'_>,
-        node: Node,
-        kind: Option<&str>,
-        min_weight: f32,
-        direction: &str,
-        namespaces: Option<Vec<String>>,
+        node: &Bound<'_, PyAny>,
+        edge_type: &Bound<'_, PyAny>,
+        min_weight: &Bound<'_, PyAny>,
+        direction: &Bound<'_, PyAny>,
+        namespaces: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<EdgeRow>> {
-        let direction = direction_named(py, direction)?;
+        let node = argument::node("node", node)?;
+        let kind = optional(edge_type, |kind| text("edge_type", kind))?;
+        let least = real("min_weight", min_weight)?;
+        if least.is_nan() {
+            return Err(wrong("min_weight", min_weight, "a number", PARAMETER));
+        }
+        let direction = direction_named(direction)?;
+        let namespaces = optional(namespaces, |names| texts("namespaces", names))?;
         self.shared.read(py, |index| {
             let kind = kind.map(|name| index.edge_kind(name)).transpose()?;
             let namespaces = namespaces.as_deref().map(borrowed);
-            let found = index.typed_neighbors(
-                node.0,
-                kind,
-                min_weight,
-                direction,
-                namespaces.as_deref(),
-            )?;
+            let found =
+                index.typed_neighbors(node, kind, least, direction, namespaces.as_deref())?;
             let row = |half: cvx_index::HalfEdge| {
                 let (from, to) = match direction {
-                    Direction::Out => (node.0, half.node),
-                    Direction::In => (half.node, node.0),
+                    Direction::Out => (node, half.node),
+                    Direction::In => (half.node, node),
                 };
                 (from.0, to.0, kind_name(index, half.kind), half.weight)
             };
@@ -149,20 +192,22 @@ impl NativeIndex {
     fn traverse(
         &self,
         py: Python<'_>,
-        start: Node,
-        kinds: Vec<String>,
-        max_hops: Integer,
-        max_paths: Integer,
-        namespaces: Option<Vec<String>>,
+        start: &Bound<'_, PyAny>,
+        edge_types: &Bound<'_, PyAny>,
+        max_hops: &Bound<'_, PyAny>,
+        max_paths: &Bound<'_, PyAny>,
+        namespaces: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<PathRow>> {
-        let parameter = "InvalidParameterError";
-        let max_hops = max_hops.at_least(1, py, parameter, "max_hops")?;
-        let max_paths = max_paths.at_least(1, py, parameter, "max_paths")?;
+        let start = argument::node("start", start)?;
+        let kinds = one_or_more_texts("edge_types", edge_types)?;
+        let max_hops = at_least(1, "max_hops", max_hops, PARAMETER)?;
+        let max_paths = at_least(1, "max_paths", max_paths, PARAMETER)?;
+        let namespaces = optional(namespaces, |names| texts("namespaces", names))?;
         self.shared.read(py, |index| {
             let kinds = kinds_named(index, &kinds)?;
             let namespaces = namespaces.as_deref().map(borrowed);
             let paths =
-                index.traverse(start.0, &kinds, max_hops, max_paths, namespaces.as_deref())?;
+                index.traverse(start, &kinds, max_hops, max_paths, namespaces.as_deref())?;
             let row = |path: cvx_index::Path| {
                 let nodes = path.nodes.iter().map(|NodeId(id)| *id).collect();
                 let kinds = path
@@ -181,17 +226,19 @@ impl NativeIndex {
     fn ancestors<'py>(
         &self,
         py: Python<'py>,
-        node: Node,
-        kinds: Vec<String>,
-        max_depth: Integer,
-        budget: Integer,
-        direction: &str,
-        namespaces: Option<Vec<String>>,
+        node: &Bound<'_, PyAny>,
+        edge_types: &Bound<'_, PyAny>,
+        max_depth: &Bound<'_, PyAny>,
+        budget: &Bound<'_, PyAny>,
+        direction: &Bound<'_, PyAny>,
+        namespaces: &Bound<'_, PyAny>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let parameter = "InvalidParameterError";
-        let max_depth = max_depth.at_least(1, py, parameter, "max_depth")?;
-        let budget = budget.at_least(1, py, parameter, "budget")?;
-        let direction = direction_named(py, direction)?;
+        let node = argument::node("node", node)?;
+        let kinds = one_or_more_texts("edge_types", edge_types)?;
+        let max_depth = at_least(1, "max_depth", max_depth, PARAMETER)?;
+        let budget = at_least(1, "budget", budget, PARAMETER)?;
+        let direction = direction_named(direction)?;
+        let namespaces = optional(namespaces, |names| texts("namespaces", names))?;
         let ancestry = self.shared.read(py, |index| {
             let namespaces = namespaces.as_deref().map(borrowed);
             let reach = Reach {
@@ -201,7 +248,7 @@ impl NativeIndex {
                 budget,
                 namespaces: namespaces.as_deref(),
             };
-            index.ancestors(node.0, &reach)
+            index.ancestors(node, &reach)
         })?;
         let found = &ancestry.found;
         let integers = |of: fn(&Ancestor) -> i64| PyArray1::from_iter(py, found.iter().map(of));
@@ -218,13 +265,13 @@ impl NativeIndex {
     }
 }
 
-fn direction_named(py: Python<'_>, name: &str) -> PyResult<Direction> {
-    match name {
+fn direction_named(value: &Bound<'_, PyAny>) -> PyResult<Direction> {
+    match text("direction", value)? {
         "out" => Ok(Direction::Out),
         "in" => Ok(Direction::In),
         _ => {
-            let message = format!("direction is {name:?}: it is \"out\" or \"in\"");
-            Err(named(py, "InvalidParameterError", &message))
+            let wanted = "\"out\" or \"in\"";
+            Err(wrong("direction", value, wanted, PARAMETER))
         }
     }
 }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use cvx_index::{Center, IndexParams, Metric, TemporalIndex};
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use crate::convert::{self, Integer};
-use crate::error::named;
+use crate::argument::{PARAMETER, at_least, converted, flag, text, unsigned, wrong};
+use crate::convert;
 use crate::lock::{Shared, without_gil};
 
 /// A temporal index. `cvx.index.TemporalIndex` is its public face.
@@ -22,21 +23,20 @@ impl NativeIndex {
     #[new]
     fn new(
         py: Python<'_>,
-        dim: Integer,
-        metric: &str,
-        m: Integer,
-        ef_construction: Integer,
+        dim: &Bound<'_, PyAny>,
+        metric: &Bound<'_, PyAny>,
+        m: &Bound<'_, PyAny>,
+        ef_construction: &Bound<'_, PyAny>,
         seed: &Bound<'_, PyAny>,
-        exact_below: Integer,
+        exact_below: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let parameter = "InvalidParameterError";
         let params = IndexParams {
-            dim: dim.at_least(1, py, parameter, "dim")?,
-            metric: metric_named(py, metric)?,
-            m: m.at_least(2, py, parameter, "m")?,
-            ef_construction: ef_construction.at_least(1, py, parameter, "ef_construction")?,
-            seed: convert::unsigned(seed, "InvalidParameterError", "seed")?,
-            exact_below: exact_below.at_least(0, py, parameter, "exact_below")?,
+            dim: at_least(1, "dim", dim, PARAMETER)?,
+            metric: metric_named(metric)?,
+            m: at_least(2, "m", m, PARAMETER)?,
+            ef_construction: at_least(1, "ef_construction", ef_construction, PARAMETER)?,
+            seed: unsigned("seed", seed, PARAMETER)?,
+            exact_below: at_least(0, "exact_below", exact_below, PARAMETER)?,
         };
         let index = without_gil(py, || TemporalIndex::new(params))?;
         Ok(NativeIndex {
@@ -46,7 +46,8 @@ impl NativeIndex {
 
     /// Open a snapshot, and check its rows too if that is asked for.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf, verify: bool) -> PyResult<Self> {
+    fn load(py: Python<'_>, path: &Bound<'_, PyAny>, verify: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (path, verify) = (file(path)?, flag("verify", verify)?);
         let index = without_gil(py, || match verify {
             true => TemporalIndex::load_verified(&path),
             false => TemporalIndex::load(&path),
@@ -58,13 +59,24 @@ impl NativeIndex {
 
     /// The metadata of a snapshot.
     #[staticmethod]
-    fn read_metadata(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
+    fn read_metadata<'py>(
+        py: Python<'py>,
+        path: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let path = file(path)?;
         let metadata = without_gil(py, || TemporalIndex::read_metadata(&path))?;
         Ok(PyBytes::new(py, &metadata))
     }
 
     /// Write a snapshot, all of it or nothing.
-    fn save(&self, py: Python<'_>, path: PathBuf, metadata: Vec<u8>) -> PyResult<()> {
+    fn save(
+        &self,
+        py: Python<'_>,
+        path: &Bound<'_, PyAny>,
+        metadata: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let path = file(path)?;
+        let metadata: PyBackedBytes = converted("metadata", metadata, "bytes", PARAMETER)?;
         self.shared
             .read_settled(py, |index| index.save(&path, &metadata))
     }
@@ -131,10 +143,10 @@ impl NativeIndex {
         let center = match center {
             None => Center::None,
             Some(center) => match center.cast::<PyString>() {
-                Ok(word) if word.to_cow()? == "mean" => Center::Mean,
+                Ok(word) if word.to_cow().is_ok_and(|word| word == "mean") => Center::Mean,
                 Ok(word) => {
-                    let message = format!("center is {word:?}: pass a vector, \"mean\" or None");
-                    return Err(named(py, "InvalidParameterError", &message));
+                    let wanted = "a vector, \"mean\" or None";
+                    return Err(wrong("center", word, wanted, PARAMETER));
                 }
                 Err(_) => Center::Vector(convert::vector(center)?),
             },
@@ -152,15 +164,21 @@ impl NativeIndex {
     }
 }
 
-fn metric_named(py: Python<'_>, name: &str) -> PyResult<Metric> {
-    match name {
+fn file(path: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    converted("path", path, "a str or an os.PathLike of one", PARAMETER)
+}
+
+fn metric_named(value: &Bound<'_, PyAny>) -> PyResult<Metric> {
+    match text("metric", value)? {
         "cosine" => Ok(Metric::Cosine),
         "l2" => Ok(Metric::L2),
         "ip" => Ok(Metric::InnerProduct),
-        _ => {
-            let message = format!("unknown metric {name:?}: it is one of cosine, l2, ip");
-            Err(named(py, "UnknownMetricError", &message))
-        }
+        _ => Err(wrong(
+            "metric",
+            value,
+            "one of cosine, l2, ip",
+            "UnknownMetricError",
+        )),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `cvx.index` gives these functions their public shape; the errors are the classes of `cvx.errors`.
 
+mod argument;
 mod convert;
 mod edges;
 mod error;

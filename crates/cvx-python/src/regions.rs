@@ -4,21 +4,19 @@ use cvx_index::NodeId;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::convert::{self, Entity, Integer, Node, Vectors, check_dimension, node_array};
-
+use crate::argument::{self, PARAMETER, converted, integer, text};
+use crate::convert::{self, Vectors, check_dimension, node_array};
 use crate::error::named;
 use crate::index::NativeIndex;
 
 impl NativeIndex {
-    fn level(&self, py: Python<'_>, level: Integer) -> PyResult<usize> {
-        if let Ok(level) = usize::try_from(level.0) {
+    fn level(&self, py: Python<'_>, level: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let level = integer("level", level, PARAMETER)?;
+        if let Ok(level) = usize::try_from(level) {
             return Ok(level);
         }
         let known = self.shared.read(py, |index| Ok(index.region_levels()))?;
-        let message = format!(
-            "level {} has no regions: those that have are {known:?}",
-            level.0
-        );
+        let message = format!("level {level} has no regions: those that have are {known:?}");
         Err(named(py, "UnknownLevelError", &message))
     }
 }
@@ -41,7 +39,11 @@ impl NativeIndex {
     }
 
     /// The regions of a level.
-    fn regions<'py>(&self, py: Python<'py>, level: Integer) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    fn regions<'py>(
+        &self,
+        py: Python<'py>,
+        level: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let level = self.level(py, level)?;
         let hubs = self.shared.read(py, |index| index.regions(level))?;
         Ok(node_array(py, hubs.into_iter()))
@@ -51,13 +53,13 @@ impl NativeIndex {
     fn region_members<'py>(
         &self,
         py: Python<'py>,
-        region: Node,
-        level: Integer,
+        region: &Bound<'py, PyAny>,
+        level: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let level = self.level(py, level)?;
+        let (region, level) = (argument::node("region", region)?, self.level(py, level)?);
         let members = self
             .shared
-            .read(py, |index| index.region_members(region.0, level))?;
+            .read(py, |index| index.region_members(region, level))?;
         Ok(node_array(py, members.into_iter()))
     }
 
@@ -66,7 +68,7 @@ impl NativeIndex {
         &self,
         py: Python<'py>,
         vectors: &Bound<'py, PyAny>,
-        level: Integer,
+        level: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let level = self.level(py, level)?;
         match convert::vectors(vectors)? {
@@ -97,7 +99,7 @@ impl NativeIndex {
     fn region_assignments<'py>(
         &self,
         py: Python<'py>,
-        level: Integer,
+        level: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
         let level = self.level(py, level)?;
         let pairs = self
@@ -114,15 +116,18 @@ impl NativeIndex {
     fn region_trajectory<'py>(
         &self,
         py: Python<'py>,
-        namespace: &str,
-        entity: Entity,
-        level: Integer,
-        window: Integer,
-        alpha: f64,
+        namespace: &Bound<'py, PyAny>,
+        entity_id: &Bound<'py, PyAny>,
+        level: &Bound<'py, PyAny>,
+        window: &Bound<'py, PyAny>,
+        alpha: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
+        let (namespace, entity) = (text("namespace", namespace)?, argument::entity(entity_id)?);
         let level = self.level(py, level)?;
+        let window = integer("window", window, PARAMETER)?;
+        let alpha = converted("alpha", alpha, "a number", PARAMETER)?;
         let found = self.shared.read(py, |index| {
-            index.region_trajectory(namespace, entity.0, level, window.0, alpha)
+            index.region_trajectory(namespace, entity, level, window, alpha)
         })?;
         let shape = [found.centres.len(), found.regions.len()];
         let shares = PyArray1::from_vec(py, found.shares).reshape(shape)?;

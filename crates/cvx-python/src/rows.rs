@@ -1,10 +1,16 @@
 //! Nodes going in, their columns coming out.
 
+use std::fmt::Arguments;
+
 use cvx_index::{EntityId, NewNode, NodeId};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
-use crate::convert::{self, Entity, Integer, Node, Vectors, check_dimension, node_array};
+use crate::argument::{
+    self, PARAMETER, converted, each, flag, integer, labels, optional, real, text, texts,
+};
+use crate::convert::{self, Vectors, check_dimension, node_array};
 use crate::error::named;
 use crate::index::NativeIndex;
 use crate::search::{StepRow, step_row};
@@ -14,7 +20,6 @@ fn borrowed(names: &[String]) -> Vec<&str> {
 }
 
 /// A column of a batch: one value a row, or one for all rows.
-#[derive(FromPyObject)]
 enum Column<T> {
     One(T),
     Each(Vec<T>),
@@ -28,12 +33,40 @@ impl<T> Column<T> {
         }
     }
 
-    fn check(&self, py: Python<'_>, name: &str, rows: usize) -> PyResult<()> {
+    fn len(&self) -> Option<usize> {
         match self {
-            Column::Each(values) => same_length(py, name, values.len(), rows),
-            Column::One(_) => Ok(()),
+            Column::One(_) => None,
+            Column::Each(values) => Some(values.len()),
         }
     }
+}
+
+fn namespaces_of(value: &Bound<'_, PyAny>) -> PyResult<Column<String>> {
+    if value.is_instance_of::<PyString>() {
+        return Ok(Column::One(text("namespaces", value)?.to_owned()));
+    }
+    texts("namespaces", value).map(Column::Each)
+}
+
+fn recallable_of(value: &Bound<'_, PyAny>) -> PyResult<Column<bool>> {
+    if let Ok(one) = value.extract() {
+        return Ok(Column::One(one));
+    }
+    let wanted = "True, False or a list of them";
+    each("recallable", value, wanted, PARAMETER, |name, one| {
+        flag(name, one)
+    })
+    .map(Column::Each)
+}
+
+/// A column that may be left out.
+fn column<'py, T>(
+    name: &str,
+    value: &Bound<'py, PyAny>,
+    wanted: &str,
+    convert: impl Fn(Arguments<'_>, &Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<Option<Vec<T>>> {
+    optional(value, |value| each(name, value, wanted, PARAMETER, convert))
 }
 
 fn same_length(py: Python<'_>, name: &str, found: usize, rows: usize) -> PyResult<()> {
@@ -51,25 +84,26 @@ impl NativeIndex {
     fn insert(
         &self,
         py: Python<'_>,
-        entity: Entity,
-        timestamp: Integer,
-        vector: Option<&Bound<'_, PyAny>>,
-        reward: Option<f32>,
-        namespace: &str,
-        tags: Vec<String>,
-        action: Option<&str>,
-        recallable: bool,
+        entity_id: &Bound<'_, PyAny>,
+        timestamp: &Bound<'_, PyAny>,
+        vector: &Bound<'_, PyAny>,
+        reward: &Bound<'_, PyAny>,
+        namespace: &Bound<'_, PyAny>,
+        tags: &Bound<'_, PyAny>,
+        action: &Bound<'_, PyAny>,
+        recallable: &Bound<'_, PyAny>,
     ) -> PyResult<u32> {
-        let vector = vector.map(convert::vector).transpose()?;
+        let tags = optional(tags, |tags| labels("tags", tags))?.unwrap_or_default();
+        let vector = optional(vector, convert::vector)?;
         let node = NewNode {
-            entity: entity.0,
-            timestamp: timestamp.0,
+            entity: argument::entity(entity_id)?,
+            timestamp: integer("timestamp", timestamp, PARAMETER)?,
             vector: vector.as_deref(),
-            reward,
-            namespace,
+            reward: optional(reward, |reward| real("reward", reward))?,
+            namespace: text("namespace", namespace)?,
             tags: &borrowed(&tags),
-            action,
-            recallable,
+            action: optional(action, |action| text("action", action))?,
+            recallable: flag("recallable", recallable)?,
         };
         let ids = self.shared.insert(py, &[node], 1)?;
         Ok(ids[0].0)
@@ -80,24 +114,45 @@ impl NativeIndex {
     fn bulk_insert<'py>(
         &self,
         py: Python<'py>,
-        entities: PyReadonlyArray1<'py, u64>,
-        timestamps: PyReadonlyArray1<'py, i64>,
-        vectors: Option<&Bound<'py, PyAny>>,
-        present: Option<PyReadonlyArray1<'py, bool>>,
-        rewards: Option<Vec<Option<f32>>>,
-        namespaces: Column<String>,
-        tags: Option<Vec<Vec<String>>>,
-        actions: Option<Vec<Option<String>>>,
-        recallable: Column<bool>,
-        threads: Option<Integer>,
+        entity_ids: &Bound<'py, PyAny>,
+        timestamps: &Bound<'py, PyAny>,
+        vectors: &Bound<'py, PyAny>,
+        present: &Bound<'py, PyAny>,
+        rewards: &Bound<'py, PyAny>,
+        namespaces: &Bound<'py, PyAny>,
+        tags: &Bound<'py, PyAny>,
+        actions: &Bound<'py, PyAny>,
+        recallable: &Bound<'py, PyAny>,
+        threads: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let threads = convert::threads(py, threads)?;
-        let (entities, timestamps) = (entities.as_slice()?, timestamps.as_slice()?);
+        let entity_ids: PyReadonlyArray1<'_, u64> =
+            converted("entity_ids", entity_ids, "a row of uint64", PARAMETER)?;
+        let timestamps: PyReadonlyArray1<'_, i64> =
+            converted("timestamps", timestamps, "a row of int64", PARAMETER)?;
+        let present: Option<PyReadonlyArray1<'_, bool>> = optional(present, |present| {
+            converted("present", present, "a row of bool", PARAMETER)
+        })?;
+        let threads = convert::threads(threads)?;
+        let namespaces = namespaces_of(namespaces)?;
+        let recallable = recallable_of(recallable)?;
+        let rewards = column(
+            "rewards",
+            rewards,
+            "a list of numbers and None",
+            |name, one| optional(one, |reward| real(name, reward)),
+        )?;
+        let actions = column("actions", actions, "a list of str and None", |name, one| {
+            optional(one, |action| Ok(text(name, action)?.to_owned()))
+        })?;
+        let tags = column("tags", tags, "a list of lists of str", |name, one| {
+            labels(name, one)
+        })?;
+        let (entities, timestamps) = (entity_ids.as_slice()?, timestamps.as_slice()?);
         let rows = entities.len();
         same_length(py, "timestamps", timestamps.len(), rows)?;
-        namespaces.check(py, "namespaces", rows)?;
-        recallable.check(py, "recallable", rows)?;
         let lengths = [
+            ("namespaces", namespaces.len()),
+            ("recallable", recallable.len()),
             ("rewards", rewards.as_ref().map(Vec::len)),
             ("tags", tags.as_ref().map(Vec::len)),
             ("actions", actions.as_ref().map(Vec::len)),
@@ -105,7 +160,7 @@ impl NativeIndex {
         for (name, length) in lengths {
             same_length(py, name, length.unwrap_or(rows), rows)?;
         }
-        let matrix = match vectors.map(convert::vectors).transpose()? {
+        let matrix = match optional(vectors, convert::vectors)? {
             Some(Vectors::Many(matrix)) => Some(matrix),
             Some(Vectors::One(_)) => {
                 let message = "vectors is one vector: pass a matrix of shape (n, dim)";
@@ -153,8 +208,8 @@ impl NativeIndex {
     }
 
     /// Remove nodes, all or none.
-    fn delete(&self, py: Python<'_>, nodes: Vec<Node>) -> PyResult<()> {
-        let nodes: Vec<NodeId> = nodes.into_iter().map(|node| node.0).collect();
+    fn delete(&self, py: Python<'_>, nodes: &Bound<'_, PyAny>) -> PyResult<()> {
+        let nodes = argument::nodes("nodes", nodes)?;
         self.shared.delete(py, &nodes)
     }
 
@@ -164,26 +219,30 @@ impl NativeIndex {
     }
 
     /// Whether a node exists and was not deleted.
-    fn contains(&self, py: Python<'_>, node: Integer) -> PyResult<bool> {
-        self.shared.read(py, |index| {
-            Ok(u32::try_from(node.0).is_ok_and(|id| index.contains(NodeId(id))))
-        })
+    fn contains(&self, py: Python<'_>, node: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(id) = node.extract() else {
+            return Ok(false);
+        };
+        self.shared.read(py, |index| Ok(index.contains(NodeId(id))))
     }
 
     /// The columns of a node.
-    fn step(&self, py: Python<'_>, node: Node) -> PyResult<StepRow> {
-        self.shared.read(py, |index| step_row(index, node.0))
+    fn step(&self, py: Python<'_>, node: &Bound<'_, PyAny>) -> PyResult<StepRow> {
+        let node = argument::node("node", node)?;
+        self.shared.read(py, |index| step_row(index, node))
     }
 
-    fn namespace(&self, py: Python<'_>, node: Node) -> PyResult<String> {
+    fn namespace(&self, py: Python<'_>, node: &Bound<'_, PyAny>) -> PyResult<String> {
+        let node = argument::node("node", node)?;
         self.shared
-            .read(py, |index| Ok(index.namespace(node.0)?.to_owned()))
+            .read(py, |index| Ok(index.namespace(node)?.to_owned()))
     }
 
-    fn tags(&self, py: Python<'_>, node: Node) -> PyResult<Vec<String>> {
+    fn tags(&self, py: Python<'_>, node: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+        let node = argument::node("node", node)?;
         self.shared.read(py, |index| {
             Ok(index
-                .tags(node.0)?
+                .tags(node)?
                 .into_iter()
                 .map(|tag| tag.to_owned())
                 .collect())
@@ -194,30 +253,46 @@ impl NativeIndex {
     fn vector<'py>(
         &self,
         py: Python<'py>,
-        node: Node,
+        node: &Bound<'_, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
+        let node = argument::node("node", node)?;
         let row = self
             .shared
-            .read(py, |index| Ok(index.vector(node.0)?.map(<[f32]>::to_vec)))?;
+            .read(py, |index| Ok(index.vector(node)?.map(<[f32]>::to_vec)))?;
         Ok(row.map(|row| PyArray1::from_vec(py, row)))
     }
 
-    fn reward(&self, py: Python<'_>, node: Node) -> PyResult<Option<f32>> {
-        self.shared.read(py, |index| index.reward(node.0))
+    fn reward(&self, py: Python<'_>, node: &Bound<'_, PyAny>) -> PyResult<Option<f32>> {
+        let node = argument::node("node", node)?;
+        self.shared.read(py, |index| index.reward(node))
     }
 
-    fn set_reward(&self, py: Python<'_>, node: Node, reward: Option<f32>) -> PyResult<()> {
+    fn set_reward(
+        &self,
+        py: Python<'_>,
+        node: &Bound<'_, PyAny>,
+        reward: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let node = argument::node("node", node)?;
+        let reward = optional(reward, |reward| real("reward", reward))?;
         self.shared
-            .write(py, |index| index.set_reward(node.0, reward).map(drop))
+            .write(py, |index| index.set_reward(node, reward).map(drop))
     }
 
-    fn recallable(&self, py: Python<'_>, node: Node) -> PyResult<bool> {
-        self.shared.read(py, |index| index.recallable(node.0))
+    fn recallable(&self, py: Python<'_>, node: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let node = argument::node("node", node)?;
+        self.shared.read(py, |index| index.recallable(node))
     }
 
-    fn set_recallable(&self, py: Python<'_>, node: Node, recallable: bool) -> PyResult<()> {
-        self.shared.write(py, |index| {
-            index.set_recallable(node.0, recallable).map(drop)
-        })
+    fn set_recallable(
+        &self,
+        py: Python<'_>,
+        node: &Bound<'_, PyAny>,
+        recallable: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let node = argument::node("node", node)?;
+        let recallable = flag("recallable", recallable)?;
+        self.shared
+            .write(py, |index| index.set_recallable(node, recallable).map(drop))
     }
 }

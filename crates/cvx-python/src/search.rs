@@ -4,7 +4,8 @@ use cvx_index::{NodeId, Scored, TemporalIndex};
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::convert::{self, Integer, Vectors, check_dimension, node_array};
+use crate::argument::{self, PARAMETER, at_least, optional, real};
+use crate::convert::{self, Vectors, check_dimension, node_array};
 use crate::error::named;
 use crate::found::{CausalRows, GraphRows, Score};
 use crate::index::NativeIndex;
@@ -40,13 +41,12 @@ fn hit_row(
     ))
 }
 
-fn at_least_one(py: Python<'_>, k: Integer) -> PyResult<usize> {
-    k.at_least(1, py, "InvalidKError", "k")
+fn at_least_one(k: &Bound<'_, PyAny>) -> PyResult<usize> {
+    at_least(1, "k", k, "InvalidKError")
 }
 
-fn beam(py: Python<'_>, ef: Option<Integer>) -> PyResult<Option<usize>> {
-    ef.map(|ef| ef.at_least(1, py, "InvalidParameterError", "ef"))
-        .transpose()
+fn beam(ef: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    optional(ef, |ef| at_least(1, "ef", ef, PARAMETER))
 }
 
 #[pymethods]
@@ -56,13 +56,13 @@ impl NativeIndex {
         &self,
         py: Python<'py>,
         query: &Bound<'py, PyAny>,
-        k: Integer,
-        ef: Option<Integer>,
-        accept: Option<&Bound<'py, PyAny>>,
-        threads: Option<Integer>,
+        k: &Bound<'_, PyAny>,
+        ef: &Bound<'_, PyAny>,
+        accept: &Bound<'py, PyAny>,
+        threads: &Bound<'_, PyAny>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let (k, ef) = (at_least_one(py, k)?, beam(py, ef)?);
-        let threads = convert::threads(py, threads)?;
+        let (k, ef) = (at_least_one(k)?, beam(ef)?);
+        let threads = convert::threads(threads)?;
         let filter = convert::filter(accept)?;
         match convert::vectors(query)? {
             Vectors::One(query) => {
@@ -100,13 +100,13 @@ impl NativeIndex {
         &self,
         py: Python<'_>,
         query: &Bound<'_, PyAny>,
-        k: Integer,
-        context: Integer,
-        ef: Option<Integer>,
-        accept: Option<&Bound<'_, PyAny>>,
+        k: &Bound<'_, PyAny>,
+        context: &Bound<'_, PyAny>,
+        ef: &Bound<'_, PyAny>,
+        accept: &Bound<'_, PyAny>,
     ) -> PyResult<CausalRows> {
-        let (k, ef) = (at_least_one(py, k)?, beam(py, ef)?);
-        let context = context.at_least(0, py, "InvalidParameterError", "temporal_context")?;
+        let (k, ef) = (at_least_one(k)?, beam(ef)?);
+        let context = at_least(0, "temporal_context", context, PARAMETER)?;
         let (query, filter) = (convert::vector(query)?, convert::filter(accept)?);
         self.shared.read(py, |index| {
             let metric = index.params().metric;
@@ -131,12 +131,13 @@ impl NativeIndex {
         &self,
         py: Python<'_>,
         query: &Bound<'_, PyAny>,
-        k: Integer,
-        beta: f32,
-        ef: Option<Integer>,
-        accept: Option<&Bound<'_, PyAny>>,
+        k: &Bound<'_, PyAny>,
+        beta: &Bound<'_, PyAny>,
+        ef: &Bound<'_, PyAny>,
+        accept: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<HybridRow>> {
-        let (k, ef) = (at_least_one(py, k)?, beam(py, ef)?);
+        let (k, ef) = (at_least_one(k)?, beam(ef)?);
+        let beta = real("beta", beta)?;
         let (query, filter) = (convert::vector(query)?, convert::filter(accept)?);
         self.shared.read(py, |index| {
             let row = |hit: Scored| {
@@ -158,14 +159,15 @@ impl NativeIndex {
         &self,
         py: Python<'_>,
         query: &Bound<'_, PyAny>,
-        k: Integer,
-        boosts: Vec<(String, f32)>,
-        max_hops: Integer,
-        ef: Option<Integer>,
-        accept: Option<&Bound<'_, PyAny>>,
+        k: &Bound<'_, PyAny>,
+        edge_boost: &Bound<'_, PyAny>,
+        max_hops: &Bound<'_, PyAny>,
+        ef: &Bound<'_, PyAny>,
+        accept: &Bound<'_, PyAny>,
     ) -> PyResult<GraphRows> {
-        let (k, ef) = (at_least_one(py, k)?, beam(py, ef)?);
-        let max_hops = max_hops.at_least(0, py, "InvalidParameterError", "max_hops")?;
+        let (k, ef) = (at_least_one(k)?, beam(ef)?);
+        let max_hops = at_least(0, "max_hops", max_hops, PARAMETER)?;
+        let boosts = argument::boosts("edge_boost", edge_boost)?;
         let (query, filter) = (convert::vector(query)?, convert::filter(accept)?);
         self.shared.read(py, |index| {
             let boosts = boosts

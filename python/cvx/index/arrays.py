@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +34,7 @@ def float_rows(value: npt.ArrayLike) -> Vector:
     >>> float_rows([1, 2]).dtype
     dtype('float32')
     """
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise InvalidVectorError(
-            f"no matrix ({error}): give every vector the same length"
-        ) from error
+    array = _array(value, "vectors", InvalidVectorError)
     if array.dtype.kind not in "fiub":
         raise InvalidVectorError(
             f"vectors of dtype {array.dtype}: pass real numbers, such as float32"
@@ -63,9 +58,11 @@ def rows_and_presence(
     rows : ndarray of shape (n, dim), float32, or None where there is no vector at all
     present : ndarray of shape (n,), bool, or None where every row is one
     """
-    if vectors is None or isinstance(vectors, np.ndarray):
-        return (None if vectors is None else float_rows(vectors)), None
-    listed: list[Any] = list(cast(Sequence[Any], vectors))
+    if vectors is None:
+        return None, None
+    if isinstance(vectors, np.ndarray) or not isinstance(vectors, Iterable):
+        return float_rows(vectors), None
+    listed: list[Any] = list(vectors)
     if not listed:
         return np.empty((0, dim), np.float32), None
     if all(vector is not None for vector in listed):
@@ -91,20 +88,21 @@ def entity_column(values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
     InvalidEntityError
         Something else than integers from 0 up to 64 bits.
     """
-    array = np.asarray(values)
+    array = _array(values, "entity ids", InvalidEntityError)
     if array.size == 0:
         return np.empty(0, np.uint64)
     if array.ndim != 1 or array.dtype.kind not in "iuO":
         raise InvalidEntityError(
             f"entity ids of shape {array.shape} and dtype {array.dtype}: pass a row of integers"
         )
-    low = array.min()
-    if low < 0:
-        raise InvalidEntityError(f"entity {low} is below 0: count from 0")
     try:
+        if (low := array.min()) < 0:
+            raise InvalidEntityError(f"entity {low} is below 0: count from 0")
         return np.ascontiguousarray(array, np.uint64)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise InvalidEntityError(f"entity ids beyond 64 bits or no integers ({error})") from error
+    except (OverflowError, TypeError) as error:
+        raise InvalidEntityError(
+            f"entity ids beyond 64 bits or no integers ({error}): give ints from 0 to 2**64 - 1"
+        ) from error
 
 
 def integer_column(values: npt.ArrayLike, name: str) -> IntArray:
@@ -115,7 +113,7 @@ def integer_column(values: npt.ArrayLike, name: str) -> IntArray:
     InvalidInputError
         Something else than a row of integers of 64 bits.
     """
-    array = np.asarray(values)
+    array = _array(values, name, InvalidInputError)
     if array.size == 0:
         return np.empty(0, np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -125,3 +123,12 @@ def integer_column(values: npt.ArrayLike, name: str) -> IntArray:
     if array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
         raise InvalidInputError(f"{name} goes up to {array.max()}: 2**63 - 1 is the most")
     return np.ascontiguousarray(array, np.int64)
+
+
+def _array(
+    values: npt.ArrayLike, name: str, error: type[InvalidInputError]
+) -> npt.NDArray[np.generic]:
+    try:
+        return np.asarray(values)
+    except ValueError as reason:
+        raise error(f"{name} are ragged ({reason}): give rows of the same length") from reason

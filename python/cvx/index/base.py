@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy.typing as npt
 
 from cvx._cvx import NativeIndex
+from cvx.arguments import wrong
 from cvx.errors import PoisonedIndexError
 from cvx.index.edges import Edges
 from cvx.index.regions import Regions
@@ -75,7 +76,15 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
         self._dim = int(self._params["dim"])
 
     def become(self, other: Self) -> None:
-        """Take over everything of another index, which must not be used any more."""
+        """Take over everything of another index, which must not be used any more.
+
+        Raises
+        ------
+        InvalidParameterError
+            No index.
+        """
+        if not isinstance(other, TemporalIndex):
+            raise wrong("other", other, "a TemporalIndex")
         before = self.region_epoch
         self._adopt(other._native)
         # What was learned on the regions of before must not pass for learned on these.
@@ -139,7 +148,7 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
         InvalidParameterError
             Too much metadata.
         """
-        self._native.save(os.fspath(path), metadata)
+        self._native.save(path, metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Self:
@@ -176,7 +185,7 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
         (b'of 7 May', b'of 7 May')
         """
         index = cls.__new__(cls)
-        index._adopt(NativeIndex.load(os.fspath(path), verify))
+        index._adopt(NativeIndex.load(path, verify))
         return index
 
     @staticmethod
@@ -190,7 +199,7 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
         NotASnapshotError, UnsupportedVersionError, TruncatedSnapshotError, CorruptedSnapshotError
             The file has no sound header.
         """
-        return NativeIndex.read_metadata(os.fspath(path))
+        return NativeIndex.read_metadata(path)
 
     @property
     def metadata(self) -> bytes:

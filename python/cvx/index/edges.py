@@ -172,7 +172,5 @@ class Edges:
         >>> [edge.from_node for edge in ix.typed_neighbors(1, direction="in", min_weight=0.5)]
         [0]
         """
-        rows = self._native.typed_neighbors(
-            node, edge_type, min_weight, direction, None if namespaces is None else list(namespaces)
-        )
+        rows = self._native.typed_neighbors(node, edge_type, min_weight, direction, namespaces)
         return [Edge(*row) for row in rows]

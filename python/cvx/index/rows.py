@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx._cvx import NativeIndex
-from cvx.errors import InvalidInputError
 from cvx.index.arrays import entity_column, integer_column, rows_and_presence
 from cvx.types import DEFAULT_NAMESPACE, IntArray, Step, Vector
 
@@ -81,7 +80,7 @@ class Rows:
             vector,
             reward,
             DEFAULT_NAMESPACE if namespace is None else namespace,
-            [] if tags is None else _labels(tags),
+            tags,
             action,
             recallable,
         )
@@ -142,23 +141,16 @@ class Rows:
         array([0, 1])
         """
         rows, present = rows_and_presence(vectors, self._dim)
-        each_recallable: bool | list[bool] = True
-        if isinstance(recallable, bool):
-            each_recallable = recallable
-        elif recallable is not None:
-            each_recallable = [bool(value) for value in recallable]
-        if namespaces is None:
-            namespaces = DEFAULT_NAMESPACE
         return self._native.bulk_insert(
             entity_column(entity_ids),
             integer_column(timestamps, "timestamps"),
             rows,
             present,
-            None if rewards is None else list(rewards),
-            namespaces if isinstance(namespaces, str) else list(namespaces),
-            None if tags is None else [_labels(labels) for labels in tags],
-            None if actions is None else list(actions),
-            each_recallable,
+            rewards,
+            DEFAULT_NAMESPACE if namespaces is None else namespaces,
+            tags,
+            actions,
+            True if recallable is None else recallable,
             threads,
         )
 
@@ -175,8 +167,7 @@ class Rows:
         UnknownNodeError
             One of them does not exist or was deleted before.
         """
-        listed = np.atleast_1d(np.asarray(nodes)).tolist()
-        self._native.delete(listed)
+        self._native.delete(nodes)
 
     def compact(self) -> None:
         """Give back what deleted nodes still take: memory, and the time to pass over them.
@@ -199,7 +190,7 @@ class Rows:
         return len(self._native)
 
     def __contains__(self, node: object) -> bool:
-        return isinstance(node, int | np.integer) and self._native.contains(int(node))
+        return self._native.contains(node)
 
     def step(self, node: int) -> Step:
         """Whose, when, what and with which outcome a node is.
@@ -282,9 +273,3 @@ class Rows:
             No such node.
         """
         self._native.set_recallable(node, recallable)
-
-
-def _labels(tags: Collection[str]) -> list[str]:
-    if isinstance(tags, str):
-        raise InvalidInputError(f"tags is the string {tags!r}: pass a set of strings")
-    return sorted(set(tags))

@@ -228,7 +228,7 @@ class Search:
         (1, 0.3, 'caused_success')
         """
         boosts = DEFAULT_EDGE_BOOST if edge_boost is None else edge_boost
-        found = self._native.graph_search(query, k, list(boosts.items()), max_hops, ef, where)
+        found = self._native.graph_search(query, k, boosts, max_hops, ef, where)
         return Hits(len(found), partial(_graph_hits, found))
 
 

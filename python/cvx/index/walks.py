@@ -68,7 +68,7 @@ class Walks:
     def traverse(
         self,
         start: int,
-        edge_types: Sequence[str],
+        edge_types: str | Sequence[str],
         max_hops: int = 3,
         *,
         max_paths: int = 100,
@@ -80,7 +80,7 @@ class Walks:
         ----------
         start : int
             Where the walk begins.
-        edge_types : sequence of str
+        edge_types : str or sequence of str
             Kinds to follow, "temporal" (to successors, weight 1) among them.
         max_hops : int, default 3
             Length of the longest path, at least 1.
@@ -110,10 +110,7 @@ class Walks:
         >>> [(path.nodes, path.strength) for path in ix.traverse(0, ["caused"])]
         [((0, 1), 0.5), ((0, 1, 2), 0.25)]
         """
-        kinds = [edge_types] if isinstance(edge_types, str) else list(edge_types)
-        rows = self._native.traverse(
-            start, kinds, max_hops, max_paths, None if namespaces is None else list(namespaces)
-        )
+        rows = self._native.traverse(start, edge_types, max_hops, max_paths, namespaces)
         return [
             Path(
                 tuple(nodes),
@@ -126,7 +123,7 @@ class Walks:
     def ancestors(
         self,
         node: int,
-        edge_types: Sequence[str],
+        edge_types: str | Sequence[str],
         max_depth: int = 4,
         *,
         budget: int = 4096,
@@ -139,7 +136,7 @@ class Walks:
         ----------
         node : int
             Where the walk begins.
-        edge_types : sequence of str
+        edge_types : str or sequence of str
             Kinds to follow, "temporal" (weight 1) among them.
         max_depth : int, default 4
             The most edges between the start and a node, at least 1.
@@ -173,6 +170,6 @@ class Walks:
         >>> found.nodes, found.depths, found.weights, found.truncated
         (array([1, 0]), array([1, 2]), array([0.5 , 0.25], dtype=float32), False)
         """
-        kinds = [edge_types] if isinstance(edge_types, str) else list(edge_types)
-        spaces = None if namespaces is None else list(namespaces)
-        return Ancestry(**self._native.ancestors(node, kinds, max_depth, budget, direction, spaces))
+        return Ancestry(
+            **self._native.ancestors(node, edge_types, max_depth, budget, direction, namespaces)
+        )
