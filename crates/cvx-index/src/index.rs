@@ -154,6 +154,7 @@ impl TemporalIndex {
         self.vectors
             .check_center(center.as_deref(), self.links.nodes())?;
         let nodes: Vec<u32> = self.links.nodes().collect();
+        self.remembered.forget();
         self.vectors.set_center(center);
         self.vectors.recode(&nodes);
         self.links = Links::new(self.params.m);

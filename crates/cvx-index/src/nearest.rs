@@ -208,6 +208,16 @@ impl TemporalIndex {
                 .vectors
                 .scan_run(query, run.clone(), want.measured, scratch),
             Nodes::List(list) => self.vectors.scan(query, list, want.measured, scratch),
+            Nodes::Known(selection) => {
+                let (nodes, codes) = (selection.nodes(), selection.codes(&self.vectors.codes));
+                match codes {
+                    Some(codes) => {
+                        self.vectors
+                            .scan_copies(query, nodes, codes, want.measured, scratch);
+                    }
+                    None => self.vectors.scan(query, nodes, want.measured, scratch),
+                }
+            }
         }
     }
 

@@ -7,12 +7,15 @@
 //!
 //! A scan of a window of time on nodes that came in the order of time is a run of rows; any other
 //! lists its nodes from the most selective posting and checks the rest of the filter on each. A
-//! filter that comes again before anything changed finds its nodes listed.
+//! filter that comes again before anything changed finds its nodes listed, and one that comes once
+//! more, if they are few, their codes one behind the other.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::accepted::{Accepted, Bits};
+use crate::codes::Codes;
 use crate::filter::Filter;
 
 /// Distances that a walk measures for each place of its beam, as the walk on real text vectors does.
@@ -23,6 +26,10 @@ const WALK_COST: usize = 4;
 const REMEMBERED: usize = 16;
 /// A filter by more ids than this is not remembered: to compare it takes as long as to list it.
 const MOST_IDS: usize = 256;
+
+/// Codes of more nodes than these are not copied: what is remembered stays below 64 MB at 1,024
+/// dimensions.
+const MOST_COPIED: usize = 4096;
 
 /// How to find the nearest accepted nodes.
 pub(crate) enum Route {
@@ -37,6 +44,8 @@ pub(crate) enum Route {
 pub(crate) enum Nodes {
     Run(Range<u32>),
     List(Arc<[u32]>),
+    /// Those of a filter that came before.
+    Known(Arc<Selection>),
 }
 
 impl Nodes {
@@ -45,6 +54,7 @@ impl Nodes {
         match self {
             Nodes::Run(run) => run.clone().collect(),
             Nodes::List(list) => list.to_vec(),
+            Nodes::Known(selection) => selection.nodes.to_vec(),
         }
     }
 }
@@ -63,26 +73,42 @@ impl Walking {
         if let Some(run) = accepted.run() {
             return Nodes::Run(run);
         }
-        let known = self.selection.as_ref();
-        let known = known.map(|selection| Arc::clone(&selection.nodes));
-        Nodes::List(known.unwrap_or_else(|| accepted.members().into()))
+        match &self.selection {
+            Some(selection) => Nodes::Known(Arc::clone(selection)),
+            None => Nodes::List(accepted.members().into()),
+        }
     }
 }
 
 /// The nodes that a filter accepts.
 pub(crate) struct Selection {
-    nodes: Arc<[u32]>,
+    nodes: Vec<u32>,
     len: usize,
     bits: OnceLock<Bits>,
+    /// Whether it was found again after it was listed.
+    again: AtomicBool,
+    codes: OnceLock<Codes>,
 }
 
 impl Selection {
     fn of(accepted: &Accepted<'_>) -> Self {
         Selection {
-            nodes: accepted.members().into(),
+            nodes: accepted.members(),
             len: accepted.nodes(),
             bits: OnceLock::new(),
+            again: AtomicBool::new(false),
+            codes: OnceLock::new(),
         }
+    }
+
+    pub(crate) fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// The codes of the nodes one behind the other, where they are worth the copy.
+    pub(crate) fn codes(&self, all: &Codes) -> Option<&Codes> {
+        let worth = self.again.load(Ordering::Relaxed) && self.nodes.len() <= MOST_COPIED;
+        worth.then(|| self.codes.get_or_init(|| all.gathered(&self.nodes)))
     }
 
     /// As a set, which a walk asks about each node it comes by.
@@ -119,6 +145,7 @@ impl Remembered {
             };
             known[..=place].rotate_right(1);
             if let Some(selection) = &known[0].1 {
+                selection.again.store(true, Ordering::Relaxed);
                 return Some(Arc::clone(selection));
             }
         }
@@ -179,7 +206,7 @@ pub(crate) fn route(
         }
     };
     match (scan, selection) {
-        (true, Some(selection)) => Route::Scan(Nodes::List(Arc::clone(&selection.nodes))),
+        (true, Some(selection)) => Route::Scan(Nodes::Known(selection)),
         (true, None) => Route::Scan(Nodes::List(accepted.members().into())),
         (false, selection) => Route::Walk(Walking { budget, selection }),
     }

@@ -3,7 +3,7 @@
 use std::mem;
 use std::ops::Range;
 
-use crate::codes::{self, Buffers, Coded};
+use crate::codes::{self, Buffers, Coded, Codes};
 use crate::distance::kernel::{Kernel, Work};
 use crate::scratch::{Found, Ranked, Scratch};
 use crate::vectors::{Query, Vectors};
@@ -50,18 +50,23 @@ impl Vectors {
         width: usize,
         scratch: &mut Scratch,
     ) {
-        let codes = self.codes.table();
-        let mut nearest = Nearest::new(query, width, &mut scratch.found.near);
-        codes.isa().run(ScanRun {
-            scan: Scan {
-                codes,
-                query: &query.coded,
-                nearest: &mut nearest,
-                buffers: &mut scratch.buffers,
-            },
-            run,
-        });
-        nearest.cut();
+        scan_rows(&self.codes, query, run, width, scratch);
+        self.settle(query, width, &mut scratch.found);
+    }
+
+    /// [`scan`](Self::scan) of nodes whose codes lie in a table of their own.
+    pub(crate) fn scan_copies(
+        &self,
+        query: &Query,
+        nodes: &[u32],
+        copies: &Codes,
+        width: usize,
+        scratch: &mut Scratch,
+    ) {
+        scan_rows(copies, query, 0..nodes.len() as u32, width, scratch);
+        for near in &mut scratch.found.near {
+            *near = Ranked::new(near.distance(), nodes[near.node() as usize]);
+        }
         self.settle(query, width, &mut scratch.found);
     }
 
@@ -119,6 +124,22 @@ impl Vectors {
         found.sort_unstable();
         found.truncate(width);
     }
+}
+
+/// Leaves the rows of a table that can be among the nearest.
+fn scan_rows(codes: &Codes, query: &Query, run: Range<u32>, width: usize, scratch: &mut Scratch) {
+    let codes = codes.table();
+    let mut nearest = Nearest::new(query, width, &mut scratch.found.near);
+    codes.isa().run(ScanRun {
+        scan: Scan {
+            codes,
+            query: &query.coded,
+            nearest: &mut nearest,
+            buffers: &mut scratch.buffers,
+        },
+        run,
+    });
+    nearest.cut();
 }
 
 /// What a scan goes by.
