@@ -93,18 +93,16 @@ fn a_filter_that_comes_again_answers_as_in_an_index_that_was_never_asked() {
         let rows = numbers.clustered(ROWS, DIM, 12);
         let queries = numbers.clustered(4, DIM, 2);
         let mut index = index(metric, &rows);
-        let mut changes: Vec<Box<dyn Fn(&mut TemporalIndex)>> = vec![
-            Box::new(|_| ()),
-            Box::new(|index| {
-                index.set_reward(NodeId(5), Some(0.6)).expect("a live node");
-                index
-                    .set_recallable(NodeId(20), false)
-                    .expect("a live node");
-            }),
-            Box::new(|index| index.delete(&[NodeId(40)]).expect("a live node")),
-            Box::new(|index| index.set_center(Center::Mean).expect("no row is the mean")),
+        let changes: [fn(&mut TemporalIndex); 4] = [
+            |_| (),
+            |index| {
+                index.set_reward(NodeId(5), Some(0.6)).expect("it lives");
+                index.set_recallable(NodeId(20), false).expect("it lives");
+            },
+            |index| index.delete(&[NodeId(40)]).expect("it lives"),
+            |index| index.set_center(Center::Mean).expect("no row is it"),
         ];
-        for change in &mut changes {
+        for change in changes {
             change(&mut index);
             for filter in filters() {
                 let expected: Vec<_> = queries
