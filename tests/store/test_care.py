@@ -27,6 +27,19 @@ def test_recalled_text_that_comes_back_is_not_stored_again(memory: Memory) -> No
 
 
 @pytest.mark.requirement("B3")
+def test_what_was_put_away_can_be_learned_again(memory: Memory) -> None:
+    forgotten = memory.add("the mill is for sale")
+    memory.add("the ferry runs at noon", source="web")
+    assert len(memory.recall("the mill, the ferry")) == 2
+    memory.forget(forgotten)
+    memory.quarantine("web")
+    again = memory.add("the mill is for sale"), memory.add("the ferry runs at noon", source="ana")
+    assert again == (3, 4)
+    assert texts(memory, "the mill", k=1) == ["the mill is for sale"]
+    assert texts(memory, "the ferry", k=1) == ["the ferry runs at noon"]
+
+
+@pytest.mark.requirement("B3")
 def test_a_source_is_quarantined_audited_released_and_rolled_back(memory: Memory) -> None:
     good = memory.add("the well is clean", source="ana")
     bad = memory.add("the well is poisoned", source="bob", aliases=["do not drink"])

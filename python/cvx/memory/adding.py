@@ -90,7 +90,8 @@ class Adding(Links):
         -------
         int
             The id of the event. Text that this memory handed out in a recall and that comes back
-            as new is not stored: the id is that of the event that says so already.
+            as new is not stored: the id is that of the event that says so already, unless that
+            one was forgotten or quarantined meanwhile.
 
         Raises
         ------
@@ -209,11 +210,13 @@ class Adding(Links):
         return self.add_many(Event(text=piece, **options) for piece in chunk_text(text, max_chars))
 
     def _known(self, event: Event) -> int | None:
-        """The event that a text was handed out from, if it is still there."""
+        """The event that a text was handed out from, while it can still be recalled."""
         found = self._handed_out.get(digest(event.namespace, event.text))
         if found is None or not event.text.strip():
             return None
-        rows = self.record.query("SELECT 1 FROM events WHERE event_id = ?", (found,))
+        rows = self.record.query(
+            "SELECT 1 FROM events WHERE event_id = ? AND state = 'active'", (found,)
+        )
         return found if rows else None
 
     @checked(event_id=an_event, texts=some_texts)
