@@ -12,6 +12,7 @@ use crate::distance::kernel::{Kernel, Work};
 use crate::id::NodeId;
 use crate::ids::Ids;
 use crate::links::Links;
+use crate::pool::Room;
 use crate::scratch::{Ranked, Scratch, with_scratch};
 use crate::search::{Beam, Everything, Graph};
 use crate::vectors::Vectors;
@@ -169,7 +170,7 @@ impl Builder<'_> {
             let mut starts: Vec<u32> = graph.descend(&query, level, buffers).into_iter().collect();
             for level in (0..=level).rev() {
                 let beam = Beam {
-                    width: self.width,
+                    room: Room::of(self.width),
                     level,
                     budget: usize::MAX,
                     accepts: Everything,

@@ -12,7 +12,7 @@ use crate::ids::Ids;
 use crate::index::{TemporalIndex, on_threads};
 use crate::params::DEFAULT_EF;
 use crate::plan::{self, Nodes, Route, Walking};
-use crate::pool::Pool;
+use crate::pool::{Pool, Room};
 use crate::scratch::{Found, Ranked, Scratch, Walk, with_scratch};
 use crate::search::{Accepts, Beam, Everything, Graph};
 use crate::vectors::Query;
@@ -134,7 +134,8 @@ impl TemporalIndex {
             Route::Scan(nodes) => return self.scan(query, nodes, want, scratch),
             Route::Walk(walking) => walking,
         };
-        self.walk_under(query, want.width, accepted, walking, scratch);
+        let room = Room::around(want.least, want.width);
+        self.walk_under(query, room, accepted, walking, scratch);
         let Scratch { walk, found, .. } = &mut *scratch;
         match self.kept(walk, want, accepted) {
             Some(kept) => self.finish(query, want, kept, found),
@@ -156,7 +157,8 @@ impl TemporalIndex {
         let nodes = match route {
             Route::Scan(nodes) => nodes.clone(),
             Route::Walk(walking) => {
-                self.walk_under(query, want.width, accepted, walking, scratch);
+                let room = Room::of(want.width);
+                self.walk_under(query, room, accepted, walking, scratch);
                 let Scratch { walk, found, .. } = &mut *scratch;
                 if let Some(kept) = self.kept(walk, want, accepted) {
                     found.near.clear();
@@ -183,21 +185,21 @@ impl TemporalIndex {
     fn walk_under(
         &self,
         query: &Query,
-        width: usize,
+        room: Room,
         accepted: &Accepted<'_>,
         walking: &Walking,
         scratch: &mut Scratch,
     ) {
         let budget = walking.budget;
         match &walking.selection {
-            _ if accepted.everything() => self.walk(query, width, budget, Everything, scratch),
+            _ if accepted.everything() => self.walk(query, room, budget, Everything, scratch),
             Some(selection) => {
                 let bits = selection.bits();
-                self.walk(query, width, budget, |node| bits.has(node), scratch);
+                self.walk(query, room, budget, |node| bits.has(node), scratch);
             }
             None => {
                 let accepts = |node| accepted.has_embedded(node);
-                self.walk(query, width, budget, accepts, scratch);
+                self.walk(query, room, budget, accepts, scratch);
             }
         }
     }
@@ -224,7 +226,7 @@ impl TemporalIndex {
     fn walk<A: Accepts>(
         &self,
         query: &Query,
-        width: usize,
+        room: Room,
         budget: usize,
         accepts: A,
         scratch: &mut Scratch,
@@ -233,7 +235,7 @@ impl TemporalIndex {
         let Scratch { walk, buffers, .. } = scratch;
         let start = graph.descend(&query.coded, level, buffers);
         let beam = Beam {
-            width,
+            room,
             level,
             budget,
             accepts,

@@ -3,8 +3,56 @@
 use crate::distance::kernel::{EIGHT, Kernel};
 use crate::scratch::Ranked;
 
-/// Room that a pool without a bound begins with.
+/// Words that a pool without a bound begins with.
 const SOME: usize = 1024;
+/// A pool may keep so many times its width of those that are hardly farther.
+const STRETCH: usize = 3;
+/// How much farther twice as many nodes reach, which is 2^(2/d) - 1 for squared distances among d
+/// dimensions: for d = 24, about what sentence vectors are locally.
+const A_DOUBLING: f32 = 1.0 / 17.0;
+
+/// How many candidates a pool keeps: the nearest `width`, then up to `most` of those that are nearer
+/// than `reach` times the `near`-th.
+///
+/// How far the `width`-th is tells how long the search for the `near` nearest has to be, but only on
+/// average: around one query lie many at nearly the same distance, around another few. A reach
+/// from the distance of the `near`-th gives to the former what the latter does not need. It is the
+/// rule of Al-Jazzazi et al., \"Distance adaptive beam search\", 2025, over a beam of fixed width.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    width: usize,
+    most: usize,
+    near: usize,
+    reach: f32,
+}
+
+impl Room {
+    /// For so many and no more.
+    pub(crate) fn of(width: usize) -> Self {
+        Room {
+            width,
+            most: width,
+            near: 1,
+            reach: 0.0,
+        }
+    }
+
+    /// For `width`, and for as many more as the search for the `near` nearest needs.
+    pub(crate) fn around(near: usize, width: usize) -> Self {
+        // A logarithm that is linear between the powers of two: the same on every machine.
+        let (mut times, mut doublings) = (width as f32 / near as f32, 0.0);
+        while times >= 2.0 {
+            times /= 2.0;
+            doublings += 1.0;
+        }
+        Room {
+            width,
+            most: width.saturating_mul(STRETCH),
+            near,
+            reach: 1.0 + A_DOUBLING * (doublings + times - 1.0),
+        }
+    }
+}
 
 /// A candidate in one word, ordered by distance, then by node.
 ///
@@ -29,14 +77,14 @@ impl Candidate {
     }
 }
 
-/// Candidates, nearest first, of which at most so many are kept.
+/// Candidates, nearest first, of which those are kept that there is [`Room`] for.
 ///
 /// What lies behind those that are kept is left over from them, or the word above all candidates.
 #[derive(Default)]
 pub(crate) struct Pool {
     words: Vec<[u64; EIGHT]>,
     len: usize,
-    most: usize,
+    room: Room,
     /// Before this place all are expanded, but for those that came since the last was.
     open: usize,
     /// The nearest that came since the last was expanded.
@@ -44,12 +92,12 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn clear(&mut self, most: usize) {
+    pub(crate) fn clear(&mut self, room: Room) {
         self.words.clear();
         self.words
-            .resize(most.min(SOME).div_ceil(EIGHT), [u64::MAX; EIGHT]);
+            .resize(room.most.min(SOME).div_ceil(EIGHT), [u64::MAX; EIGHT]);
         self.len = 0;
-        self.most = most;
+        self.room = room;
         self.open = 0;
         self.fresh = u64::MAX;
     }
@@ -59,20 +107,36 @@ impl Pool {
         &self.words.as_flattened()[..self.len]
     }
 
-    /// Beyond this distance nothing is kept; infinite until the pool is full.
+    /// How far the candidate at a place is; infinite where there is none.
+    #[inline(always)]
+    fn distance(&self, place: usize) -> f32 {
+        let word = self.words().get(place);
+        word.map_or(f32::INFINITY, |&word| Ranked::of_word(word).distance())
+    }
+
+    /// Beyond this distance nothing is worth keeping; infinite until the pool is as wide as it is
+    /// meant to be.
     #[inline(always)]
     pub(crate) fn bound(&self) -> f32 {
-        match self.words().last() {
-            Some(&last) if self.len == self.most => Ranked::of_word(last).distance(),
-            _ => f32::INFINITY,
+        let Room {
+            width,
+            most,
+            near,
+            reach,
+        } = self.room;
+        let wide = self.distance(width - 1);
+        if most == width {
+            return wide;
         }
+        let reached = self.distance(near - 1) * reach;
+        reached.max(wide).min(self.distance(most - 1))
     }
 
     /// Puts a node that is not in the pool into its place, if it is among the nearest.
     #[inline(always)]
     pub(crate) fn insert(&mut self, kernel: impl Kernel, seen: Ranked) -> bool {
         let word = Candidate::new(seen).0;
-        if self.len == self.most {
+        if self.len == self.room.most {
             if self.words().last().is_none_or(|&last| last < word) {
                 return false;
             }
@@ -88,7 +152,7 @@ impl Pool {
         true
     }
 
-    /// The nearest candidate that was not expanded; from then on it is.
+    /// The nearest candidate that was not expanded, if it is within the bound; from then on it is.
     #[inline(always)]
     pub(crate) fn expand(&mut self) -> Option<Ranked> {
         let words = &mut self.words.as_flattened_mut()[..self.len];
@@ -101,10 +165,14 @@ impl Pool {
         let ahead = rest
             .iter()
             .position(|word| word & Candidate::EXPANDED == 0)?;
-        let candidate = Candidate(rest[ahead]);
-        rest[ahead] |= Candidate::EXPANDED;
-        self.open += ahead + 1;
-        Some(candidate.ranked())
+        let nearest = Candidate(rest[ahead]).ranked();
+        self.open += ahead;
+        if nearest.distance() > self.bound() {
+            return None;
+        }
+        self.words.as_flattened_mut()[self.open] |= Candidate::EXPANDED;
+        self.open += 1;
+        Some(nearest)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -151,7 +219,7 @@ mod tests {
         ) {
             for (_, isa) in Isa::available() {
                 let mut pool = Pool::default();
-                pool.clear(most);
+                pool.clear(Room::of(most));
                 let mut all: Vec<Ranked> = Vec::new();
                 for (&distance, node) in distances.iter().zip(0..) {
                     let seen = Ranked::new(f32::from(distance), node);
@@ -176,13 +244,43 @@ mod tests {
         }
 
         #[test]
+        fn beyond_its_width_a_pool_keeps_what_is_hardly_farther_than_the_near_ones(
+            distances in proptest::collection::vec(8u8..40, 1..60),
+            near in 1usize..6, wider in 0usize..10,
+        ) {
+            let width = near + wider;
+            let room = Room::around(near, width);
+            let mut all: Vec<Ranked> = distances
+                .iter()
+                .zip(0..)
+                .map(|(&distance, node)| Ranked::new(f32::from(distance), node))
+                .collect();
+            for (_, isa) in Isa::available() {
+                let mut pool = Pool::default();
+                pool.clear(room);
+                for &seen in &all {
+                    isa.run(Put(&mut pool, seen));
+                }
+                all.sort_unstable();
+                let distance = |place: usize| all.get(place).map_or(f32::INFINITY, |seen| seen.distance());
+                let bound = distance(width - 1)
+                    .max(distance(near - 1) * room.reach)
+                    .min(distance(STRETCH * width - 1));
+                prop_assert_eq!(pool.bound(), bound);
+                let within = all.iter().take(STRETCH * width).filter(|seen| seen.distance() <= bound);
+                let expanded = std::iter::from_fn(|| pool.expand());
+                prop_assert_eq!(expanded.collect::<Vec<_>>(), within.copied().collect::<Vec<_>>());
+            }
+        }
+
+        #[test]
         fn what_comes_while_others_are_expanded_is_expanded_in_its_turn(
             turns in proptest::collection::vec((0u16..500, any::<bool>()), 1..300),
             most in prop_oneof![1usize..40, Just(usize::MAX)],
         ) {
             for (_, isa) in Isa::available() {
                 let mut pool = Pool::default();
-                pool.clear(most);
+                pool.clear(Room::of(most));
                 // Distance, node and whether it was expanded, the nearest first.
                 let mut twin: Vec<(u16, u32, bool)> = Vec::new();
                 for (&(distance, expands), node) in turns.iter().zip(0..) {
@@ -202,5 +300,17 @@ mod tests {
                 prop_assert_eq!(nodes(&pool), twin.iter().map(|one| one.1).collect::<Vec<_>>());
             }
         }
+    }
+
+    #[test]
+    fn twice_the_width_reaches_a_seventeenth_farther() {
+        let reach = |width| Room::around(10, width).reach;
+        assert_eq!(
+            [reach(10), reach(20), reach(40)],
+            [1.0, 18.0 / 17.0, 19.0 / 17.0]
+        );
+        assert!(reach(20) < reach(25) && reach(25) < reach(40));
+        let plain = Room::of(7);
+        assert_eq!((plain.width, plain.most), (7, 7));
     }
 }

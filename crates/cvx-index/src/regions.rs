@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::id::{EntityId, NodeId, RegionId};
 use crate::index::TemporalIndex;
+use crate::pool::Room;
 use crate::scratch::{Ranked, Scratch, with_scratch};
 use crate::search::Beam;
 use crate::vectors::Query;
@@ -209,7 +210,7 @@ impl TemporalIndex {
                 let graph = self.graph();
                 let start = graph.descend(&query.coded, level, buffers);
                 let beam = Beam {
-                    width: WIDTH,
+                    room: Room::of(WIDTH),
                     level,
                     budget: usize::MAX,
                     accepts: |node| self.regions.covers(node),

@@ -9,6 +9,7 @@ use std::mem;
 use crate::codes::{self, Buffers, Coded, Codes};
 use crate::distance::kernel::{Kernel, Work};
 use crate::links::{self, Links};
+use crate::pool::Room;
 use crate::scratch::{Ranked, Walk};
 
 /// The graph over its codes.
@@ -34,7 +35,7 @@ impl<'a> Graph<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Beam<A> {
     /// How many accepted nodes it keeps, `ef` in the paper.
-    pub(crate) width: usize,
+    pub(crate) room: Room,
     pub(crate) level: usize,
     /// How many distances it may measure before it gives up.
     pub(crate) budget: usize,
@@ -98,9 +99,10 @@ impl Graph<'_> {
     #[inline(always)]
     fn begin<A: Accepts>(&self, starts: &[u32], beam: &Beam<A>, walk: &mut Walk) {
         walk.visited.forget(self.links.nodes);
+        let everything = Room::of(usize::MAX);
         walk.frontier
-            .clear(if A::ALL { beam.width } else { usize::MAX });
-        walk.accepted.clear(beam.width);
+            .clear(if A::ALL { beam.room } else { everything });
+        walk.accepted.clear(beam.room);
         walk.measured = 0;
         walk.gave_up = false;
         walk.next.clear();
