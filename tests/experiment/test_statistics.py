@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy import stats  # type: ignore[import-untyped]
 
 pytest.importorskip("statsmodels")
 
@@ -63,6 +64,42 @@ def test_what_only_one_of_five_seeds_shows_is_not_called_sure() -> None:
     assert paired_difference(Pairs(first, [0.0] * 200, seeds, games)).p > 0.05
     everywhere = [1.0 if g % 4 == 0 else 0.0 for g in games]
     assert paired_difference(Pairs(everywhere, [0.0] * 200, seeds, games)).p < 0.01
+
+
+@given(st.lists(st.floats(-1, 1, width=32), min_size=2, max_size=8), st.integers(1, 4))
+@settings(deadline=None, max_examples=50)
+def test_no_finding_is_surer_than_a_t_test_over_the_means_of_seeds(
+    means: list[float], games: int
+) -> None:
+    first = [mean for mean in means for _ in range(games)]
+    seeds = [seed for seed in range(len(means)) for _ in range(games)]
+    pairs = Pairs(first, [0.0] * len(first), seeds, list(range(games)) * len(means))
+    found = paired_difference(pairs, draws=100)
+    assume(np.ptp(means) > 1e-6)
+    theirs = stats.ttest_1samp(means, 0.0)
+    bounds = theirs.confidence_interval(0.95)
+    assert found.p >= theirs.pvalue - 1e-9
+    assert found.low <= bounds.low + 1e-9
+    assert found.high >= bounds.high - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("seeds", "seed_sd"), [(2, 0.15), (3, 0.15), (5, 0.0), (5, 0.05), (5, 0.15)]
+)
+def test_intervals_cover_and_p_errs_as_often_as_they_say(seeds: int, seed_sd: float) -> None:
+    # Arms that do not differ: seeds, games and the games of a seed do, by chance.
+    repeats, games = 200, 40
+    rng = np.random.default_rng(0)
+    of_seed = [seed for seed in range(seeds) for _ in range(games)]
+    found = []
+    for repeat in range(repeats):
+        spread = rng.normal(0, seed_sd, (seeds, 1)) + rng.normal(0, 0.2, games)
+        first = (spread + rng.normal(0, 0.3, (seeds, games))).ravel().tolist()
+        pairs = Pairs(first, [0.0] * len(first), of_seed, list(range(games)) * seeds)
+        found.append(paired_difference(pairs, draws=400, seed=repeat))
+    noise = 3 * math.sqrt(0.05 * 0.95 / repeats)
+    assert np.mean([one.low <= 0 <= one.high for one in found]) >= 0.95 - noise
+    assert np.mean([one.p < 0.05 for one in found]) <= 0.05 + noise
 
 
 def test_weights_decide_what_a_pair_counts() -> None:

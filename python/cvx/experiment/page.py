@@ -230,8 +230,9 @@ def _caveats(figures: Mapping[str, Any]) -> str:
     setup = figures["setup"]
     told = [
         "A seed is a draw of demonstrations, of the order of games and of the agent's choices "
-        "between equals. The intervals of differences resample the seeds that were played: the "
-        "fewer they are, the less that tells.",
+        "between equals. The intervals of differences are the wider of two: seeds and games drawn "
+        "anew, and Student's t over the means of seeds. With one seed they speak of games alone, "
+        "under that one draw of demonstrations.",
         "Success of several seeds on the same games is not independent; the intervals of single "
         "arms count each game once and do not know of seeds.",
     ]

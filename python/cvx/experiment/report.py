@@ -21,7 +21,8 @@ NOTES = {
     "measured": "after n rounds of own experience, memory not learning",
     "learning": "of n rounds, memory learning along the way",
     "interval": "95%: Wilson over distinct games, however many seeds played them",
-    "paired": "paired by seed and game; 95% bootstrap over seeds and games; p corrected (Holm)",
+    "paired": "paired by seed and game; 95%: the wider of bootstrap over seeds and games and "
+    "t over seeds; p corrected (Holm)",
 }
 """What stands beside the tables, in words."""
 
