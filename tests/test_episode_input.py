@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cvx
-from cvx.errors import InvalidParameterError, RewardRangeError
+from cvx.errors import DimensionError, InvalidParameterError, RewardRangeError
 
 
 def _running() -> tuple[cvx.ActiveMemory, Any]:
@@ -74,3 +74,75 @@ def test_a_cue_is_a_cue(cue: Any) -> None:
 def test_a_success_that_no_reward_can_reach_is_refused(bound: float) -> None:
     with pytest.raises(InvalidParameterError, match="success_above"):
         cvx.ActiveMemory(cvx.TemporalIndex(16), success_above=bound)
+
+
+@pytest.mark.parametrize(
+    "part", ["goal", "step", "text", "questions", "task_type", "time", "place"]
+)
+@pytest.mark.parametrize("value", [3.5, [None], object()])
+def test_a_cue_with_a_part_of_another_type_is_refused(part: str, value: Any) -> None:
+    memory, _ = _running()
+    with pytest.raises(InvalidParameterError, match=f"cue.{part} is"):
+        memory.recall(cvx.Cue(**{"text": "a mug", part: value}))
+
+
+def test_a_step_without_words_is_no_cue_either() -> None:
+    memory, _ = _running()
+    with pytest.raises(InvalidParameterError, match=r"cue\.step is None: give a str"):
+        memory.recall(cvx.Cue(step=None))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"action": ""}, "action is ''"),
+        ({"action": 5}, "action is 5"),
+        ({"followed": [7]}, r"followed is \[7\]: give hits"),
+        ({"followed": 7}, "followed is 7: give hits"),
+        ({"decision": None}, "decision is None: give a decision"),
+    ],
+)
+def test_an_act_that_cannot_be_kept_is_refused_and_the_decision_is_still_open(
+    given: dict[str, Any], named: str
+) -> None:
+    memory, run = _running()
+    decision = memory.recall(cvx.Cue(step="a mug", vector=np.ones(16, np.float32)))
+    with pytest.raises(InvalidParameterError, match=named):
+        memory.act(**{"decision": decision, "action": "heat mug", **given})
+    memory.act(decision, "heat mug")
+    assert memory.close(run, 1.0).actions == ("heat mug",)
+
+
+@pytest.mark.parametrize("run", [99, None, "episode"])
+def test_what_is_no_episode_can_be_neither_recorded_nor_closed(run: Any) -> None:
+    memory, _ = _running()
+    for call in (
+        lambda: memory.step(run, "a mug"),
+        lambda: memory.close(run, 1.0),
+        lambda: memory.discard(run),
+        lambda: memory.recorder.close(run, 1.0),
+    ):
+        with pytest.raises(InvalidParameterError, match=r"run is .*: give an episode that begin"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("steps", "reward", "error"),
+    [
+        (["ab"], 1.0, InvalidParameterError),
+        ([("a mug", "heat mug"), ("a mug",)], 1.0, InvalidParameterError),
+        ([("a mug", "heat mug"), ("a mug", 5)], 1.0, InvalidParameterError),
+        ([("a mug", "heat mug", np.ones(3))], 1.0, DimensionError),
+        ([("a mug", "heat mug")], 2.0, RewardRangeError),
+    ],
+)
+def test_a_demonstration_that_is_refused_leaves_no_episode_open(
+    steps: list[Any], reward: float, error: type[Exception]
+) -> None:
+    memory, run = _running()
+    with pytest.raises(error):
+        memory.add_demonstration("heat the mug", steps, reward=reward)
+    assert list(memory._open.values()) == [run]
+    assert len(memory.index) == 0
+    memory.step(run, "you hold the mug", "heat mug")
+    assert memory.close(run, 1.0).actions == ("heat mug",)

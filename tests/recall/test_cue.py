@@ -93,10 +93,10 @@ def test_a_cue_that_is_none_is_refused(none: Any) -> None:
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ({"text": 5}, "a part of the cue is 5"),
-        ({"goal": None}, "a part of the cue is None"),
-        ({"questions": ("who?", 5)}, "a part of the cue is 5"),
-        ({"questions": "who?"}, "questions are 'who\\?': give a tuple"),
+        ({"text": 5}, "cue.text is 5: give a str"),
+        ({"goal": None}, "cue.goal is None: give a str"),
+        ({"questions": ("who?", 5)}, r"cue.questions is .*5.*: give a list of str"),
+        ({"questions": "who?"}, r"cue.questions is 'who\?': give a list"),
         ({"time": 1.5}, r"time is 1\.5: give an int"),
         ({"time": "now"}, "time is 'now'"),
         ({"place": "here"}, "place is 'here'"),

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from cvx.active.attribution import Taken
+from cvx.active.given import a_decision, some_hits
 from cvx.active.predicting import expected_success
 from cvx.active.recall import Recall
+from cvx.arguments import checked
 from cvx.episodes import OpenEpisode
 from cvx.errors import (
     DecisionTakenError,
@@ -22,6 +24,7 @@ from cvx.types import Decision, Event, Hit, Vector
 class Acting(Recall):
     """What takes down the steps of running episodes."""
 
+    @checked(decision=a_decision)
     def act(
         self,
         decision: Decision,
@@ -71,7 +74,7 @@ class Acting(Recall):
         ForeignEpisodeError
             The decision was made outside of any episode, or by another memory.
         InvalidParameterError
-            A hit was followed that the decision does not have.
+            A hit was followed that the decision does not have; an empty action.
         """
         number = -1 if decision.episode_id is None else decision.episode_id
         if number in self._closed:
@@ -87,8 +90,7 @@ class Acting(Recall):
         if followed is None:
             nodes = [h.node for h in decision.hits if action is not None and h.action == action]
         else:
-            chosen = (followed,) if isinstance(followed, Hit) else tuple(followed)
-            nodes = [hit.node for hit in chosen]
+            nodes = [hit.node for hit in some_hits("followed", followed)]
             own = {hit.node for hit in decision.hits}
             if not own.issuperset(nodes):
                 raise InvalidParameterError(

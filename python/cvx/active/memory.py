@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cvx.active.attribution import Outcome
+from cvx.active.given import a_shown_step
 from cvx.active.learning import learn
 from cvx.active.linking import Linking
 from cvx.decay import POLICIES, DecayPolicy, DecayReport, decay_report
@@ -116,8 +117,8 @@ class ActiveMemory(Linking):
         RewardRangeError
             The reward is outside [0, 1].
         """
-        episode = self.recorder.outcome(run, reward)
         self._running(run)
+        episode = self.recorder.outcome(run, reward)
         won = float(reward) > self.success_above
         episode = learn(self, Outcome(episode, self._taken[run.episode_id], won))
         self.recorder.seal(run, episode)
@@ -182,7 +183,17 @@ class ActiveMemory(Linking):
         Returns
         -------
         Episode
+
+        Raises
+        ------
+        InvalidParameterError
+            A step that is no tuple of two or three, or what ``begin`` and ``step`` refuse.
+        RewardRangeError
+            The reward is outside [0, 1].
+        DimensionError, NonFiniteVectorError, ZeroVectorError
+            A vector that the index could not hold.
         """
+        listed = [a_shown_step(f"steps[{n}]", step) for n, step in enumerate(steps)]
         current = self._current
         run = self.begin(
             goal,
@@ -193,9 +204,13 @@ class ActiveMemory(Linking):
             metadata=metadata,
         )
         self._current = current
-        for text, action, *vector in steps:
-            self.step(run, text, action, vector[0] if vector else None)
-        return self.close(run, reward)
+        try:
+            for text, action, *vector in listed:
+                self.step(run, text, action, vector[0] if vector else None)
+            return self.close(run, reward)
+        except BaseException:
+            self.discard(run)
+            raise
 
     def decay_report(self, policies: Mapping[str, DecayPolicy] | None = None) -> DecayReport:
         """Return what each policy would have done to which memory in the failures of this loop.

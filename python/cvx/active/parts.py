@@ -14,7 +14,7 @@ from cvx.active.history import History
 from cvx.active.protocol import ActiveIndex
 from cvx.decay import ContextAwareDecay, DecayLedger, DecayPolicy
 from cvx.embed import Embedder, LexicalEmbedder
-from cvx.episodes import EpisodeRecorder, OpenEpisode
+from cvx.episodes import EpisodeRecorder, OpenEpisode, an_open_episode
 from cvx.errors import (
     DimensionError,
     EpisodeClosedError,
@@ -202,6 +202,7 @@ class Parts(Following):
         return row
 
     def _running(self, run: OpenEpisode) -> OpenEpisode:
+        an_open_episode("run", run)
         if run.closed:
             raise EpisodeClosedError(
                 f"episode {run.episode_id} is closed: begin another one for further steps"

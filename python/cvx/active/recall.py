@@ -10,6 +10,7 @@ from cvx.active.parts import Default, Parts
 from cvx.active.render import render_decision
 from cvx.episodes import OpenEpisode
 from cvx.errors import InvalidParameterError
+from cvx.recall.cue import checked_cue
 from cvx.recall.tokens import CountTokens, estimate_tokens
 from cvx.types import Cue, Decision, Filter, Hit
 
@@ -57,13 +58,12 @@ class Recall(Parts):
         EpisodeClosedError, ForeignEpisodeError
             The episode is over, or another memory's.
         InvalidParameterError
-            A cue that is no Cue, a filter that is no Filter, k below 1, another outcome,
-            another ``distinct``.
+            A cue that is no Cue or has a part of another type, a filter that is no Filter, k
+            below 1, another outcome, another ``distinct``.
         DimensionError, NonFiniteVectorError, ZeroVectorError
             A vector that cannot be compared.
         """
-        if not isinstance(cue, Cue):
-            raise InvalidParameterError(f"cue is {cue!r}: give a cvx.Cue, such as Cue(text=...)")
+        checked_cue(cue)
         if not (where is None or isinstance(where, Filter)):
             raise InvalidParameterError(f"where is {where!r}: give a cvx.Filter or None")
         if k is not None and k < 1:

@@ -3,12 +3,13 @@
 from cvx.episodes.checks import check_reward
 from cvx.episodes.chunks import chunk_text
 from cvx.episodes.frames import episodes_frame, steps_frame
-from cvx.episodes.recorder import EpisodeRecorder, OpenEpisode
+from cvx.episodes.recorder import EpisodeRecorder, OpenEpisode, an_open_episode
 from cvx.episodes.tags import task_of_tags, task_tag
 
 __all__ = [
     "EpisodeRecorder",
     "OpenEpisode",
+    "an_open_episode",
     "check_reward",
     "chunk_text",
     "episodes_frame",

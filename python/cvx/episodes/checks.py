@@ -16,6 +16,15 @@ def check_text(name: str, value: object, *, optional: bool = False) -> None:
         raise InvalidParameterError(f"{name} is {value!r}: give {wanted}")
 
 
+def check_action(action: object) -> None:
+    """Raise an InvalidParameterError unless the value says what was done, or is None."""
+    check_text("action", action, optional=True)
+    if isinstance(action, str) and not action.strip():
+        raise InvalidParameterError(
+            f"action is {action!r}: give what was done, or None where nothing was"
+        )
+
+
 def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """Return tags as a tuple; raise an InvalidParameterError unless each is a string."""
     if isinstance(tags, str):

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from cvx.episodes.checks import check_reward, check_text, checked_metadata, checked_tags
+from cvx.arguments import checked, one_of
+from cvx.episodes.checks import (
+    check_action,
+    check_reward,
+    check_text,
+    checked_metadata,
+    checked_tags,
+)
 from cvx.episodes.frames import episodes_frame, steps_frame
 from cvx.errors import (
     EpisodeClosedError,
@@ -45,6 +52,9 @@ class OpenEpisode:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     steps: list[Event] = field(default_factory=list)
     closed: bool = False
+
+
+an_open_episode = one_of(OpenEpisode, called="an episode that begin() returned")
 
 
 class EpisodeRecorder:
@@ -141,6 +151,7 @@ class EpisodeRecorder:
         self._next_episode = max(self._next_episode, episode)
         self._next_entity = max(self._next_entity, entity)
 
+    @checked(run=an_open_episode)
     def step(
         self,
         run: OpenEpisode,
@@ -180,7 +191,8 @@ class EpisodeRecorder:
         EpisodeClosedError
             The episode has its outcome already.
         InvalidParameterError
-            A text, action or tag that is no string, or metadata that JSON cannot hold.
+            A text, action or tag that is no string, an empty action, or metadata that JSON cannot
+            hold.
         TimestampOrderError
             The step lies before the one recorded last.
         """
@@ -189,7 +201,7 @@ class EpisodeRecorder:
                 f"episode {run.episode_id} is closed: begin another one for further steps"
             )
         check_text("text", text)
-        check_text("action", action, optional=True)
+        check_action(action)
         labels, kept = checked_tags(tags), checked_metadata(metadata)
         if timestamp is None:
             timestamp = self.clock
@@ -214,6 +226,7 @@ class EpisodeRecorder:
         run.steps.append(event)
         return event
 
+    @checked(run=an_open_episode)
     def outcome(self, run: OpenEpisode, reward: float) -> Episode:
         """Return what the episode would be if it closed with this reward; nothing changes.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from cvx.errors import InvalidParameterError
+from cvx.arguments import Check, a_text, optional, some_texts, whole, wrong
 from cvx.types import Cue
 
 LONGEST = 4_096
@@ -112,6 +112,32 @@ def lexical_text(cue: Cue) -> str:
     return cue.text if cue.text.strip() else cue.words()
 
 
+def checked_cue(cue: Cue) -> Cue:
+    """Return a cue whose parts are of the types that they should be.
+
+    Raises
+    ------
+    InvalidParameterError
+        No Cue, or a part of it that is no text or no whole number.
+    """
+    if not isinstance(cue, Cue):
+        raise wrong("cue", cue, "a cvx.Cue, such as Cue(text=...)")
+    for name, check in _PARTS.items():
+        check(f"cue.{name}", getattr(cue, name))
+    return cue
+
+
+_PARTS: dict[str, Check] = {
+    "goal": a_text,
+    "step": a_text,
+    "questions": some_texts,
+    "text": a_text,
+    "task_type": optional(a_text),
+    "time": optional(whole()),
+    "place": optional(whole()),
+}
+
+
 def sound_cue(cue: str | Cue) -> Cue:
     """Return a cue that can be asked.
 
@@ -125,32 +151,20 @@ def sound_cue(cue: str | Cue) -> Cue:
     if isinstance(cue, str):
         cue = Cue(text=cue)
     if not isinstance(cue, Cue):
-        raise InvalidParameterError(f"the cue is {cue!r}: give a str or a cvx.Cue")
-    if isinstance(cue.questions, str):
-        raise InvalidParameterError(
-            f"the cue's questions are {cue.questions!r}: give a tuple of str"
-        )
+        raise wrong("cue", cue, "a str or a cvx.Cue")
+    checked_cue(cue)
     return replace(
         cue,
         goal=_clean(cue.goal),
         step=_clean(cue.step),
         questions=tuple(_clean(question) for question in cue.questions),
         text=_clean(cue.text),
-        time=_whole("time", cue.time),
-        place=_whole("place", cue.place),
+        time=None if cue.time is None else operator.index(cue.time),
+        place=None if cue.place is None else operator.index(cue.place),
     )
 
 
-def _whole(name: str, value: int | None) -> int | None:
-    try:
-        return None if value is None else operator.index(value)
-    except TypeError as error:
-        raise InvalidParameterError(f"the cue's {name} is {value!r}: give an int") from error
-
-
 def _clean(text: str) -> str:
-    if not isinstance(text, str):
-        raise InvalidParameterError(f"a part of the cue is {text!r}: give a str")
     text = text[:LONGEST]
     if text.isascii() and text.isprintable():
         return text
