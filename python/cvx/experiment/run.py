@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import queue
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing.connection import wait
+from multiprocessing.managers import SyncManager
 from typing import Any
 
 from cvx.experiment.course import Played, play_arm
@@ -23,9 +27,12 @@ def run(setup: Setup) -> Iterator[Played]:
     """
     setup.check()
     context = multiprocessing.get_context("spawn")
-    manager = context.Manager()
+    manager = SyncManager(ctx=context)
+    manager.start(_end_with_parent)
     ended, stop = manager.Queue(), manager.Event()
-    with ProcessPoolExecutor(setup.workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(
+        setup.workers, mp_context=context, initializer=_end_with_parent
+    ) as pool:
         jobs: list[Future[None]] = [
             pool.submit(_work, setup, arm, seed, ended, stop)
             for seed in range(setup.first_seed, setup.first_seed + setup.seeds)
@@ -49,13 +56,24 @@ def run(setup: Setup) -> Iterator[Played]:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _work(setup: Setup, arm: str, seed: int, ended: Any, stop: Any) -> None:
+def _end_with_parent() -> None:
+    """End this process as soon as its parent has ended, even if that was killed.
+
+    Nobody waits for what it plays then, and its store has to be free. In the middle of a game
+    nothing of that game is kept, as `Course` says.
+    """
     parent = multiprocessing.parent_process()
     assert parent is not None
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _work(setup: Setup, arm: str, seed: int, ended: Any, stop: Any) -> None:
     for played in play_arm(setup, arm, seed):
-        # Nobody waits for what is played when the parent was killed, and its store has to be free.
-        if not parent.is_alive():
-            return
         ended.put(played)
         if stop.is_set():
             return
