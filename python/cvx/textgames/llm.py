@@ -105,7 +105,7 @@ class LLMPolicy:
         When two answers in a row name no admissible command: raise, or draw a command at random,
         which `tally` counts.
     seed : int, default 0
-        Sent to the server, and seeds the draw.
+        Sent to the server, and seeds the draw, which falls alike where the same was asked.
     cache : AnswerCache, optional
         Makes a run repeatable.
     meant : callable, optional
@@ -134,7 +134,6 @@ class LLMPolicy:
     cache: AnswerCache | None = None
     meant: Callable[[str, tuple[str, ...]], str] | None = None
     tally: Tally = field(default_factory=Tally, init=False)
-    _rng: random.Random = field(init=False, repr=False)
     _chat: Chat = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -151,7 +150,6 @@ class LLMPolicy:
         except InvalidParameterError as error:
             raise LLMError(str(error)) from error
         self._chat = Chat(self.url, model, http=options, cache=self.cache)
-        self._rng = random.Random(self.seed)
 
     def act(
         self,
@@ -214,7 +212,9 @@ class LLMPolicy:
             return Chosen(chosen, [first, second], "corrected")
         if self.on_nonsense == "draw":
             self.tally.fallbacks += 1
-            return Chosen(self._rng.choice(commands), [first, second], "drawn")
+            # By what was asked: a run that goes on after a break draws what it would have drawn.
+            drawn = random.Random(f"{self.seed} {second.messages}").choice(commands)
+            return Chosen(drawn, [first, second], "drawn")
         raise LLMAnswerError(
             f"{self.model} answered {second.answer.text[:200]!r}, which is none of the "
             f"{len(commands)} admissible commands: try a stronger model, or on_nonsense='draw'"
