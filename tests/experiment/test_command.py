@@ -61,3 +61,13 @@ def test_a_whole_experiment_of_another_domain_is_played_in_workers(
     assert "games of hats" in told
     assert "90 games in" in told
     assert {file.suffix for file in tmp_path.iterdir()} == {".json", ".png", ".html"}
+
+
+def test_help_says_how_many_games_there_are_unless_told_otherwise() -> None:
+    said = " ".join(parser("x", None).format_help().split())
+    for protocol in PROTOCOLS.values():
+        for size in ("seeds", "rounds", "games_per_round", "measured"):
+            if generated := getattr(protocol.generated, size):
+                real = getattr(protocol.real, size)
+                more = f" (real games {real})" if real != generated else ""
+                assert f"{protocol.name} {generated}{more}" in said

@@ -21,6 +21,19 @@ if TYPE_CHECKING:
     from cvx.experiment.course import Played
 
 
+def _usual(size: str) -> str:
+    """Say what a size is unless it is given, by protocol, with generated and with real games."""
+    sizes = {
+        one.name: (getattr(one.generated, size), getattr(one.real, size))
+        for one in PROTOCOLS.values()
+    }
+    return "; ".join(
+        f"{name} {generated} (real games {real})" if real != generated else f"{name} {generated}"
+        for name, (generated, real) in sizes.items()
+        if generated
+    )
+
+
 def parser(prog: str, description: str | None) -> argparse.ArgumentParser:
     """Return a parser of what all domains understand."""
     parser = argparse.ArgumentParser(prog=prog, description=description)
@@ -30,11 +43,11 @@ def parser(prog: str, description: str | None) -> argparse.ArgumentParser:
         default="transfer",
         help="; ".join(f"{one.name}: {one.title}" for one in PROTOCOLS.values()),
     )
-    add("--seeds", type=int, help="default 5")
+    add("--seeds", type=int, help=f"default {_usual('seeds')}")
     add("--first-seed", type=int, default=0, help="the others count up from it; default 0")
-    add("--rounds", type=int, help="default: the protocol's")
-    add("--games-per-round", type=int, help="default: the protocol's")
-    add("--measured", type=int, help="transfer: on how many games; default: the protocol's")
+    add("--rounds", type=int, help=f"default {_usual('rounds')}")
+    add("--games-per-round", type=int, help=f"default {_usual('games_per_round')}")
+    add("--measured", type=int, help=f"on how many games; default {_usual('measured')}")
     add(
         "--measured-after",
         metavar="ROUNDS",
