@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
@@ -15,14 +16,17 @@ import pytest
 
 pytest.importorskip("statsmodels")
 
+from cvx.chat import read_audit
 from cvx.errors import InvalidParameterError
-from cvx.experiment.arms import arm_of
+from cvx.experiment import arms
+from cvx.experiment.arms import ARMS, arm_of
 from cvx.experiment.course import Course, Played, folder_of, play_arm
 from cvx.experiment.protocols import size_of
 from cvx.experiment.setup import Setup
 from cvx.memory import Memory
 from cvx.plans import Lexicon, Observation
 from cvx.textgames.agent import Agent
+from cvx.textgames.reader import Policy
 from tests.experiment.hat_domain import Hats, small
 from tests.store.processes import CONTEXT
 from tests.textgames.hats import HatGame
@@ -155,8 +159,25 @@ def test_an_agent_on_a_reopened_memory_knows_the_words_again(tmp_path: Path) -> 
 def test_a_store_of_other_games_is_refused(tmp_path: Path) -> None:
     plan = small(protocol="stream", rounds=1, games_per_round=1, measured=0, store=tmp_path)
     assert len(list(play_arm(plan, "none", 0))) == 1
-    with pytest.raises(InvalidParameterError, match="other games"):
+    with pytest.raises(InvalidParameterError, match=r"another setup \(games differ\)"):
         next(play_arm(replace(plan, games_per_round=2), "none", 0))
+
+
+def test_a_store_of_an_arm_that_was_something_else_then_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = small(protocol="stream", rounds=1, games_per_round=1, measured=0, store=tmp_path)
+    assert len(list(play_arm(plan, "nearest", 0))) == 1
+    changed = replace(ARMS["nearest"], agent={"exponent": 3.0})
+    monkeypatch.setattr(arms, "ARMS", {**ARMS, "nearest": changed})
+    with pytest.raises(InvalidParameterError, match=r"another setup \(arm differ\)"):
+        next(play_arm(plan, "nearest", 0))
+
+
+@pytest.mark.parametrize("name", sorted(ARMS))
+def test_what_an_arm_is_can_be_kept_as_json(name: str) -> None:
+    plain = ARMS[name].plain()
+    assert json.loads(json.dumps(plain)) == plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +198,53 @@ class Crashing(Hats):
 
                 whole.step = broken  # type: ignore[method-assign]
             yield whole
+
+
+class _Script:
+    """Answers like a model that tries every command once."""
+
+    def act(
+        self,
+        observation: Observation,
+        *,
+        context: str,  # noqa: ARG002
+        history: Sequence[tuple[str, str]],
+    ) -> str:
+        """Choose one."""
+        commands = observation.admissible_commands
+        return next((one for one in commands if one not in dict(history)), commands[0])
+
+    def close(self) -> None:
+        """Hold nothing open."""
+
+
+class _Read(Hats):
+    def policy(self, setup: Setup, seed: int) -> Policy:  # noqa: ARG002
+        return _Script()
+
+
+class _ReadUntilItBreaks(_Read):
+    open = Crashing.open
+
+
+def test_what_was_noted_of_a_game_that_broke_is_taken_back(tmp_path: Path) -> None:
+    plan = small(protocol="stream", rounds=1, measured=0, llm="http://localhost", model="m")
+
+    def noted(folder: str) -> list[Any]:
+        lines = read_audit(tmp_path / folder / "full-0.jsonl")
+        return [tuple(map(one.get, ("kind", "goal", "step", "steps", "command"))) for one in lines]
+
+    whole = replace(plan, domain=_Read(), audit=tmp_path / "whole")
+    list(play_arm(whole, "full", 0))
+    broken = replace(plan, store=tmp_path / "store", audit=tmp_path / "broken")
+    with pytest.raises(OSError, match="went away"):
+        list(play_arm(replace(broken, domain=_ReadUntilItBreaks()), "full", 0))
+    assert noted("broken")[-1][2] == 3
+    list(play_arm(replace(broken, domain=_Read()), "full", 0))
+    assert noted("broken") == noted("whole")
+    other = replace(broken, domain=_Read(), llm="http://elsewhere")
+    with pytest.raises(InvalidParameterError, match=r"another setup \(llm differ\)"):
+        next(play_arm(other, "full", 0))
 
 
 def test_a_game_that_breaks_in_the_middle_leaves_nothing_and_can_be_played_again(

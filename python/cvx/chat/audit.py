@@ -54,6 +54,25 @@ class AuditLog:
         except (OSError, ValueError) as error:
             raise AuditError(f"{self.path} cannot be written: {error}") from error
 
+    @property
+    def size(self) -> int:
+        """How many bytes were noted."""
+        return self._file.seek(0, os.SEEK_END)
+
+    def cut(self, size: int) -> None:
+        """Take back what was noted beyond a size; of a shorter log, nothing.
+
+        Raises
+        ------
+        AuditError
+            It cannot be written.
+        """
+        try:
+            if size < self.size:
+                self._file.truncate(size)
+        except (OSError, ValueError) as error:
+            raise AuditError(f"{self.path} cannot be written: {error}") from error
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

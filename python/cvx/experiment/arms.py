@@ -64,6 +64,10 @@ class Arm:
         """Return the loop on a memory; None for what does not remember."""
         return None if self.loop is None else self.loop(memory)
 
+    def plain(self) -> dict[str, Any]:
+        """Return what its games depend on, as JSON can hold it."""
+        return {"loop": _plain(self.loop), "shown": self.shown, "agent": _plain(self.agent)}
+
     def player(
         self,
         loop: PausableMemory | None,
@@ -78,6 +82,16 @@ class Arm:
             return Reader(loop, policy, log=log)
         kind = ShuffledAgent if isinstance(loop, ShuffledOutcomes) else Agent
         return kind(loop, seed=seed, **self.agent)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, partial):
+        return {"of": _plain(value.func), "with": _plain(value.keywords)}
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, tuple | list | set | frozenset):
+        return [_plain(one) for one in sorted(value, key=str)]
+    return f"{value.__module__}.{value.__qualname__}" if callable(value) else value
 
 
 _FULL = Arm(FOCUS, "full loop", loops.full)

@@ -18,6 +18,7 @@ from cvx.textgames.game import Game, Player, Result
 from cvx.textgames.reader import Reader
 
 _COURSE, _PLAYER, _FIRST = "experiment", "experiment player", "experiment first player"
+_NOTED = "experiment audit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +95,24 @@ class Course:
         self.turns = protocol_of(setup.protocol).order(
             setup, self.material.games, self.material.unseen
         )
-        policy = log = None
+        policy = self._log = None
         if setup.llm is not None:
             policy = setup.domain.policy(setup, seed)
             if setup.audit is not None:
-                log = AuditLog(setup.audit / f"{arm}-{seed}.jsonl")
+                self._log = AuditLog(setup.audit / f"{arm}-{seed}.jsonl")
         self.loop = arm_of(arm).loop_on(memory)
-        self.player: Player = arm_of(arm).player(self.loop, seed, policy, log)
+        self.player: Player = arm_of(arm).player(self.loop, seed, policy, self._log)
         self._names = {turn.game: setup.domain.name_of(turn.game) for turn in self.turns}
-        self._begin()
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of what the player holds open; the memory is its owner's."""
+        if isinstance(self.player, Reader):
+            self.player.close()
 
     def _begin(self) -> None:
         course = self._description()
@@ -114,19 +124,30 @@ class Course:
                 self._keep(_COURSE, course)
                 self._keep(_FIRST, self.player.state())
                 self._keep(_PLAYER, self.player.state())
+                self._keep_noted()
             return
         if known != course:
             raise InvalidParameterError(
-                f"{self.memory.folder} holds other games than those asked for: give another "
-                "--store, or the setup that it was made with"
+                f"{self.memory.folder} holds games of another setup ({_differing(known, course)} "
+                "differ): give another --store, or the setup that it was made with"
             )
         self._restore(_PLAYER)
+        noted = self.memory.record.state(_NOTED)
+        if self._log is not None and noted is not None:
+            # Of the game that was broken off, and will be played again.
+            self._log.cut(noted["bytes"])
+
+    def _keep_noted(self) -> None:
+        if self._log is not None:
+            self._keep(_NOTED, {"bytes": self._log.size})
 
     def _description(self) -> dict[str, Any]:
         return {
             "games": [[t.round, self._names[t.game], t.measured] for t in self.turns],
             "shown": self.material.shown,
             "max_steps": self.setup.max_steps,
+            "arm": arm_of(self.arm).plain(),
+            "llm": self.setup.llm,
             "model": self.setup.model,
         }
 
@@ -168,6 +189,7 @@ class Course:
                 score=result.score,
             )
             self._keep(f"{_COURSE} game {place}", asdict(played))
+            self._keep_noted()
         return played
 
     def _measure(self, game: Game) -> Result:
@@ -189,6 +211,10 @@ class Course:
             write.set_state(name, value)
 
 
+def _differing(known: Mapping[str, Any], course: Mapping[str, Any]) -> str:
+    return ", ".join(name for name in course if known.get(name) != course[name])
+
+
 def play_arm(setup: Setup, arm: str, seed: int) -> Iterator[Played]:
     """Play all games of one arm with one seed; or go on with them."""
     with arm_of(arm).open(folder_of(setup, arm, seed), seed) as memory:
@@ -196,8 +222,7 @@ def play_arm(setup: Setup, arm: str, seed: int) -> Iterator[Played]:
         try:
             yield from course.play()
         finally:
-            if isinstance(course.player, Reader):
-                course.player.close()
+            course.close()
 
 
 def folder_of(setup: Setup, arm: str, seed: int) -> Path | None:
