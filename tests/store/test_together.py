@@ -9,6 +9,7 @@ import pytest
 
 from cvx.errors import (
     NestedTransactionError,
+    RecordClosedError,
     RecordIOError,
     RecordMismatchError,
     UnknownEventError,
@@ -50,6 +51,34 @@ def test_what_fails_alone_is_taken_back_alone(memory: Memory) -> None:
             pass
     assert memory.events()["text"].to_list() == ["one", "two"]
     assert texts(memory, "two", k=1) == ["two"]
+
+
+def test_a_memory_is_not_closed_in_the_middle_of_what_is_written_together(memory: Memory) -> None:
+    memory.recall("anything")
+    with memory.together():
+        memory.add("one")
+        with pytest.raises(NestedTransactionError):
+            memory.close()
+        memory.add("two")
+    memory.add("three")
+    assert memory.events()["text"].to_list() == ["one", "two", "three"]
+    memory.close()
+    with pytest.raises(RecordClosedError):
+        memory.add("four")
+
+
+def test_a_memory_is_not_closed_while_its_thread_writes_to_the_folder_elsewhere(
+    tmp_path: Path,
+) -> None:
+    one, two = (Memory.open(tmp_path / "store", embedder()) for _ in range(2))
+    with one.together():
+        one.add("one")
+        for close in (two.close, two.record.close):
+            with pytest.raises(NestedTransactionError):
+                close()
+    assert two.events()["text"].to_list() == ["one"]
+    two.close()
+    one.close()
 
 
 def add_after_sqlite_has_given_up(memory: Memory) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cvx.errors import (
     ForkedRecordError,
+    NestedTransactionError,
     RecordClosedError,
     RecordError,
     RecordIOError,
@@ -167,18 +168,30 @@ class Record(Transactions):
         return version
 
     def close(self) -> None:
-        """Close the database. Closing it again does nothing."""
+        """Close the database. Closing it again does nothing.
+
+        Raises
+        ------
+        NestedTransactionError
+            This thread is writing to it, or to the same file through another object; it stays open.
+        """
         with self._lock:
             if self._closed:
                 return
-            self._closed = True
             if os.getpid() != self._process:
+                self._closed = True
                 return
-            _open_records.pop(id(self), None)
+            if self.writing:
+                raise NestedTransactionError(
+                    f"something is being written to {self.path}: close it after that has ended"
+                )
             # The last connection to close writes the log back: a checkpoint like any other.
-            with self.locked(), suppress(sqlite3.Error):
-                self._db.close()
-                reach("close.checkpointed")
+            with self.locked():
+                self._closed = True
+                _open_records.pop(id(self), None)
+                with suppress(sqlite3.Error):
+                    self._db.close()
+                    reach("close.checkpointed")
             if self._file is not None:
                 self._file.close()
 
