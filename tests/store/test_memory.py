@@ -296,6 +296,9 @@ def test_the_memory_closes_episodes_through_the_one_closer(memory: Memory) -> No
     assert texts(memory, "at the sink")[0].endswith("at the sink")
     with pytest.raises(RewardRangeError):
         memory.close(memory.begin("again"))
+    with pytest.raises(InvalidParameterError, match=r"episode is None, but reward is 1\.0"):
+        memory.close(None, 1.0)
+    assert len(memory) == 1
 
 
 @pytest.mark.requirement("X6")

@@ -12,7 +12,12 @@ from cvx.active import ActiveMemory
 from cvx.arguments import Check, a_callable, a_flag, checked, one_of, optional, whole, wrong
 from cvx.embed import Embedder
 from cvx.episodes import OpenEpisode
-from cvx.errors import EmbedderMismatchError, RewardRangeError, UnknownMetricError
+from cvx.errors import (
+    EmbedderMismatchError,
+    InvalidParameterError,
+    RewardRangeError,
+    UnknownMetricError,
+)
 from cvx.memory.awaiting import Awaiting
 from cvx.memory.causes import Causes
 from cvx.memory.outcomes import Outcomes
@@ -233,22 +238,36 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
 
     @checked(episode=optional(one_of(OpenEpisode, called="what begin returned")))
     def close(self, episode: OpenEpisode | None = None, reward: float | None = None) -> Any:
-        """Give an episode its outcome and learn from it; without one, close the memory itself.
+        """Close the memory; or give one of its episodes the outcome and learn from it.
 
         Parameters
         ----------
         episode : OpenEpisode, optional
             One that ``begin`` started.
         reward : float, optional
-            Its outcome in [0, 1].
+            Its outcome in [0, 1]; only with an episode.
 
         Returns
         -------
         Episode or None
             The closed episode.
+
+        Raises
+        ------
+        InvalidParameterError
+            A reward without an episode, or something that is none; the memory stays open.
+        RewardRangeError, EpisodeClosedError, ForeignEpisodeError
+            As for ``ActiveMemory.close``.
+        NestedTransactionError
+            The memory is to be closed while this thread is writing to it.
         """
         if episode is not None:
             return self._close_episode(episode, reward)
+        if reward is not None:
+            raise InvalidParameterError(
+                f"episode is None, but reward is {reward!r}: give what begin returned, or no "
+                "reward to close the memory itself"
+            )
         try:
             if not self.record.closed and not self.record.frozen and self._noted:
                 # Moved to another embedder meanwhile, the store takes nothing from here any more.
