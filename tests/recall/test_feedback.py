@@ -189,12 +189,29 @@ def test_a_sampled_recall_is_logged_for_off_policy_evaluation(memory: Memory) ->
     assert memory.logged_choices(["unheard_of"]) == []
 
 
-def test_the_same_seed_samples_the_same_order(memory: Memory) -> None:
+@pytest.mark.requirement("B5")
+def test_contexts_of_one_cue_are_drawn_with_the_chances_that_they_log(memory: Memory) -> None:
     serving = Serving(sampling=PlackettLuce(seed=3, temperature=1.0))
     plan = replace(BY_SIMILARITY, serving=serving)
-    orders = [
-        [hit.node for hit in memory.context("x", 2_000, pipeline=plan).hits] for _ in range(3)
+    firsts = np.zeros(4)
+    chances = np.zeros(4)
+    for _ in range(200):
+        block = memory.context("x", 2_000, k=4, pipeline=plan)
+        assert block.decision
+        assert block.decision.propensities
+        firsts[block.hits[0].node] += 1
+        chances[block.hits[0].node] = block.decision.propensities[0]
+    assert chances.sum() == pytest.approx(1.0)
+    assert stats.chisquare(firsts, 200 * chances).pvalue > 1e-3
+
+
+def test_the_same_seed_and_decision_sample_the_same_order() -> None:
+    candidates = hits([0.9, 0.8, 0.7, 0.6])
+    sampling = PlackettLuce(seed=3, temperature=1.0)
+    orders = [tuple(hit.node for hit in sampling.draw(candidates, 4, n)[0]) for n in range(40)]
+    assert orders == [
+        tuple(hit.node for hit in sampling.draw(candidates, 4, n)[0]) for n in range(40)
     ]
-    assert orders[0] == orders[1] == orders[2]
+    assert len(set(orders)) > 10
     with pytest.raises(InvalidParameterError, match="temperature is 0"):
         PlackettLuce(1, 0.0)

@@ -75,9 +75,11 @@ class Contexts(Recalling):
         trace = recalled.trace
         self._notice_staleness(namespace, recalled, plan.serving.stale_after)
         head = recalled.ranking.order[: plan.serving.head(k)].tolist()
-        served = plan.serving.serve(hits_of(recalled, head), k, recalled.cue.words(), trace)
+        number = self.record.take_decision_number()
+        hits = hits_of(recalled, head)
+        served = plan.serving.serve(hits, k, recalled.cue.words(), trace, number)
         self._remember_handing_out(hit.event for hit in served.hits if hit.event is not None)
-        decision = self._note(namespace, recalled, served, plan.serving.refresh)
+        decision = self._note(number, namespace, recalled, served, plan.serving.refresh)
         return Block(served.fitted.text, served.fitted.tokens, tuple(served.shown), trace, decision)
 
     async def acontext(self, cue: str | Cue, *args: Any, **options: Any) -> Block:
@@ -104,13 +106,13 @@ class Contexts(Recalling):
             warnings.warn(said, StaleCueWarning, stacklevel=4)
 
     def _note(
-        self, namespace: str, recalled: Recalled, served: Served, refresh: str
+        self, number: int, namespace: str, recalled: Recalled, served: Served, refresh: str
     ) -> Decision | None:
         if self.record.frozen:
             return None
         trace, view = recalled.trace, recalled.view
         decision = Decision(
-            self.record.take_decision_number(),
+            number,
             recalled.cue,
             tuple(served.shown),
             rendered=served.fitted.text,

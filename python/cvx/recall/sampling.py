@@ -18,7 +18,7 @@ class PlackettLuce:
     Parameters
     ----------
     seed : int
-        The same seed and the same hits give the same order.
+        The same seed, decision and hits give the same order.
     temperature : float, default 0.1
         Above 0; the smaller, the nearer to the order of the scores.
 
@@ -42,7 +42,7 @@ class PlackettLuce:
             )
 
     def draw(
-        self, hits: Sequence[Hit], k: int, turn: int = 0
+        self, hits: Sequence[Hit], k: int, decision: int = 0
     ) -> tuple[list[Hit], tuple[float, ...]]:
         """Return k hits in a sampled order, and the probability of each at its place.
 
@@ -52,8 +52,9 @@ class PlackettLuce:
             What is drawn from.
         k : int
             How many.
-        turn : int, default 0
-            Joined to the seed, so that turns differ.
+        decision : int, default 0
+            The number of the decision. It is joined to the seed, so that no two decisions of a
+            record are drawn with the same random numbers.
 
         Returns
         -------
@@ -61,7 +62,7 @@ class PlackettLuce:
         propensities : tuple of float
             Of drawing this hit from what was left at its place, in (0, 1].
         """
-        random = np.random.default_rng([self.seed, turn])
+        random = np.random.default_rng([self.seed, decision])
         left = list(range(len(hits)))
         worth = np.array([hit.score for hit in hits]) / self.temperature
         drawn, chances = list[Hit](), list[float]()

@@ -64,7 +64,7 @@ class Serving:
         """Return how many of a ranking are looked at for k hits: some will be duplicates."""
         return _WIDER * k
 
-    def serve(self, hits: Sequence[Hit], k: int, cue: str, trace: Trace) -> Served:
+    def serve(self, hits: Sequence[Hit], k: int, cue: str, trace: Trace, decision: int) -> Served:
         """Choose, order and render.
 
         Parameters
@@ -77,12 +77,14 @@ class Serving:
             What they were recalled for.
         trace : Trace
             Told what happened.
+        decision : int
+            The number of the decision, which a sampled order is drawn with.
         """
         sampled = self.sampling is not None
         kept, merged = self.dedupe.choose(hits, len(hits) if sampled else k)
         pool, chances = kept, tuple[float, ...]()
         if self.sampling is not None:
-            kept, chances = self.sampling.draw(kept, k, trace.turn or 0)
+            kept, chances = self.sampling.draw(kept, k, decision)
         events = [hit.event for hit in kept if hit.event is not None]
         fitted = fit(events, cue, self.budget, self.renderer)
         trace.merged = len(merged)
