@@ -53,6 +53,23 @@ def test_what_was_shown_and_not_followed_is_not_counted_as_followed(memory: Memo
     assert counts(memory) == {'["event",1]': (2, 2, 1), '["event",2]': (2, 1, 0)}
 
 
+@pytest.mark.requirement("B4")
+def test_what_was_followed_is_no_failure_while_the_outcome_is_unknown(memory: Memory) -> None:
+    block = memory.context("x", k=2, pipeline=BY_SIMILARITY)
+    memory.feedback(block, followed=[block.hits[0]], action="go north")
+    early = memory.attribution(block)
+    assert (early.followed, early.helped, early.outcome) == ((1,), None, None)
+    assert counts(memory)['["event",1]'] == (1, 0, 0)
+    memory.feedback(block, outcome=0.9)
+    late = memory.attribution(block)
+    assert (late.followed, late.helped, late.outcome) == ((1,), True, 0.9)
+    assert late.action == "go north"
+    assert counts(memory)['["event",1]'] == (1, 1, 1)
+    with pytest.raises(DecisionTakenError, match="feedback on decision"):
+        memory.feedback(block, outcome=0.1)
+    assert counts(memory)['["event",1]'] == (1, 1, 1)
+
+
 @pytest.mark.requirement("R14")
 def test_a_memory_knows_the_decisions_that_it_was_shown_in(memory: Memory) -> None:
     first = memory.context("x", k=1, pipeline=BY_SIMILARITY)

@@ -30,7 +30,7 @@ class Attribution:
     followed : tuple of int, optional
         What the agent went by; None while there is no feedback.
     helped : bool, optional
-        Whether it succeeded.
+        Whether it succeeded; None while that is unknown.
     action : str, optional
         What the agent did.
     outcome : float, optional

@@ -49,7 +49,7 @@ class Outcomes(Contexts):
 
     @checked(
         decision=_decision,
-        followed=_followed,
+        followed=optional(_followed),
         helped=optional(a_flag),
         action=optional(a_text),
         outcome=optional(a_share),
@@ -58,7 +58,7 @@ class Outcomes(Contexts):
         self,
         decision: Block | Decision | int,
         *,
-        followed: Iterable[Hit | int] = (),
+        followed: Iterable[Hit | int] | None = None,
         helped: bool | None = None,
         action: str | None = None,
         outcome: float | None = None,
@@ -66,18 +66,20 @@ class Outcomes(Contexts):
         """Say what became of a context: what of it was followed, and whether that helped.
 
         Shown, followed and helped are counted apart: what was shown and not followed is not
-        blamed, and nothing is praised for an outcome that it had no part in.
+        blamed, and nothing is praised for an outcome that it had no part in. What was followed may
+        be said before the outcome is known; it counts as followed once it is.
 
         Parameters
         ----------
         decision : Block, Decision or int
             Of ``context``.
-        followed : iterable of Hit or int
-            Hits, or ids of events, that the agent went by.
+        followed : iterable of Hit or int, optional
+            Hits, or ids of events, that the agent went by; default what was said before, at first
+            none.
         helped : bool, optional
-            Whether it succeeded; default whether ``outcome`` is above 0.5.
+            Whether it succeeded; default whether ``outcome`` is above 0.5, unknown without one.
         action : str, optional
-            What the agent did.
+            What the agent did; default what was said before.
         outcome : float, optional
             How it ended, in [0, 1].
 
@@ -86,40 +88,42 @@ class Outcomes(Contexts):
         UnknownError
             No such decision.
         DecisionTakenError
-            There was feedback on it already.
+            Whether it succeeded was said already.
         InvalidParameterError
             Something was followed that the decision did not show; an outcome outside [0, 1].
         """
         number = _number(decision)
-        events = [one if isinstance(one, int) else event_of(one) for one in followed]
-        paid = (outcome is not None and outcome > 0.5) if helped is None else helped
+        if helped is None and outcome is not None:
+            helped = outcome > 0.5
         if number not in self._noted.decided:
             self._decision_row(number)
         self._flush()
         with self.record.transaction() as write:
             row = self._decision_row(number)
             noted = row["record"]
-            if "followed" in noted:
+            if noted.get("helped") is not None:
                 raise DecisionTakenError(
-                    f"there was feedback on decision {number} already: give it once, when the "
-                    "outcome is known"
+                    f"there was feedback on decision {number} already: say once whether it helped, "
+                    "when the outcome is known"
                 )
+            events = _events(noted.get("followed", ()) if followed is None else followed)
             strange = set(events) - set(noted["shown"])
             if strange:
                 raise InvalidParameterError(
                     f"event {min(strange)} was followed, but decision {number} did not show it: "
                     f"it showed {noted['shown']}"
                 )
-            noted = {**noted, "followed": events, "helped": paid}
+            noted = {**noted, "followed": events, "helped": helped}
             nodes = {event.event_id: event.node for event in self.record.events(events)}
             write.take_feedback(
                 number,
                 noted,
-                action=action,
+                action=row["action"] if action is None else action,
                 outcome=outcome,
                 followed=[node for event in events if (node := nodes.get(event)) is not None],
             )
-            write.count_use({event_context(event): paid for event in events})
+            if helped is not None:
+                write.count_use({event_context(event): helped for event in events})
             if noted["refresh"] == "used":
                 write.touch(dict.fromkeys(events, noted["now"]))
 
@@ -186,6 +190,10 @@ class Outcomes(Contexts):
                 LoggedChoice(features, drawn["first"], drawn["propensity"], float(reward), group)
             )
         return out
+
+
+def _events(followed: Iterable[Hit | int]) -> list[int]:
+    return [one if isinstance(one, int) else event_of(one) for one in followed]
 
 
 def _number(decision: Block | Decision | int) -> int:
