@@ -71,6 +71,7 @@ class Base:
             read_only=read_only,
         )
         # What recall gave out, by what it says: the agent may bring it back as something new.
+        # Any thread may recall: this and what is noted change under the record's mutex.
         self._handed_out: OrderedDict[bytes, int] = OrderedDict()
         self._noted = Noted()
         self._asked: dict[str, tuple[str, int, int]] = {}
@@ -183,26 +184,28 @@ class Base:
         return [self._checked(row) for row in self.embedder.embed(texts)] if texts else []
 
     def _remember_handing_out(self, events: Iterable[Event]) -> None:
-        for event in events:
-            if event.event_id is not None and event.text.strip():
-                key = digest(event.namespace, event.text)
-                self._handed_out[key] = event.event_id
-                self._handed_out.move_to_end(key)
-                self._noted.count(event.event_id)
-        while len(self._handed_out) > _MOST_HANDED_OUT:
-            self._handed_out.popitem(last=False)
+        with self.record.mutex:
+            for event in events:
+                if event.event_id is not None and event.text.strip():
+                    key = digest(event.namespace, event.text)
+                    self._handed_out[key] = event.event_id
+                    self._handed_out.move_to_end(key)
+                    self._noted.count(event.event_id)
+            while len(self._handed_out) > _MOST_HANDED_OUT:
+                self._handed_out.popitem(last=False)
 
     @contextmanager
     def _writing(self) -> Iterator[Writer]:
         """Open a transaction that writes down, too, what reading has noted."""
-        noted, self._noted = self._noted, Noted()
-        try:
-            with self.record.transaction() as write:
-                yield write
-                noted.write(write)
-        except BaseException:
-            self._noted.join(noted)
-            raise
+        with self.record.mutex:
+            noted, self._noted = self._noted, Noted()
+            try:
+                with self.record.transaction() as write:
+                    yield write
+                    noted.write(write)
+            except BaseException:
+                self._noted.join(noted)
+                raise
 
     def _flush(self) -> None:
         if self._noted:

@@ -119,7 +119,6 @@ class Contexts(Recalling):
             propensities=served.chances[: len(served.shown)] or None,
         )
         used = {"rendered": served.shown, "retrieved": served.hits}.get(refresh, [])
-        self._noted.used.update(dict.fromkeys(_events(used), view.now))
         noted: dict[str, Any] = {
             "cue_hash": trace.cue_hash,
             "turn": trace.turn,
@@ -142,7 +141,9 @@ class Contexts(Recalling):
                 "propensity": served.chances[0],
             }
         # Not the text that was shown: what is erased must be gone here too.
-        self._noted.decided[decision.decision_id] = (replace(decision, rendered=""), noted)
+        with self.record.mutex:
+            self._noted.used.update(dict.fromkeys(_events(used), view.now))
+            self._noted.decided[decision.decision_id] = (replace(decision, rendered=""), noted)
         return decision
 
 

@@ -162,11 +162,12 @@ class Outcomes(Contexts):
             " WHERE shown.value = ? ORDER BY decision_id",
             (event_id,),
         )
-        waiting = [
-            number
-            for number, (_, noted) in self._noted.decided.items()
-            if event_id in noted["shown"]
-        ]
+        with self.record.mutex:
+            waiting = [
+                number
+                for number, (_, noted) in self._noted.decided.items()
+                if event_id in noted["shown"]
+            ]
         return [self.attribution(number) for number in [*(row[0] for row in rows), *waiting]]
 
     @checked(names=some_texts)

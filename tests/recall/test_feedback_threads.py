@@ -1,0 +1,38 @@
+"""What one thread notes while another writes is not lost."""
+
+import sys
+import threading
+from types import FrameType
+
+from cvx.memory import Memory
+from cvx.memory.noted import Noted
+from tests.recall.rooms import BY_SIMILARITY, room
+
+
+def retrieved(memory: Memory, event: int) -> int:
+    return {context: counts[0] for context, *counts in memory.record.usage()}[f'["event",{event}]']
+
+
+def test_a_recall_is_counted_although_another_thread_writes_at_that_moment() -> None:
+    memory = room()
+    event = memory.add("x one")
+    counting, written = threading.Event(), threading.Event()
+
+    def stop_at_counting(frame: FrameType, what: str, _: object) -> None:
+        if what == "call" and frame.f_code is Noted.count.__code__:
+            counting.set()
+            # A writer that has to wait for this thread is not done before it goes on.
+            written.wait(timeout=0.5)
+
+    def recall() -> None:
+        sys.settrace(stop_at_counting)
+        memory.recall("x", pipeline=BY_SIMILARITY)
+
+    reader = threading.Thread(target=recall, daemon=True)
+    reader.start()
+    assert counting.wait(timeout=60)
+    memory.add("y meanwhile")
+    written.set()
+    reader.join(timeout=60)
+    memory.add("y afterwards")
+    assert retrieved(memory, event) == 1
