@@ -12,6 +12,10 @@ export CVX_DATA
 # One thread a process: the machine is shared, and sums are the same in every run.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
+# Other random cases every night; in between the same in every run (.cargo/config.toml).
+ifdef CVX_NIGHTLY
+export PROPTEST_RNG_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+endif
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 NATIVE := .venv/.native
@@ -45,6 +49,7 @@ test: test-rust test-python requirements ## all tests, then the table of require
 
 test-rust:
 	@mkdir -p runs
+	$(if $(CVX_NIGHTLY),echo "PROPTEST_RNG_SEED=$$PROPTEST_RNG_SEED")
 	cargo test --workspace 2>&1 | tee runs/cargo-test.log
 
 test-python: $(NATIVE)
