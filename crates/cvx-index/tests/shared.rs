@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
 use common::Numbers;
@@ -26,6 +26,33 @@ fn nodes(rows: &[Vec<f32>]) -> Vec<NewNode<'_>> {
     rows.iter().map(Vec::as_slice).zip(0..).map(node).collect()
 }
 
+/// Tells the thread beside that it is over, also where the one that it stands beside failed.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// Does `change`, while a thread beside looks at the index again and again.
+fn beside(
+    shared: &SharedIndex,
+    look: impl Fn(&TemporalIndex) -> Result<(), Error> + Sync,
+    change: impl FnOnce(),
+) {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Relaxed) {
+                shared.read(&look).unwrap();
+            }
+        });
+        let _over = Over(&over);
+        change();
+    });
+}
+
 #[test]
 fn a_shared_index_becomes_the_same_as_one_alone_at_any_number_of_threads() {
     let rows = Numbers(1).clustered(3000, DIM, 20);
@@ -35,18 +62,13 @@ fn a_shared_index_becomes_the_same_as_one_alone_at_any_number_of_threads() {
     alone.delete(&gone).unwrap();
     for threads in [1, 3] {
         let shared = SharedIndex::new(TemporalIndex::new(params()).unwrap());
-        let done = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    let search =
-                        |index: &TemporalIndex| index.search(&rows[5], 5, None, &Filter::default());
-                    shared.read(search).unwrap();
-                }
-            });
+        let search = |index: &TemporalIndex| {
+            index.search(&rows[5], 5, None, &Filter::default())?;
+            Ok(())
+        };
+        beside(&shared, search, || {
             shared.bulk_insert(&nodes(&rows), threads).unwrap();
             shared.delete(&gone).unwrap();
-            done.store(true, Ordering::Relaxed);
         });
         let same = shared.read(|index| Ok(index.to_bytes() == alone.to_bytes()));
         assert!(same.unwrap(), "{threads} threads");
@@ -55,34 +77,38 @@ fn a_shared_index_becomes_the_same_as_one_alone_at_any_number_of_threads() {
 
 #[test]
 fn between_the_steps_of_changes_the_index_is_whole() {
-    let rows = Numbers(2).clustered(4000, DIM, 20);
+    /// Large enough to take many steps, and so many of them that one is looked at on any machine.
+    const BATCH: usize = 500;
+    let rows = Numbers(2).clustered(40 * BATCH, DIM, 20);
     let mut index = TemporalIndex::new(params()).unwrap();
-    index.bulk_insert(&nodes(&rows[..500]), 1).unwrap();
+    index.bulk_insert(&nodes(&rows[..BATCH]), 1).unwrap();
     let shared = SharedIndex::new(index);
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                let look = |index: &TemporalIndex| {
-                    index.validate_between_steps().unwrap();
-                    for near in index.search(&rows[1], 20, None, &Filter::default())? {
-                        assert!(index.contains(near.node));
-                        assert_eq!(index.vector(near.node)?.map(<[f32]>::len), Some(DIM));
-                        index.predecessors(near.node, 3)?;
-                    }
-                    Ok(())
-                };
-                shared.read(look).unwrap();
+    // A batch of which a search saw a part, and not the rest, was looked at between its steps.
+    let parts_seen = AtomicBool::new(false);
+    let look = |index: &TemporalIndex| {
+        index.validate_between_steps().unwrap();
+        parts_seen.fetch_or(!index.len().is_multiple_of(BATCH), Relaxed);
+        for near in index.search(&rows[1], 20, None, &Filter::default())? {
+            assert!(index.contains(near.node));
+            assert_eq!(index.vector(near.node)?.map(<[f32]>::len), Some(DIM));
+            index.predecessors(near.node, 3)?;
+        }
+        Ok(())
+    };
+    beside(&shared, look, || {
+        for batch in rows[BATCH..].chunks(BATCH) {
+            shared.bulk_insert(&nodes(batch), 2).unwrap();
+            if parts_seen.load(Relaxed) {
+                break;
             }
-        });
-        shared.bulk_insert(&nodes(&rows[500..]), 2).unwrap();
+        }
+        assert!(parts_seen.load(Relaxed));
         for node in (0..200).map(NodeId) {
             shared.delete(&[node]).unwrap();
             shared
-                .write(|index| index.set_reward(NodeId(node.0 + 1000), Some(0.5)))
+                .write(|index| index.set_reward(NodeId(node.0 + 200), Some(0.5)))
                 .unwrap();
         }
-        done.store(true, Ordering::Relaxed);
     });
     let sound = shared.read_settled(|index| Ok(index.validate()));
     assert_eq!(sound.unwrap(), Ok(()));
