@@ -10,22 +10,24 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.http_server import listening
+from tests.http_server import Arrivals, listening
 
 Reply = tuple[int, Any]
+SILENCE, HANG_UP = 0, -1
 
 
 @dataclass
 class Server:
     """A chat server that answers the i-th request with the i-th reply, the last one for ever.
 
-    A reply is (status, body); a string body becomes a well-formed completion, and the status 0
-    stands for silence until the test is over.
+    A reply is (status, body); a string body becomes a well-formed completion. The status `SILENCE`
+    stands for no answer until the test is over, `HANG_UP` for a connection that is closed instead.
     """
 
     replies: list[Reply] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    arrivals: Arrivals = field(default_factory=Arrivals)
     url: str = ""
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -34,8 +36,9 @@ class Server:
             return 404, {"error": f"no such path {path}"}
         self.requests.append(json.loads(body))
         self.headers.append(headers)
+        self.arrivals.add()
         status, content = self.replies[min(len(self.requests), len(self.replies)) - 1]
-        if status == 0:
+        if status == SILENCE:
             self.over.wait()
         if isinstance(content, str):
             content = {
@@ -43,7 +46,7 @@ class Server:
                 "choices": [{"index": 0, "message": {"role": "assistant", "content": content}}],
                 "usage": {"prompt_tokens": 50, "completion_tokens": 4},
             }
-        return status or 200, content
+        return status, content
 
 
 def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
@@ -53,7 +56,8 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             status, content = server.answer(self.path, dict(self.headers), body)
-            if server.over.is_set():
+            if status == HANG_UP or server.over.is_set():
+                self.close_connection = True
                 return
             data = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)

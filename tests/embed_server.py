@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cvx.types import Vector
-from tests.http_server import listening
+from tests.http_server import Arrivals, listening
 
 OLLAMA = frozenset({"/api/embed", "/api/embeddings", "/api/tags"})
 OLD_OLLAMA = frozenset({"/api/embeddings", "/api/tags"})
@@ -50,6 +50,7 @@ class Server:
     said: str = "out of order"
     requests: list[tuple[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    arrivals: Arrivals = field(default_factory=Arrivals)
     arrived: threading.Event = field(default_factory=threading.Event)
     over: threading.Event = field(default_factory=threading.Event)
     url: str = ""
@@ -122,6 +123,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
         def _reply(self, body: Any) -> None:
             server.requests.append((self.path, body))
             server.headers.append(dict(self.headers))
+            server.arrivals.add()
             mode = server.modes[0]
             if server.key is not None and server.key not in self.headers.values():
                 status, content = 401, {"error": f"wrong key, not {server.key}"}

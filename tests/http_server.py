@@ -1,4 +1,4 @@
-"""What the tests' HTTP servers share: a thread, a free port, and an end that nobody can hold up."""
+"""What the tests' HTTP servers share: a thread, a free port, a count of what came, an end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+
+class Arrivals:
+    """Counts requests. A client that gave up has not waited until they were read: a test does."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._more = threading.Condition()
+
+    def add(self) -> None:
+        with self._more:
+            self._count += 1
+            self._more.notify_all()
+
+    def at_least(self, number: int) -> int:
+        """Wait until so many have come, and give their number."""
+        with self._more:
+            self._more.wait_for(lambda: self._count >= number, timeout=60)
+            return self._count
 
 
 class _Http(ThreadingHTTPServer):
@@ -43,3 +62,11 @@ def listening(handler: type[BaseHTTPRequestHandler], over: threading.Event) -> I
         thread.join()
         http.hang_up()
         http.server_close()
+
+
+@contextmanager
+def nobody() -> Iterator[str]:
+    """Give an address that refuses: its port is taken, by one that does not listen."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"

@@ -38,6 +38,7 @@ from cvx.errors import (
 )
 from cvx.types import Vector
 from tests.embed_server import OLD_OLLAMA, OLLAMA, OPENAI, Server, running, unit_of
+from tests.http_server import nobody
 
 Serve = Callable[..., Server]
 QUICK = HttpOptions(retries=0)
@@ -102,8 +103,8 @@ def test_a_missing_model_is_not_mistaken_for_another_protocol(serve: Serve) -> N
     server = serve()
     with pytest.raises(ModelNotFoundError, match="ollama pull bear"):
         detect(server.url, "bear")
-    with pytest.raises(EmbedderUnreachableError):
-        detect("http://127.0.0.1:9", "toy", http=QUICK)
+    with nobody() as address, pytest.raises(EmbedderUnreachableError):
+        detect(address, "toy", http=QUICK)
 
 
 @pytest.mark.requirement("W3")
@@ -163,7 +164,8 @@ def test_a_check_reports_what_works(serve: Serve, endpoints: frozenset[str]) -> 
 @pytest.mark.requirement("W4")
 def test_a_check_of_a_server_that_is_down_says_how_to_start_it() -> None:
     with (
-        OllamaEmbedder("toy", "http://127.0.0.1:9", http=QUICK) as embedder,
+        nobody() as address,
+        OllamaEmbedder("toy", address, http=QUICK) as embedder,
         pytest.raises(EmbedderUnreachableError, match="`ollama serve`"),
     ):
         check(embedder)

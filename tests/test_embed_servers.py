@@ -26,6 +26,7 @@ from cvx.errors import (
     ModelNotFoundError,
 )
 from tests.embed_server import OLD_OLLAMA, OLLAMA, OPENAI, Server, running, unit_of
+from tests.http_server import nobody
 
 Serve = Callable[..., Server]
 Make = Callable[..., ServedEmbedder]
@@ -171,9 +172,13 @@ def test_a_wrong_key_is_a_typed_error_that_hides_the_key(
 
 
 def test_a_password_in_the_address_is_never_shown() -> None:
-    options = HttpOptions(retries=0)
-    embedder = OllamaEmbedder("toy", "http://me:s3cret@127.0.0.1:9", http=options)
-    with embedder, pytest.raises(EmbedderUnreachableError, match=r"http://127\.0\.0\.1:9/") as e:
+    with (
+        nobody() as address,
+        OllamaEmbedder(
+            "toy", address.replace("//", "//me:s3cret@"), http=HttpOptions(retries=0)
+        ) as embedder,
+        pytest.raises(EmbedderUnreachableError, match=f"{address}/") as e,
+    ):
         embedder.embed(["a mug"])
     assert "s3cret" not in str(e.value)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,6 +28,7 @@ from cvx.causal.judges import (
 )
 from cvx.embed.http import HttpOptions
 from cvx.errors import InvalidParameterError
+from tests.chat_server import SILENCE, Reply, serving
 
 RAIN = Pair("it rained all night", "the cellar flooded after it rained")
 
@@ -231,74 +230,33 @@ def test_rules_give_every_pair_a_probability_or_no_judgement(
     assert (found.verdict == "unjudged") == (found.probability is None)
 
 
-class _Chat(ThreadingHTTPServer):
-    """A server that speaks the chat protocol with one answer: a text, a status, or silence."""
-
-    answer: object = "No."
-    asked: dict[str, Any]
-    over: threading.Event
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _Chat
-
-    def do_POST(self) -> None:
-        length = int(self.headers["Content-Length"])
-        self.server.asked = {"path": self.path, **json.loads(self.rfile.read(length))}
-        answer = self.server.answer
-        if answer is None:
-            self.server.over.wait()
-            return
-        body = json.dumps(
-            {"choices": [{"message": {"content": answer}}]} if isinstance(answer, str) else {}
-        ).encode()
-        self.send_response(answer if isinstance(answer, int) else 200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Keep quiet."""
-
-
-@pytest.fixture
-def chat() -> Iterator[_Chat]:
-    server = _Chat(("127.0.0.1", 0), _Handler)
-    server.over = threading.Event()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.over.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
 @pytest.mark.requirement("C7", "C13")
 @pytest.mark.parametrize(
-    ("answer", "verdict", "why"),
+    ("reply", "verdict", "why"),
     [
-        ("No.", "no", "No."),
-        ("Notably, water came in.", "yes", "Notably, water came in."),
-        ("water " * 500, "unjudged", "a page"),
-        (404, "unjudged", "answered 404"),
-        (200, "unjudged", "does not speak the chat protocol"),
-        (None, "unjudged", "no whole answer within 0.05 s"),
+        ((200, "No."), "no", "No."),
+        ((200, "Notably, water came in."), "yes", "Notably, water came in."),
+        ((200, "water " * 500), "unjudged", "a page"),
+        ((404, {}), "unjudged", "answered 404"),
+        ((200, {}), "unjudged", "does not speak the chat protocol"),
+        ((SILENCE, {}), "unjudged", "no whole answer within 0.05 s"),
     ],
 )
 def test_a_server_is_asked_and_what_it_answers_or_fails_to_is_understood(
-    chat: _Chat, answer: object, verdict: str, why: str
+    reply: Reply, verdict: str, why: str
 ) -> None:
-    chat.answer = answer
-    options = HttpOptions(timeout_s=5 if answer is not None else 0.05, retries=0)
-    judge = ServerJudge("toy", f"http://127.0.0.1:{chat.server_port}", http=options)
-    (found,) = judge.judge([RAIN])
-    judge.close()
-    assert found.verdict == verdict
-    assert why in found.why
-    assert chat.asked["path"] == "/v1/chat/completions"
-    assert (chat.asked["model"], chat.asked["temperature"]) == ("toy", 0)
-    assert chat.asked["messages"] == [{"role": "user", "content": question(*RAIN[:2])}]
+    options = HttpOptions(timeout_s=0.05 if reply[0] == SILENCE else 60, retries=0)
+    with serving() as start:
+        server = start(reply)
+        judge = ServerJudge("toy", server.url.removesuffix("/v1"), http=options)
+        (found,) = judge.judge([RAIN])
+        judge.close()
+        assert found.verdict == verdict
+        assert why in found.why
+        assert server.arrivals.at_least(1) == 1
+    (asked,) = server.requests
+    assert (asked["model"], asked["temperature"]) == ("toy", 0)
+    assert asked["messages"] == [{"role": "user", "content": question(*RAIN[:2])}]
     assert judge.name == "llm:toy"
 
 

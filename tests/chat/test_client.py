@@ -13,7 +13,7 @@ pytest.importorskip("stamina")
 from cvx.chat import Answer, Chat, ChatModel
 from cvx.embed.http import HttpOptions
 from cvx.errors import InvalidParameterError, LLMError, LLMTimeoutError
-from tests.chat_server import Server, serving
+from tests.chat_server import SILENCE, Server, serving
 
 HTTP = HttpOptions(timeout_s=2.0, retries=1, backoff_s=0.0)
 
@@ -83,7 +83,7 @@ def test_a_refusal_is_a_typed_error_with_what_the_server_said(
 
 
 def test_silence_is_a_typed_timeout(serve: Callable[..., Server]) -> None:
-    server = serve((0, "late"))
+    server = serve((SILENCE, "late"))
     options = HttpOptions(timeout_s=0.1, retries=1, backoff_s=0.0)
     with (
         Chat(server.url, ChatModel("m"), http=options) as chat,
