@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -193,3 +194,42 @@ def test_features_of_another_shape_are_not_predicted_from(shape: tuple[int, ...]
     with pytest.raises(LengthMismatchError, match=r"give \(n, 3\)"):
         learned.predict(np.zeros(shape))
     assert learned.predict(np.zeros((0, 3))).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "named"),
+    [
+        ([[1.0, 2.0], [1.0]], [0, 1], "features is"),
+        ([["a", "b"], ["c", "d"]], [0, 1], "features is"),
+        ([[1.0, 2.0], [3.0, 4.0]], ["won", "lost"], "labels is"),
+    ],
+)
+def test_what_is_no_matrix_of_numbers_is_refused_by_name(
+    features: Any, labels: Any, named: str
+) -> None:
+    learned = LearnedWeights(["a", "b"])
+    for call in (learned.fit, learned.update, learned.refill):
+        with pytest.raises(InvalidParameterError, match=named):
+            call(features, labels)
+    if named == "features is":
+        with pytest.raises(InvalidParameterError, match=named):
+            learned.predict(features)
+    assert learned.samples == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"names": None},
+        {"mean": [0.0]},
+        {"scale": "ab"},
+        {"coefficients": None},
+        {"samples": "many"},
+        {"selection": [1]},
+    ],
+)
+def test_what_to_dict_did_not_return_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameterError, match=r"data is .*: give what to_dict\(\) returned"):
+        LearnedWeights.from_dict({**LearnedWeights(["a", "b"]).to_dict(), **change})
+    with pytest.raises(InvalidParameterError, match="KeyError"):
+        LearnedWeights.from_dict({})

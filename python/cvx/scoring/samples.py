@@ -7,9 +7,24 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import wrong
 from cvx.errors import InvalidParameterError, LengthMismatchError
 from cvx.scoring.logistic import Floats
 from cvx.scoring.selection import checked_propensities
+
+
+def floats(name: str, value: npt.ArrayLike) -> Floats:
+    """Return numbers as an array of float64.
+
+    Raises
+    ------
+    InvalidParameterError
+        Something else than numbers, or rows of different lengths.
+    """
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise wrong(name, value, f"numbers, in rows of one length ({error})") from error
 
 
 class Samples(NamedTuple):
@@ -48,10 +63,11 @@ class Samples(NamedTuple):
         LengthMismatchError
             Shapes that do not fit together.
         InvalidParameterError
-            A value that is not finite, a label other than 0 and 1, a propensity outside (0, 1].
+            Rows of different lengths, something else than numbers, a value that is not finite, a
+            label other than 0 and 1, a propensity outside (0, 1].
         """
-        x = np.asarray(features, dtype=np.float64)
-        y = np.asarray(labels, dtype=np.float64)
+        x = floats("features", features)
+        y = floats("labels", labels)
         if x.size == 0 and y.size == 0:
             return cls.none(d)
         if x.ndim != 2 or y.ndim != 1 or x.shape != (len(y), d):
@@ -64,7 +80,7 @@ class Samples(NamedTuple):
             raise InvalidParameterError("a label is neither 0 nor 1: threshold outcomes first")
         if propensities is None:
             return cls(x, y, np.full(len(y), np.nan))
-        p = np.asarray(propensities, dtype=np.float64)
+        p = floats("propensities", propensities)
         if p.shape != y.shape:
             raise LengthMismatchError(
                 f"propensities have shape {p.shape} and labels {y.shape}: give one each"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import wrong
 from cvx.errors import (
     ConstantFeatureWarning,
     InvalidParameterError,
@@ -24,7 +25,7 @@ from cvx.scoring.logistic import (
     sigmoid,
 )
 from cvx.scoring.off_policy import LoggedChoice
-from cvx.scoring.samples import Samples
+from cvx.scoring.samples import Samples, floats
 from cvx.scoring.selection import Selection, selected
 
 
@@ -251,8 +252,10 @@ not retrieved; sample the order to learn that
         ------
         LengthMismatchError
             Features of another shape.
+        InvalidParameterError
+            Something else than numbers, or rows of different lengths.
         """
-        x = np.asarray(features, dtype=np.float64)
+        x = floats("features", features)
         if x.ndim != 2 or x.shape[1] != len(self.names):
             raise LengthMismatchError(
                 f"features have shape {x.shape}: give (n, {len(self.names)}), "
@@ -278,21 +281,31 @@ not retrieved; sample the order to learn that
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> LearnedWeights:
-        """Rebuild it from ``to_dict``: it predicts the same; ``refill`` gives it its samples."""
-        made = cls(
-            data["names"],
-            strength=data["strength"],
-            bound=data["bound"],
-            window=data["window"],
-        )
-        made.mean = list(data["mean"])
-        made.scale = list(data["scale"])
-        made.coefficients = list(data["coefficients"])
-        made.intercept = float(data["intercept"])
-        made.samples = int(data["samples"])
-        if "selection" in data:
-            made.selection = Selection(*data["selection"])
-        elif made.samples:
-            # Written before propensities could be given.
-            made.selection = Selection("retrieved only", made.samples, float(made.samples))
+        """Rebuild it from ``to_dict``: it predicts the same; ``refill`` gives it its samples.
+
+        Raises
+        ------
+        InvalidParameterError
+            Something else than what ``to_dict`` returns.
+        """
+        try:
+            made = cls(
+                data["names"],
+                strength=data["strength"],
+                bound=data["bound"],
+                window=data["window"],
+            )
+            made.mean, made.scale, made.coefficients = (
+                [float(one) for _, one in zip(made.names, data[part], strict=True)]
+                for part in ("mean", "scale", "coefficients")
+            )
+            made.intercept = float(data["intercept"])
+            made.samples = int(data["samples"])
+            if "selection" in data:
+                made.selection = Selection(*data["selection"])
+            elif made.samples:
+                # Weights that say nothing of their selection were fitted without propensities.
+                made.selection = Selection("retrieved only", made.samples, float(made.samples))
+        except (LookupError, TypeError, ValueError) as error:
+            raise wrong("data", data, f"what to_dict() returned ({error!r})") from error
         return made
