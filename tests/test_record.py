@@ -3,6 +3,7 @@
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from cvx.errors import (
     RecordClosedError,
     RecordError,
     RecordVersionError,
+    RewardRangeError,
 )
 from cvx.store import Record
 from cvx.types import Cue, Decision, Edge, Episode, Event, Factor, Hit
@@ -222,3 +224,14 @@ def test_something_else_than_a_record_is_refused(tmp_path: Path, content: bytes 
     with pytest.raises(RecordVersionError, match="no record of cvx"):
         Record(path)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("reward", [None, "won", 1.5, float("nan")])
+def test_an_episode_without_an_outcome_is_refused_by_name(reward: Any) -> None:
+    record = Record()
+    with (
+        pytest.raises(RewardRangeError, match=r"reward is .*: give its outcome in \[0, 1\]"),
+        record.transaction() as write,
+    ):
+        write.add_episode(replace(EPISODE, reward=reward))
+    assert list(record.episodes()) == []

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any
 
-from cvx.errors import DuplicateKeyError, InvalidInputError, UnknownEventError
+from cvx.arguments import wrong
+from cvx.errors import (
+    DuplicateKeyError,
+    InvalidInputError,
+    RewardRangeError,
+    UnknownEventError,
+)
 from cvx.store import text
 from cvx.store.learnedwriter import LearnedWriter
 from cvx.store.packing import bytes_of, event_row, json_of
@@ -35,7 +42,17 @@ class Writer(LearnedWriter):
         -------
         int
             The episode's id.
+
+        Raises
+        ------
+        RewardRangeError
+            It has no outcome in [0, 1]: it is not closed yet.
         """
+        reward = episode.reward
+        if not isinstance(reward, Real) or not 0.0 <= float(reward) <= 1.0:
+            raise wrong(
+                "the episode's reward", reward, "its outcome in [0, 1] first", RewardRangeError
+            )
         number = episode.episode_id
         if number is None:
             number = self._next("episodes", "episode_id")
@@ -49,7 +66,7 @@ class Writer(LearnedWriter):
                     episode.kind,
                     episode.goal,
                     episode.task_type,
-                    None if episode.reward is None else float(episode.reward),
+                    float(reward),
                     json_of(episode.metadata),
                     self.recorded,
                 )
