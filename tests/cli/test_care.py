@@ -214,3 +214,20 @@ def test_a_store_made_in_python_is_opened_by_the_command_and_back(cvx: Cvx) -> N
             "made in python",
             "made by the command",
         ]
+
+
+def test_stats_and_compact_count_the_same_bytes(cvx: Cvx) -> None:
+    for number in range(20):
+        cvx("add", f"a mug of {number} colours")
+    done = cvx("compact", "--json").json
+    files = [path for path in cvx.store.rglob("*") if path.is_file()]
+    assert cvx("stats", "--json").json["bytes"] == sum(path.stat().st_size for path in files)
+    assert cvx("compact", "--json").json["before"] <= done["after"]
+
+
+def test_a_file_in_the_place_of_a_store_is_refused_by_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    for command in (["stats"], ["add", "a mug"]):
+        done = Cvx(tmp_path / "empty")(*command)
+        assert done.code == 2
+        assert f"{tmp_path / 'empty'} is a file, and a store is a folder" in done.err

@@ -25,11 +25,14 @@ def folder_of(store: Path | None) -> Path:
     Raises
     ------
     InvalidParameterError
-        Neither --store nor CVX_STORE says it.
+        Neither --store nor CVX_STORE says it, or it is a file.
     """
     if store is None or not str(store).strip():
         raise InvalidParameterError("no store: say --store FOLDER, or set CVX_STORE to a folder")
-    return store.expanduser()
+    folder = store.expanduser()
+    if folder.is_file():
+        raise InvalidParameterError(f"{folder} is a file, and a store is a folder: give that one")
+    return folder
 
 
 @contextmanager

@@ -130,8 +130,9 @@ class Base:
         return found
 
     def stats(self) -> dict[str, Any]:
-        """Count what it holds: events, active, bytes, links, episodes, and the index's own.
+        """Count what it holds: events, active, links, episodes, and the index's own.
 
+        ``bytes`` are those of the texts and vectors of all events.
         ``calibration`` is how the logged predictions of success turned out, None if there are none.
         """
         found = self.calibration()

@@ -17,6 +17,7 @@ def stats(store: Store = None, json: Json = False) -> None:
     For example:
       cvx stats --json
     """
+    from cvx.store.compacting import size_of
     from cvx.store.doctor.aside import set_aside
 
     with opened(store, embeds=False, reads=True) as memory:
@@ -30,7 +31,7 @@ def stats(store: Store = None, json: Json = False) -> None:
             "links": counts["links"],
             "aliases": memory.record.query("SELECT count(*) FROM aliases")[0][0],
             "namespaces": dict(memory.record.query(_NAMESPACES)),
-            "bytes": counts["bytes"],
+            "bytes": size_of(memory.folder),
             "embedder": memory.record.meta("embedder_spec"),
             "embedder_id": counts["embedder"],
             "dim": memory.dim,
