@@ -127,3 +127,16 @@ def test_a_folder_that_cannot_be_is_a_typed_error(tmp_path: Path) -> None:
     assert cache.get(request) is None
     with pytest.raises(LLMCacheError, match="cannot be written"):
         cache.put(request, Answer("good day"))
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
+    cache, request = AnswerCache(tmp_path), ChatModel("m").request(HELLO)
+    cache.put(request, Answer("good day"))
+    (kept,) = files(tmp_path)
+    kept.unlink()
+    # A folder in the place of the file: the last step of writing fails.
+    kept.mkdir()
+    (kept / "x").touch()
+    with pytest.raises(LLMCacheError, match="cannot be written"):
+        cache.put(request, Answer("good day"))
+    assert files(tmp_path) == [kept / "x"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -64,6 +65,7 @@ def test_an_answer_without_text_is_empty(
         {"choices": [{"text": "look"}]},
         {"choices": [{"message": {"content": "look"}}], "usage": "much"},
         {"choices": [{"message": {"content": "look"}}], "usage": {"prompt_tokens": "much"}},
+        {"choices": [{"message": {"content": "look"}}], "usage": {"prompt_tokens": math.inf}},
         [1],
         "null",
     ],

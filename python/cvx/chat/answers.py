@@ -93,11 +93,7 @@ class AnswerCache:
         path = self._path(request)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(
-                "w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False
-            ) as part:
-                json.dump(kept, part, ensure_ascii=True, sort_keys=True)
-            Path(part.name).replace(path)
+            _write_whole(path, json.dumps(kept, ensure_ascii=True, sort_keys=True))
         except OSError as error:
             raise LLMCacheError(f"{path} cannot be written: {error}") from error
 
@@ -112,6 +108,18 @@ class AnswerCache:
             DamagedCacheWarning,
             stacklevel=4,
         )
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file that appears whole or not at all; nothing of it is left where that fails."""
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as part:
+            part.write(text)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _digest(value: object) -> str:

@@ -188,7 +188,15 @@ def _read(reply: Reply) -> Answer:
         text = body["choices"][0]["message"]["content"]
         counts = body.get("usage") or {}
         tokens = [int(counts.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion")]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    # A number of tokens may be infinite: JSON as Python reads it has such.
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        OverflowError,
+    ) as error:
         raise LLMError(
             f"{reply.url} does not speak the chat protocol (it sent {reply.text[:200]!r}): "
             "give the address of an OpenAI-compatible server"
