@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 
+from cvx.active import ActiveMemory
+from cvx.embed import LexicalEmbedder
 from cvx.errors import GameError
 from cvx.experiment.arms import ARMS
-from cvx.plans import Observation
+from cvx.plans import Observation, PlanMemory, shape, use_key
+from cvx.plans.agenda import Item
+from cvx.temporal_index import TemporalIndex
 from cvx.textgames.agent import Agent
+from cvx.types import Cue, Vector
 from tests.textgames.hats import HatGame, demonstrations
 
 
@@ -45,6 +51,39 @@ class Stuck(HatGame):
     def _see(self, text: str) -> Observation:
         seen = super()._see(text)
         return dataclasses.replace(seen, admissible_commands=()) if self.held else seen
+
+
+class Failing(LexicalEmbedder):
+    """Gives vectors until it has no more to give."""
+
+    left = 10**9
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        self.left -= 1
+        if self.left < 0:
+            raise ConnectionError("the embedder died")
+        return super().embed(texts)
+
+
+def test_an_embedder_that_dies_while_plans_are_taught_or_begun_leaves_no_episode_open() -> None:
+    embedder = Failing(256)
+    memory = ActiveMemory(TemporalIndex(256), embedder, action_type=shape, usage_key=use_key)
+    plans = PlanMemory(memory)
+    item = Item("hang a hat on the peg")
+    for work in (
+        lambda: plans.teach(demonstrations()),
+        lambda: plans.begin(item, ("hat", "peg"), ["You stand in a hall."]),
+    ):
+        for left in range(100):
+            embedder.left = left
+            try:
+                work()
+                break
+            except ConnectionError:
+                embedder.left = 10**9
+                assert memory.recall(Cue(text="hat")).episode_id is None
+        assert left > 0, "it never failed"
+        embedder.left = 10**9
 
 
 @pytest.mark.parametrize("crash_at", [1, 2, 5])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from cvx.active import ActiveMemory
 from cvx.embed import LexicalEmbedder
+from cvx.episodes import OpenEpisode
 from cvx.plans.agenda import Item
 from cvx.plans.attempt import Attempt, Wish, plan_of
 from cvx.plans.binding import Binding, signature, verbs
@@ -110,15 +112,26 @@ class PlanMemory:
         plan = tuple(binding.abstract(step.command) for step in steps if step.aimed)
         run = self.memory.begin(goal, template(goal, slots), kind="demonstration", metadata=shown)
         attempt = Attempt(run, Binding(slots, self.lexicon), plan)
-        self.memory.step(run, goal, None, self._whereabouts(goal, slots, plan), tags=(PLAN,))
-        for step in steps:
-            text = moment(step.commands, step.before, step.last, attempt.subgoal)
-            if step.aimed:
-                self.advance(attempt, step.command, text, step.last)
-            else:
-                self.memory.step(run, text, shape(step.command), self._stored(text), tags=(MOMENT,))
-                attempt.explored = True
-        self.close(attempt, won=True)
+        with self._discarding(run):
+            self.memory.step(run, goal, None, self._whereabouts(goal, slots, plan), tags=(PLAN,))
+            for step in steps:
+                text = moment(step.commands, step.before, step.last, attempt.subgoal)
+                if step.aimed:
+                    self.advance(attempt, step.command, text, step.last)
+                else:
+                    form, vector = shape(step.command), self._stored(text)
+                    self.memory.step(run, text, form, vector, tags=(MOMENT,))
+                    attempt.explored = True
+            self.close(attempt, won=True)
+
+    @contextmanager
+    def _discarding(self, run: OpenEpisode) -> Iterator[None]:
+        """Leave no episode open whose steps could not all be recorded."""
+        try:
+            yield
+        except BaseException:
+            self.memory.discard(run)
+            raise
 
     def begin(self, item: Item, slots: Sequence[str], texts: Iterable[str]) -> Attempt:
         """Start an attempt at the plan that promises most.
@@ -139,10 +152,14 @@ class PlanMemory:
         Attempt
             Without a plan if memory knows none, or if what is to be reached holds already.
         """
-        goal, stuck = item.clause, item.stuck
-        run = self.memory.begin(goal, template(goal, slots))
-        if holds(goal, slots, texts):
+        run = self.memory.begin(item.clause, template(item.clause, slots))
+        if holds(item.clause, slots, texts):
             return Attempt(run, Binding(slots, self.lexicon), (), idle=True, holds=True)
+        with self._discarding(run):
+            return self._begun(run, item, slots)
+
+    def _begun(self, run: OpenEpisode, item: Item, slots: Sequence[str]) -> Attempt:
+        goal, stuck = item.clause, item.stuck
         terms = terms_of(self.lexicon, goal, slots)
         query = self._sum({w: self.lexicon.weight(w) for w in terms})
         self.decisions += 1

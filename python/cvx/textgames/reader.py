@@ -80,10 +80,8 @@ class Reader:
         """Remember won games that somebody else played."""
         for goal, steps in demonstrations:
             self._hear(command for _, command in steps)
-            run = self.memory.begin(goal, self._family(goal), kind="demonstration")
-            for seen, command in steps:
-                self.memory.step(run, f"{goal} {seen.text}", command)
-            self.memory.close(run, 1.0)
+            told = [(f"{goal} {seen.text}", command) for seen, command in steps]
+            self.memory.add_demonstration(goal, told, self._family(goal))
 
     def close(self) -> None:
         """Close the policy and the log."""
