@@ -330,6 +330,8 @@ fn the_instruction_set_changes_no_bit() {
     });
     let [plain, wide @ .., unknown] = digests;
     assert!(plain.is_some());
-    assert!(wide.iter().flatten().all(|digest| Some(digest) == plain.as_ref()));
+    for digest in wide.iter().flatten() {
+        assert_eq!(Some(digest), plain.as_ref());
+    }
     assert_eq!(unknown, None);
 }
