@@ -1,10 +1,13 @@
 """Export and import by the command."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -116,17 +119,35 @@ def test_an_interrupted_import_takes_nothing_in_and_starts_again(tmp_path: Path)
 
 
 def test_ctrl_c_leaves_quietly_with_130(tmp_path: Path) -> None:
-    (tmp_path / "fifo.jsonl").parent.mkdir(exist_ok=True)
-    os.mkfifo(tmp_path / "fifo.jsonl")
+    fifo = tmp_path / "fifo.jsonl"
+    os.mkfifo(fifo)
     waiting = subprocess.Popen(
-        [sys.executable, "-m", "cvx", "add", "--file", str(tmp_path / "fifo.jsonl")],
+        [sys.executable, "-m", "cvx", "add", "--file", str(fifo)],
         env=environment(tmp_path / "s"),
         stderr=subprocess.PIPE,
         text=True,
     )
     # Once it reads from the pipe it is past its imports.
-    with (tmp_path / "fifo.jsonl").open("w"):
+    with open_to(waiting, fifo):
         waiting.send_signal(signal.SIGINT)
-        _, said = waiting.communicate(timeout=30)
+        _, said = waiting.communicate(timeout=60)
     assert waiting.returncode == 130
     assert "Traceback" not in said
+
+
+@contextmanager
+def open_to(reader: subprocess.Popen[str], fifo: Path) -> Iterator[None]:
+    """Hold the writing end of a pipe open, once the process has opened the other."""
+    pipe = None
+    while pipe is None:
+        try:
+            pipe = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            with suppress(subprocess.TimeoutExpired):
+                pytest.fail(f"it ended with {reader.wait(0.05)} and never read")
+    try:
+        yield
+    finally:
+        os.close(pipe)
