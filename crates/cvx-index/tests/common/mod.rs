@@ -4,6 +4,7 @@
 
 mod drawn;
 mod sample;
+pub mod spoilt;
 mod twin;
 
 use cvx_index::EdgeKind;
