@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cvx
-from cvx.errors import DimensionError, InvalidParameterError, RewardRangeError
+from cvx.errors import DimensionError, InvalidEntityError, InvalidParameterError, RewardRangeError
 
 
 def _running() -> tuple[cvx.ActiveMemory, Any]:
@@ -51,6 +51,34 @@ def test_an_episode_that_cannot_be_kept_does_not_begin(given: dict[str, Any], na
     memory, _ = _running()
     with pytest.raises(InvalidParameterError, match=named):
         memory.begin(**given)
+
+
+@pytest.mark.parametrize("entity", [-1, 2**63, 1.5, "ana", True])
+def test_an_episode_of_no_entity_does_not_begin(entity: Any) -> None:
+    memory, _ = _running()
+    with pytest.raises(InvalidEntityError, match=f"entity_id is {entity!r}"):
+        memory.begin(entity_id=entity)
+
+
+@pytest.mark.parametrize("entity", [2**62, 2**63 - 2, 2**63 - 1])
+def test_the_largest_entities_leave_numbers_for_episodes_without_one(entity: int) -> None:
+    memory, _ = _running()
+    for given in (entity, None, None):
+        run = memory.begin(entity_id=given)
+        memory.step(run, "you hold the mug", vector=np.ones(16, np.float32))
+        memory.close(run, 1.0)
+    again = cvx.ActiveMemory(memory.index, record=memory.record)
+    again.close(again.begin(), 1.0)
+    entities = [episode.entity_id for episode in again.record.episodes()]
+    assert entities[0] == entity
+    assert len(set(entities)) == len(entities)
+
+
+def test_an_entity_that_leaves_no_number_is_said_so() -> None:
+    memory, _ = _running()
+    memory.close(memory.begin(entity_id=2**62 - 1), 1.0)
+    with pytest.raises(InvalidEntityError, match="give entity_id"):
+        memory.begin()
 
 
 @pytest.mark.parametrize("reward", [None, "win", 1.5, float("nan")])

@@ -6,7 +6,11 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cvx.errors import InvalidParameterError, RewardRangeError
+from cvx.arguments import whole
+from cvx.errors import InvalidEntityError, InvalidParameterError, RewardRangeError
+
+an_entity = whole(0, error=InvalidEntityError)
+"""Check whose timeline is meant, by the name of the argument."""
 
 
 def check_text(name: str, value: object, *, optional: bool = False) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cvx.arguments import checked, one_of
 from cvx.episodes.checks import (
+    an_entity,
     check_action,
     check_reward,
     check_text,
@@ -15,11 +16,8 @@ from cvx.episodes.checks import (
     checked_tags,
 )
 from cvx.episodes.frames import episodes_frame, steps_frame
-from cvx.errors import (
-    EpisodeClosedError,
-    InvalidParameterError,
-    TimestampOrderError,
-)
+from cvx.episodes.numbers import Numbers
+from cvx.errors import EpisodeClosedError, InvalidParameterError, TimestampOrderError
 from cvx.store import Record
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
 
@@ -90,12 +88,9 @@ class EpisodeRecorder:
         self.record = record
         self.log: list[Episode] = []
         self.clock = 0
-        self._next_episode = first_episode
-        self._next_entity = first_entity
+        self._numbers = Numbers(first_episode, first_entity)
         if record is not None:
-            episode, entity = record.next_ids()
-            self._next_episode = max(first_episode, episode)
-            self._next_entity = max(first_entity, entity)
+            self._numbers.start_at(*record.next_ids())
 
     def begin(
         self,
@@ -116,7 +111,7 @@ class EpisodeRecorder:
         task_type : str, optional
             Which family of goals it belongs to.
         entity_id : int, optional
-            Whose timeline it writes; by default one of its own, counting up from 0.
+            Whose timeline it writes, below 2**63; by default one of its own, counting up from 0.
         namespace : str, default ""
             Which memory it is part of.
         kind : str, default "experience"
@@ -132,6 +127,8 @@ class EpisodeRecorder:
         ------
         InvalidParameterError
             A text that is no string, another ``kind``, or metadata that JSON cannot hold.
+        InvalidEntityError
+            An entity out of range; or none, and no number below 2**62 is free.
         """
         check_text("goal", goal)
         check_text("task_type", task_type, optional=True)
@@ -139,17 +136,15 @@ class EpisodeRecorder:
         if kind not in ("experience", "demonstration"):
             raise InvalidParameterError(f"kind is {kind!r}: give 'experience' or 'demonstration'")
         kept = checked_metadata(metadata)
-        if entity_id is None:
-            entity_id = self._next_entity
-        self._next_entity = max(self._next_entity, entity_id + 1)
-        run = OpenEpisode(self._next_episode, entity_id, goal, task_type, namespace, kind, kept)
-        self._next_episode += 1
+        free = self._numbers
+        entity = free.own_entity() if entity_id is None else an_entity("entity_id", entity_id)
+        run = OpenEpisode(free.episode, entity, goal, task_type, namespace, kind, kept)
+        free.start_at(free.episode + 1, entity + 1)
         return run
 
     def start_at(self, episode: int, entity: int) -> None:
-        """Give out no episode or entity below these any more."""
-        self._next_episode = max(self._next_episode, episode)
-        self._next_entity = max(self._next_entity, entity)
+        """Give out no episode or entity below these any more, see ``Numbers``."""
+        self._numbers.start_at(episode, entity)
 
     @checked(run=an_open_episode)
     def step(

@@ -12,6 +12,9 @@ from cvx.store import rows, wordsearch
 from cvx.store.nodes import Nodes
 from cvx.types import Episode, Event, IntArray
 
+OWN_ENTITIES = 2**62
+"""Entities that nobody named are given numbers below this one; those of the user may lie beyond."""
+
 _MOST_AT_ONCE = 500
 _IN = "IN (SELECT value FROM json_each(?))"
 
@@ -20,11 +23,12 @@ class Reads(Nodes):
     """The reading half of a record."""
 
     def next_ids(self) -> tuple[int, int]:
-        """Return the first free episode id and entity id."""
+        """Return the first free episode id, and entity id that is not above `OWN_ENTITIES`."""
         row = self.query(
             "SELECT (SELECT ifnull(max(episode_id), -1) FROM episodes),"
-            " max((SELECT ifnull(max(entity), -1) FROM events),"
-            " (SELECT ifnull(max(entity), -1) FROM episodes))"
+            " max((SELECT ifnull(max(entity), -1) FROM events WHERE entity < ?1),"
+            " (SELECT ifnull(max(entity), -1) FROM episodes WHERE entity < ?1))",
+            (OWN_ENTITIES,),
         )[0]
         return row[0] + 1, row[1] + 1
 
