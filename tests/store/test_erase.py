@@ -106,6 +106,57 @@ def test_decisions_that_recalled_an_erased_step_forget_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("B8")
+def test_a_decision_forgets_an_erased_step_that_it_showed_as_what_came_next(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "m"
+    steps = [("a door", "open door"), ("a table", "say swordfish"), ("a hall", "leave")]
+    with Memory.open(folder, embedder()) as memory:
+        loop = memory.loop(distinct=None, k=1)
+        shown = loop.add_demonstration("get in", steps, "enter")
+        loop.add_demonstration("get out", [("a window", "jump")], "enter")
+        for seen in ("a door", "a window"):
+            run = loop.begin("get in again", "enter")
+            decision = loop.recall(Cue(step=seen))
+            loop.act(decision, "knock", rendered=loop.render(decision))
+            loop.close(run, 0.0)
+        assert files_with(folder, b"swordfish")
+        memory.erase(
+            event.event_id or 0
+            for event in memory.record.events()
+            if event.node == shown.steps[1].node
+        )
+        assert files_with(folder, b"swordfish") == []
+        door, window = memory.record.decisions()
+        assert ([hit[0] for hit in door["hits"]], door["rendered"]) == ([shown.steps[0].node], "")
+        assert "jump" in window["rendered"]
+        assert memory.damage() == []
+
+
+@pytest.mark.requirement("B8")
+def test_counts_of_use_that_quote_an_erased_event_go_unless_another_says_the_same(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "m"
+    words = ["say swordfish", "open door"]
+    with Memory.open(folder, embedder()) as memory:
+        loop = memory.loop(distinct=None, usage_key=lambda hit, _: ("moment", f"{hit.action}, go"))
+        first, _ = (
+            loop.add_demonstration("get in", [("a door", action) for action in actions], "enter")
+            for actions in (words, ["open door"])
+        )
+        run = loop.begin("get in again", "enter")
+        loop.act(loop.recall(Cue(step="a door")), "knock")
+        loop.close(run, 1.0)
+        nodes = {step.node for step in first.steps}
+        memory.erase(e.event_id or 0 for e in memory.record.events() if e.node in nodes)
+        assert files_with(folder, b"swordfish") == []
+        quoting = [context for context, *_ in memory.record.usage() if "moment" in context]
+        assert quoting == ['["moment","open door, go"]']
+        assert memory.damage() == []
+
+
+@pytest.mark.requirement("B8")
 def test_what_was_noted_of_a_decision_and_replaced_forgets_an_erased_event_too(
     tmp_path: Path,
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,11 +38,39 @@ class Erased:
     complete: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """What is erased, by everything that other rows may call it.
+
+    Parameters
+    ----------
+    events, nodes, episodes, entities : set of int
+        Their own ids; those of their aliases too; those that they were of.
+    contexts : set of str
+        In which their use was counted.
+    """
+
+    events: set[int]
+    nodes: set[int]
+    episodes: set[int]
+    entities: set[int]
+    contexts: set[str]
+
+    def may_be_shown_with(self, hits: Sequence[Sequence[Any]]) -> bool:
+        """Whether a text that shows these hits of a decision may show, too, what is gone.
+
+        A hit is shown with what came next, which is of the same entity.
+        """
+        return any(hit[1] in self.entities for hit in hits)
+
+
 def erase(store: Store[Index], events: Sequence[int]) -> Erased:
     """Erase events: row, text index, vectors, edges, counts, logged decisions, free pages.
 
-    A decision in which an erased event was recalled loses that hit and its rendered text; those
-    of the episode that an erased step belonged to are removed, and the episode with its last step.
+    A decision in which an erased event was recalled loses that hit and its rendered text. The text
+    goes too where a hit is of the same entity: what came next there was shown with it. Those of the
+    episode that an erased step belonged to are removed, and the episode with its last step. Counts
+    of use go that are kept under the words of an event, if no other event says them.
 
     Raises
     ------
@@ -107,67 +137,87 @@ def _unknown(event: int) -> UnknownEventError:
 
 def _forget_rows(write: Writer, events: Sequence[int]) -> None:
     db = write.connection
-    nodes: set[int] = set()
-    owners: set[int] = set()
+    gone = _Gone(set(events), set(), set(), set(), set())
+    words: set[str] = set()
     for event in events:
-        found = db.execute("SELECT node, episode FROM events WHERE event_id = ?", (event,))
+        found = db.execute(
+            "SELECT node, episode, entity, text, action FROM events WHERE event_id = ?", (event,)
+        )
         row = found.fetchone()
         if row is None:
             raise _unknown(event)
         aliases = db.execute("SELECT node FROM aliases WHERE event_id = ?", (event,))
-        nodes.update(node for (node,) in [row[:1], *aliases] if node is not None)
-        owners |= set() if row[1] is None else {row[1]}
+        gone.nodes.update(node for (node,) in [row[:1], *aliases] if node is not None)
+        gone.episodes.update(owner for owner in row[1:2] if owner is not None)
+        gone.entities.add(row[2])
+        words.update(said for said in row[3:] if said)
         db.execute("DELETE FROM aliases WHERE event_id = ?", (event,))
         db.execute("DELETE FROM events WHERE event_id = ?", (event,))
-    for node in nodes:
+    gone.contexts.update(event_context(event) for event in events)
+    gone.contexts.update(f'["node",{node}]' for node in gone.nodes)
+    gone.contexts.update(_contexts_of_words(db, words))
+    for node in gone.nodes:
         db.execute("DELETE FROM links WHERE from_node = ?1 OR to_node = ?1", (node,))
         db.execute("DELETE FROM decays WHERE node = ?", (node,))
-        db.execute("DELETE FROM usage WHERE context = ?", (f'["node",{node}]',))
-    for event in events:
-        db.execute("DELETE FROM usage WHERE context = ?", (event_context(event),))
-    for owner in owners:
+    for context in gone.contexts:
+        db.execute("DELETE FROM usage WHERE context = ?", (context,))
+    for owner in gone.episodes:
         db.execute("DELETE FROM decisions WHERE episode = ?", (owner,))
         db.execute(
             "DELETE FROM episodes WHERE episode_id = ?1"
             " AND NOT EXISTS (SELECT 1 FROM events WHERE episode = ?1)",
             (owner,),
         )
-    _scrub_decisions(write, nodes)
-    _scrub_journal(write, nodes, set(events), owners)
+    _scrub_decisions(write, gone)
+    _scrub_journal(write, gone)
     # Contentless tables keep the words of deleted rows until they are merged away.
     text.refill(db)
-    write.journal("erase", sorted(nodes))
+    write.journal("erase", sorted(gone.nodes))
 
 
-def _scrub_decisions(write: Writer, nodes: set[int]) -> None:
-    db = write.connection
-    for number, hits, followed in db.execute(
-        "SELECT decision_id, hits, followed FROM decisions"
-    ).fetchall():
-        kept = [hit for hit in json.loads(hits) if hit[0] not in nodes]
-        if len(kept) == len(json.loads(hits)):
+def _contexts_of_words(db: sqlite3.Connection, words: set[str]) -> set[str]:
+    """Return the contexts of use that quote words that no event which is left says."""
+    contexts = [context for (context,) in db.execute("SELECT context FROM usage")]
+    found: set[str] = set()
+    for said in words:
+        if db.execute("SELECT 1 FROM events WHERE ?1 IN (action, text)", (said,)).fetchone():
             continue
-        taken = [node for node in json.loads(followed) if node not in nodes]
-        db.execute(
-            "UPDATE decisions SET hits = ?, followed = ?, rendered = '', record = '{}'"
-            " WHERE decision_id = ?",
-            (json.dumps(kept, separators=(",", ":")), json.dumps(taken), number),
-        )
+        quoted = re.compile(rf"(?<!\w){re.escape(json.dumps(said)[1:-1])}(?!\w)")
+        found.update(context for context in contexts if quoted.search(context))
+    return found
+
+
+def _scrub_decisions(write: Writer, gone: _Gone) -> None:
+    db = write.connection
+    for number, hits, followed, rendered in db.execute(
+        "SELECT decision_id, hits, followed, rendered FROM decisions"
+    ).fetchall():
+        listed = json.loads(hits)
+        kept = [hit for hit in listed if hit[0] not in gone.nodes]
+        taken = [node for node in json.loads(followed) if node not in gone.nodes]
+        if len(kept) < len(listed):
+            db.execute(
+                "UPDATE decisions SET hits = ?, followed = ?, rendered = '', record = '{}'"
+                " WHERE decision_id = ?",
+                (json.dumps(kept, separators=(",", ":")), json.dumps(taken), number),
+            )
+        elif rendered and gone.may_be_shown_with(listed):
+            db.execute("UPDATE decisions SET rendered = '' WHERE decision_id = ?", (number,))
+        else:
+            continue
         db.execute(rows.renew_crc_sql("decisions", "decision_id = ?"), (number,))
 
 
-def _scrub_journal(write: Writer, nodes: set[int], events: set[int], episodes: set[int]) -> None:
-    contexts = {event_context(event) for event in events} | {f'["node",{n}]' for n in nodes}
-
+def _scrub_journal(write: Writer, gone: _Gone) -> None:
     def mentions(op: str, entry: Any) -> bool:
         if op == "link":
-            return entry[0] in nodes or entry[1] in nodes
+            return entry[0] in gone.nodes or entry[1] in gone.nodes
         if op == "reward":
-            return entry[0] in nodes
+            return entry[0] in gone.nodes
         if op == "row":
             table, key, before = entry
-            return _row_mentions(table, key, before, nodes, episodes, contexts)
-        return op in ("metadata", "state", "recallable") and entry[0] in events
+            return _row_mentions(table, key, before, gone)
+        return op in ("metadata", "state", "recallable") and entry[0] in gone.events
 
     db = write.connection
     for seq, op, raw in db.execute("SELECT seq, op, body FROM journal").fetchall():
@@ -182,20 +232,18 @@ def _scrub_journal(write: Writer, nodes: set[int], events: set[int], episodes: s
             db.execute(rows.renew_crc_sql("journal", "seq = ?"), (seq,))
 
 
-def _row_mentions(
-    table: str,
-    key: list[Any],
-    before: list[Any] | None,
-    nodes: set[int],
-    episodes: set[int],
-    contexts: set[str],
-) -> bool:
+def _row_mentions(table: str, key: list[Any], before: list[Any] | None, gone: _Gone) -> bool:
     """Whether a row that was overwritten says something of what is erased."""
     if table == "usage":
-        return key[0] in contexts
+        return key[0] in gone.contexts
     if table == "decays":
-        return key[1] in nodes
+        return key[1] in gone.nodes
     if table != "decisions" or before is None:
         return False
     row = dict(zip(rows.COLUMNS["decisions"], before, strict=True))
-    return row["episode"] in episodes or any(hit[0] in nodes for hit in json.loads(row["hits"]))
+    hits = json.loads(row["hits"])
+    return (
+        row["episode"] in gone.episodes
+        or any(hit[0] in gone.nodes for hit in hits)
+        or (row["rendered"] != "" and gone.may_be_shown_with(hits))
+    )
