@@ -248,6 +248,35 @@ def test_retrieved_followed_and_helped_are_counted_apart() -> None:
 
 
 @pytest.mark.requirement("V16", "V23")
+def test_an_episode_that_was_cut_off_is_kept_and_blames_by_its_exposure() -> None:
+    blamed = {}
+    for exposure in (0.0, 0.5, 1.0):
+        am = memory()
+        run = am.begin("clean a cup", "clean")
+        am.act(am.recall(Cue(step="a kitchen")), "go to sink 1")
+        lost = am.close(run, 0.0, exposure=exposure)
+        assert lost.steps[0].node in am.index
+        assert {edge.kind for edge in am.index.edges()} >= {"caused_failure"}
+        assert am.usage is not None
+        assert am.usage.count(("clean", 0)).followed == 1
+        blamed[exposure] = am.usage[("clean", 0)]
+    assert 0.5 == blamed[0.0] > blamed[0.5] > blamed[1.0]
+
+
+@pytest.mark.requirement("V16")
+@pytest.mark.parametrize("exposure", [-0.5, 2.0, float("nan")])
+def test_an_exposure_that_is_no_chance_leaves_the_episode_running(exposure: float) -> None:
+    am = memory()
+    run = am.begin("clean a cup", "clean")
+    am.act(am.recall(Cue(step="a kitchen")), "go to sink 1")
+    before = len(am.index), len(am.episodes)
+    with pytest.raises(InvalidParameterError, match="exposure"):
+        am.close(run, 0.0, exposure=exposure)
+    assert (len(am.index), len(am.episodes)) == before
+    assert am.close(run, 1.0).reward == 1.0
+
+
+@pytest.mark.requirement("V16", "V23")
 def test_advice_that_failed_gives_way_to_advice_that_helped() -> None:
     am = ActiveMemory(TemporalIndex(DIM), k=2, decay=None, mdp=None, weights=None)
     am.add_demonstration("clean a mug", [("a kitchen", "sing")], "clean")

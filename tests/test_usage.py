@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidParameterError
-from cvx.scoring import UsageCount, UsageTracker
+from cvx.scoring import UsageCount, UsageTracker, censored_failure
 from cvx.store import Record
 
 contexts = st.recursive(
@@ -59,20 +60,75 @@ def test_the_seed_mode_is_wins_over_wins_plus_uses() -> None:
 @pytest.mark.requirement("V23")
 @given(
     st.dictionaries(
-        contexts, st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1), max_size=5
+        contexts,
+        st.lists(st.tuples(st.booleans(), st.booleans(), st.floats(0, 1)), min_size=1),
+        max_size=5,
     )
 )
-def test_counts_survive_the_record(uses: dict[object, list[tuple[bool, bool]]]) -> None:
+def test_counts_survive_the_record(uses: dict[object, list[tuple[bool, bool, float]]]) -> None:
     usage, record = UsageTracker(), Record()
     for context, each in uses.items():
-        for followed, helped in each:
-            usage.add(context, followed=followed, helped=helped)
+        for followed, helped, exposure in each:
+            usage.add(context, followed=followed, helped=helped, exposure=exposure)
     with record.transaction() as write:
         usage.save(write)
     back = UsageTracker()
     back.load(record)
     assert {c: back.count(c) for c in back} == {c: usage.count(c) for c in usage}
     record.close()
+
+
+@pytest.mark.requirement("V23")
+@given(st.integers(0, 6), st.integers(0, 6), st.floats(0, 1))
+def test_an_episode_that_was_cut_off_moves_the_mean_as_its_likelihood_does(
+    wins: int, failures: int, exposure: float
+) -> None:
+    usage = UsageTracker(strength=2.0, mean=0.5)
+    for place in range(wins + failures):
+        usage.add("plan", followed=True, helped=place < wins)
+    usage.add("plan", followed=True, helped=False, exposure=exposure)
+    p = np.linspace(0, 1, 20_001)
+    density = p**wins * (1 - p) ** failures * (1 - p * exposure)
+    assert usage["plan"] == pytest.approx((p * density).sum() / density.sum(), abs=1e-3)
+
+
+@pytest.mark.requirement("V23")
+def test_time_that_ran_out_lies_between_nothing_and_a_failure() -> None:
+    after = []
+    for exposure in (0.0, 0.3, 0.9, 1.0):
+        usage = UsageTracker()
+        usage.add("plan", followed=True, helped=False, exposure=exposure)
+        after.append(usage["plan"])
+    assert after == sorted(after, reverse=True)
+    failed = UsageTracker()
+    failed.add("plan", followed=True, helped=False)
+    assert (after[0], after[-1]) == (0.5, failed["plan"])
+
+
+@pytest.mark.requirement("V23")
+def test_time_that_ran_out_blames_what_never_worked_not_what_works() -> None:
+    known, vain = UsageTracker(), UsageTracker()
+    for _ in range(5):
+        known.add("plan", followed=True, helped=True)
+    for usage in (known, vain):
+        for _ in range(4):
+            usage.add("plan", followed=True, helped=False, exposure=0.8)
+    assert known["plan"] > 0.85
+    assert vain["plan"] < 0.2
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_the_chance_of_a_failure_is_one(success: float, exposure: float) -> None:
+    chance = censored_failure(success, exposure)
+    assert 1 - success - 1e-12 <= chance <= 1
+
+
+@pytest.mark.parametrize("exposure", [-0.1, 1.1, float("nan")])
+def test_an_exposure_that_is_no_chance_is_refused_and_nothing_is_counted(exposure: float) -> None:
+    usage = UsageTracker()
+    with pytest.raises(InvalidParameterError, match="exposure"):
+        usage.add("plan", followed=True, helped=False, exposure=exposure)
+    assert not len(usage)
 
 
 def test_restoring_a_count_takes_back_what_came_after() -> None:

@@ -41,11 +41,14 @@ class Outcome:
         Its decisions, in order.
     won : bool
         Whether the reward counts as a success.
+    exposure : float, default 1.0
+        Below 1 it was cut off: the chance that a success had shown by then.
     """
 
     episode: Episode
     taken: Sequence[Taken]
     won: bool
+    exposure: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

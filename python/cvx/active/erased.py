@@ -23,7 +23,7 @@ def without_gone(outcome: Outcome, gone: Callable[[int], bool]) -> Outcome:
         Whether a node is no longer there.
     """
     taken = [replace(one, decision=_without(one.decision, gone)) for one in outcome.taken]
-    return Outcome(outcome.episode, taken, outcome.won)
+    return replace(outcome, taken=taken)
 
 
 def _without(decision: Decision, gone: Callable[[int], bool]) -> Decision:

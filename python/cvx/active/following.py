@@ -128,7 +128,7 @@ class Following:
             for one in outcome.taken
         ]
         self.recorder.start_at(new_number + 1, entity + 1)
-        return Outcome(episode, taken, outcome.won)
+        return replace(outcome, episode=episode, taken=taken)
 
     def _let_go(self, erased: Iterable[int]) -> None:
         """Keep of the episodes of erased nodes what the record has kept of them."""

@@ -195,7 +195,8 @@ class _Lesson:
 
         self.undo.append(restore)
         for context, followed in contexts.items():
-            usage.add(context, followed=followed, helped=self.outcome.won)
+            outcome = self.outcome
+            usage.add(context, followed=followed, helped=outcome.won, exposure=outcome.exposure)
         usage.save(self.write, contexts)
 
     def _weigh(self) -> None:

@@ -11,6 +11,7 @@ from cvx.active.learning import learn
 from cvx.active.linking import Linking
 from cvx.decay import POLICIES, DecayPolicy, DecayReport, decay_report
 from cvx.episodes import OpenEpisode
+from cvx.errors import InvalidParameterError
 from cvx.scoring import logged_calibration
 from cvx.types import DEFAULT_NAMESPACE, Episode, Vector
 
@@ -88,7 +89,7 @@ class ActiveMemory(Linking):
     RFC-013, part F.
     """
 
-    def close(self, run: OpenEpisode, reward: float) -> Episode:
+    def close(self, run: OpenEpisode, reward: float, *, exposure: float = 1.0) -> Episode:
         """Give an episode its outcome, write it down and learn from it: all of that or nothing.
 
         A success goes into the index with its reward on every step; a failure goes in too, but
@@ -102,6 +103,11 @@ class ActiveMemory(Linking):
             A running episode.
         reward : float
             The outcome in [0, 1].
+        exposure : float, default 1.0
+            Below 1 the episode was cut off before its outcome was known: the chance, in [0, 1],
+            that a success had shown by then, such as `cvx.scoring.Durations` gives. What was
+            followed then counts as failed by as much as is likely; all else learns from the
+            reward as it is, since what was done and what came of it was seen.
 
         Returns
         -------
@@ -116,11 +122,15 @@ class ActiveMemory(Linking):
             It was begun elsewhere.
         RewardRangeError
             The reward is outside [0, 1].
+        InvalidParameterError
+            The exposure is outside [0, 1].
         """
+        if not 0 <= exposure <= 1:
+            raise InvalidParameterError(f"exposure is {exposure}: give a chance in [0, 1]")
         self._running(run)
         episode = self.recorder.outcome(run, reward)
         won = float(reward) > self.success_above
-        episode = learn(self, Outcome(episode, self._taken[run.episode_id], won))
+        episode = learn(self, Outcome(episode, self._taken[run.episode_id], won, exposure))
         self.recorder.seal(run, episode)
         self._known.add(episode.episode_id)
         self._end(run)

@@ -38,10 +38,10 @@ class PausableMemory(ActiveMemory):
     learning: bool = True
     failures_advise: bool = False
 
-    def close(self, run: OpenEpisode, reward: float) -> Episode:
+    def close(self, run: OpenEpisode, reward: float, *, exposure: float = 1.0) -> Episode:
         """Learn from an episode, or only say what it was."""
         if self.learning or run.kind == "demonstration":
-            return super().close(run, reward)
+            return super().close(run, reward, exposure=exposure)
         episode = self.recorder.outcome(run, reward)
         self.discard(run)
         return episode

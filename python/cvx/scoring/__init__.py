@@ -1,6 +1,7 @@
 """Where a score is made: features, weights, how they join, and what use a memory has been."""
 
 from cvx.scoring.calibration import Calibration, Estimate, ReliabilityBin, calibration
+from cvx.scoring.durations import Durations
 from cvx.scoring.evidence import SuccessPosterior, evidence_posterior
 from cvx.scoring.logged import logged_calibration
 from cvx.scoring.off_policy import (
@@ -13,6 +14,7 @@ from cvx.scoring.posterior import (
     SEED_WEIGHTS,
     bayesian_score,
     beta_mean,
+    censored_failure,
     recency_weight,
     usage_ratio,
 )
@@ -32,6 +34,7 @@ __all__ = [
     "FEATURES",
     "SEED_WEIGHTS",
     "Calibration",
+    "Durations",
     "Estimate",
     "Feature",
     "LearnedWeights",
@@ -47,6 +50,7 @@ __all__ = [
     "bayesian_score",
     "beta_mean",
     "calibration",
+    "censored_failure",
     "evidence_posterior",
     "logged_calibration",
     "off_policy_value",

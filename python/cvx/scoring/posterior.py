@@ -52,6 +52,38 @@ def beta_mean(wins: float, uses: float, strength: float, mean: float = 0.5) -> f
     return (wins + strength * mean) / (uses + strength)
 
 
+def censored_failure(success: float, exposure: float) -> float:
+    """Return the chance that a trial which was cut off before it ended would have failed.
+
+    By Bayes' rule, (1 - p) / (1 - p * F): of what would fail nothing is seen by then, of what
+    would succeed the share 1 - F. This is the expectation step of a cure model, and to count it as
+    that much of a failure leaves the mean of a Beta posterior what it is exactly.
+
+    Parameters
+    ----------
+    success : float
+        p, the chance that a trial succeeds in the end, in [0, 1].
+    exposure : float
+        F, the chance that one which succeeds has done so by then, in [0, 1]: at 1 the failure is
+        certain, at 0 nothing was learned.
+
+    References
+    ----------
+    Boag, "Maximum likelihood estimates of the proportion of patients cured by cancer therapy",
+    JRSS B 11, 1949. Smith and Makov, "A quasi-Bayes sequential procedure for mixtures", JRSS B 40,
+    1978.
+
+    Examples
+    --------
+    >>> [round(censored_failure(0.5, exposure), 2) for exposure in (0.0, 0.5, 1.0)]
+    [0.5, 0.67, 1.0]
+    >>> round(censored_failure(0.98, 0.7), 2)    # what is known to work is not blamed
+    0.06
+    """
+    unseen = 1 - success * exposure
+    return (1 - success) / unseen if unseen else 1.0
+
+
 def bayesian_score(
     similarity: float,
     recency: float,

@@ -7,18 +7,21 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from cvx.errors import InvalidParameterError
-from cvx.scoring.posterior import beta_mean, usage_ratio
+from cvx.scoring.posterior import beta_mean, censored_failure, usage_ratio
 from cvx.scoring.scorer import Feature, ScoringContext
 from cvx.store import Record, Writer
 from cvx.types import Hit
 
 
 class UsageCount(NamedTuple):
-    """How often something was recalled, taken up, and taken up in an episode that succeeded."""
+    """How often something was recalled, taken up, and taken up in an episode that succeeded.
+
+    ``helped`` is no whole number where episodes were cut off: each counts by its chance.
+    """
 
     retrieved: int = 0
     followed: int = 0
-    helped: int = 0
+    helped: float = 0
 
 
 _NEVER = UsageCount()
@@ -86,7 +89,9 @@ class UsageTracker:
             return usage_ratio(found.helped, found.followed)
         return beta_mean(found.helped, found.followed, self.strength, self.mean)
 
-    def add(self, context: Hashable, *, followed: bool, helped: bool) -> None:
+    def add(
+        self, context: Hashable, *, followed: bool, helped: bool, exposure: float = 1.0
+    ) -> None:
         """Count one episode in which it was recalled.
 
         Parameters
@@ -97,10 +102,32 @@ class UsageTracker:
             Whether its advice was taken.
         helped : bool
             Whether the episode then succeeded; counts only together with ``followed``.
+        exposure : float, default 1.0
+            Below 1 an episode without success was cut off: the chance that one which succeeds had
+            done so by then, in [0, 1]. It counts as a success by its chance still to become one,
+            see `censored_failure`.
+
+        Raises
+        ------
+        InvalidParameterError
+            The exposure is outside [0, 1].
+
+        Examples
+        --------
+        >>> usage = UsageTracker()
+        >>> usage.add("plan", followed=True, helped=False, exposure=0.1)
+        >>> round(usage["plan"], 2)    # it had hardly begun: near the 0.5 of before
+        0.48
         """
+        if not 0 <= exposure <= 1:
+            raise InvalidParameterError(f"exposure is {exposure}: give a chance in [0, 1]")
         old = self._counts.get(context, _NEVER)
+        gain: float = followed and helped
+        if followed and not helped and exposure < 1:
+            expected = beta_mean(old.helped, old.followed, self.strength, self.mean)
+            gain = 1 - censored_failure(expected, exposure)
         self._counts[context] = UsageCount(
-            old.retrieved + 1, old.followed + followed, old.helped + (followed and helped)
+            old.retrieved + 1, old.followed + followed, old.helped + gain
         )
 
     def restore(self, context: Hashable, count: UsageCount) -> None:
@@ -121,12 +148,12 @@ class UsageTracker:
             Made of strings, numbers, None and tuples of them.
         """
         chosen = self._counts if contexts is None else contexts
-        write.set_usage((_to_text(context), *self.count(context)) for context in chosen)
+        write.set_usage((_to_text(context), *_stored(self.count(context))) for context in chosen)
 
     def load(self, record: Record) -> None:
         """Take over the counts of a record, replacing those of the same contexts."""
-        for text, *counts in record.usage():
-            self._counts[_from_json(json.loads(text))] = UsageCount(*counts)
+        for text, retrieved, followed, helped in record.usage():
+            self._counts[_from_json(json.loads(text))] = UsageCount(retrieved, followed, helped)
 
 
 def use_posterior(
@@ -168,6 +195,12 @@ def use_posterior(
         return beta_mean(counts.helped, counts.followed, prior, expected)
 
     return feature
+
+
+def _stored(count: UsageCount) -> tuple[int, int, float]:
+    """Return counts as the record gives them back: whole numbers as such."""
+    helped = int(count.helped) if float(count.helped).is_integer() else count.helped
+    return count.retrieved, count.followed, helped
 
 
 def _to_text(context: Hashable) -> str:

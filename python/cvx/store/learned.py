@@ -20,7 +20,7 @@ class Learned(Journalled):
         """Return every decay as (episode, node, reward before, reward after), oldest first."""
         return [row[:4] for row in self._checked("decays", "ORDER BY recorded, episode, node")]
 
-    def usage(self) -> list[tuple[str, int, int, int]]:
+    def usage(self) -> list[tuple[str, int, int, float]]:
         """Return every count as (context, retrieved, followed, helped)."""
         return [row[:4] for row in self._checked("usage", "ORDER BY context")]
 

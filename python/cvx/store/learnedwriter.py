@@ -35,8 +35,11 @@ class LearnedWriter(Journalling):
         for node in nodes:
             self._remove("decays", "node = ?", (node,))
 
-    def set_usage(self, counts: Iterable[tuple[str, int, int, int]]) -> None:
-        """Store counts as (context, retrieved, followed, helped), replacing older ones."""
+    def set_usage(self, counts: Iterable[tuple[str, int, int, float]]) -> None:
+        """Store counts as (context, retrieved, followed, helped), replacing older ones.
+
+        Whole numbers are given as integers: the table turns them into such.
+        """
         self._overwrite("usage", [(*row, self._last_used(row[0])) for row in counts])
 
     def add_usage(self, counts: Mapping[str, int]) -> None:

@@ -100,11 +100,11 @@ class ShuffledMemory(ActiveMemory):
             metadata=metadata,
         )
 
-    def close(self, run: OpenEpisode, reward: float) -> Episode:
+    def close(self, run: OpenEpisode, reward: float, *, exposure: float = 1.0) -> Episode:
         """File the episode and its outcome under the wrong goal."""
         wrong = self._wrong(run)
         run.goal, run.task_type = wrong.goal, wrong.task_type
-        return super().close(run, reward)
+        return super().close(run, reward, exposure=exposure)
 
 
 class ShuffledAgent(Agent):
