@@ -10,7 +10,7 @@ from tests.recall.rooms import BY_SIMILARITY, room
 
 
 def retrieved(memory: Memory, event: int) -> int:
-    return {context: counts[0] for context, *counts in memory.record.usage()}[f'["event",{event}]']
+    return {context: n for context, n, _, _ in memory.record.usage()}[f'["event",{event}]']
 
 
 def test_a_recall_is_counted_although_another_thread_writes_at_that_moment() -> None:

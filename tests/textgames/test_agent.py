@@ -97,9 +97,45 @@ def test_use_is_counted_by_goal_and_plan() -> None:
     assert key in {use_key(hit, "hang a {0} on the {1}") for hit in hits}
 
 
-def test_a_plan_under_which_a_game_was_lost_has_failed() -> None:
+PLAN_KEY = ("plan", "hang a {0} on the {1}", "grab {0.0}, hang {0.0} {1.0}")
+
+
+def _cut_off_after(steps: int) -> float:
+    """Return the success that is expected of a plan after three games that ran out of steps."""
     agent = _agent()
-    result = agent.play(HatGame("hang a hat on the peg", seed=10, max_steps=2))
-    assert not result.won
-    lost = agent.memory.episodes[-1]
-    assert (lost.goal, lost.reward) == ("hang a hat on the peg", 0.0)
+    for seed in (10, 11, 12):
+        game = HatGame("hang a hat on the peg", seed=seed, max_steps=steps)
+        game.hats = dict.fromkeys(game.hats, "nowhere")
+        assert not agent.play(game).won
+        lost = agent.memory.episodes[-1]
+        assert (lost.goal, lost.reward) == ("hang a hat on the peg", 0.0)
+    assert agent.memory.usage is not None
+    return agent.memory.usage[PLAN_KEY]
+
+
+def test_a_plan_is_blamed_for_a_lost_game_as_far_as_it_had_the_time() -> None:
+    short, longer = _cut_off_after(2), _cut_off_after(8)
+    assert short == 0.5, "no plan was ever through after two commands"
+    assert longer < 0.4 < short
+
+
+def test_what_is_known_to_work_is_hardly_blamed_for_a_lost_game() -> None:
+    agent = _agent()
+    assert agent.memory.usage is not None
+    for seed in range(3):
+        assert agent.play(HatGame("hang a hat on the peg", seed=seed)).won
+    before = agent.memory.usage[PLAN_KEY]
+    game = HatGame("hang a hat on the peg", seed=10, max_steps=8)
+    game.hats = dict.fromkeys(game.hats, "nowhere")
+    assert not agent.play(game).won
+    assert 0.8 * before < agent.memory.usage[PLAN_KEY] < before
+
+
+def test_a_reopened_memory_knows_how_long_plans_take() -> None:
+    agent = _agent()
+    agent.play(HatGame("hang a hat on the peg", seed=3))
+    agent.play(HatGame("hang a hat on the peg", seed=10, max_steps=2))
+    again = Agent(agent.memory).plans.durations
+    told = [agent.plans.durations.done_by(time) for time in range(30)]
+    assert [again.done_by(time) for time in range(30)] == told
+    assert told[0] == 0 < told[-1]

@@ -12,8 +12,8 @@ from cvx.plans.binding import Binding, signature, verbs
 from cvx.plans.demonstration import Demonstrations, Observation, Played
 from cvx.plans.lessons import FIND, MOMENT, PLAN, SUBGOAL
 from cvx.plans.lexicon import Lexicon
-from cvx.plans.memory import Consulted, PlanMemory
-from cvx.plans.moments import Advice, moment
+from cvx.plans.memory import PlanMemory
+from cvx.plans.moments import Advice, Consulted, moment
 from cvx.plans.pursuit import Pursuit, complete
 from cvx.plans.words import arguments, kind, mentions, shape, template, unnumbered
 

@@ -40,6 +40,8 @@ class Attempt:
         The subgoals as they were recorded.
     spent : list of str
         Subgoals that were not possible any more once they were done.
+    commands : int
+        How many were given for it.
     """
 
     run: OpenEpisode
@@ -53,6 +55,7 @@ class Attempt:
     explored: bool = False
     steps: list[tuple[str, str, Vector]] = field(default_factory=list)
     spent: list[str] = field(default_factory=list)
+    commands: int = 0
 
     @property
     def subgoal(self) -> str | None:

@@ -11,6 +11,7 @@ from cvx.plans.clauses import Goal, align, clauses, holds, instructs, names_in
 from cvx.plans.demonstration import Demonstrations, Played
 from cvx.plans.lexicon import Lexicon
 from cvx.plans.words import arguments, rest, shape, template, variables_of, words
+from cvx.scoring import Durations
 from cvx.types import Episode
 
 PLAN, SUBGOAL, MOMENT, FIND = "goal", "subgoal", "explore", "found"
@@ -18,6 +19,9 @@ PLAN, SUBGOAL, MOMENT, FIND = "goal", "subgoal", "explore", "found"
 
 GOAL, COMMANDS, TOLD, MOVES, SLOTS = "goal", "commands", "told", "moves", "slots"
 """Metadata of episodes: what a demonstration said, did and was told, and a goal's names."""
+
+FOLLOWED, TOOK, CUT_OFF = "plan", "took", "cut_off"
+"""Metadata of attempts: the plan's signature, how many commands were given, if they were to end."""
 
 
 class Shown(NamedTuple):
@@ -147,6 +151,28 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
         lexicon.reached(episode.task_type or "", plan)
         terms = terms_of(lexicon, episode.goal, episode.metadata[SLOTS])
         lexicon.goals.note([*terms, *(words(p)[0] for p in plan)])
+
+
+def how_it_went(plan: str, took: int, *, cut_off: bool) -> dict[str, Any]:
+    """Return what is kept of an attempt beside its steps: its plan's signature, its commands."""
+    return {FOLLOWED: plan, TOOK: took, CUT_OFF: cut_off}
+
+
+def take_time(durations: Durations, episode: Episode) -> None:
+    """Learn from a closed attempt how many commands its plan took, or did not suffice."""
+    told = episode.metadata
+    kept = episode.steps and episode.steps[0].node is not None
+    if kept and told.get(FOLLOWED) and (episode.reward == 1.0 or told[CUT_OFF]):
+        context = (episode.task_type, told[FOLLOWED])
+        durations.add(context, told[TOOK], cut_off=told[CUT_OFF])
+
+
+def timed(episodes: Sequence[Episode]) -> Durations:
+    """Return how long plans took in these episodes."""
+    durations = Durations()
+    for episode in episodes:
+        take_time(durations, episode)
+    return durations
 
 
 def learned(episodes: Sequence[Episode]) -> Lexicon:

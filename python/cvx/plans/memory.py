@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -24,32 +24,17 @@ from cvx.plans.lessons import (
     SLOTS,
     SUBGOAL,
     Part,
+    how_it_went,
     learned,
     take_in,
+    take_time,
     terms_of,
+    timed,
     understand,
 )
-from cvx.plans.moments import Advice, moment, tally
+from cvx.plans.moments import Advice, Consulted, moment, tally
 from cvx.plans.words import filled, shape, template, unnumbered, words
 from cvx.types import Cue, Decision, Filter, Hit, Vector
-
-
-class Consulted(NamedTuple):
-    """A moment in which memory was asked how to go on.
-
-    Attributes
-    ----------
-    text : str
-        The moment.
-    decision : Decision
-        Which moments were recalled.
-    advice : Advice
-        What they say.
-    """
-
-    text: str
-    decision: Decision
-    advice: Advice
 
 
 class PlanMemory:
@@ -75,6 +60,8 @@ class PlanMemory:
     Attributes
     ----------
     lexicon : Lexicon
+    durations : Durations
+        How many commands the attempts at a plan took, by (form of the goal, plan).
     decisions : int
         How often memory was asked what to do.
     seconds : float
@@ -91,7 +78,7 @@ class PlanMemory:
     ) -> None:
         self.memory = memory
         self.looked_at, self.neighbours, self.exponent = looked_at, neighbours, exponent
-        self.lexicon = learned(memory.episodes)
+        self.lexicon, self.durations = learned(memory.episodes), timed(memory.episodes)
         self.decisions, self.seconds = 0, 0.0
         self._features = LexicalEmbedder(dim=memory.index.dim, ngram_weight=0.0)
 
@@ -111,7 +98,7 @@ class PlanMemory:
         binding = Binding(slots, self.lexicon)
         plan = tuple(binding.abstract(step.command) for step in steps if step.aimed)
         run = self.memory.begin(goal, template(goal, slots), kind="demonstration", metadata=shown)
-        attempt = Attempt(run, Binding(slots, self.lexicon), plan)
+        attempt = Attempt(run, Binding(slots, self.lexicon), plan, commands=len(steps))
         with self._discarding(run):
             self.memory.step(run, goal, None, self._whereabouts(goal, slots, plan), tags=(PLAN,))
             for step in steps:
@@ -259,14 +246,28 @@ class PlanMemory:
         self.memory.act(consulted.decision, shape(command), vector=vector, tags=(MOMENT,))
         attempt.explored = True
 
-    def close(self, attempt: Attempt, won: bool) -> None:
-        """End an attempt with its outcome, and learn its words if memory kept it."""
+    def close(self, attempt: Attempt, won: bool, *, cut_off: bool = False) -> None:
+        """End an attempt with its outcome, and learn its words if memory kept it.
+
+        Parameters
+        ----------
+        attempt : Attempt
+        won : bool
+        cut_off : bool, default False
+            Whether time ran out before its plan was carried out. Which explored commands led on was
+            seen, and is learned. Whether the plan was wrong was not: that counts as far as plans
+            that are right would have been through by then (``durations``).
+        """
         if attempt.holds:
             self.discard(attempt)
             return
         run = attempt.run
         run.metadata = {**run.metadata, SLOTS: list(attempt.binding.slots)}
-        take_in(self.lexicon, self.memory.close(run, float(won)))
+        run.metadata |= how_it_went(signature(attempt.plan), attempt.commands, cut_off=cut_off)
+        exposure = self.durations.done_by(attempt.commands) if cut_off else 1.0
+        episode = self.memory.close(run, float(won), exposure=exposure)
+        take_in(self.lexicon, episode)
+        take_time(self.durations, episode)
 
     def discard(self, attempt: Attempt) -> None:
         """End an attempt that was broken off: its plan was not followed to the end."""

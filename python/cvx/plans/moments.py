@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from cvx.plans.words import shape, words
+from cvx.types import Decision
 
 
 def moment(
@@ -56,6 +57,24 @@ class Advice(NamedTuple):
     votes: Mapping[str, float]
     expected: Mapping[str, float]
     finds: Mapping[str, float]
+
+
+class Consulted(NamedTuple):
+    """A moment in which memory was asked how to go on.
+
+    Attributes
+    ----------
+    text : str
+        The moment.
+    decision : Decision
+        Which moments were recalled.
+    advice : Advice
+        What they say.
+    """
+
+    text: str
+    decision: Decision
+    advice: Advice
 
 
 def tally(scored: Iterable[tuple[str, float]], exponent: float) -> dict[str, float]:

@@ -20,8 +20,8 @@ class Pursuit:
     """Goes through the clauses of a goal, and closes every attempt whose outcome is known.
 
     An attempt is a success when it was rewarded, or when the goal is reached; a failure when it
-    was carried out and nothing is left to do, or all is over with it. What is broken off, or of
-    unknown use, leaves nothing in memory.
+    was carried out and nothing is left to do. One that is not carried out when all is over was cut
+    off: see `PlanMemory.close`. What is broken off, or of unknown use, leaves nothing in memory.
 
     Parameters
     ----------
@@ -95,6 +95,7 @@ class Pursuit:
         attempt, commands = self._attempt, seen.admissible_commands
         assert attempt is not None
         self.score, attempt.earned = self.score + reward, attempt.earned + reward
+        attempt.commands += 1
         undone = attempt.explored and self.agenda.undone(set(commands).difference(before))
         if not attempt.explored:
             attempt.noted(commands)
@@ -122,7 +123,7 @@ class Pursuit:
         elif done and not over and not self.agenda.last:
             self._held.append(attempt)
         elif done or over or not attempt.plan:
-            self.plans.close(attempt, won=False)
+            self.plans.close(attempt, won=False, cut_off=bool(attempt.plan) and not done)
         else:
             self.plans.discard(attempt)
         self.agenda.turn(over=done)
