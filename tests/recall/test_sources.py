@@ -1,6 +1,7 @@
 """Sources stand side by side: one that fails does not silence the others."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
@@ -8,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from cvx.calls import MOST_AT_ONCE
 from cvx.errors import InvalidParameterError
 from cvx.memory import Memory
-from cvx.recall.running import MOST_HANGING
-from cvx.types import Cue, Event, Hit
+from cvx.types import Cue, Event, Hit, Source, Vector
 from tests.recall.rooms import EVERYTHING, Axes, Down, at, axis, room
 
 
@@ -134,18 +135,61 @@ def test_a_source_that_hangs_again_and_again_holds_few_threads_and_is_asked_agai
         assert ids(hits) == [event]
         return hits.trace.sources[1].problem
 
-    said = [problem(0.01) for _ in range(3 * MOST_HANGING)]
+    said = [problem(0.01) for _ in range(3 * MOST_AT_ONCE)]
     assert [one.startswith("no answer within") for one in said] == [
-        number < MOST_HANGING for number in range(3 * MOST_HANGING)
+        number < MOST_AT_ONCE for number in range(3 * MOST_AT_ONCE)
     ]
-    assert said[-1] == f"not asked: {MOST_HANGING} earlier calls have not come back yet"
-    holding = [asked.get() for _ in range(MOST_HANGING)]
+    assert said[-1] == f"not asked: {MOST_AT_ONCE} earlier calls have not come back yet"
+    holding = [asked.get() for _ in range(MOST_AT_ONCE)]
     assert asked.empty()
     assert all(one.daemon for one in holding)
     released.set()
     for one in holding:
         one.join()
     assert problem(60.0) == ""
+
+
+def test_a_source_that_hangs_silences_neither_its_like_nor_another_memory() -> None:
+    released = threading.Event()
+
+    def made(waits: bool) -> Source:
+        def ask(cue: Cue) -> list[Hit]:
+            if waits:
+                released.wait()
+            return []
+
+        return ask
+
+    one, other = room(), room()
+    for memory in (one, other):
+        memory.add("x one")
+    one.pipeline = replace(one.pipeline, timeout_s=0.01)
+    for _ in range(MOST_AT_ONCE + 1):
+        said = one.recall(CUE, sources={"a": made(waits=True)}).trace.sources[0].problem
+    assert said.startswith("not asked")
+    one.pipeline = replace(one.pipeline, timeout_s=60.0)
+    asked = (one, {"b": made(waits=False)}), (other, {"a": made(waits=False)})
+    assert [m.recall(CUE, sources=s).trace.sources[0].problem for m, s in asked] == ["", ""]
+    released.set()
+
+
+def test_an_embedder_that_hangs_in_one_memory_is_asked_in_another() -> None:
+    released = threading.Event()
+
+    class Stuck(Axes):
+        def embed(self, texts: Sequence[str]) -> Vector:
+            released.wait()
+            return super().embed(texts)
+
+    stuck, other = Memory(Stuck()), room()
+    for memory in (stuck, other):
+        memory.add("x one", vector=axis("x"))
+    stuck.pipeline = replace(stuck.pipeline, timeout_s=0.01)
+    for _ in range(MOST_AT_ONCE + 1):
+        (said,) = stuck.recall("x").trace.problems
+    assert said.startswith("embedder: not asked")
+    assert other.recall("x").trace.problems == []
+    released.set()
 
 
 def test_a_source_that_wants_to_end_the_process_is_reported_at_once() -> None:

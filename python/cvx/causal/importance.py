@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
+from cvx.calls import Calls
 from cvx.causal.judges.asking import DEFAULT_TIMEOUT_S, as_asker
-from cvx.causal.judges.guard import within
 from cvx.errors import InvalidParameterError
 
 LEAST, MOST = 1.0, 10.0
@@ -101,13 +101,14 @@ class LLMImportance:
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
     ) -> None:
         self._ask = as_asker(client)
+        self._calls = Calls()
         self.fallback = fallback or RuleImportance()
         self.timeout_s = timeout_s
 
     def rate(self, text: str, kind: str) -> float:
         """Return a number from 1 to 10."""
         prompt = PROMPT.format(text=" ".join(text.split()))
-        answer = within(lambda: self._ask(prompt), self.timeout_s)
+        answer = self._calls.run(lambda: self._ask(prompt), self.timeout_s).value
         numbers = _NUMBER.findall(_SCALE.sub("", answer)) if isinstance(answer, str) else []
         found = {float(number) for number in numbers}
         # Two different numbers are no answer: nobody knows which of them is meant.

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from cvx.calls import Calls
 from cvx.causal.judges.asking import DEFAULT_TIMEOUT_S, as_asker
-from cvx.causal.judges.guard import within
 from cvx.causal.judges.rules import content_words
 from cvx.errors import InvalidParameterError
 
@@ -177,6 +177,7 @@ class LLMWriter:
         if count < 1:
             raise InvalidParameterError(f"count is {count}: give at least 1")
         self._ask = as_asker(client)
+        self._calls = Calls()
         self.count = count
         self.fallback = fallback or CountingWriter()
         self.timeout_s = timeout_s
@@ -188,7 +189,7 @@ class LLMWriter:
             for number, one in enumerate(experiences, start=1)
         )
         prompt = PROMPT.format(statements=listed, count=self.count)
-        answer = within(lambda: self._ask(prompt), self.timeout_s)
+        answer = self._calls.run(lambda: self._ask(prompt), self.timeout_s).value
         found = _read_insights(answer, experiences) if isinstance(answer, str) else []
         return found[: self.count] or self.fallback.write(experiences)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cvx.arguments import a_text, an_event, checked, wrong
+from cvx.calls import Calls
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.errors import (
     DimensionError,
@@ -74,6 +75,7 @@ class Base:
         # Any thread may recall: this and what is noted change under the record's mutex.
         self._handed_out: OrderedDict[bytes, int] = OrderedDict()
         self._noted = Noted()
+        self._calls = Calls()
         self._asked: dict[str, tuple[str, int, int]] = {}
 
     @property

@@ -24,6 +24,7 @@ from cvx.memory.base import Base
 from cvx.memory.tuning import tuned, tuning
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.corpus import Corpus
+from cvx.recall.pipeline import Others
 from cvx.recall.recalled import Ground, hits_of, recall_once
 from cvx.recall.scope import Asker
 from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive
@@ -194,9 +195,8 @@ class Recalling(Base):
     def _ground(self) -> Ground:
         if self._corpus is None:
             self._corpus = Corpus(self.record)
-        return Ground(
-            self._corpus, lambda: self.index, self._embed_cue, self.record.now, self._noted.used
-        )
+        others = Others(self._embed_cue, self._calls)
+        return Ground(self._corpus, lambda: self.index, others, self.record.now, self._noted.used)
 
     def _embed_cue(self, text: str) -> Vector:
         return self._checked(embed_query(self.embedder, text))

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cvx.calls import Calls, Outcome
 from cvx.errors import InvalidParameterError
 from cvx.recall.candidates import Candidates, Column
 from cvx.recall.cue import PlainQuestion, dense_text, lexical_text
@@ -18,7 +19,6 @@ from cvx.recall.expansion import with_neighbours
 from cvx.recall.floor import Floor
 from cvx.recall.fusion import RRF_CONSTANT, Fusion, by_rank
 from cvx.recall.given import BUILT_IN, Given, finder_of
-from cvx.recall.running import Outcome, start, wait
 from cvx.recall.serving import Serving
 from cvx.recall.sources import NOTHING, Dense, Finder, Found, Lexical
 from cvx.recall.trace import SourceReport, Trace
@@ -66,7 +66,7 @@ class Pipeline:
     floor : Floor
         What is dropped before anything is cut.
     timeout_s : float, default 2.0
-        How long a source of the user, or the embedder, may take.
+        How long the embedder and the sources of the user may take, which are asked all at once.
     serving : Serving
         From hits to a block for a prompt.
     """
@@ -143,6 +143,22 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
+class Others:
+    """What a recall asks that is not ours, and how.
+
+    Parameters
+    ----------
+    embed : callable
+        From a text to a checked vector.
+    calls : Calls
+        Of one memory: what hangs in one does not silence another.
+    """
+
+    embed: Embed
+    calls: Calls
+
+
+@dataclass(frozen=True, slots=True)
 class Outside:
     """What was asked of things that are not ours, and may be slow or broken.
 
@@ -159,24 +175,23 @@ class Outside:
 
 
 def ask_outside(
-    pipeline: Pipeline, cue: Cue, question: Question, embed: Embed, trace: Trace
+    pipeline: Pipeline, cue: Cue, question: Question, others: Others, trace: Trace
 ) -> Outside:
-    """Ask the embedder and the user's sources, all at once, each for a limited time."""
+    """Ask the embedder and the user's sources, all at once, for a limited time."""
+    calls, seconds = others.calls, pipeline.timeout_s
     asked = {
-        name: start(partial(source.hits, cue), source.ask)
+        name: calls.start(partial(source.hits, cue), seconds, f"source {name}")
         for name, source in pipeline.finders().items()
         if isinstance(source, Given)
     }
-    begun = time.perf_counter()
     vector = cue.vector
     if vector is None and question.bare.strip():
-        outcome = wait(start(partial(embed, question.bare), embed), pipeline.timeout_s)
+        outcome = calls.run(partial(others.embed, question.bare), seconds, "embedder")
         trace.seconds["embed"] = outcome.seconds
         vector = outcome.value
         if outcome.problem:
             trace.problems.append(f"embedder: {outcome.problem}: words alone were searched")
-    left = pipeline.timeout_s - (time.perf_counter() - begun)
-    return Outside(vector, {name: wait(one, left) for name, one in asked.items()})
+    return Outside(vector, {name: calls.wait(one) for name, one in asked.items()})
 
 
 def gather(pipeline: Pipeline, view: View, outside: Outside, trace: Trace) -> Candidates:

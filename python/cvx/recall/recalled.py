@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from cvx.index import TemporalIndex
 from cvx.recall.corpus import Corpus
 from cvx.recall.cue import cue_hash, sound_cue
-from cvx.recall.pipeline import Embed, Outside, Pipeline, Ranking, ask_outside, gather, rank
+from cvx.recall.pipeline import Others, Outside, Pipeline, Ranking, ask_outside, gather, rank
 from cvx.recall.scope import Asker, scope_of
 from cvx.recall.trace import Trace
 from cvx.recall.view import View
@@ -26,8 +26,8 @@ class Ground:
         All events, as columns.
     index : callable
         Returns the index, level with the record.
-    embed : callable
-        From a text to a checked vector.
+    others : Others
+        The embedder, and how it and the sources of the user are asked.
     clock : callable
         Now, in the unit of the timestamps.
     pending : mapping of int to int
@@ -36,7 +36,7 @@ class Ground:
 
     corpus: Corpus
     index: Callable[[], TemporalIndex]
-    embed: Embed
+    others: Others
     clock: Callable[[], int]
     pending: Mapping[int, int]
 
@@ -93,7 +93,7 @@ def recall_once(
         view.question = question = pipeline.reader(view)
         if not pipeline.asks_outside(asked, question):
             return _looked(pipeline, view, Outside(asked.vector, {}), trace)
-    outside = ask_outside(pipeline, asked, question, ground.embed, trace)
+    outside = ask_outside(pipeline, asked, question, ground.others, trace)
     with mutex:
         view = ground.view(asker, asked, k)
         view.question = question

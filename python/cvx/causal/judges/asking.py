@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from cvx.causal.judges.guard import guarded
+from cvx.calls import Calls
 from cvx.causal.judges.prompt import question, read_answer
 from cvx.causal.judges.protocol import Judge, Judgement, Pair
 from cvx.embed.http import Http, HttpOptions
@@ -105,6 +105,7 @@ class LLMJudge:
         if timeout_s is not None and not timeout_s > 0:
             raise InvalidParameterError(f"timeout_s is {timeout_s}: give one above 0, or None")
         self._ask = as_asker(client, model)
+        self._calls = Calls()
         self.timeout_s = timeout_s
 
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
@@ -113,7 +114,10 @@ class LLMJudge:
 
     def _judged(self, pair: Pair) -> Judgement:
         prompt = question(pair.cause, pair.effect)
-        return guarded(lambda: self._ask(prompt), self.timeout_s)
+        answer = self._calls.run(lambda: self._ask(prompt), self.timeout_s)
+        if answer.problem:
+            return Judgement("unjudged", why=answer.problem)
+        return read_answer(answer.value)
 
 
 def as_asker(client: object, model: str | None = None) -> Callable[[str], object]:
