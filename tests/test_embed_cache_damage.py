@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -138,7 +139,7 @@ def test_threads_share_a_cache(path: Path) -> None:
 
 
 WORKER = """
-import sys, warnings
+import itertools, sys, warnings
 import numpy as np
 from cvx.embed import CachedEmbedder, LexicalEmbedder
 warnings.simplefilter("error")
@@ -147,18 +148,20 @@ texts = [f"text number {i}" for i in range(40)]
 right = LexicalEmbedder(32).embed(texts)
 cached = CachedEmbedder(LexicalEmbedder(32), path)
 rng = np.random.default_rng(seed)
-for _ in range(30):
+for number in itertools.count() if sys.argv[3] == "for ever" else range(30):
     picked = rng.integers(0, 40, 6)
     assert np.array_equal(cached.embed([texts[i] for i in picked]), right[picked])
     cached.forget([texts[int(picked[0])]])
+    if number == 5:
+        print("writing", flush=True)
 print(cached.hits)
 """
 
 
-def test_processes_share_a_cache_also_when_one_is_killed(path: Path) -> None:
-    def start(seed: int) -> subprocess.Popen[str]:
+def test_processes_share_a_cache_also_when_some_are_killed(path: Path) -> None:
+    def start(seed: int, how_long: str = "") -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(path), str(seed)],
+            [sys.executable, "-c", WORKER, str(path), str(seed), how_long],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -166,13 +169,17 @@ def test_processes_share_a_cache_also_when_one_is_killed(path: Path) -> None:
         )
 
     workers = [start(seed) for seed in range(3)]
-    victim = start(99)
+    victims = [start(seed, "for ever") for seed in (97, 98, 99)]
     CachedEmbedder(LexicalEmbedder(32), path).embed(TEXTS)
-    victim.kill()
-    victim.communicate()
+    for victim in victims:
+        assert victim.stdout is not None
+        assert victim.stdout.readline() == "writing\n"
+        victim.kill()
+        victim.communicate()
+        assert victim.returncode == -signal.SIGKILL
     results = [worker.communicate() for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0, 0], results
-    assert all(int(out) > 0 for out, _ in results)
+    assert all(int(out.split()[-1]) > 0 for out, _ in results)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rows = CachedEmbedder(LexicalEmbedder(32), path).embed(TEXTS)
