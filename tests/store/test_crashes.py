@@ -92,6 +92,7 @@ def test_no_acknowledged_write_is_lost_when_four_writers_are_killed_fifty_times(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(0)
 @pytest.mark.skipif("CVX_NIGHTLY" not in os.environ, reason="nightly: set CVX_NIGHTLY=1")
 def test_no_acknowledged_write_is_lost_in_a_thousand_kills(tmp_path: Path) -> None:
     # Twenty stores: what is checked after each death grows with the store.
