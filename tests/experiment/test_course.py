@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import random
+import os
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,10 @@ from cvx.errors import InvalidParameterError
 from cvx.experiment import arms
 from cvx.experiment.arms import ARMS, arm_of
 from cvx.experiment.course import Course, Played, folder_of, play_arm
-from cvx.experiment.protocols import size_of
 from cvx.experiment.setup import Setup
 from cvx.memory import Memory
 from cvx.plans import Lexicon, Observation
+from cvx.store import failpoints
 from cvx.textgames.agent import Agent
 from cvx.textgames.reader import Policy
 from tests.experiment.hat_domain import Hats, small
@@ -66,10 +65,34 @@ def untimed(games: list[Played]) -> list[Played]:
     return [replace(game, seconds=0.0) for game in games]
 
 
-def play_and_say(plan: Setup, arm: str, said: Connection) -> None:
-    for game in play_arm(plan, arm, 0):
-        said.send(game.place)
-    said.send("done")
+@dataclass(frozen=True, slots=True)
+class Deadly(Hats):
+    """Hats, one command of which, counted over all games, kills the process."""
+
+    commands: Iterator[int] = field(default_factory=lambda: iter(()))
+
+    @contextmanager
+    def open(self, game: Path, setup: Setup) -> Iterator[HatGame]:
+        """Open a game."""
+        with Hats.open(self, game, setup) as whole:
+            step = whole.step
+
+            def deadly(command: str) -> tuple[Observation, float, bool]:
+                if next(self.commands, None) is None:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return step(command)
+
+            whole.step = deadly  # type: ignore[method-assign]
+            yield whole
+
+
+def play_until_killed(plan: Setup, arm: str, place: str, times: int) -> None:
+    """Play until this process reaches a place for the so-manyth time."""
+    if place == "command":
+        plan = replace(plan, domain=Deadly(commands=iter(range(1, times))))
+    else:
+        failpoints._wanted = f"{place}@{times}"
+    assert list(play_arm(plan, arm, 0))
 
 
 @pytest.mark.slow
@@ -79,26 +102,19 @@ def test_a_player_killed_in_the_middle_of_its_games_ends_as_one_that_was_not(
     tmp_path: Path, arm: str
 ) -> None:
     expected, unbroken = play(small(games_per_round=2, measured=2), arm)
-    plan, rng = small(games_per_round=2, measured=2, store=tmp_path), random.Random(arm)
-    deaths, last = 0, None
-    while last != "done":
-        here, there = CONTEXT.Pipe(duplex=False)
-        player = CONTEXT.Process(target=play_and_say, args=(plan, arm, there), daemon=True)
+    plan = small(games_per_round=2, measured=2, store=tmp_path)
+    for place, times in (
+        ("command", 2),
+        ("transaction.written", 9),
+        ("command", 14),
+        ("transaction.committed", 2),
+        ("command", 5),
+        ("tail.written", 1),
+    ):
+        player = CONTEXT.Process(target=play_until_killed, args=(plan, arm, place, times))
         player.start()
-        there.close()
-        # It is killed while it plays the game after one of those that it has reported.
-        for _ in range(deaths + 1):
-            last = here.recv()
-        if last != "done" and last != size_of(plan) - 1:
-            for _ in range(rng.randrange(20_000)):
-                hashlib.blake2b(b"some work instead of a sleep").digest()
-            player.kill()
-        elif last != "done":
-            last = here.recv()
-        deaths += last != "done"
         player.join()
-        here.close()
-    assert deaths >= 3
+        assert player.exitcode == -signal.SIGKILL, f"{place} was not reached {times} times"
     assert untimed(list(play_arm(plan, arm, 0))) == expected
     with arm_of(arm).open(folder_of(plan, arm, 0), 0) as memory:
         assert memory.damage() == []
