@@ -69,7 +69,7 @@ check: $(NATIVE) ## formatters, linters, types, stubs, layers, doctests, licence
 	$(PY) -m mypy.stubtest cvx._cvx --mypy-config-file pyproject.toml
 	.venv/bin/lint-imports
 	$(PY) -m pytest --doctest-modules python/cvx --quiet
-	$(PY) -m pytest --doctest-glob='*.md' README.md docs/store.md docs/evaluation.md docs/causal.md docs/recall.md docs/learning.md docs/scoring.md docs/agents.md --quiet
+	$(PY) -m pytest --doctest-glob='*.md' README.md docs --quiet
 	$(PY) tools/licences.py
 
 format: .venv/.python ## put sources into the project's format
