@@ -8,7 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Line:
-    """A measure beside its bounds; `detail` holds the times, recalls and widths behind it."""
+    """A measure beside its bounds; `detail` holds the times, recalls and widths behind it.
+
+    Where it is short of `must`, it says by which share of `must`.
+    """
 
     measure: str
     value: float | None
@@ -34,8 +37,7 @@ class Line:
             return "pass, aim reached"
         if self.reaches(self.must):
             return "pass"
-        share = self.value / (self.must or 1) if self.at_most else self.must / self.value
-        return f"short by {share - 1:.0%}"
+        return f"short by {abs(self.value - self.must) / (self.must or 1):.0%}"
 
     def as_row(self) -> dict[str, Any]:
         return {**asdict(self), "verdict": self.verdict}
