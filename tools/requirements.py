@@ -25,7 +25,8 @@ RUST_TEST = re.compile(
     r"\s*fn (?P<name>\w+)\([^{]*\{(?P<body>.*?)\n(?=    \}\n|\}\n)",
     re.DOTALL,
 )
-RUST_PASSED = re.compile(r"^test (?:.*::)?(\w+)(?: - should panic)? \.\.\. ok$", re.MULTILINE)
+RUST_BINARY = re.compile(r"^ +Running \S.* \(\S*?(\w+)-[0-9a-f]+\)$")
+RUST_PASSED = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. ok$")
 RUST_ASSERTION = re.compile(r"assert\w*!|prop_assert\w*!|unwrap_err\(|\bcheck_\w+\(|\bassert_\w+\(")
 
 
@@ -62,14 +63,36 @@ def python_proofs(problems: list[str]) -> dict[str, list[str]]:
     return proofs
 
 
+def passed_in(log: str) -> set[str]:
+    """The Rust tests that passed: the name of their binary, and their path in it."""
+    passed, binary = set(), ""
+    for line in log.splitlines():
+        if found := RUST_BINARY.match(line):
+            binary = found[1]
+        elif found := RUST_PASSED.match(line):
+            passed.add(f"{binary}::{found[1]}")
+    return passed
+
+
+def rust_module(path: Path) -> str:
+    """The binary and the module that a source file below ``crates/`` is compiled into."""
+    crate, folder, *modules = path.with_suffix("").parts
+    if folder == "src":
+        modules = [module for module in modules if module not in ("lib", "mod")]
+        modules = [crate.replace("-", "_"), *modules]
+    return "::".join(modules).removesuffix("_tests")
+
+
 def rust_proofs(problems: list[str]) -> dict[str, list[str]]:
     """Ids to the Rust tests that passed and assert something."""
     proofs: dict[str, list[str]] = defaultdict(list)
-    passed = set(RUST_PASSED.findall(CARGO_LOG.read_text()))
+    passed = passed_in(CARGO_LOG.read_text())
     for path in sorted((ROOT / "crates").rglob("*.rs")):
+        module = rust_module(path.relative_to(ROOT / "crates"))
         for test in RUST_TEST.finditer(path.read_text()):
             label = f"{path.relative_to(ROOT)}::{test['name']}"
-            if test["name"] not in passed:
+            name = test["name"]
+            if passed.isdisjoint((f"{module}::{name}", f"{module}::tests::{name}")):
                 problems.append(f"{label} did not pass in the last `cargo test`")
             elif not RUST_ASSERTION.search(test["body"]):
                 problems.append(f"{label} asserts nothing")
