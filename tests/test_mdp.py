@@ -252,6 +252,31 @@ def test_it_survives_json_on_the_same_regions_and_on_others(refresh: bool) -> No
         assert back.strategy_for(region) == model.strategy_for(region)
 
 
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_a_model_of_another_index_learns_anew_though_its_epoch_has_the_same_number(
+    mirrored: bool,
+) -> None:
+    ix, episodes = random_index(5)
+    elsewhere, _ = random_index(6)
+    if mirrored:  # The same nodes are hubs, and lie elsewhere.
+        elsewhere = TemporalIndex(DIM, seed=5, m=4)
+        for step in (ix.step(node) for node in range(len(ix))):
+            row = -np.asarray(ix.vector(step.node_id))
+            elsewhere.bulk_insert([step.entity_id], [step.timestamp], row[None])
+    for one in (ix, elsewhere):
+        while one.region_epoch < 10:
+            one.refresh_regions()
+    model = RegionMDP(ix, level=0)
+    model.learn_from_episodes(ix, episodes)
+    data = json.loads(json.dumps(model.to_dict()))
+    back = RegionMDP.from_dict(elsewhere, data)
+    anew = dict(zip(*(column.tolist() for column in elsewhere.region_assignments(0)), strict=True))
+    for trace in back.traces:
+        assert list(trace.regions) == [anew[node] for node in trace.nodes if node in anew]
+    with pytest.raises(StaleRegionsError, match="checksum"):
+        RegionMDP.from_dict(elsewhere, {**data, "on_stale": "error"})
+
+
 def test_a_reward_that_decayed_does_not_rewrite_what_happened() -> None:
     ix, episodes = random_index(7)
     model, after = RegionMDP(ix), RegionMDP(ix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -89,6 +90,17 @@ class Book:
     def current(self) -> bool:
         """Whether the index is still at the epoch of this book."""
         return self.index.region_epoch == self.epoch
+
+    def checksum(self) -> int:
+        """Return a checksum of the hubs and their vectors; two indexes' epochs may be one number.
+
+        It tells something while the book is current: hubs of an epoch before may be gone.
+        """
+        found = 0
+        for hub in sorted(self.hubs):
+            row = np.asarray(vector_of(self.index, hub), dtype="<f4")
+            found = zlib.crc32(row.tobytes(), zlib.crc32(hub.to_bytes(8, "little"), found))
+        return found
 
     def assign(self, vectors: Vector | Sequence[Vector]) -> list[int]:
         """Return the region that each of the rows lies in.

@@ -168,6 +168,7 @@ class RegionMDP(RegionEstimates):
             "level": self.level,
             "wanted_level": self._wanted_level,
             "epoch": self.epoch,
+            "hubs": self._book.checksum(),
             "score": self.score,
             "prior_strength": self.prior_strength,
             "success_above": self.success_above,
@@ -187,10 +188,14 @@ class RegionMDP(RegionEstimates):
     ) -> RegionMDP:
         """Rebuild a model from ``to_dict``; on other regions than its own it learns anew.
 
+        Regions are its own if epoch and level are equal, and every hub is the same node with the
+        same vector, by a checksum. Nodes are known by their numbers: an index that was rebuilt
+        has to number them as before.
+
         Raises
         ------
         StaleRegionsError
-            The index is at another epoch, and the model was told not to learn anew.
+            The index has other regions, and the model was told not to learn anew.
         """
         model = cls(
             index,
@@ -204,11 +209,12 @@ class RegionMDP(RegionEstimates):
             pace=data["pace"],
         )
         book = model._book
-        same = (data["epoch"], data["level"]) == (book.epoch, book.level)
+        own = (book.epoch, book.level, book.checksum())
+        same = (data["epoch"], data["level"], data["hubs"]) == own
         if not same and model.on_stale == "error":
             raise StaleRegionsError(
-                f"learned on regions of epoch {data['epoch']}, the index is at {book.epoch}: "
-                "load it with another on_stale"
+                f"learned on regions of epoch {data['epoch']} (checksum {data['hubs']}), the "
+                f"index is at {book.epoch} ({own[2]}): load it with another on_stale"
             )
         for trace in data["traces"]:
             book.add(Trace.from_dict(trace))
