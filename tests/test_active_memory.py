@@ -103,6 +103,23 @@ def test_each_entity_advises_once_unless_all_its_steps_are_asked_for() -> None:
     assert len(am.recall(Cue(step="a kitchen"), k=1).hits) == 1
 
 
+def test_each_episode_of_an_entity_advises() -> None:
+    am = ActiveMemory(TemporalIndex(DIM))
+    for _ in range(3):
+        am.add_demonstration("clean a mug", CLEAN, "clean", entity_id=7)
+    found = am.recall(Cue(step="a kitchen")).hits
+    assert [hit.action for hit in found] == ["go to sink 1"] * 3
+    assert len(am.recall(Cue(step="a kitchen"), distinct="entity").hits) == 1
+
+
+def test_nodes_of_no_episode_advise_once_an_entity() -> None:
+    am = memory()
+    rows = am.embedder.embed([text for text, _ in CLEAN])
+    am.index.bulk_insert([7, 7, 8], [0, 1, 2], rows)
+    found = am.recall(Cue(step="a kitchen")).hits
+    assert sorted(hit.entity_id for hit in found) == [0, 1, 7, 8]
+
+
 @pytest.mark.requirement("V16")
 def test_a_pool_full_of_one_entity_grows_until_others_are_found() -> None:
     am = ActiveMemory(TemporalIndex(DIM), k=2, pool=1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cvx.active.edges import edge_bonus
 from cvx.embed import embed_query
@@ -14,7 +15,11 @@ from cvx.types import Cue, Filter, Hit, Vector
 if TYPE_CHECKING:
     from cvx.active.parts import Parts
 
+Distinct: TypeAlias = Literal["episode", "entity"]
+"""Of what only the best hit counts."""
+
 _MOST_CANDIDATES = 4096
+"""A search that was widened to so many is not widened again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,13 @@ def locate(memory: Parts, cue: Cue, run: OpenEpisode | None) -> Cue:
 
 
 def advise(
-    memory: Parts, cue: Cue, where: Filter, k: int, *, each_entity: bool, run: OpenEpisode | None
+    memory: Parts,
+    cue: Cue,
+    where: Filter,
+    k: int,
+    *,
+    distinct: Distinct | None,
+    run: OpenEpisode | None,
 ) -> Advice:
     """Search, score and rank.
 
@@ -64,8 +75,8 @@ def advise(
         What may come back.
     k : int
         How many hits.
-    each_entity : bool
-        Whether only the best hit of each entity counts.
+    distinct : {"episode", "entity", None}
+        Of what only the best hit counts.
     run : OpenEpisode, optional
         The episode it is for: what was done in it so far is its phase.
     """
@@ -80,7 +91,7 @@ def advise(
     wanted = k * memory.pool
     while True:
         found = _search(memory, cue.vector, wanted, where)
-        hits = _ranked(memory, _shown(memory, found, where), context, k, each_entity)
+        hits = _ranked(memory, _shown(memory, found, where), context, k, distinct)
         if len(hits) >= k or len(found) < wanted or wanted >= _MOST_CANDIDATES:
             return Advice(hits, action_scores, region)
         wanted *= 4
@@ -153,9 +164,9 @@ def _context(
 
 
 def _ranked(
-    memory: Parts, hits: list[Hit], context: ScoringContext, k: int, each_entity: bool
+    memory: Parts, hits: list[Hit], context: ScoringContext, k: int, distinct: Distinct | None
 ) -> list[Hit]:
-    key = _entity if each_entity else None
+    key = _mark(memory, distinct)
     if memory.scorer is not None:
         return memory.scorer.rank(hits, context, k, distinct=key)
     if memory.edge_boost is not None:
@@ -163,8 +174,18 @@ def _ranked(
     return _BY_SIMILARITY.rank(hits, context, k, distinct=key)
 
 
-def _entity(hit: Hit) -> int:
-    return hit.entity_id
+def _mark(memory: Parts, distinct: Distinct | None) -> Callable[[Hit], Hashable] | None:
+    if distinct is None:
+        return None
+    if distinct == "entity":
+        return lambda hit: hit.entity_id
+
+    def episode_of(hit: Hit) -> Hashable:
+        """Nodes of no known episode are told apart by their entity."""
+        episode = memory.history.episode(hit.node)
+        return ("entity", hit.entity_id) if episode is None else ("from", episode.steps[0].node)
+
+    return episode_of
 
 
 def _plain_similarity(hit: Hit, context: ScoringContext) -> float:  # noqa: ARG001

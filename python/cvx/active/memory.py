@@ -59,8 +59,9 @@ class ActiveMemory(Linking):
         Hits a recall.
     temporal_context : int, default 50
         Steps before and after each hit.
-    distinct : {"entity", None}, default "entity"
-        Keep only the best hit of each entity.
+    distinct : {"episode", "entity", None}, default "episode"
+        Keep only the best hit of each episode (of each entity among nodes of no episode), of each
+        entity, or all.
     pool : int, default 4
         How many times k candidates are scored.
     action_type : callable, default classify_action

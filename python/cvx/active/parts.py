@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cvx.active.advice import Distinct
 from cvx.active.attribution import Taken
 from cvx.active.edges import edge_bonus, edge_kinds
 from cvx.active.following import Following
@@ -73,7 +74,7 @@ class Parts(Following):
         phase: bool = False,
         k: int = 10,
         temporal_context: int = 50,
-        distinct: Literal["entity"] | None = "entity",
+        distinct: Distinct | None = "episode",
         pool: int = 4,
         action_type: Callable[[str], str] = classify_action,
         usage_key: Callable[[Hit, str | None], Hashable] = task_and_entity,
@@ -90,8 +91,10 @@ class Parts(Following):
             )
         if temporal_context < 0:
             raise InvalidParameterError(f"temporal_context is {temporal_context}: give 0 or more")
-        if distinct not in ("entity", None):
-            raise InvalidParameterError(f"distinct is {distinct!r}: give 'entity' or None")
+        if distinct not in ("episode", "entity", None):
+            raise InvalidParameterError(
+                f"distinct is {distinct!r}: give 'episode', 'entity' or None"
+            )
         _check_parts(
             {
                 "scorer": (scorer, Scorer),

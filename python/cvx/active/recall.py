@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from cvx.active.advice import advise, locate
+from cvx.active.advice import Distinct, advise, locate
 from cvx.active.parts import Default, Parts
 from cvx.active.render import render_decision
 from cvx.episodes import OpenEpisode
@@ -24,7 +24,7 @@ class Recall(Parts):
         where: Filter | None = None,
         k: int | None = None,
         *,
-        distinct: Literal["entity"] | Default | None = "default",
+        distinct: Distinct | Default | None = "default",
         episode: OpenEpisode | None = None,
         outcome: Literal["success", "failure"] = "success",
     ) -> Decision:
@@ -39,8 +39,9 @@ class Recall(Parts):
             not name are those of the episode.
         k : int, optional
             How many hits; default that of the memory.
-        distinct : {"entity", None}, optional
-            Keep only the best hit of each entity, or all; default that of the memory.
+        distinct : {"episode", "entity", None}, optional
+            Keep only the best hit of each episode, of each entity, or all; default that of the
+            memory.
         episode : OpenEpisode, optional
             The one it is for; default the one begun last.
         outcome : {"success", "failure"}, default "success"
@@ -80,11 +81,13 @@ class Recall(Parts):
             where = where._replace(namespaces=(run.namespace,))
         if distinct == "default":
             distinct = self.distinct
-        elif distinct not in ("entity", None):
-            raise InvalidParameterError(f"distinct is {distinct!r}: give 'entity' or None")
+        elif distinct not in ("episode", "entity", None):
+            raise InvalidParameterError(
+                f"distinct is {distinct!r}: give 'episode', 'entity' or None"
+            )
         number, k = self.record.take_decision_number(), k or self.k
         drawn_from = k if self.order is None else k * self.pool
-        found = advise(self, cue, where, drawn_from, each_entity=distinct == "entity", run=run)
+        found = advise(self, cue, where, drawn_from, distinct=distinct, run=run)
         hits, chances = found.hits, None
         if self.order is not None:
             hits, chances = self.order.draw(found.hits, k, number)

@@ -84,7 +84,7 @@ class EverythingMemory(PausableMemory):
         where: Filter | None = None,
         k: int | None = None,
         *,
-        distinct: Literal["entity", "default"] | None = "default",
+        distinct: Literal["episode", "entity", "default"] | None = "default",
         episode: OpenEpisode | None = None,
         outcome: Literal["success", "failure"] = "success",
     ) -> Decision:
@@ -108,7 +108,7 @@ class UnscoredMemory(PausableMemory):
         where: Filter | None = None,
         k: int | None = None,
         *,
-        distinct: Literal["entity", "default"] | None = "default",
+        distinct: Literal["episode", "entity", "default"] | None = "default",
         episode: OpenEpisode | None = None,
         outcome: Literal["success", "failure"] = "success",
     ) -> Decision:
