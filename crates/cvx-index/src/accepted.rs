@@ -224,7 +224,10 @@ impl<'a> Accepted<'a> {
     /// Whether a node is in one of the namespaces that the caller named.
     #[inline]
     pub(crate) fn has_namespace(&self, node: u32) -> bool {
-        let namespace = self.catalog.columns.namespace[node as usize];
+        // An edge of a file that was overwritten while it was open may name a node that is none.
+        let Some(&namespace) = self.catalog.columns.namespace.get(node as usize) else {
+            return false;
+        };
         match self.namespaces.as_slice() {
             [only] => *only == namespace,
             several => several.binary_search(&namespace).is_ok(),

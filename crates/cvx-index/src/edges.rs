@@ -7,6 +7,9 @@
 mod ancestors;
 mod kind;
 mod layer;
+mod row;
+mod rows;
+mod stored;
 mod table;
 mod traverse;
 
@@ -14,5 +17,8 @@ pub use ancestors::{Ancestor, Ancestry};
 pub(crate) use ancestors::{Looked, ancestors};
 pub use kind::EdgeKind;
 pub use layer::{Direction, Edge, HalfEdge, TypedEdgeLayer};
+pub(crate) use row::Half;
+pub use row::Row;
+pub(crate) use rows::Flat;
 pub use table::EdgeTable;
 pub use traverse::{Path, traverse};

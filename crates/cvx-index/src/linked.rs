@@ -1,6 +1,6 @@
 //! Typed edges of nodes, and walks over them that stay within namespaces.
 
-use crate::edges::{self, Ancestry, Direction, Edge, EdgeKind, HalfEdge, Looked, Path};
+use crate::edges::{self, Ancestry, Direction, Edge, EdgeKind, Half, HalfEdge, Looked, Path, Row};
 use crate::error::{Error, Result};
 use crate::id::NodeId;
 use crate::index::TemporalIndex;
@@ -113,7 +113,7 @@ impl TemporalIndex {
             Some(kind) => self.append_edges(node, kind, direction, &mut found),
             None => {
                 self.append_edges(node, EdgeKind::Temporal, direction, &mut found);
-                found.extend_from_slice(self.edges.neighbors(node, direction));
+                found.extend(self.edges.neighbors(node, direction).iter());
             }
         }
         found.retain(|edge| edge.weight >= min_weight && self.is_open(&open, edge.node));
@@ -179,7 +179,7 @@ impl TemporalIndex {
                 for &kind in &kinds {
                     let mut temporal = None;
                     let row = self.edges_of(node, kind, reach.direction, &mut temporal);
-                    let part = &row[row.len().saturating_sub(most - looked.edges)..];
+                    let part = row.last(most - looked.edges);
                     looked.edges += part.len();
                     looked.cut_off |= part.len() < row.len();
                     // The latest causes are met first.
@@ -210,7 +210,9 @@ impl TemporalIndex {
     }
 
     fn is_open(&self, namespaces: &[u32], node: NodeId) -> bool {
-        namespaces.contains(&self.columns.namespace[node.index()])
+        // A file that was overwritten while it was open may name a node that is none.
+        let namespace = self.columns.namespace.get(node.index());
+        namespace.is_some_and(|namespace| namespaces.contains(namespace))
     }
 
     /// Appends the edges of one kind of a live node.
@@ -222,7 +224,7 @@ impl TemporalIndex {
         found: &mut Vec<HalfEdge>,
     ) {
         let mut temporal = None;
-        found.extend_from_slice(self.edges_of(node, kind, direction, &mut temporal));
+        found.extend(self.edges_of(node, kind, direction, &mut temporal).iter());
     }
 
     /// The edges of one kind of a live node; a temporal one is read off its timeline into
@@ -232,28 +234,24 @@ impl TemporalIndex {
         node: NodeId,
         kind: EdgeKind,
         direction: Direction,
-        temporal: &'a mut Option<HalfEdge>,
-    ) -> &'a [HalfEdge] {
+        temporal: &'a mut Option<Half>,
+    ) -> Row<'a> {
         match kind {
             EdgeKind::Temporal => {
                 *temporal = self.temporal_edge(node, direction);
-                temporal.as_slice()
+                Row::of(temporal)
             }
             _ => self.edges.neighbors_of(node, kind, direction),
         }
     }
 
-    fn temporal_edge(&self, node: NodeId, direction: Direction) -> Option<HalfEdge> {
+    fn temporal_edge(&self, node: NodeId, direction: Direction) -> Option<Half> {
         let (before, after) = self.timelines.around(&self.columns, node.0);
         let other = match direction {
             Direction::Out => after.first(),
             Direction::In => before.last(),
         };
-        other.map(|&other| HalfEdge {
-            node: NodeId(other),
-            kind: EdgeKind::Temporal,
-            weight: 1.0,
-        })
+        other.map(|&other| Half::new(NodeId(other), EdgeKind::Temporal, 1.0))
     }
 }
 

@@ -8,7 +8,11 @@
 //! Opening maps the file. Header and metadata, and every section but the rows, are held against
 //! their checksums and their bounds before the index is handed out; the rows, which make up most of
 //! the file, only on request: [`TemporalIndex::load_verified`]. Rows are numbers and lead nowhere: a
-//! damaged one is a wrong distance, never a fault.
+//! damaged one is a wrong distance, never a fault. Then, too, the edges that start at nodes are held
+//! against those that end at them.
+//!
+//! The third format holds typed edges as tables of both directions, which are mapped; the second held
+//! records, and is otherwise the same.
 
 mod container;
 mod decode;
@@ -32,7 +36,7 @@ use names::Name;
 
 const MAGIC: &[u8; 8] = b"CVXINDEX";
 /// Of the format that is written; those before are read.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 struct Meta {
@@ -127,8 +131,8 @@ impl TemporalIndex {
         let file = mapped(path)?;
         match version(file.bytes(), path)? {
             1 => Ok(Vec::new()),
-            _ => {
-                let header = Header::read(VERSION, file.bytes())?;
+            version => {
+                let header = Header::read(version, file.bytes())?;
                 Ok(file.bytes()[header.metadata].to_vec())
             }
         }

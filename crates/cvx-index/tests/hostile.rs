@@ -4,14 +4,14 @@ mod common;
 
 use std::io::{Seek, SeekFrom, Write};
 
-use common::spoilt::{ENTRY, FIXED, read, reseal_first, reseal_second, snapshots};
+use common::spoilt::{ENTRY, FIXED, read, reseal_sections, snapshots};
 use common::{Numbers, sample};
-use cvx_index::{Error, Filter, IndexParams, NodeId, TemporalIndex};
+use cvx_index::{Direction, EdgeKind, Error, Filter, IndexParams, NodeId, Reach, TemporalIndex};
 
 /// Requirement: V10
 #[test]
 fn a_snapshot_that_ends_anywhere_is_refused() {
-    for whole in snapshots() {
+    for (whole, _) in snapshots() {
         for length in 0..whole.len() {
             match read(&whole[..length]).err() {
                 Some(Error::NotASnapshot { .. }) => assert!(length < 8),
@@ -27,7 +27,7 @@ fn a_snapshot_that_ends_anywhere_is_refused() {
 /// Requirement: V10
 #[test]
 fn a_flipped_bit_is_noticed_wherever_it_is() {
-    for whole in snapshots() {
+    for (whole, _) in snapshots() {
         let mut numbers = Numbers(2);
         let header = 0..8 * 64;
         let bits = header.chain((0..2000).map(|_| numbers.below(8 * whole.len())));
@@ -47,7 +47,7 @@ fn a_flipped_bit_is_noticed_wherever_it_is() {
 /// Checksums that hold prove nothing: whatever the bytes say, the index is sound or refused.
 #[test]
 fn damage_with_fitting_checksums_is_refused_or_harmless() {
-    for (whole, reseal) in snapshots().iter().zip([reseal_first, reseal_second]) {
+    for (whole, reseal) in snapshots() {
         let mut numbers = Numbers(5);
         let mut opened = 0;
         for _ in 0..3000 {
@@ -83,7 +83,7 @@ fn damage_that_opening_does_not_look_for_is_harmless_to_searches() {
             let at = FIXED + numbers.below(whole.len() - FIXED);
             spoilt[at] = numbers.next() as u8;
         }
-        reseal_second(&mut spoilt);
+        reseal_sections(&mut spoilt);
         std::fs::write(&path, &spoilt).unwrap();
         if let Ok(index) = TemporalIndex::load(&path) {
             opened += 1;
@@ -126,7 +126,7 @@ fn sections_that_overlap_or_lie_askew_are_refused() {
             let place = &mut spoilt[offset(entry)..][..8];
             let moved = u64::from_le_bytes(place.try_into().unwrap()).wrapping_add_signed(shift);
             place.copy_from_slice(&moved.to_le_bytes());
-            reseal_second(&mut spoilt);
+            reseal_sections(&mut spoilt);
             let refused = read(&spoilt).err();
             assert!(
                 matches!(
@@ -170,7 +170,25 @@ fn ask(index: &TemporalIndex) {
             index.tags(node).expect("it lives");
             index.namespace(node).expect("it lives");
             index.predecessors(node, 3).expect("it lives");
+            for direction in [Direction::Out, Direction::In] {
+                let reach = Reach {
+                    kinds: &[EdgeKind::CausedSuccess, EdgeKind::Custom(0)],
+                    direction,
+                    max_depth: 3,
+                    budget: 50,
+                    namespaces: Some(&["", "other"]),
+                };
+                index.ancestors(node, &reach).expect("it lives");
+                index
+                    .typed_neighbors(node, None, 0.0, direction, Some(&["", "other"]))
+                    .expect("it lives");
+            }
         }
+    }
+    for kind in [EdgeKind::CausedSuccess, EdgeKind::Custom(0)] {
+        index
+            .graph_search(&vec![1.0; dim], 5, &[(kind, 1.0)], 2, None, &open)
+            .expect("a good query");
     }
     for level in index.region_levels() {
         index.region_assignments(level).expect("a known level");
@@ -194,5 +212,13 @@ fn walked() -> TemporalIndex {
         .map(|(row, n)| cvx_index::NewNode::new(cvx_index::EntityId(n % 9), n as i64, Some(row)))
         .collect();
     index.bulk_insert(&nodes, 1).unwrap();
+    for from in 0..400 {
+        for step in 1..5 {
+            let to = NodeId((from + step * step * 7) % 400);
+            index
+                .add_edge(NodeId(from), to, EdgeKind::CausedSuccess, 0.5)
+                .unwrap();
+        }
+    }
     index
 }

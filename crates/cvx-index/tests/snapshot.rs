@@ -91,7 +91,7 @@ fn golden(version: &str) -> PathBuf {
 /// Requirement: V10
 #[test]
 fn the_snapshot_of_every_format_keeps_opening() {
-    for version in ["v1", "v2"] {
+    for version in ["v1", "v2", "v3"] {
         let index = TemporalIndex::load_verified(golden(version))
             .expect("tests/golden is part of the repository");
         index.validate().unwrap();
@@ -114,12 +114,12 @@ fn the_snapshot_of_every_format_keeps_opening() {
 #[test]
 fn a_snapshot_that_was_opened_is_written_as_the_same_bytes() {
     if std::env::var_os("CVX_WRITE_GOLDEN").is_some() {
-        sample().save(golden("v2"), b"").unwrap();
+        sample().save(golden("v3"), b"").unwrap();
     }
-    let index = TemporalIndex::load(golden("v2")).unwrap();
+    let index = TemporalIndex::load(golden("v3")).unwrap();
     // Not through assert_eq, which would print all of both.
     assert!(
-        std::fs::read(golden("v2")).unwrap() == index.to_bytes(),
-        "to_bytes differs from tests/golden/v2.cvx"
+        std::fs::read(golden("v3")).unwrap() == index.to_bytes(),
+        "to_bytes differs from tests/golden/v3.cvx"
     );
 }

@@ -22,12 +22,12 @@ fn walk(layer: &TypedEdgeLayer, start: u32, max_depth: usize, budget: usize) -> 
     let mut total = 0;
     let ancestry = ancestors(NodeId(start), max_depth, budget, |node, most, edges| {
         let row = layer.neighbors(node, Direction::In);
-        let seen = &row[..row.len().min(most)];
-        edges.extend_from_slice(seen);
-        total += seen.len();
+        let seen = row.len().min(most);
+        edges.extend(row.iter().take(seen));
+        total += seen;
         Looked {
-            edges: seen.len(),
-            cut_off: seen.len() < row.len(),
+            edges: seen,
+            cut_off: seen < row.len(),
         }
     });
     (ancestry, total)

@@ -53,6 +53,15 @@ impl EdgeKind {
         }
     }
 
+    /// The kind at a place.
+    #[inline]
+    pub(super) fn at_place(place: u32) -> Self {
+        match Self::BUILT_IN.get(place as usize) {
+            Some(&built_in) => built_in,
+            None => EdgeKind::Custom((place - Self::BUILT_IN.len() as u32) as u16),
+        }
+    }
+
     /// The name of a built-in kind; a custom kind's name is known to the layer alone.
     #[must_use]
     pub const fn built_in_name(self) -> Option<&'static str> {

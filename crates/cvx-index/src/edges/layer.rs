@@ -3,15 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::kind::{EdgeKind, is_lower_snake};
-use crate::distance::prefetch::prefetch;
+use super::row::{Half, Row};
+use super::rows::Rows;
 use crate::error::{Error, Result};
 use crate::id::NodeId;
 
 /// Kinds are for people to choose from, and looked up one after the other.
 const MOST_KINDS: usize = 1_024;
-
-/// Edges in a cache line.
-const IN_A_LINE: usize = 5;
 
 /// Which end of an edge a node is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +31,6 @@ pub struct HalfEdge {
     pub weight: f32,
 }
 
-impl HalfEdge {
-    pub(super) fn key(&self) -> (EdgeKind, NodeId) {
-        (self.kind, self.node)
-    }
-}
-
 /// An edge with both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Edge {
@@ -57,8 +49,8 @@ pub struct Edge {
 pub struct TypedEdgeLayer {
     pub(super) kinds: Vec<String>,
     // Rows are sorted by (kind, node): results never depend on the order of insertion.
-    pub(super) out: Vec<Vec<HalfEdge>>,
-    pub(super) into: Vec<Vec<HalfEdge>>,
+    pub(super) out: Rows,
+    pub(super) into: Rows,
     pub(super) len: usize,
 }
 
@@ -111,6 +103,18 @@ impl TypedEdgeLayer {
             name: name.to_owned(),
             known: self.kind_names().map(str::to_owned).collect(),
         })
+    }
+
+    /// Declares kinds that are not declared yet, each once.
+    pub(super) fn declare_all(&mut self, names: &[String]) -> Result<()> {
+        for (place, name) in names.iter().enumerate() {
+            if self.declare_kind(name)? != EdgeKind::Custom(place as u16) {
+                return Err(Error::InvalidEdgeTable {
+                    reason: format!("kind {name:?} twice"),
+                });
+            }
+        }
+        Ok(())
     }
 
     fn find(&self, name: &str) -> Option<EdgeKind> {
@@ -173,24 +177,8 @@ impl TypedEdgeLayer {
         self.check(from, to, kind, weight)?;
         // -0.0 is in the range, and must not make a second spelling of 0.
         let weight = weight + 0.0;
-        let new = put(
-            &mut self.out,
-            from,
-            HalfEdge {
-                node: to,
-                kind,
-                weight,
-            },
-        );
-        put(
-            &mut self.into,
-            to,
-            HalfEdge {
-                node: from,
-                kind,
-                weight,
-            },
-        );
+        let new = self.out.put(from.index(), Half::new(to, kind, weight));
+        self.into.put(to.index(), Half::new(from, kind, weight));
         self.len += usize::from(new);
         Ok(new)
     }
@@ -200,35 +188,39 @@ impl TypedEdgeLayer {
     /// # Errors
     /// [`Error::UnknownEdge`] where there is none.
     pub fn remove(&mut self, from: NodeId, to: NodeId, kind: EdgeKind) -> Result<()> {
-        if !take(&mut self.out, from, (kind, to)) {
+        let place = kind.place() as u32;
+        if !self.out.take(from.index(), place, to.index()) {
             let kind = self.kind_name(kind).unwrap_or("undeclared").to_owned();
             return Err(Error::UnknownEdge { from, to, kind });
         }
-        take(&mut self.into, to, (kind, from));
+        self.into.take(to.index(), place, from.index());
         self.len -= 1;
         Ok(())
     }
 
     /// Removes every edge that starts or ends at `node`.
     pub fn remove_node(&mut self, node: NodeId) {
-        for edge in take_row(&mut self.out, node) {
-            take(&mut self.into, edge.node, (edge.kind, node));
-            self.len -= 1;
+        let node = node.index();
+        let leaving = self.out.take_row(node);
+        self.len -= leaving.len();
+        for half in leaving {
+            self.into.take(half.node as usize, half.kind, node);
         }
-        for edge in take_row(&mut self.into, node) {
-            take(&mut self.out, edge.node, (edge.kind, node));
-            self.len -= 1;
+        for half in self.into.take_row(node) {
+            let taken = self.out.take(half.node as usize, half.kind, node);
+            self.len -= usize::from(taken);
         }
     }
 
     /// The edges of a node in one direction, by kind, then by the node at the other end.
     #[must_use]
-    pub fn neighbors(&self, node: NodeId, direction: Direction) -> &[HalfEdge] {
-        let row = self.rows(direction).get(node.index());
-        row.map_or(&[], Vec::as_slice)
+    #[inline]
+    pub fn neighbors(&self, node: NodeId, direction: Direction) -> Row<'_> {
+        self.rows(direction).row(node.index())
     }
 
-    fn rows(&self, direction: Direction) -> &[Vec<HalfEdge>] {
+    #[inline]
+    fn rows(&self, direction: Direction) -> &Rows {
         match direction {
             Direction::Out => &self.out,
             Direction::In => &self.into,
@@ -237,32 +229,21 @@ impl TypedEdgeLayer {
 
     /// Asks for the edges of these nodes, before they are read one by one.
     pub(crate) fn prefetch(&self, nodes: impl Iterator<Item = NodeId> + Clone, from: Direction) {
-        let rows = self.rows(from);
-        let rows = || nodes.clone().filter_map(|node| rows.get(node.index()));
-        rows().for_each(prefetch);
-        // Where a row lies is known only once its entry is here.
-        rows().for_each(|row| row.chunks(IN_A_LINE).for_each(|part| prefetch(&part[0])));
+        self.rows(from).prefetch(nodes.map(NodeId::index));
     }
 
     /// The edges of one kind of a node, by the node at the other end.
     #[must_use]
-    pub fn neighbors_of(&self, node: NodeId, kind: EdgeKind, direction: Direction) -> &[HalfEdge] {
-        let row = self.neighbors(node, direction);
-        if let (Some(first), Some(last)) = (row.first(), row.last())
-            && (first.kind, last.kind) == (kind, kind)
-        {
-            return row;
-        }
-        let start = row.partition_point(|edge| edge.kind < kind);
-        let end = row.partition_point(|edge| edge.kind <= kind);
-        &row[start..end]
+    #[inline]
+    pub fn neighbors_of(&self, node: NodeId, kind: EdgeKind, direction: Direction) -> Row<'_> {
+        self.neighbors(node, direction).of_kind(kind.place() as u32)
     }
 
     /// All edges, by start, kind and end.
     pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
-        self.out.iter().enumerate().flat_map(|(from, row)| {
-            let from = NodeId::from_index(from);
-            row.iter().map(move |half| Edge {
+        (0..self.out.nodes()).flat_map(|at| {
+            let from = NodeId::from_index(at);
+            self.out.row(at).iter().map(move |half| Edge {
                 from,
                 to: half.node,
                 kind: half.kind,
@@ -270,44 +251,6 @@ impl TypedEdgeLayer {
             })
         })
     }
-}
-
-/// Puts `edge` in its place; whether it is new.
-fn put(rows: &mut Vec<Vec<HalfEdge>>, node: NodeId, edge: HalfEdge) -> bool {
-    if rows.len() <= node.index() {
-        rows.resize_with(node.index() + 1, Vec::new);
-    }
-    let row = &mut rows[node.index()];
-    match row.binary_search_by_key(&edge.key(), HalfEdge::key) {
-        Ok(place) => {
-            row[place] = edge;
-            false
-        }
-        Err(place) => {
-            row.insert(place, edge);
-            true
-        }
-    }
-}
-
-/// Takes the edge of that key away; whether it was there.
-fn take(rows: &mut [Vec<HalfEdge>], node: NodeId, key: (EdgeKind, NodeId)) -> bool {
-    let Some(row) = rows.get_mut(node.index()) else {
-        return false;
-    };
-    match row.binary_search_by_key(&key, HalfEdge::key) {
-        Ok(place) => {
-            row.remove(place);
-            true
-        }
-        Err(_) => false,
-    }
-}
-
-fn take_row(rows: &mut [Vec<HalfEdge>], node: NodeId) -> Vec<HalfEdge> {
-    rows.get_mut(node.index())
-        .map(std::mem::take)
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

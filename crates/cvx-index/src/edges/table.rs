@@ -1,10 +1,13 @@
-//! The edges as plain records, for a snapshot.
+//! The edges as plain records: snapshots of the first two formats, and a copy for compaction.
 
+use bytemuck::Zeroable;
 use serde::{Deserialize, Serialize};
 
-use super::kind::EdgeKind;
-use super::layer::{Edge, HalfEdge, TypedEdgeLayer};
+use super::layer::{Edge, TypedEdgeLayer};
+use super::row::Half;
+use super::rows::{Flat, Rows};
 use crate::error::{Error, Result};
+use crate::id::NodeId;
 
 /// The layer as plain records: see [`TypedEdgeLayer::from_table`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,14 +36,7 @@ impl TypedEdgeLayer {
     /// of order.
     pub fn from_table(table: &EdgeTable, node_count: usize) -> Result<Self> {
         let mut layer = Self::new();
-        for (place, name) in table.kinds.iter().enumerate() {
-            if layer.declare_kind(name)? != EdgeKind::Custom(place as u16) {
-                return Err(Error::InvalidEdgeTable {
-                    reason: format!("kind {name:?} twice"),
-                });
-            }
-        }
-        let [mut out, mut into] = [Vec::new(), Vec::new()];
+        layer.declare_all(&table.kinds)?;
         for edge in &table.edges {
             let highest = edge.from.max(edge.to);
             if highest.index() >= node_count {
@@ -49,8 +45,6 @@ impl TypedEdgeLayer {
                 });
             }
             layer.check(edge.from, edge.to, edge.kind, edge.weight)?;
-            count(&mut out, edge.from.index());
-            count(&mut into, edge.to.index());
         }
         let key = |edge: &Edge| (edge.from, edge.kind, edge.to);
         let mut pairs = table.edges.windows(2);
@@ -60,33 +54,42 @@ impl TypedEdgeLayer {
                 reason: format!("an edge {from} -> {to} out of order, or twice"),
             });
         }
-        // Rows are made as long as they will be: moving them as they grow takes most of an opening.
-        let rows = |counts: Vec<usize>| counts.into_iter().map(Vec::with_capacity).collect();
-        (layer.out, layer.into) = (rows(out), rows(into));
-        for &Edge {
-            from,
-            to,
-            kind,
-            weight,
-        } in &table.edges
-        {
-            // -0.0 is in the range, and must not make a second spelling of 0.
-            let weight = weight + 0.0;
-            let half = |node| HalfEdge { node, kind, weight };
-            layer.out[from.index()].push(half(to));
-            layer.into[to.index()].push(half(from));
-        }
-        // Edges came by start, then kind; a row of those that end at a node is by kind first.
-        let row = |row: &mut Vec<HalfEdge>| row.sort_by_key(HalfEdge::key);
-        layer.into.iter_mut().for_each(row);
+        // -0.0 is in the range, and must not make a second spelling of 0.
+        let half = |node, edge: &Edge| Half::new(node, edge.kind, edge.weight + 0.0);
+        layer.out = grouped(&table.edges, |edge| (edge.from, half(edge.to, edge)));
+        layer.into = grouped(&table.edges, |edge| (edge.to, half(edge.from, edge)));
         layer.len = table.edges.len();
         Ok(layer)
     }
 }
 
-fn count(counts: &mut Vec<usize>, at: usize) {
-    if counts.len() <= at {
-        counts.resize(at + 1, 0);
+/// The edges as rows of the nodes that `end` names.
+fn grouped(edges: &[Edge], end: impl Fn(&Edge) -> (NodeId, Half)) -> Rows {
+    let last = edges.iter().map(|edge| end(edge).0.index()).max();
+    // Counted one place ahead: where a row ends is then where the one behind it is put.
+    let mut ends = vec![0u64; last.map_or(0, |last| last + 2)];
+    for edge in edges {
+        ends[end(edge).0.index() + 1] += 1;
     }
-    counts[at] += 1;
+    for at in 1..ends.len() {
+        ends[at] += ends[at - 1];
+    }
+    let mut halves = vec![Half::zeroed(); edges.len()];
+    for edge in edges {
+        let (node, half) = end(edge);
+        let place = &mut ends[node.index()];
+        halves[*place as usize] = half;
+        *place += 1;
+    }
+    ends.pop();
+    let mut start = 0;
+    for &end in &ends {
+        // Edges came by start, then kind; a row of those that end at a node is by kind first.
+        halves[start..end as usize].sort_unstable_by_key(Half::key);
+        start = end as usize;
+    }
+    Rows::of(Flat {
+        ends: ends.into(),
+        halves: halves.into(),
+    })
 }

@@ -20,7 +20,10 @@ fn naive(layer: &TypedEdgeLayer, path: &Path, max_hops: usize, found: &mut Vec<P
     if path.kinds.len() == max_hops {
         return;
     }
-    for &edge in layer.neighbors(*path.nodes.last().unwrap(), Direction::Out) {
+    for edge in layer
+        .neighbors(*path.nodes.last().unwrap(), Direction::Out)
+        .iter()
+    {
         if !path.nodes.contains(&edge.node) {
             let longer = path.longer_by(edge);
             naive(layer, &longer, max_hops, found);
@@ -49,7 +52,7 @@ proptest! {
         expected.sort();
         let expected: Vec<_> = expected.into_iter().take(max_paths).map(|r| r.0).collect();
         let paths = traverse(node(0), max_hops, max_paths, |n, edges| {
-            edges.extend_from_slice(layer.neighbors(n, Direction::Out));
+            edges.extend(layer.neighbors(n, Direction::Out).iter());
         });
         prop_assert_eq!(paths, expected);
     }
@@ -64,7 +67,7 @@ fn a_stronger_detour_comes_before_a_weak_direct_edge() {
         (1, 2, caused, 0.5),
     ]);
     let paths = traverse(node(0), 3, 10, |n, edges| {
-        edges.extend_from_slice(layer.neighbors(n, Direction::Out));
+        edges.extend(layer.neighbors(n, Direction::Out).iter());
     });
     let nodes: Vec<Vec<usize>> = paths
         .iter()

@@ -264,7 +264,10 @@ impl TemporalIndex {
         let (here, start) = (NodeId(spread.node(from.at)), spread.node(from.start));
         for &(kind, boost) in terms.boosts {
             let mut temporal = None;
-            for &edge in self.edges_of(here, kind, Direction::Out, &mut temporal) {
+            for edge in self
+                .edges_of(here, kind, Direction::Out, &mut temporal)
+                .iter()
+            {
                 let node = edge.node.0;
                 let value = from.value * (boost * edge.weight);
                 if value <= 0.0 || node == start {

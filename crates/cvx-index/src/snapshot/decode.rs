@@ -10,11 +10,11 @@ use bytemuck::Pod;
 use serde::Deserialize;
 
 use super::container::Header;
-use super::{Meta, Name, VERSION, corrupted, names, v1, version};
+use super::{Meta, Name, corrupted, names, v1, version};
 use crate::codes;
 use crate::column::{Column, MappedFile};
 use crate::columns::{Columns, LIVE};
-use crate::edges::{EdgeTable, TypedEdgeLayer};
+use crate::edges::{EdgeTable, Flat, TypedEdgeLayer};
 use crate::error::{Error, Result};
 use crate::id::NodeId;
 use crate::ids::Ids;
@@ -47,8 +47,9 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A snapshot of this format whose header is sound.
+/// A snapshot of the second format or a later one whose header is sound.
 struct Sections<'a> {
+    version: u32,
     source: Source<'a>,
     header: Header,
 }
@@ -76,10 +77,11 @@ impl Sections<'_> {
 
 impl TemporalIndex {
     pub(super) fn from_source(source: Source<'_>, path: &Path, verified: bool) -> Result<Self> {
-        if version(source.bytes, path)? == 1 {
+        let version = version(source.bytes, path)?;
+        if version == 1 {
             return v1::read(source.bytes);
         }
-        let header = Header::read(VERSION, source.bytes)?;
+        let header = Header::read(version, source.bytes)?;
         for name in names::CHECKED_AT_ONCE {
             header.verify(name, source.bytes)?;
         }
@@ -88,7 +90,15 @@ impl TemporalIndex {
                 header.verify(name, source.bytes)?;
             }
         }
-        Self::from_sections(&Sections { source, header })
+        let index = Self::from_sections(&Sections {
+            version,
+            source,
+            header,
+        })?;
+        if verified && !index.edges.agrees() {
+            return Err(corrupted(names::INTO, "other edges than start somewhere"));
+        }
+        Ok(index)
     }
 
     fn from_sections(sections: &Sections<'_>) -> Result<Self> {
@@ -109,8 +119,10 @@ impl TemporalIndex {
         index.map_rows(sections, &meta)?;
         index.postings = postings(sections, &index.columns)?;
         index.timelines = Timelines::loaded(lines(sections, &index.columns)?);
-        let table: EdgeTable = sections.plain(names::EDGES)?;
-        index.edges = edges(&table, &index.columns)?;
+        index.edges = match sections.version {
+            2 => edges(&sections.plain(names::EDGES)?, &index.columns)?,
+            _ => mapped_edges(sections, &index.columns)?,
+        };
         index.live = meta.live as usize;
         index.regions = Regions::restored(
             meta.epoch,
@@ -215,7 +227,24 @@ fn lines(sections: &Sections<'_>, columns: &Columns) -> Result<Lines> {
     }
 }
 
-/// The edges of a snapshot, all of them between live nodes.
+/// The edges of a snapshot as they lie in it, all of them between live nodes.
+fn mapped_edges(sections: &Sections<'_>, columns: &Columns) -> Result<TypedEdgeLayer> {
+    let kinds: Vec<String> = sections.plain(names::EDGE_KINDS)?;
+    let flat = |ends, halves| -> Result<Flat> {
+        Ok(Flat {
+            ends: sections.column(ends)?,
+            halves: sections.column(halves)?,
+        })
+    };
+    let tables = [
+        flat(names::OUT_ENDS, names::OUT)?,
+        flat(names::INTO_ENDS, names::INTO)?,
+    ];
+    let lives = |node| columns.has(node, LIVE);
+    TypedEdgeLayer::restored(&kinds, tables, columns.len(), lives)
+}
+
+/// The edges of a snapshot of an earlier format, all of them between live nodes.
 pub(super) fn edges(table: &EdgeTable, columns: &Columns) -> Result<TypedEdgeLayer> {
     let edges = TypedEdgeLayer::from_table(table, columns.len())?;
     let dead = |node: NodeId| !columns.has(node.0, LIVE);

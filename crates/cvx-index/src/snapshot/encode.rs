@@ -31,6 +31,7 @@ impl TemporalIndex {
         let by_time = self.postings.by_time.nodes();
         let columns = &self.columns;
         let [scales, bases] = self.vectors.codes.scales_and_bases();
+        let [out, into] = self.edges.tables();
         let (levels, [ground, upper_at, upper]) = self.links.tables();
         let bodies = [
             postcard(names::META, &self.meta()),
@@ -59,7 +60,11 @@ impl TemporalIndex {
             table(names::LINE_ENTITIES, &lines.entities),
             table(names::LINE_ENDS, &lines.ends),
             table(names::LINE_NODES, &lines.nodes),
-            postcard(names::EDGES, &self.edges.to_table()),
+            postcard(names::EDGE_KINDS, &self.edges.custom_kinds()),
+            table(names::OUT_ENDS, &out.ends),
+            table(names::OUT, &out.halves),
+            table(names::INTO_ENDS, &into.ends),
+            table(names::INTO, &into.halves),
         ];
         container::write(VERSION, metadata, &bodies, sink)
     }

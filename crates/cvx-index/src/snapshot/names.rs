@@ -49,11 +49,21 @@ pub(super) const LINE_ENTITIES: Name = "LENT";
 pub(super) const LINE_ENDS: Name = "LEND";
 /// The nodes of all timelines, one behind the other, u32.
 pub(super) const LINE_NODES: Name = "LNOD";
-/// Postcard: kinds and typed edges.
+/// Postcard: kinds and typed edges, in the second format.
 pub(super) const EDGES: Name = "EDGE";
+/// Postcard: names of the kinds of edges.
+pub(super) const EDGE_KINDS: Name = "EKND";
+/// Per node where the row of the edges that start at it ends, u64.
+pub(super) const OUT_ENDS: Name = "EOEN";
+/// The edges by start, kind and end: of each its end and its kind, u32, and its weight, f32.
+pub(super) const OUT: Name = "EOUT";
+/// Per node where the row of the edges that end at it ends, u64.
+pub(super) const INTO_ENDS: Name = "EIEN";
+/// The edges by end, kind and start: of each its start and its kind, u32, and its weight, f32.
+pub(super) const INTO: Name = "EINT";
 
 /// The sections whose every byte is checked when a snapshot is opened.
-pub(super) const CHECKED_AT_ONCE: [Name; 20] = [
+pub(super) const CHECKED_AT_ONCE: [Name; 25] = [
     META,
     IDS,
     ENTITIES,
@@ -74,6 +84,11 @@ pub(super) const CHECKED_AT_ONCE: [Name; 20] = [
     LINE_ENDS,
     LINE_NODES,
     EDGES,
+    EDGE_KINDS,
+    OUT_ENDS,
+    OUT,
+    INTO_ENDS,
+    INTO,
 ];
 /// Those that hold rows, which are checked on request.
 pub(super) const CHECKED_ON_REQUEST: [Name; 4] = [ROWS, CODES, SCALES, BASES];

@@ -15,11 +15,18 @@ pub fn read(bytes: &[u8]) -> Result<TemporalIndex, Error> {
     TemporalIndex::from_bytes(bytes, Path::new("a.cvx"))
 }
 
-/// Both formats of the same index.
-pub fn snapshots() -> [Vec<u8>; 2] {
+/// Makes what checksums there are fit the bytes.
+pub type Reseal = fn(&mut [u8]);
+
+/// Every format of the same index.
+pub fn snapshots() -> [(Vec<u8>, Reseal); 3] {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
-    let first = std::fs::read(folder.join("v1.cvx")).expect("tests/golden is there");
-    [first, sample().to_bytes()]
+    let golden = |name| std::fs::read(folder.join(name)).expect("tests/golden is there");
+    [
+        (golden("v1.cvx"), reseal_first),
+        (golden("v2.cvx"), reseal_sections),
+        (sample().to_bytes(), reseal_sections),
+    ]
 }
 
 /// Makes every checksum of the first format fit that can be found.
@@ -40,8 +47,8 @@ pub fn reseal_first(bytes: &mut [u8]) {
     }
 }
 
-/// Makes every checksum of the second format fit that can be found.
-pub fn reseal_second(bytes: &mut [u8]) {
+/// Makes every checksum of a later format fit that can be found.
+pub fn reseal_sections(bytes: &mut [u8]) {
     let number =
         |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let long = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());

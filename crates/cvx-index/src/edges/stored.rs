@@ -1,0 +1,155 @@
+//! The edges as flat tables, which lie in a snapshot as they lie in memory.
+
+use super::layer::TypedEdgeLayer;
+use super::row::Half;
+use super::rows::{Flat, Rows, Tables};
+use crate::error::{Error, Result};
+
+impl TypedEdgeLayer {
+    /// Names of the custom kinds, in order of declaration.
+    pub(crate) fn custom_kinds(&self) -> &[String] {
+        &self.kinds
+    }
+
+    /// The rows of the edges that start at a node, then those that end at it.
+    pub(crate) fn tables(&self) -> [Tables<'_>; 2] {
+        [self.out.tables(), self.into.tables()]
+    }
+
+    /// A layer over nodes `0..nodes`, of which some live, from tables that may come from anywhere.
+    ///
+    /// Each direction is one that a layer can have; that both tell of the same edges is for
+    /// [`agrees`](Self::agrees) to say.
+    ///
+    /// # Errors
+    /// Those of [`declare_kind`](Self::declare_kind); [`Error::InvalidEdgeTable`].
+    pub(crate) fn restored(
+        kinds: &[String],
+        [out, into]: [Flat; 2],
+        nodes: usize,
+        lives: impl Fn(u32) -> bool,
+    ) -> Result<Self> {
+        let mut layer = Self::new();
+        layer.declare_all(kinds)?;
+        let kinds = layer.kind_names().count();
+        let refused = |reason: &str| Error::InvalidEdgeTable {
+            reason: reason.to_owned(),
+        };
+        if out.halves.len() != into.halves.len() {
+            return Err(refused("more edges start than end, or fewer"));
+        }
+        if ![&out, &into]
+            .iter()
+            .all(|flat| flat.sound(nodes, kinds, &lives))
+        {
+            return Err(refused("a row that no edges make"));
+        }
+        layer.len = out.halves.len();
+        (layer.out, layer.into) = (Rows::of(out), Rows::of(into));
+        Ok(layer)
+    }
+
+    /// Whether both directions tell of the same edges.
+    pub(crate) fn agrees(&self) -> bool {
+        let row = |rows: &Rows, node| rows.row(node).len();
+        let count = |rows: &Rows| (0..rows.nodes()).map(|node| row(rows, node)).sum::<usize>();
+        let back = |from: usize, half: &Half| {
+            let row = self.into.row(half.node as usize).0;
+            let place = row.binary_search_by_key(&(half.kind, from as u32), Half::key);
+            place.is_ok_and(|place| row[place].weight == half.weight)
+        };
+        let all_back = |from| self.out.row(from).0.iter().all(|half| back(from, half));
+        [count(&self.out), count(&self.into)] == [self.len; 2]
+            && (0..self.out.nodes()).all(all_back)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edges::{Direction, EdgeKind};
+    use crate::id::NodeId;
+
+    const NODES: usize = 9;
+
+    fn layer() -> TypedEdgeLayer {
+        let mut layer = TypedEdgeLayer::new();
+        let own = layer.declare_kind("tried_first").expect("a good name");
+        for (from, to, kind) in [
+            (3, 1, own),
+            (3, 7, EdgeKind::Caused),
+            (0, 7, own),
+            (7, 2, EdgeKind::Irrelevant),
+        ] {
+            let (from, to) = (NodeId(from), NodeId(to));
+            layer.add(from, to, kind, 0.5).expect("a sound edge");
+        }
+        layer
+    }
+
+    fn flat(tables: Tables<'_>) -> Flat {
+        Flat {
+            ends: tables.ends.into_owned().into(),
+            halves: tables.halves.into_owned().into(),
+        }
+    }
+
+    fn restored(layer: &TypedEdgeLayer, spoil: impl Fn(&mut [Flat; 2])) -> Result<TypedEdgeLayer> {
+        let mut tables = layer.tables().map(flat);
+        spoil(&mut tables);
+        TypedEdgeLayer::restored(layer.custom_kinds(), tables, NODES, |node| {
+            (node as usize) < NODES && node != 8
+        })
+    }
+
+    #[test]
+    fn a_layer_comes_back_from_its_tables_and_changes_as_one_that_never_left() {
+        let mut before = layer();
+        let mut after = restored(&before, |_| ()).expect("its own tables");
+        assert!(after.agrees());
+        assert_eq!(after, before);
+        for layer in [&mut before, &mut after] {
+            let (a, b) = (NodeId(3), NodeId(7));
+            layer.remove(a, b, EdgeKind::Caused).expect("it is there");
+            layer
+                .add(b, a, EdgeKind::Caused, 1.0)
+                .expect("a sound edge");
+            layer.remove_node(NodeId(2));
+        }
+        assert_eq!(after, before);
+        assert_eq!(after.len(), 3);
+        assert!(after.agrees());
+        let again = restored(&after, |_| ()).expect("its own tables");
+        assert_eq!(again.tables(), before.tables());
+        assert_eq!(again.neighbors(NodeId(2), Direction::In).len(), 0);
+    }
+
+    #[test]
+    fn tables_that_no_edges_make_are_refused() {
+        let spoils: [fn(&mut [Flat; 2]); 10] = [
+            |[out, _]| out.ends.to_mut()[0] = 9,
+            |[out, _]| out.ends.to_mut()[0] = 2,
+            |[out, _]| out.ends.push(4),
+            |[out, _]| *out.ends.to_mut() = vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 4],
+            |[_, into]| into.halves.push(into.halves[0]),
+            |[out, _]| out.halves.to_mut()[0].node = 8,
+            |[out, _]| out.halves.to_mut()[0].node = u32::MAX,
+            |[out, _]| out.halves.to_mut()[0].kind = 0,
+            |[out, _]| out.halves.to_mut()[0].kind = 9,
+            |[out, _]| out.halves.to_mut()[0].weight = -0.0,
+        ];
+        for (at, spoil) in spoils.into_iter().enumerate() {
+            let refused = restored(&layer(), spoil);
+            let refused = matches!(refused, Err(Error::InvalidEdgeTable { .. }));
+            assert!(refused, "number {at}");
+        }
+    }
+
+    #[test]
+    fn directions_that_tell_of_other_edges_are_noticed() {
+        let other = restored(&layer(), |[out, _]| out.halves.to_mut()[0].weight = 0.25);
+        assert!(!other.expect("sound by itself").agrees());
+        let other = restored(&layer(), |[out, _]| out.halves.to_mut()[0].node = 6);
+        assert!(!other.expect("sound by itself").agrees());
+    }
+}
