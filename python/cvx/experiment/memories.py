@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from cvx.active import ActiveMemory
 from cvx.episodes import OpenEpisode
@@ -79,22 +79,13 @@ class EverythingMemory(PausableMemory):
     failures_advise = True
 
     def recall(
-        self,
-        cue: Cue,
-        where: Filter | None = None,
-        k: int | None = None,
-        *,
-        distinct: Literal["episode", "entity", "default"] | None = "default",
-        episode: OpenEpisode | None = None,
-        outcome: Literal["success", "failure"] = "success",
+        self, cue: Cue, where: Filter | None = None, k: int | None = None, **options: Any
     ) -> Decision:
         """Find what was done in moments like this one, whatever came of it."""
-        found = super().recall(cue, where, k, distinct=distinct, episode=episode, outcome=outcome)
-        if outcome == "failure":
+        found = super().recall(cue, where, k, **options)
+        if options.get("outcome") == "failure":
             return found
-        failed = super().recall(
-            cue, where, k, distinct=distinct, episode=episode, outcome="failure"
-        )
+        failed = super().recall(cue, where, k, **{**options, "outcome": "failure"})
         hits = sorted([*found.hits, *failed.hits], key=lambda hit: (-hit.score, hit.node))
         return replace(found, hits=tuple(hits[: k or self.k]))
 
@@ -102,16 +93,6 @@ class EverythingMemory(PausableMemory):
 class UnscoredMemory(PausableMemory):
     """Keeps the region model's opinion on actions to itself: decay alone may read the model."""
 
-    def recall(
-        self,
-        cue: Cue,
-        where: Filter | None = None,
-        k: int | None = None,
-        *,
-        distinct: Literal["episode", "entity", "default"] | None = "default",
-        episode: OpenEpisode | None = None,
-        outcome: Literal["success", "failure"] = "success",
-    ) -> Decision:
+    def recall(self, *asked: Any, **options: Any) -> Decision:
         """Find what was done in moments like this one; no action is scored."""
-        found = super().recall(cue, where, k, distinct=distinct, episode=episode, outcome=outcome)
-        return replace(found, action_scores=())
+        return replace(super().recall(*asked, **options), action_scores=())

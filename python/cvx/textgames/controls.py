@@ -14,7 +14,7 @@ from cvx.index import TemporalIndex
 from cvx.plans import PLAN, Demonstrations, complete, shape
 from cvx.textgames.agent import Agent
 from cvx.textgames.game import Game, Result
-from cvx.types import Decision, Episode, Event, Hit, Vector
+from cvx.types import Episode, Event, Vector
 
 
 class _Goal(NamedTuple):
@@ -59,46 +59,11 @@ class ShuffledMemory(ActiveMemory):
             self._pending[run.episode_id] = wrong
         return self._pending[run.episode_id]
 
-    def step(
-        self,
-        run: OpenEpisode,
-        text: str,
-        action: str | None = None,
-        vector: Vector | None = None,
-        *,
-        tags: Iterable[str] = (),
-        metadata: Mapping[str, Any] | None = None,
-    ) -> Event:
+    def _take_down(self, run: OpenEpisode, text: str, **step: Any) -> Event:
         """Record a step; the start of an episode lies where a wrong goal does."""
-        tags = tuple(tags)
-        if PLAN in tags:
-            vector = self._wrong(run).vector
-        return super().step(run, text, action, vector, tags=tags, metadata=metadata)
-
-    def act(
-        self,
-        decision: Decision,
-        action: str | None,
-        followed: Hit | Iterable[Hit] | None = None,
-        *,
-        vector: Vector | None = None,
-        tags: Iterable[str] = (),
-        rendered: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> Decision:
-        """Record an action; the start of an episode lies where a wrong goal does."""
-        tags = tuple(tags)
-        if PLAN in tags and self._current is not None:
-            vector = self._wrong(self._current).vector
-        return super().act(
-            decision,
-            action,
-            followed,
-            vector=vector,
-            tags=tags,
-            rendered=rendered,
-            metadata=metadata,
-        )
+        if PLAN in step["tags"]:
+            step["vector"] = self._wrong(run).vector
+        return super()._take_down(run, text, **step)
 
     def close(self, run: OpenEpisode, reward: float, *, exposure: float = 1.0) -> Episode:
         """File the episode and its outcome under the wrong goal."""
