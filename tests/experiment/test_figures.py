@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("statsmodels")
 
 from cvx.experiment.figures import periods, scored, summary
+from cvx.experiment.report import rate
 from cvx.experiment.setup import conditions
 from tests.experiment.hat_domain import played, small
 
@@ -108,3 +109,15 @@ def test_a_memory_of_failures_alone_holds_no_success_and_an_empty_one_has_no_sha
     failed, empty = arms["full"]["held"][0], arms["none"]["held"][0]
     assert (failed["share_of_all"], failed["share_of_advice"]) == (0.0, None)
     assert (empty["share_of_all"], empty["share_of_advice"]) == (None, None)
+
+
+def test_what_has_no_game_has_no_rate() -> None:
+    setup = small(rounds=1, games_per_round=2, measured=2)
+    games = [played(place=p, round=0, measured=True) for p in (0, 1)]
+    full = summary(setup, games)["arms"]["full"]
+    assert [row["games"] for row in full["rounds"]] == [2, 0]
+    assert full["rounds"][0]["success"]["mean"] == 1.0
+    assert full["rounds"][1]["success"] is None
+    assert rate(full["rounds"][1]["success"]) == "-"
+    assert full["area"] is None
+    assert full["seeds"] == {"0": {"early": 1.0, "late": None}}

@@ -14,13 +14,7 @@ from scipy import stats  # type: ignore[import-untyped]
 pytest.importorskip("statsmodels")
 
 from cvx.errors import LengthMismatchError
-from cvx.experiment.statistics import Pairs, area_weights, corrected, paired_difference, wilson
-
-
-def test_wilson_agrees_with_known_values() -> None:
-    assert [round(x, 4) for x in wilson(0.0, 60)] == [0.0, 0.0, 0.0602]
-    assert [round(x, 4) for x in wilson(57 / 60, 60)] == [0.95, 0.863, 0.9829]
-    assert math.isnan(wilson(0.0, 0).mean)
+from cvx.experiment.statistics import Pairs, area_weights, corrected, paired_difference
 
 
 def test_a_paired_difference_has_its_mean_inside_its_interval() -> None:

@@ -8,13 +8,8 @@ from typing import Any
 from cvx.experiment.arms import ARMS, FOCUS
 from cvx.experiment.course import Played
 from cvx.experiment.setup import Setup, conditions, describe
-from cvx.experiment.statistics import (
-    Pairs,
-    area_weights,
-    corrected,
-    paired_difference,
-    wilson,
-)
+from cvx.experiment.statistics import Pairs, area_weights, corrected, paired_difference
+from cvx.scoring.calibration import wilson
 
 Value = Callable[[Played], float]
 
@@ -41,6 +36,7 @@ def summary(setup: Setup, games: Sequence[Played]) -> dict[str, Any]:
         ``area`` and, where success is measured apart, ``practice`` (the last third of the rounds,
         on the games that were learned from); p also corrected by Holm's method over all of these.
         ``all`` and ``steps`` beside them.
+        A rate of no game at all is None.
     """
     judged = [g for g in games if g.measured == setup.measures]
     early, late = periods(setup)
@@ -53,7 +49,7 @@ def summary(setup: Setup, games: Sequence[Played]) -> dict[str, Any]:
             arms[name] = {
                 "title": ARMS[name].title,
                 **_arm(setup, own, early, late),
-                "area": sum(weights[n] * _rate(_at(own, [n])) for n in setup.points),
+                "area": _area(own, weights),
                 "held": _held([g for g in games if g.arm == name]),
                 "practice": _practice(practice),
             }
@@ -124,11 +120,10 @@ def _arm(
 def _counts(games: Sequence[Played]) -> dict[str, Any]:
     wins = [g.steps for g in games if g.won]
     decisions = sum(g.decisions for g in games)
-    distinct = len({g.game for g in games})
     return {
         "games": len(games),
-        "distinct": distinct,
-        "success": wilson(_rate(games), distinct)._asdict(),
+        "distinct": len({g.game for g in games}),
+        "success": _success(games),
         "score": _mean(g.score for g in games),
         "steps": _mean(float(g.steps) for g in games),
         "steps_of_wins": _mean(map(float, wins)),
@@ -221,8 +216,23 @@ def _won(game: Played) -> float:
     return float(game.won)
 
 
-def _rate(games: Sequence[Played]) -> float:
-    return _mean(map(_won, games)) or 0.0
+def _rate(games: Sequence[Played]) -> float | None:
+    return _mean(map(_won, games))
+
+
+def _success(games: Sequence[Played]) -> dict[str, float] | None:
+    rate = _rate(games)
+    if rate is None:
+        return None
+    # Equal games are one trial, however often each was played.
+    mean, low, high = wilson(rate, len({g.game for g in games}))
+    return {"mean": mean, "low": low, "high": high}
+
+
+def _area(own: Sequence[Played], weights: Mapping[int, float]) -> float | None:
+    rates = {n: _rate(_at(own, [n])) for n in weights}
+    known = [weights[n] * rate for n, rate in rates.items() if rate is not None]
+    return sum(known) if len(known) == len(rates) else None
 
 
 def _mean(values: Iterable[float]) -> float | None:

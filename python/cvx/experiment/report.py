@@ -71,7 +71,7 @@ def _success(figures: Mapping[str, Any], measures: bool) -> Table:
         table.add_row(
             name,
             *(rate(rows[n]["success"]) for n in shown),
-            _number(100 * arm["area"]),
+            _number(None if arm["area"] is None else 100 * arm["area"]),
             *(_number(100 * arm["late"][kind]) for kind in score),
             " > ".join(steps),
             held(arm["held"]),
@@ -96,8 +96,10 @@ def _paired(figures: Mapping[str, Any]) -> Table:
     return table
 
 
-def rate(success: Mapping[str, float]) -> str:
+def rate(success: Mapping[str, float] | None) -> str:
     """Return a rate with its interval, in per cent."""
+    if success is None:
+        return "-"
     low, high = (100 * success[end] for end in ("low", "high"))
     return f"{100 * success['mean']:.1f} [{low:.0f}-{high:.0f}]"
 

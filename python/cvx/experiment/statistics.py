@@ -1,4 +1,4 @@
-"""Intervals for success, paired differences over seeds and games, many comparisons."""
+"""Paired differences over seeds and games, many comparisons."""
 
 from __future__ import annotations
 
@@ -13,14 +13,6 @@ import numpy.typing as npt
 from cvx.errors import LengthMismatchError
 
 Grid = npt.NDArray[np.float64]
-
-
-class Interval(NamedTuple):
-    """An estimate with its 95% interval."""
-
-    mean: float
-    low: float
-    high: float
 
 
 class Difference(NamedTuple):
@@ -79,33 +71,6 @@ class Pairs:
         np.add.at(sums, at, weights * difference)
         np.add.at(sizes, at, weights)
         return sums, sizes
-
-
-def wilson(rate: float, n: int) -> Interval:
-    """Return a rate of success with Wilson's score interval.
-
-    Parameters
-    ----------
-    rate : float
-        In [0, 1].
-    n : int
-        How many independent trials it stands for: distinct games, however often each was played.
-
-    References
-    ----------
-    Wilson 1927, Probable inference, the law of succession, and statistical inference.
-
-    Examples
-    --------
-    >>> [round(x, 3) for x in wilson(0.9, 10)]
-    [0.9, 0.596, 0.982]
-    """
-    if n == 0:
-        return Interval(math.nan, 0.0, 1.0)
-    from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
-
-    low, high = proportion_confint(rate * n, n, method="wilson")
-    return Interval(rate, max(0.0, float(low)), min(1.0, float(high)))
 
 
 def paired_difference(pairs: Pairs, *, draws: int = 10_000, seed: int = 0) -> Difference:

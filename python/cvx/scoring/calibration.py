@@ -188,7 +188,7 @@ def wilson(rate: float, n: int) -> Estimate:
 
     References
     ----------
-    Wilson 1927.
+    Wilson 1927, Probable inference, the law of succession, and statistical inference.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def wilson(rate: float, n: int) -> Estimate:
     z2 = 1.959963984540054**2
     middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
     half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n * n))) / (1 + z2 / n)
-    return Estimate(rate, min(rate, middle - half), max(rate, middle + half))
+    return Estimate(rate, max(0.0, min(rate, middle - half)), min(1.0, max(rate, middle + half)))
 
 
 def _checked(
