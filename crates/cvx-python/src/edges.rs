@@ -9,7 +9,7 @@ use crate::argument::{
     self, PARAMETER, at_least, integer, one_or_more_texts, optional, real, text, texts, wrong,
 };
 use crate::index::NativeIndex;
-use crate::search::{StepRow, step_row};
+use crate::search::{StepRow, step_rows};
 
 /// (from, to, kind, weight)
 type EdgeRow = (u32, u32, String, f32);
@@ -48,11 +48,7 @@ impl NativeIndex {
         let since = optional(since, time("since"))?;
         let until = optional(until, time("until"))?;
         self.shared.read(py, |index| {
-            let nodes = index.trajectory(namespace, entity, since, until)?;
-            nodes
-                .into_iter()
-                .map(|node| step_row(index, node))
-                .collect()
+            step_rows(index, index.trajectory(namespace, entity, since, until)?)
         })
     }
 
@@ -65,13 +61,8 @@ impl NativeIndex {
     ) -> PyResult<Vec<StepRow>> {
         let node = argument::node("node", node)?;
         let n = at_least(0, "n", n, PARAMETER)?;
-        self.shared.read(py, |index| {
-            index
-                .predecessors(node, n)?
-                .into_iter()
-                .map(|node| step_row(index, node))
-                .collect()
-        })
+        self.shared
+            .read(py, |index| step_rows(index, index.predecessors(node, n)?))
     }
 
     /// Up to `n` steps after a node, in time order.
@@ -83,13 +74,8 @@ impl NativeIndex {
     ) -> PyResult<Vec<StepRow>> {
         let node = argument::node("node", node)?;
         let n = at_least(0, "n", n, PARAMETER)?;
-        self.shared.read(py, |index| {
-            index
-                .successors(node, n)?
-                .into_iter()
-                .map(|node| step_row(index, node))
-                .collect()
-        })
+        self.shared
+            .read(py, |index| step_rows(index, index.successors(node, n)?))
     }
 
     /// Make a name an edge kind.

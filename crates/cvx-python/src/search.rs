@@ -28,6 +28,13 @@ pub fn step_row(index: &TemporalIndex, node: NodeId) -> cvx_index::Result<StepRo
     ))
 }
 
+pub fn step_rows(index: &TemporalIndex, nodes: Vec<NodeId>) -> cvx_index::Result<Vec<StepRow>> {
+    nodes
+        .into_iter()
+        .map(|node| step_row(index, node))
+        .collect()
+}
+
 fn hit_row(
     index: &TemporalIndex,
     node: NodeId,
