@@ -8,6 +8,7 @@
 * bulk import: batches of 10,000 events until all are in the record and in the index, beside one
   transaction of bare SQLite (without words) plus the build of an index of the same vectors.
 * opening with a good snapshot, warm.
+* another process: the answer to a question about what was committed just before it; `import cvx`.
 * recall, embedding apart, filtered by one of ten namespaces: dense and lexical fused, and the
   pipeline that a memory comes with; and words that every event holds.
 
@@ -46,6 +47,7 @@ from benches.storing.material import (
     bare,
     row,
 )
+from benches.storing.processes import import_ms, until_recalled
 from cvx.embed import LexicalEmbedder
 from cvx.index import TemporalIndex
 from cvx.memory import Memory
@@ -170,6 +172,17 @@ def opening(folder: Path) -> Iterator[Line]:
     yield Line("opening, warm", median, "ms", "< 100", median < 100, slowest)
 
 
+def elsewhere(folder: Path) -> Iterator[Line]:
+    """Ask another process for what this one committed, and start others."""
+    waits = until_recalled(folder / "shared", QUESTIONS)
+    median = float(np.median(waits))
+    details = f"p99 {np.percentile(waits, 99):.1f} ms"
+    yield Line("a commit, recalled elsewhere", median, "ms", "< 100", median < 100, details)
+    imports = import_ms(5)
+    fastest, details = min(imports), f"the slowest of {len(imports)}: {max(imports):.0f} ms"
+    yield Line("import cvx, CPU", fastest, "ms", "< 150", fastest < 150, details)
+
+
 def recalls(folder: Path) -> Iterator[Line]:
     """Ask questions of a few words, the vector given."""
     material = Material(2)
@@ -231,7 +244,8 @@ def main() -> int:
         folder = Path(name)
         events = Material().events(args.events)
         for part in (
-            durable_adds(folder, args.adds), bulk(folder, events), opening(folder), recalls(folder)
+            durable_adds(folder, args.adds), bulk(folder, events), opening(folder),
+            elsewhere(folder), recalls(folder),
         ):  # fmt: skip
             for line in part:
                 lines.append(line)
