@@ -25,7 +25,7 @@ class Arrivals:
     def at_least(self, number: int) -> int:
         """Wait until so many have come, and give their number."""
         with self._more:
-            self._more.wait_for(lambda: self._count >= number, timeout=60)
+            self._more.wait_for(lambda: self._count >= number, timeout=300)
             return self._count
 
 

@@ -191,9 +191,9 @@ def test_an_interrupted_move_leaves_130_and_goes_on(tmp_path: Path) -> None:
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert server.arrived.wait(30)
+        assert server.arrived.wait(300)
         running_move.send_signal(signal.SIGINT)
-        _, said = running_move.communicate(timeout=30)
+        _, said = running_move.communicate(timeout=300)
         assert running_move.returncode == 130, said
         assert "Traceback" not in said
     assert "number 3" in process(store, "recall", "number 3").out

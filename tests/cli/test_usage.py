@@ -143,7 +143,7 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(tmp_path: Path) -> Non
         text=True,
     ) as running:
         os.close(theirs)
-        out, _ = running.communicate(lines, timeout=60)
+        out, _ = running.communicate(lines, timeout=300)
     reader.join()
     assert b"embedding" in b"".join(shown)
     assert out == "remembered 300 events\n"

@@ -22,7 +22,7 @@ class Gated(LexicalEmbedder):
 
     def embed(self, texts: Sequence[str]) -> Vector:
         """Wait for the loop, which would never come if it were blocked."""
-        asyncio.run_coroutine_threadsafe(self._turns.wait(), self._loop).result(timeout=30)
+        asyncio.run_coroutine_threadsafe(self._turns.wait(), self._loop).result(timeout=300)
         return super().embed(texts)
 
 

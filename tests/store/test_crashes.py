@@ -109,7 +109,7 @@ def die_at(folder: Path, failpoint: str) -> tuple[int, list[list[str]]]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode in (0, -9), done.stderr
     return done.returncode, [line.split(" ", 2) for line in done.stdout.splitlines()]
