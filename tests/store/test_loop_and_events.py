@@ -1,5 +1,6 @@
 """The loop beside events that were added, put away, or have aliases."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ from cvx.active import ActiveMemory
 from cvx.decay import BlindDecay
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
-from cvx.types import Cue, Vector
+from cvx.types import Cue, Filter, Vector
 from tests.store.facade import memory
 from tests.store.processes import embedder
 
@@ -20,6 +21,32 @@ def play(loop: ActiveMemory, step: str, reward: float) -> None:
     run = loop.begin("put the cup away", "clean")
     loop.act(loop.recall(Cue(step=step)), f"go to {step}")
     loop.close(run, reward)
+
+
+def test_steps_and_events_have_times_of_one_clock(memory: Memory) -> None:
+    before = memory.add("a note")
+    play(memory.active, "sink", 1.0)
+    play(memory.loop(), "shelf", 1.0)
+    after = memory.add("another note")
+    times = {event.event_id: event.timestamp for event in memory.record.events()}
+    steps = [when for number, when in times.items() if number not in (before, after)]
+    assert len(steps) == 2
+    assert times[before] < steps[0] < steps[1] < times[after]
+    where = Filter(since=times[before] + 1, until=times[after])
+    found = {hit.action for hit in memory.active.recall(Cue(step="sink"), where).hits}
+    assert found == {"go to sink", "go to shelf"}
+
+
+def test_what_happened_last_week_is_less_recent_to_a_loop_than_what_happened_just_now() -> None:
+    now = [0]
+    loop = Memory(embedder()).loop(distinct=None, clock=lambda: now[0])
+    play(loop, "sink", 1.0)
+    now[0] = 7 * 24 * 3_600_000_000
+    play(loop, "shelf", 1.0)
+    hits = loop.recall(Cue(step="sink")).hits
+    recency = {hit.action: {name: value for name, value, *_ in hit.factors} for hit in hits}
+    assert recency["go to shelf"]["recency"] == pytest.approx(1.0)
+    assert recency["go to sink"]["recency"] == pytest.approx(math.exp(-0.01 * 7 * 24))
 
 
 @pytest.mark.requirement("B3", "V17")

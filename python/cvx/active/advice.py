@@ -10,6 +10,7 @@ from cvx.active.edges import edge_bonus
 from cvx.embed import embed_query
 from cvx.episodes import OpenEpisode
 from cvx.scoring import Scorer, ScoringContext
+from cvx.scoring.scorer import HOUR_US
 from cvx.types import Cue, Filter, Hit, Vector
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def locate(memory: Parts, cue: Cue, run: OpenEpisode | None) -> Cue:
         task = run.task_type if task is None else task
         goal = goal or run.goal
         place = len(run.steps) if place is None else place
-    time = memory.recorder.clock if time is None else time
+    time = memory.recorder.time() if time is None else time
     full = replace(cue, task_type=task, goal=goal, place=place, time=time)
     vector = embed_query(memory.embedder, full.words()) if cue.vector is None else cue.vector
     return replace(full, vector=memory.checked(vector))
@@ -160,7 +161,10 @@ def _context(
             action_scores[kind] = known = 0.5 if known is None else known
         return known
 
-    return ScoringContext(cue.time, region, task, region_of, task_of, usage_of, action_success)
+    unit = 1.0 if memory.clock is None else HOUR_US
+    return ScoringContext(
+        cue.time, region, task, region_of, task_of, usage_of, action_success, unit
+    )
 
 
 def _ranked(

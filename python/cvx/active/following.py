@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from cvx.active.attribution import Outcome
@@ -33,6 +33,7 @@ class Following:
     history: History
     ledger: DecayLedger
     recorder: EpisodeRecorder
+    clock: Callable[[], int] | None
     _seen: int
     _blocks_taken_back: int
     _known: set[int | None]
@@ -42,7 +43,9 @@ class Following:
         self._seen = self.record.tail().seq
         episodes = self.record.episodes()
         first_episode, first_entity = self.record.next_ids()
-        self.recorder = EpisodeRecorder(first_episode=first_episode, first_entity=first_entity)
+        self.recorder = EpisodeRecorder(
+            first_episode=first_episode, first_entity=first_entity, now=self.clock
+        )
         learned = [episode for episode in episodes if self._remember(episode)]
         if not episodes:
             return

@@ -72,6 +72,9 @@ class ActiveMemory(Linking):
         A reward above it is a success.
     log_decisions : bool, default True
         Whether decisions go into the record.
+    clock : callable, optional
+        Returns the time of a step in microseconds, by which ages are told in hours; by default
+        steps are counted, and ages in steps. The loops of a ``Memory`` have the memory's clock.
     order : PlackettLuce, optional
         Draws the order of the hits, from ``pool`` times as many, and keeps the chance of each: the
         weights then compare with what might have been recalled. Default: the best come first.

@@ -81,6 +81,7 @@ class Parts(Following):
         success_above: float = 0.5,
         log_decisions: bool = True,
         order: PlackettLuce | None = None,
+        clock: Callable[[], int] | None = None,
     ) -> None:
         for name, value in (("k", k), ("pool", pool)):
             if value < 1:
@@ -140,6 +141,7 @@ class Parts(Following):
         self.success_above = success_above
         self.log_decisions = log_decisions
         self.order = order
+        self.clock = clock
         self.history = History(index)
         self.ledger = DecayLedger(index)
         self.recorder = EpisodeRecorder(first_entity=0)

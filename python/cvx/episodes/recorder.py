@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,13 +64,15 @@ class EpisodeRecorder:
         Where closed episodes go, each in one transaction; without it they stay in ``log`` only.
     first_episode, first_entity : int, default 0
         The first numbers to give out; with a record at least its first free ones.
+    now : callable, optional
+        Returns the time of a step that brings none of its own; by default steps are counted.
 
     Attributes
     ----------
     log : list of Episode
         The closed episodes, oldest first.
     clock : int
-        The timestamp of the next step that brings none of its own.
+        No step without a time of its own gets an earlier one.
 
     Examples
     --------
@@ -83,11 +85,17 @@ class EpisodeRecorder:
     """
 
     def __init__(
-        self, record: Record | None = None, *, first_episode: int = 0, first_entity: int = 0
+        self,
+        record: Record | None = None,
+        *,
+        first_episode: int = 0,
+        first_entity: int = 0,
+        now: Callable[[], int] | None = None,
     ) -> None:
         self.record = record
         self.log: list[Episode] = []
         self.clock = 0
+        self._now = now
         self._numbers = Numbers(first_episode, first_entity)
         if record is not None:
             self._numbers.start_at(*record.next_ids())
@@ -142,6 +150,10 @@ class EpisodeRecorder:
         free.start_at(free.episode + 1, entity + 1)
         return run
 
+    def time(self) -> int:
+        """Return the timestamp that a step without one would get at this moment."""
+        return self.clock if self._now is None else max(self.clock, self._now())
+
     def start_at(self, episode: int, entity: int) -> None:
         """Give out no episode or entity below these any more, see ``Numbers``."""
         self._numbers.start_at(episode, entity)
@@ -171,7 +183,7 @@ class EpisodeRecorder:
         vector : ndarray of shape (dim,), float32, optional
             Where the observation lies.
         timestamp : int, optional
-            When; by default the next tick of ``clock``.
+            When; default ``time()``.
         tags : iterable of str
             Labels to filter by.
         metadata : mapping, optional
@@ -199,7 +211,7 @@ class EpisodeRecorder:
         check_action(action)
         labels, kept = checked_tags(tags), checked_metadata(metadata)
         if timestamp is None:
-            timestamp = self.clock
+            timestamp = self.time()
         elif run.steps and timestamp < run.steps[-1].timestamp:
             raise TimestampOrderError(
                 f"step at {timestamp} comes before the last one at {run.steps[-1].timestamp}: "

@@ -202,9 +202,11 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
         Parameters
         ----------
         **options
-            As for ``ActiveMemory``.
+            As for ``ActiveMemory``; ``clock`` is by default the memory's own, so that steps lie
+            among the events that were added.
         """
         self._store.refresh()
+        options = {"clock": self.record.now, **options}
         return ActiveMemory(self._store.index, self.embedder, self.record, **options)
 
     def together(self) -> AbstractContextManager[None]:

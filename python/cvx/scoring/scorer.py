@@ -11,6 +11,9 @@ from cvx.errors import InvalidParameterError, UnknownFeatureError
 from cvx.scoring.posterior import NEUTRAL_REWARD, recency_weight
 from cvx.types import Factor, Hit
 
+HOUR_US = 3.6e9
+"""An hour in microseconds."""
+
 
 def _unknown_region(hit: Hit) -> int | None:  # noqa: ARG001
     return None
@@ -44,6 +47,9 @@ class ScoringContext:
         From a hit to how well following it went, in [0, 1].
     action_success : callable
         From a hit to the chance of success of the action it advises, in [0, 1].
+    age_unit : float, default 1
+        How much of the timestamps is 1 in an age: 1 where they count steps, `HOUR_US` where they
+        are microseconds.
     """
 
     now: int | None = None
@@ -53,6 +59,7 @@ class ScoringContext:
     task_of: Callable[[Hit], str | None] = field(default=_unknown_task)
     usage_of: Callable[[Hit], float] = field(default=_even)
     action_success: Callable[[Hit], float] = field(default=_even)
+    age_unit: float = 1.0
 
 
 Feature: TypeAlias = Callable[[Hit, ScoringContext], float]
@@ -64,7 +71,8 @@ def _similarity(hit: Hit, context: ScoringContext) -> float:  # noqa: ARG001
 
 
 def _recency(hit: Hit, context: ScoringContext) -> float:
-    return 1.0 if context.now is None else recency_weight(max(0, context.now - hit.timestamp))
+    age = 0 if context.now is None else max(0, context.now - hit.timestamp)
+    return recency_weight(age / context.age_unit)
 
 
 def _reward(hit: Hit, context: ScoringContext) -> float:  # noqa: ARG001
