@@ -3,7 +3,8 @@
 from cvx.episodes.checks import check_reward
 from cvx.episodes.chunks import chunk_text
 from cvx.episodes.frames import episodes_frame, steps_frame
-from cvx.episodes.recorder import EpisodeRecorder, OpenEpisode, an_open_episode
+from cvx.episodes.handle import OpenEpisode, an_open_episode
+from cvx.episodes.recorder import EpisodeRecorder
 from cvx.episodes.tags import task_of_tags, task_tag
 
 __all__ = [

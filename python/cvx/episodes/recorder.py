@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cvx.arguments import checked, one_of
+from cvx.arguments import checked
 from cvx.episodes.checks import (
     an_entity,
     check_action,
@@ -16,6 +16,7 @@ from cvx.episodes.checks import (
     checked_tags,
 )
 from cvx.episodes.frames import episodes_frame, steps_frame
+from cvx.episodes.handle import OpenEpisode, an_open_episode
 from cvx.episodes.numbers import Numbers
 from cvx.errors import EpisodeClosedError, InvalidParameterError, TimestampOrderError
 from cvx.store import Record
@@ -23,36 +24,6 @@ from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-@dataclass(slots=True, eq=False)
-class OpenEpisode:
-    """The handle of an episode that may still be running; ``EpisodeRecorder.begin`` makes it.
-
-    Attributes
-    ----------
-    episode_id, entity_id : int
-        Its own number, and whose timeline it writes.
-    goal, task_type, namespace, kind, metadata
-        As given at the beginning.
-    steps : list of Event
-        What was recorded so far.
-    closed : bool
-        Whether it has its outcome.
-    """
-
-    episode_id: int
-    entity_id: int
-    goal: str = ""
-    task_type: str | None = None
-    namespace: str = DEFAULT_NAMESPACE
-    kind: str = "experience"
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    steps: list[Event] = field(default_factory=list)
-    closed: bool = False
-
-
-an_open_episode = one_of(OpenEpisode, called="an episode that begin() returned")
 
 
 class EpisodeRecorder:
