@@ -1,4 +1,4 @@
-"""Times to success, with what was cut off: the product limit, against a naive twin and a truth."""
+"""Times to success: the chance that a success is through by a time, against a naive twin."""
 
 from __future__ import annotations
 
@@ -9,59 +9,53 @@ from hypothesis import strategies as st
 
 from cvx.scoring import Durations
 
-trials = st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=25)
+successes = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 12)), max_size=25)
 
 
-def _durations(told: list[tuple[int, bool]], context: str = "plan") -> Durations:
+def _durations(told: list[tuple[str, int]]) -> Durations:
     durations = Durations()
-    for time, cut_off in told:
-        durations.add(context, time, cut_off=cut_off)
+    for context, time in told:
+        durations.add(context, time)
     return durations
 
 
-def _twin(told: list[tuple[int, bool]], time: int) -> float:
-    """The product over times of the share that did not succeed then, of those seen up to then."""
-    kept = [*told, (10**6, True)]
-    left = 1.0
-    for at in sorted({t for t, cut_off in told if not cut_off and t <= time}):
-        seen = sum(t >= at for t, _ in kept)
-        left *= 1 - sum(t == at and not cut_off for t, cut_off in told) / seen
-    return 1 - left
+@given(successes, st.integers(0, 15), st.sampled_from("abc"))
+def test_the_chance_is_the_share_that_was_through(
+    told: list[tuple[str, int]], time: int, context: str
+) -> None:
+    through = sum(t <= time for _, t in told)
+    own = [t for c, t in told if c == context]
+    prior = through / (len(told) + 1) if told else 1.0
+    expected = (sum(t <= time for t in own) + prior) / (len(own) + 1)
+    assert _durations(told).done_by(time, context) == pytest.approx(expected)
 
 
-@given(trials, st.integers(0, 15))
-def test_the_chance_is_the_product_limit(told: list[tuple[int, bool]], time: int) -> None:
-    able = any(not cut_off for _, cut_off in told)
-    expected = _twin(told, time) if able else 1.0
-    assert _durations(told).done_by(time) == pytest.approx(expected)
-
-
-@given(trials.filter(lambda told: any(not cut_off for _, cut_off in told)))
-def test_the_chance_rises_with_time_and_stays_below_one(told: list[tuple[int, bool]]) -> None:
+@given(successes.filter(bool), st.sampled_from("abc"))
+def test_the_chance_rises_with_time_and_stays_below_one(
+    told: list[tuple[str, int]], context: str
+) -> None:
     durations = _durations(told)
-    chances = [durations.done_by(time) for time in range(15)]
+    chances = [durations.done_by(time, context) for time in range(-1, 15)]
     assert chances == sorted(chances)
-    assert chances[0] >= 0
+    assert chances[0] == 0
     assert chances[-1] < 1
 
 
-@given(trials, trials)
-def test_what_never_succeeded_says_nothing_of_how_long_success_takes(
-    told: list[tuple[int, bool]], vain: list[tuple[int, bool]]
-) -> None:
-    durations, alone = _durations(told), _durations(told)
-    for time, _ in vain:
-        durations.add("vain", time, cut_off=True)
-    assert [durations.done_by(t) for t in range(13)] == [alone.done_by(t) for t in range(13)]
-
-
-def test_cutting_off_does_not_make_success_look_quicker() -> None:
+def test_the_chance_is_calibrated_for_the_next_success() -> None:
     rng = np.random.default_rng(3)
-    times, ends = rng.exponential(10, 4000), rng.uniform(0, 30, 4000)
-    durations = Durations()
-    for time, end in zip(times, ends, strict=True):
-        durations.add("plan", min(time, end), cut_off=bool(end < time))
-    for time in (3, 10, 20):
-        assert durations.done_by(time) == pytest.approx(1 - np.exp(-time / 10), abs=0.03)
-    seen = times[times <= ends]
-    assert np.mean(seen <= 10) > durations.done_by(10) + 0.1, "wins alone are the quick ones"
+    hits, told = [], []
+    for _ in range(4000):
+        durations = Durations()
+        *past, latest = rng.exponential(10, 6)
+        for time in past:
+            durations.add("plan", time)
+        hits.append(latest <= 8)
+        told.append(durations.done_by(8, "another plan"))
+    assert np.mean(told) == pytest.approx(5 / 6 * np.mean(hits), abs=0.02)
+
+
+def test_a_plan_of_its_own_pace_is_known_by_it() -> None:
+    durations = _durations([("a", 3)] * 20 + [("b", 12)] * 20)
+    assert durations.done_by(5, "a") > 0.95
+    assert durations.done_by(5, "b") < 0.05
+    assert durations.done_by(5, "c") == pytest.approx(20 / 41)

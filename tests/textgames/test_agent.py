@@ -136,6 +136,6 @@ def test_a_reopened_memory_knows_how_long_plans_take() -> None:
     agent.play(HatGame("hang a hat on the peg", seed=3))
     agent.play(HatGame("hang a hat on the peg", seed=10, max_steps=2))
     again = Agent(agent.memory).plans.durations
-    told = [agent.plans.durations.done_by(time) for time in range(30)]
-    assert [again.done_by(time) for time in range(30)] == told
+    told = [agent.plans.durations.done_by(time, PLAN_KEY[1:]) for time in range(30)]
+    assert [again.done_by(time, PLAN_KEY[1:]) for time in range(30)] == told
     assert told[0] == 0 < told[-1]

@@ -20,8 +20,8 @@ PLAN, SUBGOAL, MOMENT, FIND = "goal", "subgoal", "explore", "found"
 GOAL, COMMANDS, TOLD, MOVES, SLOTS = "goal", "commands", "told", "moves", "slots"
 """Metadata of episodes: what a demonstration said, did and was told, and a goal's names."""
 
-FOLLOWED, TOOK, CUT_OFF = "plan", "took", "cut_off"
-"""Metadata of attempts: the plan's signature, how many commands were given, if they were to end."""
+FOLLOWED, TOOK = "plan", "took"
+"""Metadata of attempts: the plan's signature, and how many commands were given."""
 
 
 class Shown(NamedTuple):
@@ -153,18 +153,11 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
         lexicon.goals.note([*terms, *(words(p)[0] for p in plan)])
 
 
-def how_it_went(plan: str, took: int, *, cut_off: bool) -> dict[str, Any]:
-    """Return what is kept of an attempt beside its steps: its plan's signature, its commands."""
-    return {FOLLOWED: plan, TOOK: took, CUT_OFF: cut_off}
-
-
 def take_time(durations: Durations, episode: Episode) -> None:
-    """Learn from a closed attempt how many commands its plan took, or did not suffice."""
-    told = episode.metadata
-    kept = episode.steps and episode.steps[0].node is not None
-    if kept and told.get(FOLLOWED) and (episode.reward == 1.0 or told[CUT_OFF]):
-        context = (episode.task_type, told[FOLLOWED])
-        durations.add(context, told[TOOK], cut_off=told[CUT_OFF])
+    """Learn from a closed attempt how many commands its plan took, if it succeeded."""
+    told, kept = episode.metadata, episode.steps and episode.steps[0].node is not None
+    if kept and episode.reward == 1.0 and told.get(FOLLOWED):
+        durations.add((episode.task_type, told[FOLLOWED]), told[TOOK])
 
 
 def timed(episodes: Sequence[Episode]) -> Durations:

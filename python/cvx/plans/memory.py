@@ -19,12 +19,13 @@ from cvx.plans.clauses import holds
 from cvx.plans.demonstration import Demonstrations
 from cvx.plans.lessons import (
     FIND,
+    FOLLOWED,
     MOMENT,
     PLAN,
     SLOTS,
     SUBGOAL,
+    TOOK,
     Part,
-    how_it_went,
     learned,
     take_in,
     take_time,
@@ -61,7 +62,7 @@ class PlanMemory:
     ----------
     lexicon : Lexicon
     durations : Durations
-        How many commands the attempts at a plan took, by (form of the goal, plan).
+        How many commands plans took that succeeded, by (form of the goal, plan).
     decisions : int
         How often memory was asked what to do.
     seconds : float
@@ -256,15 +257,16 @@ class PlanMemory:
         cut_off : bool, default False
             Whether time ran out before its plan was carried out. Which explored commands led on was
             seen, and is learned. Whether the plan was wrong was not: that counts as far as plans
-            that are right would have been through by then (``durations``).
+            that succeed are through by then (``durations``).
         """
         if attempt.holds:
             self.discard(attempt)
             return
         run = attempt.run
-        run.metadata = {**run.metadata, SLOTS: list(attempt.binding.slots)}
-        run.metadata |= how_it_went(signature(attempt.plan), attempt.commands, cut_off=cut_off)
-        exposure = self.durations.done_by(attempt.commands) if cut_off else 1.0
+        plan, took = signature(attempt.plan), attempt.commands
+        own = {SLOTS: list(attempt.binding.slots), FOLLOWED: plan, TOOK: took}
+        run.metadata = {**run.metadata, **own}
+        exposure = self.durations.done_by(took, (run.task_type, plan)) if cut_off else 1.0
         episode = self.memory.close(run, float(won), exposure=exposure)
         take_in(self.lexicon, episode)
         take_time(self.durations, episode)

@@ -1,68 +1,62 @@
-"""How long it takes until something succeeds, where some of it was cut off before."""
+"""How long it takes until something succeeds."""
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Hashable
-from typing import NamedTuple
-
-
-class _Trial(NamedTuple):
-    time: float
-    cut_off: bool
 
 
 class Durations:
-    """Times to success of what can succeed: the product limit of Kaplan and Meier.
+    """Times that successes took, by context: what share of them is through by a time.
 
-    A trial that was cut off says only that success takes longer than that. Trials of a context
-    that never succeeded are left out, since it may be one that never does. One success more is
-    taken to take longer than any that was seen, so that the chance stays below 1.
+    Of n successes, k of which were through by then, the next one is with chance k / (n + 1), since
+    it may fall into any gap between them. That is the prior of each context, worth one success.
 
-    References
-    ----------
-    Kaplan and Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958.
+    Only successes are taken in. What counts is success within the time allowed, so a trial that
+    used all of it has failed, and one that was cut off before had its chance so far as successes
+    are that quick.
 
     Examples
     --------
     >>> durations = Durations()
     >>> for time in (4, 6, 9):
-    ...     durations.add("plan", time, cut_off=False)
-    >>> [durations.done_by(time) for time in (3, 4, 6, 50)]
+    ...     durations.add("plan", time)
+    >>> [durations.done_by(time, "another plan") for time in (3, 4, 6, 50)]
     [0.0, 0.25, 0.5, 0.75]
-    >>> durations.add("plan", 5, cut_off=True)
-    >>> round(durations.done_by(6), 2)      # 1 of 5 by 4, then 1 of the 3 that were seen longer
-    0.47
+    >>> durations.done_by(50, "plan")
+    0.9375
     """
 
     def __init__(self) -> None:
-        self._trials: defaultdict[Hashable, list[_Trial]] = defaultdict(list)
+        self._all: list[float] = []
+        self._own: defaultdict[Hashable, list[float]] = defaultdict(list)
 
-    def add(self, context: Hashable, time: float, *, cut_off: bool) -> None:
-        """Take in how long a trial took to succeed, or after how long it was cut off.
+    def add(self, context: Hashable, time: float) -> None:
+        """Take in how long a success took.
 
         Parameters
         ----------
         context : hashable
-            What was tried.
+            What succeeded.
         time : float
-            In any unit, at least 0.
-        cut_off : bool
-            Whether it had not succeeded by then.
+            In any unit.
         """
-        self._trials[context].append(_Trial(time, cut_off))
+        insort(self._all, time)
+        insort(self._own[context], time)
 
-    def done_by(self, time: float) -> float:
-        """Return the chance that what succeeds has done so by a time; 1 where nothing is known."""
-        able = [each for each in self._trials.values() if not all(one.cut_off for one in each)]
-        if not able:
+    def done_by(self, time: float, context: Hashable) -> float:
+        """Return the chance that a success is through by a time; 1 where nothing is known.
+
+        Parameters
+        ----------
+        time : float
+            In the unit of the others.
+        context : hashable
+            What is tried.
+        """
+        if not self._all:
             return 1.0
-        trials = sorted(trial for each in able for trial in each)
-        still, not_done = len(trials) + 1, 1.0
-        for trial in trials:
-            if trial.time > time:
-                break
-            if not trial.cut_off:
-                not_done *= 1 - 1 / still
-            still -= 1
-        return 1 - not_done
+        own = self._own.get(context, [])
+        prior = bisect_right(self._all, time) / (len(self._all) + 1)
+        return (bisect_right(own, time) + prior) / (len(own) + 1)
