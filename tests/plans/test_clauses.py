@@ -88,6 +88,13 @@ def test_names_are_taken_as_long_as_they_can_be() -> None:
         ("fold the hat", "fold hat", False),
         ("dye the hat", "There is a folded hat here.", False),
         ("hat", "There is a hatted hat here.", False),
+        ("chop the hat", "There is a chopped hat here.", True),
+        ("spray the hat", "There is a sprayed hat here.", True),
+        ("put the hat away", "There is a purple hat here.", False),
+        ("cut the hat", "There is a cute hat here.", False),
+        ("clean the hat", "There is a clear hat here.", False),
+        ("heat the hat", "There is a heavy hat here.", False),
+        ("use wood for the hat", "There is a wooden hat here.", False),
     ],
 )
 def test_what_is_said_of_a_thing_before_its_name_may_hold_already(
