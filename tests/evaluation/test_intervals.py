@@ -17,16 +17,19 @@ def test_bounds_hold_the_means_of_groups_and_are_the_same_for_the_same_seed(
 ) -> None:
     values, groups = (list(column) for column in zip(*rows, strict=True))
     found = interval(values, groups, seed=seed, resamples=200)
-    assert found == interval(values, groups, seed=seed, resamples=200)
+    again = interval(values, groups, seed=seed, resamples=200)
+    assert found == pytest.approx(again, rel=0, abs=0, nan_ok=True)
     means = [np.mean([v for v, g in rows if g == group]) for group in set(groups)]
-    assert min(means) - 1e-9 <= found.low <= found.high <= max(means) + 1e-9
+    if len(means) > 1:
+        assert min(means) - 1e-9 <= found.low <= found.high <= max(means) + 1e-9
     assert found.mean == pytest.approx(np.mean(values))
     assert found.n == len(values)
 
 
 def test_one_group_says_nothing_of_its_spread() -> None:
     found = interval([0.0, 1.0, 1.0], ["a"] * 3)
-    assert found.low == found.high == pytest.approx(found.mean)
+    assert found.mean == pytest.approx(2 / 3)
+    assert np.isnan([found.low, found.high]).all()
 
 
 def test_it_covers_the_true_mean_as_often_as_it_says() -> None:

@@ -1,24 +1,18 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.calibration import calibration_curve  # type: ignore[import-untyped]
 from sklearn.metrics import (  # type: ignore[import-untyped]
-    brier_score_loss,
     label_ranking_average_precision_score,
     ndcg_score,
 )
 
 from cvx.errors import InvalidParameterError
-from cvx.evaluation.metrics import brier, calibration_error, ndcg_at, recall_at, reciprocal_rank
+from cvx.evaluation.metrics import ndcg_at, recall_at, reciprocal_rank
 
 RANKED = st.permutations(range(12))
 GOLD = st.sets(st.integers(0, 11), min_size=1, max_size=8)
-CHANCES = st.lists(
-    st.tuples(st.floats(0, 1, allow_subnormal=False), st.booleans()), min_size=1, max_size=40
-)
 
 
 @given(RANKED, GOLD, st.integers(1, 12))
@@ -57,38 +51,7 @@ def test_an_answer_moved_up_never_costs(
     assert reciprocal_rank(better, gold) >= reciprocal_rank(ranked, gold)
 
 
-@given(CHANCES)
-def test_brier_is_that_of_scikit_learn(told: list[tuple[float, bool]]) -> None:
-    chances, happened = zip(*told, strict=True)
-    expected = brier_score_loss(happened, chances, pos_label=True)
-    assert brier(chances, happened) == pytest.approx(expected)
-
-
-@given(CHANCES, st.integers(1, 15))
-def test_calibration_error_is_that_of_the_bins_of_scikit_learn(
-    told: list[tuple[float, bool]], bins: int
-) -> None:
-    # scikit-learn puts a border into the lower bin; away from borders both agree.
-    told = [(p, y) for p, y in told if abs(p * bins - round(p * bins)) > 1e-9]
-    assume(told)
-    chances, happened = (np.array(column) for column in zip(*told, strict=True))
-    share, mean = calibration_curve(happened, chances, n_bins=bins)
-    sizes = np.bincount((chances * bins).astype(int), minlength=bins)
-    sizes = sizes[sizes > 0]
-    expected = float(np.sum(sizes * np.abs(share - mean)) / len(told))
-    assert calibration_error(chances, happened, bins) == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("metric", [recall_at, ndcg_at])
 def test_questions_without_an_answer_have_no_ranking_to_measure(metric: object) -> None:
     with pytest.raises(InvalidParameterError, match="gold is empty"):
         metric([1, 2], set(), 5)  # type: ignore[operator]
-
-
-@pytest.mark.parametrize(
-    ("chances", "happened"),
-    [([1.2], [True]), ([0.5, 0.5], [True]), ([], []), ([float("nan")], [1])],
-)
-def test_what_is_no_probability_is_refused(chances: list[float], happened: list[bool]) -> None:
-    with pytest.raises(InvalidParameterError):
-        brier(chances, happened)

@@ -6,13 +6,13 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from sklearn.calibration import calibration_curve  # type: ignore[import-untyped]
 from sklearn.metrics import brier_score_loss  # type: ignore[import-untyped]
 
 from cvx.errors import InvalidParameterError, LengthMismatchError
 from cvx.scoring import calibration
-from cvx.scoring.calibration import wilson
 
 predictions = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60)
 
@@ -24,9 +24,7 @@ def test_brier_and_ece_are_what_their_definitions_say(
 ) -> None:
     p, y = np.array([one for one, _ in pairs]), np.array([float(won) for _, won in pairs])
     found = calibration(p, y, bins=bins, resamples=20)
-    place = np.array(
-        [max(i for i in range(bins) if q >= np.linspace(0, 1, bins + 1)[i]) for q in p]
-    )
+    place = np.array([max(i for i in range(bins) if q >= i / bins) for q in p])
     naive = sum(
         abs(p[place == i].mean() - y[place == i].mean()) * (place == i).mean() for i in set(place)
     )
@@ -87,15 +85,32 @@ def test_the_same_seed_gives_the_same_intervals_as_plain_numbers() -> None:
     assert first["brier"] != calibration(p, y, seed=6).to_dict()["brier"]
 
 
-@given(st.integers(1, 500), st.data())
-def test_wilsons_interval_is_that_of_scipy(n: int, data: st.DataObject) -> None:
-    from scipy.stats import binomtest  # type: ignore[import-untyped]
+@given(predictions, st.integers(1, 15))
+def test_the_calibration_error_is_that_of_the_bins_of_scikit_learn(
+    told: list[tuple[float, bool]], bins: int
+) -> None:
+    # scikit-learn puts a border into the lower bin; away from borders both agree.
+    told = [(p, y) for p, y in told if abs(p * bins - round(p * bins)) > 1e-9]
+    assume(told)
+    chances, happened = (np.array(column) for column in zip(*told, strict=True))
+    share, mean = calibration_curve(happened, chances, n_bins=bins)
+    sizes = np.bincount((chances * bins).astype(int), minlength=bins)
+    sizes = sizes[sizes > 0]
+    expected = float(np.sum(sizes * np.abs(share - mean)) / len(told))
+    found = calibration(chances, happened, bins=bins, resamples=1)
+    assert found.ece.value == pytest.approx(expected)
 
-    k = data.draw(st.integers(0, n))
-    theirs = binomtest(k, n).proportion_ci(method="wilson")
-    mine = wilson(k / n, n)
-    assert mine.low == pytest.approx(theirs.low, abs=1e-9)
-    assert mine.high == pytest.approx(theirs.high, abs=1e-9)
+
+@pytest.mark.parametrize("tenths", range(10))
+def test_a_prediction_on_a_border_belongs_to_the_upper_bin(tenths: int) -> None:
+    assert calibration([float(f"0.{tenths}")], [1.0]).bins[0].low == tenths / 10
+
+
+def test_predictions_of_one_group_have_no_interval() -> None:
+    found = calibration([0.2, 0.6, 0.9], [0.0, 1.0, 1.0], ["one"] * 3)
+    assert np.isnan([found.brier.low, found.brier.high, found.ece.low, found.ece.high]).all()
+    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert told["brier"] == [pytest.approx(0.07), None, None]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from cvx.errors import InvalidParameterError
 from cvx.evaluation.answers import Answer, Ranker
 from cvx.evaluation.intervals import Interval, interval
 from cvx.evaluation.labels import Label, groups_of
-from cvx.evaluation.metrics import brier, calibration_error, ndcg_at, recall_at, reciprocal_rank
+from cvx.evaluation.metrics import ndcg_at, recall_at, reciprocal_rank
+from cvx.scoring import calibration
 
 AT = (5, 10, 20)
 
@@ -28,7 +30,8 @@ class Measured:
     metrics : mapping of str to Interval
         "recall@k" and "ndcg@k" for each k, "mrr", over the questions that have gold;
         "empty": share of those that came back empty; "turned away": share of the questions
-        without gold that did; "tokens" a question; "ms" of processor time a question.
+        without gold that did; "tokens" a question; "ms" of processor time a question, which was
+        measured once and has no interval.
         Metrics without a question are left out.
     categories : mapping of str to mapping of str to Interval
         The same by category.
@@ -86,7 +89,7 @@ def measure(
     groups = groups_of(labels)
     kinds = sorted({label.category for label in labels} - {""})
     metrics = _means(values, groups, seed)
-    metrics["ms"] = Interval(spent, spent, spent, len(labels))
+    metrics["ms"] = Interval(spent, math.nan, math.nan, len(labels))
     return Measured(
         name,
         metrics,
@@ -146,4 +149,5 @@ def _calibration(answers: Sequence[Answer], gold: Sequence[frozenset[int]]) -> d
     if not told:
         return {}
     chances, happened = np.array(told, dtype=np.float64).T
-    return {"brier": brier(chances, happened), "ece": calibration_error(chances, happened)}
+    found = calibration(chances, happened, resamples=1)
+    return {"brier": found.brier.value, "ece": found.ece.value}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ def table(measured: Iterable[Measured], metrics: Sequence[str] | None = None) ->
         Rankers, in the order of the lines.
     metrics : sequence of str, optional
         Columns; by default every one that any ranker has. Shares are percentages, with their
-        interval of 95%.
+        interval of 95%, or [?] where all questions are of one group.
     """
     found = list(measured)
     chosen = list(metrics or dict.fromkeys(key for one in found for key in one.metrics))
@@ -40,7 +41,7 @@ def table(measured: Iterable[Measured], metrics: Sequence[str] | None = None) ->
 
 
 def as_json(measured: Measured) -> dict[str, Any]:
-    """Return everything but the answers."""
+    """Return everything but the answers; bounds that are unknown are None."""
     return {
         "name": measured.name,
         "metrics": _plain(measured.metrics),
@@ -55,9 +56,14 @@ def _cells(metrics: Mapping[str, Interval], chosen: Sequence[str]) -> list[str]:
 
 def _cell(name: str, found: Interval) -> str:
     if name.startswith(_PERCENT):
-        return f"{100 * found.mean:.1f} [{100 * found.low:.0f}-{100 * found.high:.0f}]"
+        known = not math.isnan(found.low)
+        reach = f"{100 * found.low:.0f}-{100 * found.high:.0f}" if known else "?"
+        return f"{100 * found.mean:.1f} [{reach}]"
     return f"{found.mean:.1f}"
 
 
-def _plain(metrics: Mapping[str, Interval]) -> dict[str, dict[str, float]]:
-    return {name: found._asdict() for name, found in metrics.items()}
+def _plain(metrics: Mapping[str, Interval]) -> dict[str, dict[str, float | None]]:
+    return {
+        name: {key: None if math.isnan(one) else one for key, one in found._asdict().items()}
+        for name, found in metrics.items()
+    }

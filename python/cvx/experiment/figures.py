@@ -9,7 +9,7 @@ from cvx.experiment.arms import ARMS, FOCUS
 from cvx.experiment.course import Played
 from cvx.experiment.setup import Setup, conditions, describe
 from cvx.experiment.statistics import Pairs, area_weights, corrected, paired_difference
-from cvx.scoring.calibration import wilson
+from cvx.statistics import wilson
 
 Value = Callable[[Played], float]
 

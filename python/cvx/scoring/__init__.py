@@ -1,6 +1,6 @@
 """Where a score is made: features, weights, how they join, and what use a memory has been."""
 
-from cvx.scoring.calibration import Calibration, Estimate, ReliabilityBin, calibration
+from cvx.scoring.calibration import Calibration, ReliabilityBin, calibration
 from cvx.scoring.durations import Durations
 from cvx.scoring.evidence import SuccessPosterior, evidence_posterior
 from cvx.scoring.logged import logged_calibration
@@ -28,6 +28,7 @@ from cvx.scoring.scorer import (
 from cvx.scoring.selection import Selection
 from cvx.scoring.usage import UsageCount, UsageTracker, use_posterior
 from cvx.scoring.weights import LearnedWeights
+from cvx.statistics import Estimate
 
 __all__ = [
     "DEFAULT_WEIGHTS",

@@ -10,18 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidParameterError, LengthMismatchError
-from cvx.scoring.logistic import Floats
-
-_AT_ONCE = 64
-"""Resamples that are drawn together: many groups would need much memory."""
-
-
-class Estimate(NamedTuple):
-    """A figure with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
+from cvx.statistics import Estimate, Floats, bootstrap, wilson
 
 
 class ReliabilityBin(NamedTuple):
@@ -57,8 +46,8 @@ class Calibration:
     base_rate : float
         The share of successes.
     brier : Estimate
-        Mean squared error, its interval by bootstrap over groups; always predicting the base
-        rate has base_rate * (1 - base_rate).
+        Mean squared error; always predicting the base rate has base_rate * (1 - base_rate). Its
+        interval is by bootstrap over groups: nan with one group, too narrow with fewer than ten.
     ece : Estimate
         Expected calibration error: mean distance of predicted and happened over the bins. It is
         never below its true value on average, least of all on few predictions.
@@ -80,14 +69,14 @@ class Calibration:
         return 1.0 - self.brier.value / plain if plain > 0 else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain lists and numbers, for JSON."""
+        """Return all of it as plain lists and numbers, for JSON; None where a bound is unknown."""
         return {
             "n": self.n,
             "groups": self.groups,
             "base_rate": self.base_rate,
-            "brier": list(self.brier),
+            "brier": _plain(self.brier),
             "brier_skill": self.skill,
-            "ece": list(self.ece),
+            "ece": _plain(self.ece),
             "bins": [{**one._asdict(), "happened": list(one.happened)} for one in self.bins],
         }
 
@@ -156,9 +145,10 @@ def calibration(
         flat = np.bincount(member * len(used) + cell, values, minlength=n_groups * len(used))
         return np.asarray(flat, dtype=np.float64).reshape(n_groups, len(used))
 
-    parts = np.stack([sums(np.ones(len(p))), sums(p), sums(y), sums((p - y) ** 2)])
-    counts, predicted_sums, wins, _ = parts.sum(axis=1)
-    in_bin = (parts[0] > 0).sum(axis=0)
+    parts = np.stack([sums(np.ones(len(p))), sums(p), sums(y), sums((p - y) ** 2)], axis=1)
+    totals = parts.sum(axis=0)
+    counts, predicted_sums, wins, _ = totals
+    in_bin = (parts[:, 0] > 0).sum(axis=0)
     curve = tuple(
         ReliabilityBin(
             float(edges[used[at]]),
@@ -169,36 +159,10 @@ def calibration(
         )
         for at in range(len(used))
     )
-    once = _brier_and_ece(parts.sum(axis=1)[:, None, :])[0]
-    drawn = _resampled(parts, resamples, seed)
-    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    once = _brier_and_ece(totals[None])[0]
+    low, high = bootstrap(parts, _brier_and_ece, resamples=resamples, seed=seed)
     brier, ece = (Estimate(*row) for row in np.stack([once, low, high], axis=1).tolist())
     return Calibration(len(p), n_groups, float(y.mean()), brier, ece, curve)
-
-
-def wilson(rate: float, n: int) -> Estimate:
-    """Return a rate with its 95 % interval by Wilson's score, which is never a point.
-
-    Parameters
-    ----------
-    rate : float
-        In [0, 1].
-    n : int
-        How many independent trials it rests on, at least 1.
-
-    References
-    ----------
-    Wilson 1927, Probable inference, the law of succession, and statistical inference.
-
-    Examples
-    --------
-    >>> [round(figure, 2) for figure in wilson(1.0, 4)]
-    [1.0, 0.51, 1.0]
-    """
-    z2 = 1.959963984540054**2
-    middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
-    half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n * n))) / (1 + z2 / n)
-    return Estimate(rate, max(0.0, min(rate, middle - half)), min(1.0, max(rate, middle + half)))
 
 
 def _checked(
@@ -222,26 +186,19 @@ def _checked(
 
 def _edges(p: Floats, bins: int, binning: str) -> Floats:
     if binning == "width":
-        return np.linspace(0.0, 1.0, bins + 1)
+        # Each edge is the number nearest to it, as 0.3 is: a prediction of 0.3 lies in [0.3, 0.4).
+        return np.arange(bins + 1) / bins
     inner = np.quantile(p, np.arange(1, bins) / bins)
     return np.unique(np.concatenate([[0.0], inner, [1.0]]))
 
 
-def _resampled(parts: Floats, resamples: int, seed: int) -> Floats:
-    """Return Brier and ECE of resampled groups, of shape (resamples, 2)."""
-    rng = np.random.default_rng(seed)
-    n = parts.shape[1]
-    out = []
-    for start in range(0, resamples, _AT_ONCE):
-        some = min(_AT_ONCE, resamples - start)
-        drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=some).astype(np.float64)
-        out.append(_brier_and_ece(drawn @ parts))
-    return np.concatenate(out)
-
-
-def _brier_and_ece(sums: Floats) -> Floats:
-    """Return both, of shape (rows, 2), from sums of shape (4, rows, bins)."""
-    counts, predicted, wins, squares = sums
+def _brier_and_ece(totals: Floats) -> Floats:
+    """Return both, of shape (draws, 2), from totals of shape (draws, 4, bins)."""
+    counts, predicted, wins, squares = np.moveaxis(totals, 1, 0)
     n = counts.sum(axis=1)
     ece = np.abs(predicted - wins).sum(axis=1) / n
     return np.column_stack([squares.sum(axis=1) / n, ece])
+
+
+def _plain(found: Estimate) -> list[float | None]:
+    return [None if math.isnan(figure) else figure for figure in found]

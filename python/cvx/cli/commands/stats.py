@@ -60,8 +60,8 @@ def _tell(calibration: dict[str, Any]) -> None:
     brier, ece = calibration["brier"], calibration["ece"]
     line(
         f"{'predictions':<18} {calibration['n']} of {calibration['groups']} episodes, "
-        f"Brier {brier[0]:.3f} [{brier[1]:.3f}, {brier[2]:.3f}], "
-        f"ECE {ece[0]:.3f} [{ece[1]:.3f}, {ece[2]:.3f}]"
+        f"Brier {brier[0]:.3f} [{_bound(brier[1])}, {_bound(brier[2])}], "
+        f"ECE {ece[0]:.3f} [{_bound(ece[1])}, {_bound(ece[2])}]"
     )
     for one in calibration["bins"]:
         happened, low, high = one["happened"]
@@ -69,3 +69,8 @@ def _tell(calibration: dict[str, Any]) -> None:
             f"{'':<18} expected {one['predicted']:.2f}, happened {happened:.2f} "
             f"[{low:.2f}, {high:.2f}], n {one['n']}"
         )
+
+
+def _bound(figure: float | None) -> str:
+    """A bound that one episode alone cannot give is unknown."""
+    return "?" if figure is None else f"{figure:.3f}"

@@ -1,0 +1,125 @@
+"""How far a figure could be off: intervals for rates, and for what is counted in groups.
+
+Things of one group, such as the questions on one conversation, resemble each other: whole groups
+are drawn, never single things.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+_AT_ONCE = 64
+"""Resamples that are drawn together: many groups would need much memory."""
+
+
+class Estimate(NamedTuple):
+    """A figure with its 95 % interval; the bounds are nan where nothing can be said of them."""
+
+    value: float
+    low: float
+    high: float
+
+
+def wilson(rate: float, n: int) -> Estimate:
+    """Return a rate with its 95 % interval by Wilson's score, which is never a point.
+
+    Parameters
+    ----------
+    rate : float
+        In [0, 1].
+    n : int
+        How many independent trials it rests on, at least 1.
+
+    References
+    ----------
+    Wilson 1927, Probable inference, the law of succession, and statistical inference.
+
+    Examples
+    --------
+    >>> [round(figure, 2) for figure in wilson(1.0, 4)]
+    [1.0, 0.51, 1.0]
+    """
+    z2 = 1.959963984540054**2
+    middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return Estimate(rate, max(0.0, min(rate, middle - half)), min(1.0, max(rate, middle + half)))
+
+
+def bootstrap(
+    sums: npt.ArrayLike,
+    figures: Callable[[Floats], Floats],
+    *,
+    resamples: int,
+    seed: int,
+    level: float = 0.95,
+) -> tuple[Floats, Floats]:
+    """Return percentile bounds of figures that are made of sums over groups.
+
+    Groups are drawn with replacement, as many as there are. One group has no spread, so its
+    bounds are nan. With fewer than about ten the bounds are too narrow: a percentile of few
+    groups' resamples knows neither of their small number nor of the tails that are not among them.
+
+    Parameters
+    ----------
+    sums : array-like of shape (groups, ...)
+        What is added up, of each group.
+    figures : callable
+        From totals of shape (draws, ...) to figures of shape (draws, n); nan where a draw tells
+        nothing, which is then left out.
+    resamples : int
+        How often groups are drawn.
+    seed : int
+        The same seed gives the same bounds.
+    level : float, default 0.95
+        Share of the figures within the bounds.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n,), float64
+
+    References
+    ----------
+    Field & Welsh 2007, Bootstrapping clustered data.
+
+    Examples
+    --------
+    >>> hits_and_trials = np.array([[1.0, 4.0], [3.0, 4.0], [2.0, 4.0], [4.0, 4.0]])
+    >>> low, high = bootstrap(hits_and_trials, ratio, resamples=500, seed=0)
+    >>> bool(low[0] < 10 / 16 < high[0])
+    True
+    """
+    parts = np.asarray(sums, dtype=np.float64)
+    n = len(parts)
+    if n < 2:
+        nothing = np.full(figures(parts).shape[1], math.nan)
+        return nothing, nothing
+    rng = np.random.default_rng(seed)
+    found = []
+    for start in range(0, resamples, _AT_ONCE):
+        some = min(_AT_ONCE, resamples - start)
+        drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=some).astype(np.float64)
+        found.append(figures(np.tensordot(drawn, parts, axes=1)))
+    tail = (1.0 - level) / 2.0
+    bounds = [_quantiles(column, (tail, 1.0 - tail)) for column in np.concatenate(found).T]
+    low, high = np.array(bounds).T
+    return low, high
+
+
+def ratio(totals: Floats) -> Floats:
+    """Return sums over sizes, of shape (draws, 1), from totals of both, of shape (draws, 2)."""
+    sums, sizes = totals.T
+    out = np.full((len(totals), 1), math.nan)
+    np.divide(sums, sizes, out=out[:, 0], where=sizes > 0)
+    return out
+
+
+def _quantiles(values: Floats, at: tuple[float, float]) -> Floats:
+    told = values[~np.isnan(values)]
+    return np.asarray(np.quantile(told, at) if len(told) else np.full(2, math.nan))
