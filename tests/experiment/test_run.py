@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import select
 import signal
+from collections.abc import Generator
 from multiprocessing.connection import Connection
 
 import pytest
@@ -47,3 +48,14 @@ def test_the_workers_end_when_their_parent_is_killed() -> None:
     finally:
         for handle in handles:
             os.close(handle)
+
+
+def test_a_run_that_breaks_off_leaves_no_process() -> None:
+    games = run(small(rounds=1, games_per_round=1, measured=0, protocol="stream"))
+    assert isinstance(games, Generator)
+    next(games)
+    with pytest.raises(ConnectionError) as raised:
+        games.throw(ConnectionError("the reader of the games died"))
+    # The error still holds the run's frame, and all that is in it.
+    assert raised.traceback
+    assert multiprocessing.active_children() == []

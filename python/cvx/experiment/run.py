@@ -30,9 +30,12 @@ def run(setup: Setup) -> Iterator[Played]:
     manager = SyncManager(ctx=context)
     manager.start(_end_with_parent)
     ended, stop = manager.Queue(), manager.Event()
-    with ProcessPoolExecutor(
-        setup.workers, mp_context=context, initializer=_end_with_parent
-    ) as pool:
+    with (
+        manager,
+        ProcessPoolExecutor(
+            setup.workers, mp_context=context, initializer=_end_with_parent
+        ) as pool,
+    ):
         jobs: list[Future[None]] = [
             pool.submit(_work, setup, arm, seed, ended, stop)
             for seed in range(setup.first_seed, setup.first_seed + setup.seeds)
