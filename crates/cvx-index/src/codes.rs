@@ -13,6 +13,8 @@ mod stored;
 
 pub(crate) use stored::Tables;
 
+use std::mem;
+
 use crate::column::Column;
 use crate::distance::Metric;
 use crate::distance::codes::{BIAS, GROUP, LINE, Line, QueryLine, Rows};
@@ -83,7 +85,7 @@ impl Codes {
 
     /// Stores the row of a node.
     pub(crate) fn put(&mut self, node: u32, compared: &[f32]) {
-        let numbers = self.numbers(compared);
+        let numbers = numbers(self.isa, compared, Vec::new());
         let (at, end) = (node as usize, node as usize + 1);
         self.rows.grow(end * self.lines, Line::ZERO);
         self.scales.grow(end, 0.0);
@@ -116,8 +118,8 @@ impl Codes {
         }
     }
 
-    /// A vector, as it is compared, as numbers.
-    pub(crate) fn coded(&self, compared: &[f32]) -> Coded {
+    /// Codes a vector as it is compared.
+    pub(crate) fn code(&self, compared: &[f32], coded: &mut Coded) {
         let Numbers {
             lines,
             sum,
@@ -125,11 +127,11 @@ impl Codes {
             squares,
             residual,
             ..
-        } = self.numbers(compared);
+        } = numbers(self.isa, compared, mem::take(&mut coded.lines));
         // |q.x - q'.x'| <= |q - q'| |x'| + |q| |x - x'|, and a little for the sums of floats.
         let lost = residual * scale * self.worst.length + squares.sqrt() * self.worst.residual;
         let error = self.factor() * lost * self.worst.scale * 1.001 + 1e-6;
-        Coded {
+        *coded = Coded {
             lines,
             excess: sum * i32::from(BIAS),
             scale: self.factor() * scale,
@@ -139,7 +141,7 @@ impl Codes {
                 1.0
             },
             error,
-        }
+        };
     }
 
     /// The tables as plain slices, to be taken once before a loop.
@@ -157,12 +159,6 @@ impl Codes {
     /// How many bytes of memory the rows take.
     pub(crate) fn bytes(&self) -> usize {
         self.rows.heap_bytes() + self.scales.heap_bytes() + self.bases.heap_bytes()
-    }
-
-    fn numbers(&self, compared: &[f32]) -> Numbers {
-        let mut values = vec![[0.0; LINE]; self.lines];
-        values.as_flattened_mut()[..compared.len()].copy_from_slice(compared);
-        numbers(self.isa, &values)
     }
 }
 

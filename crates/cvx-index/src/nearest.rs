@@ -104,8 +104,9 @@ impl TemporalIndex {
         let route = self.route(filter, &accepted, width);
         let some = |rows: &[f32]| -> Result<Vec<Vec<Neighbor>>> {
             let mut found = Vec::with_capacity(rows.len() / dim);
+            let mut query = Query::default();
             for row in rows.chunks_exact(dim) {
-                let query = self.vectors.prepared(row)?;
+                self.vectors.prepare(row, &mut query)?;
                 with_scratch(|scratch| {
                     self.nearest(&query, want, &accepted, &route, scratch);
                     found.push(neighbors(&self.columns.ids, &scratch.found.near));

@@ -29,7 +29,7 @@ pub(crate) struct Vectors {
 }
 
 /// A vector to be compared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
     /// With the center taken away and, for cosine, of length 1.
     pub(crate) exact: Vec<f32>,
@@ -67,7 +67,12 @@ impl Vectors {
 
     /// The row of a node as it is compared; it was checked when it came.
     fn compared(&self, node: u32) -> Vec<f32> {
-        moved(self.metric, self.center.as_deref(), self.raw(node)).unwrap_or_default()
+        let (row, center) = (self.raw(node), self.center.as_deref());
+        let mut compared = Vec::new();
+        if let Ok(divisor) = divisor(self.metric, center, row, squares(row, &[]).sqrt()) {
+            take_moved(self.metric, center, row, divisor, &mut compared);
+        }
+        compared
     }
 
     /// The vector as it is to be compared.
@@ -75,10 +80,19 @@ impl Vectors {
     /// # Errors
     /// [`Error::Dimension`], [`Error::NonFinite`], [`Error::ZeroVector`], [`Error::TooLong`].
     pub(crate) fn prepared(&self, vector: &[f32]) -> Result<Query> {
-        self.check_finite(vector)?;
-        let exact = moved(self.metric, self.center.as_deref(), vector)?;
-        let coded = self.codes.coded(&exact);
-        Ok(Query { exact, coded })
+        let mut query = Query::default();
+        self.prepare(vector, &mut query)?;
+        Ok(query)
+    }
+
+    /// [`prepared`](Self::prepared), in the place of another query.
+    pub(crate) fn prepare(&self, vector: &[f32], query: &mut Query) -> Result<()> {
+        let norm = self.check_finite(vector)?;
+        let (metric, center) = (self.metric, self.center.as_deref());
+        let divisor = divisor(metric, center, vector, norm)?;
+        take_moved(metric, center, vector, divisor, &mut query.exact);
+        self.codes.code(&query.exact, &mut query.coded);
+        Ok(())
     }
 
     /// Refuses what cannot be compared.
@@ -86,12 +100,12 @@ impl Vectors {
     /// # Errors
     /// As [`prepared`](Self::prepared).
     pub(crate) fn check(&self, vector: &[f32]) -> Result<()> {
-        self.check_finite(vector)?;
-        moved(self.metric, self.center.as_deref(), vector).map(drop)
+        let norm = self.check_finite(vector)?;
+        divisor(self.metric, self.center.as_deref(), vector, norm).map(drop)
     }
 
-    /// Checks length, finiteness and, where distances could overflow, size.
-    pub(crate) fn check_finite(&self, vector: &[f32]) -> Result<()> {
+    /// Checks dimension, finiteness and, where distances could overflow, length, which it returns.
+    pub(crate) fn check_finite(&self, vector: &[f32]) -> Result<f64> {
         if vector.len() != self.dim {
             return Err(Error::Dimension {
                 found: vector.len(),
@@ -113,7 +127,7 @@ impl Vectors {
                 bound: LONGEST,
             });
         }
-        Ok(())
+        Ok(norm)
     }
 
     /// Stores the row of a node, a vector that passed [`check`](Self::check), without its code.
@@ -169,7 +183,10 @@ impl Vectors {
         if let Some(center) = center {
             self.check_finite(center)?;
         }
-        nodes.try_for_each(|node| moved(self.metric, center, self.raw(node)).map(drop))
+        nodes.try_for_each(|node| {
+            let row = self.raw(node);
+            divisor(self.metric, center, row, squares(row, &[]).sqrt()).map(drop)
+        })
     }
 
     /// Takes distances from a center that passed [`check_center`](Self::check_center).
@@ -239,32 +256,41 @@ impl Vectors {
     }
 }
 
-/// `vector - center`, for cosine of length 1.
-fn moved(metric: Metric, center: Option<&[f32]>, vector: &[f32]) -> Result<Vec<f32>> {
+/// What a vector of length `norm` is divided by to be compared: for cosine its length as seen from the
+/// center.
+fn divisor(metric: Metric, center: Option<&[f32]>, vector: &[f32], norm: f64) -> Result<f64> {
+    if metric != Metric::Cosine {
+        return Ok(1.0);
+    }
+    // f64: squares of f32 neither overflow nor vanish.
+    match center.map_or(norm, |center| squares(vector, center).sqrt()) {
+        0.0 => Err(Error::ZeroVector {
+            centered: center.is_some(),
+        }),
+        length => Ok(length),
+    }
+}
+
+/// `vector - center`, divided for cosine.
+fn take_moved(
+    metric: Metric,
+    center: Option<&[f32]>,
+    vector: &[f32],
+    divisor: f64,
+    moved: &mut Vec<f32>,
+) {
+    moved.clear();
+    let inverse = 1.0 / divisor;
+    let share = |x: f64| (x * inverse) as f32;
     match (metric, center) {
-        (Metric::L2, _) | (Metric::InnerProduct, None) => Ok(vector.to_vec()),
+        (Metric::L2, _) | (Metric::InnerProduct, None) => moved.extend_from_slice(vector),
         (Metric::InnerProduct, Some(center)) => {
-            Ok(vector.iter().zip(center).map(|(x, c)| x - c).collect())
+            moved.extend(vector.iter().zip(center).map(|(x, c)| x - c));
         }
-        (Metric::Cosine, _) => {
-            // f64: squares of f32 neither overflow nor vanish.
-            let norm = squares(vector, center.unwrap_or(&[])).sqrt();
-            if norm == 0.0 {
-                return Err(Error::ZeroVector {
-                    centered: center.is_some(),
-                });
-            }
-            let inverse = 1.0 / norm;
-            let share = |x: f64| (x * inverse) as f32;
-            Ok(match center {
-                None => vector.iter().map(|&x| share(f64::from(x))).collect(),
-                Some(center) => {
-                    let pairs = vector.iter().zip(center);
-                    pairs
-                        .map(|(&x, &c)| share(f64::from(x) - f64::from(c)))
-                        .collect()
-                }
-            })
+        (Metric::Cosine, None) => moved.extend(vector.iter().map(|&x| share(f64::from(x)))),
+        (Metric::Cosine, Some(center)) => {
+            let pairs = vector.iter().zip(center);
+            moved.extend(pairs.map(|(&x, &c)| share(f64::from(x) - f64::from(c))));
         }
     }
 }

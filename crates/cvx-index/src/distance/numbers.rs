@@ -26,12 +26,18 @@ pub(crate) struct Numbers {
 }
 
 #[inline(always)]
-fn numbers_of(values: &[[f32; LINE]]) -> Numbers {
+fn numbers_of(values: &[f32], mut numbered: Vec<QueryLine>) -> Numbers {
+    let (values, rest) = values.as_chunks::<LINE>();
+    let mut last = [0.0; LINE];
+    last[..rest.len()].copy_from_slice(rest);
+    let values = || values.iter().chain((!rest.is_empty()).then_some(&last));
     let mut most = [0.0f32; LANES];
-    for chunk in values.as_flattened().as_chunks::<LANES>().0 {
-        for lane in 0..LANES {
-            let size = chunk[lane].abs();
-            most[lane] = if size > most[lane] { size } else { most[lane] };
+    for line in values() {
+        for chunk in line.as_chunks::<LANES>().0 {
+            for lane in 0..LANES {
+                let size = chunk[lane].abs();
+                most[lane] = if size > most[lane] { size } else { most[lane] };
+            }
         }
     }
     let mut largest = 0.0;
@@ -42,10 +48,10 @@ fn numbers_of(values: &[[f32; LINE]]) -> Numbers {
     // A scale too small to divide by stands for a vector of zeros.
     let inverse = 1.0 / scale;
     let inverse = if inverse.is_finite() { inverse } else { 0.0 };
-    let mut lines = Vec::with_capacity(values.len());
+    numbered.clear();
     let (mut sums, mut lengths) = ([0i32; LANES], [0i32; LANES]);
     let (mut squares, mut residuals) = ([0.0f32; LANES], [0.0f32; LANES]);
-    for line in values {
+    for line in values() {
         let mut numbers = QueryLine([0; LINE]);
         let chunks = line.as_chunks::<LANES>().0;
         for (numbers, xs) in numbers.0.as_chunks_mut::<LANES>().0.iter_mut().zip(chunks) {
@@ -62,10 +68,10 @@ fn numbers_of(values: &[[f32; LINE]]) -> Numbers {
                 residuals[lane] += lost * lost;
             }
         }
-        lines.push(numbers);
+        numbered.push(numbers);
     }
     Numbers {
-        lines,
+        lines: numbered,
         sum: sums.iter().sum(),
         scale,
         squares: squares.iter().sum(),
@@ -76,27 +82,27 @@ fn numbers_of(values: &[[f32; LINE]]) -> Numbers {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn numbers_avx2(values: &[[f32; LINE]]) -> Numbers {
-    numbers_of(values)
+fn numbers_avx2(values: &[f32], lines: Vec<QueryLine>) -> Numbers {
+    numbers_of(values, lines)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn numbers_avx512(values: &[[f32; LINE]]) -> Numbers {
-    numbers_of(values)
+fn numbers_avx512(values: &[f32], lines: Vec<QueryLine>) -> Numbers {
+    numbers_of(values, lines)
 }
 
-/// The vector as numbers from -127 to 127 of one scale, in whole lines.
-pub(crate) fn numbers(isa: Isa, values: &[[f32; LINE]]) -> Numbers {
+/// The vector as numbers from -127 to 127 of one scale, in whole lines; those given are filled anew.
+pub(crate) fn numbers(isa: Isa, values: &[f32], lines: Vec<QueryLine>) -> Numbers {
     match isa.0 {
-        Path::Scalar => numbers_of(values),
+        Path::Scalar => numbers_of(values, lines),
         // SAFETY: an `Isa` holds these paths only where the processor was seen to have the
         // instructions; the functions ask for nothing else.
         #[cfg(target_arch = "x86_64")]
-        Path::Avx2 => unsafe { numbers_avx2(values) },
+        Path::Avx2 => unsafe { numbers_avx2(values, lines) },
         // SAFETY: as above; whoever has VNNI and BW has the foundation.
         #[cfg(target_arch = "x86_64")]
-        Path::Avx512 => unsafe { numbers_avx512(values) },
+        Path::Avx512 => unsafe { numbers_avx512(values, lines) },
     }
 }
 
@@ -109,23 +115,23 @@ mod tests {
         #[test]
         fn numbers_are_the_nearest_and_the_same_on_all(
             values in proptest::collection::vec(-3.0f32..3.0, 2 * LINE), exponent in -18i32..17,
+            dim in 1..=2 * LINE,
         ) {
             let size = 10f32.powi(exponent);
-            let mut lines = [[0.0; LINE]; 2];
-            for (to, x) in lines.as_flattened_mut().iter_mut().zip(&values) {
-                *to = x * size;
-            }
-            let plain = numbers(Isa::available()[0].1, &lines);
+            let values: Vec<f32> = values[..dim].iter().map(|x| x * size).collect();
+            let plain = numbers(Isa::available()[0].1, &values, Vec::new());
+            prop_assert_eq!(plain.lines.len(), dim.div_ceil(LINE));
             let stored = plain.lines.iter().flat_map(|line| line.0);
+            prop_assert!(stored.clone().skip(dim).all(|number| number == 0));
             let mut lost = 0.0;
-            for (number, x) in stored.zip(lines.as_flattened()) {
+            for (number, x) in stored.zip(&values) {
                 let off = f64::from(*x) / f64::from(plain.scale) - f64::from(number);
                 prop_assert!(off.abs() <= 0.5001);
                 lost += off * off;
             }
             prop_assert!((f64::from(plain.residual) - lost.sqrt()).abs() < 1e-2);
             for (name, isa) in Isa::available() {
-                let other = numbers(isa, &lines);
+                let other = numbers(isa, &values, vec![QueryLine([7; LINE]); 5]);
                 prop_assert_eq!(&other.lines, &plain.lines, "on {}", name);
                 let floats = |n: &Numbers| [n.scale, n.squares, n.length, n.residual].map(f32::to_bits);
                 prop_assert_eq!(floats(&other), floats(&plain), "on {}", name);
@@ -137,7 +143,7 @@ mod tests {
     #[test]
     fn zeros_and_what_is_too_small_to_divide_by_are_zeros() {
         for value in [0.0, 1e-44] {
-            let found = numbers(Isa::available()[0].1, &[[value; LINE]]);
+            let found = numbers(Isa::available()[0].1, &[value; LINE], Vec::new());
             assert_eq!(found.lines, [QueryLine([0; LINE])]);
             assert_eq!((found.sum, found.length), (0, 0.0));
         }
