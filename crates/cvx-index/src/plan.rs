@@ -18,10 +18,13 @@ use crate::accepted::{Accepted, Bits};
 use crate::codes::Codes;
 use crate::filter::Filter;
 
-/// Distances that a walk measures for each place of its beam, as the walk on real text vectors does.
-const MEASURED_PER_PLACE: usize = 12;
-/// What a distance costs in a walk, where rows lie anywhere, in distances of a scan.
-const WALK_COST: usize = 4;
+/// Rows that a scan of a list compares in the time that a walk takes for a place of its beam where
+/// every node is accepted. `benches/planner.py` measures it where the two routes meet, at 14 to 40%
+/// of 21,000 text and 40,000 mixed vectors: 40 to 62. The walk is the one that can miss something,
+/// and on larger tables the dearer one.
+const ROWS_OF_A_LIST: usize = 56;
+/// The same for rows that lie one behind the other: 63 to 83.
+const ROWS_OF_A_RUN: usize = 72;
 /// Filters remembered.
 const REMEMBERED: usize = 16;
 /// A filter by more ids than this is not remembered: to compare it takes as long as to list it.
@@ -172,9 +175,9 @@ pub(crate) fn route(
     }
     // Beyond that, a beam sees most of the graph.
     let too_wide = width >= vectors / 8;
-    // A walk among a share s of the nodes measures 1/s times as many of them.
-    let walk = width.saturating_mul(MEASURED_PER_PLACE * WALK_COST);
-    let worth_scanning = |count: usize| {
+    // A walk among a share s of the nodes takes 1/s times as long.
+    let worth_scanning = |count: usize, rows_of_a_place: usize| {
+        let walk = width.saturating_mul(rows_of_a_place);
         vectors < exact_below
             || too_wide
             || count.saturating_mul(count) <= walk.saturating_mul(vectors)
@@ -185,7 +188,7 @@ pub(crate) fn route(
     }
     // Whether a node is in a run is told without a list: there is nothing to remember.
     if let Some(run) = accepted.run() {
-        return match worth_scanning(run.len()) {
+        return match worth_scanning(run.len(), ROWS_OF_A_RUN) {
             true => Route::Scan(Nodes::Run(run)),
             false => Route::Walk(Walking {
                 budget: run.len(),
@@ -196,13 +199,14 @@ pub(crate) fn route(
     if accepted.everything() {
         return Route::Scan(Nodes::List(accepted.members().into()));
     }
+    let worth_listing = |count| worth_scanning(count, ROWS_OF_A_LIST);
     let selection = remembered.selection(filter, accepted);
     let (scan, budget) = match &selection {
-        Some(selection) => (worth_scanning(selection.nodes.len()), selection.nodes.len()),
-        None if worth_scanning(accepted.bound()) => (true, 0),
+        Some(selection) => (worth_listing(selection.nodes.len()), selection.nodes.len()),
+        None if worth_listing(accepted.bound()) => (true, 0),
         None => {
             let likely = accepted.estimate();
-            (worth_scanning(likely), likely)
+            (worth_listing(likely), likely)
         }
     };
     match (scan, selection) {
