@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from benches.growing import EF, HEADER, Mixture, exponent, grown, show
 from benches.peers.data import K, real
+from benches.peers.targets import Line
 from cvx.index import TemporalIndex
 
 FIRST = 10_000
@@ -47,9 +48,11 @@ def main() -> int:
         table.append(grown(index, mixture, queries[: args.queries], upto))
         show(table[-1])
     fitted = exponent(table)
-    print(f"insert_us grows like (log n)^{fitted:.2f}")
+    measure = f"one insert, {sizes[0]:,} to {sizes[-1]:,}: p of (log n)^p"
+    line = Line(measure, fitted, 1, 1, "", at_most=True)
+    print(line)
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    report = {"exponent_of_log": round(fitted, 3), "sizes": table}
+    report = {"exponent_of_log": round(fitted, 3), "sizes": table, "table": [line.as_row()]}
     args.out.write_text(json.dumps(report, indent=1) + "\n")
     return 0
 

@@ -30,6 +30,7 @@ import numpy as np
 
 from benches.growing import HEADER, Mixture, exponent, grown, show
 from benches.peers.data import K, Matrix, real, recall
+from benches.peers.targets import Line
 from cvx.index import TemporalIndex
 
 T = TypeVar("T")
@@ -60,7 +61,7 @@ def build(mixture: Mixture, queries: Matrix) -> tuple[TemporalIndex, dict[str, A
     while rows >= 10_000:
         sizes.append(rows)
         rows //= 2
-    print("".join(f"{name:>16}" for name in HEADER))
+    print("".join(f"{name:>16}" for name in HEADER), flush=True)
     table = []
     wall = time.perf_counter()
     for upto in reversed(sizes):
@@ -87,8 +88,22 @@ def searched(index: TemporalIndex, queries: Matrix, truth: Any) -> list[dict[str
         found = np.stack([index.search(query, K, ef=ef)[0] for query in queries])
         spent = (time.process_time() - start) / len(queries) * 1e6
         table.append({"ef": ef, "recall": round(recall(found, truth), 4), "us": round(spent, 1)})
-        print(f"  ef {ef:4}: recall@{K} {table[-1]['recall']:.4f}, {spent:.0f} us a query")
+        print(
+            f"  ef {ef:4}: recall@{K} {table[-1]['recall']:.4f}, {spent:.0f} us a query", flush=True
+        )
     return table
+
+
+def lines(report: dict[str, Any]) -> list[Line]:
+    """What was measured beside what it must be, a line each."""
+    vector = report["bytes_a_vector"]
+    opened = 1e3 * report["open"]["cpu_s"]
+    growth = report["insert_exponent_of_log"]
+    return [
+        Line("bytes a vector, rows in f32 apart", vector["without"], 1350, 600, " B", at_most=True),
+        Line("open mapped, CPU", opened, 10, 2, " ms", at_most=True),
+        Line("one insert: p of (log n)^p", growth, 1, 1, "", at_most=True),
+    ]
 
 
 def main() -> int:
@@ -103,7 +118,8 @@ def main() -> int:
     index, report = build(mixture, queries)
     own = index.stats()["bytes"] / args.rows
     report["bytes_a_vector"] = {"with_f32": round(own, 1), "without": round(own - 4 * index.dim, 1)}
-    print({name: value for name, value in report.items() if name != "growth"}, memory_mb())
+    told = {name: value for name, value in report.items() if name != "growth"}
+    print(told, memory_mb(), flush=True)
     truth = mixture.nearest(queries, args.rows)
 
     with tempfile.TemporaryDirectory() as folder:
@@ -114,7 +130,7 @@ def main() -> int:
         before = memory_mb()
         opened, report["open"] = timed(partial(TemporalIndex.load, path))
         report["memory_mb"] = {"before_open": before, "opened": memory_mb()}
-        print({name: report[name] for name in ("save", "file_mb", "open", "memory_mb")})
+        print({name: report[name] for name in ("save", "file_mb", "open", "memory_mb")}, flush=True)
         report["searches"] = searched(opened, queries, truth)
         report["memory_mb"]["searched"] = memory_mb()
         first = timed(partial(opened.insert, 0, args.rows, queries[0]))
@@ -122,6 +138,10 @@ def main() -> int:
         report["insert_after_open"] = {"first": first[1], "second": second[1]}
         report["memory_mb"]["changed"] = memory_mb()
         print({name: report[name] for name in ("insert_after_open", "memory_mb")})
+    table = lines(report)
+    for line in table:
+        print(line)
+    report["table"] = [line.as_row() for line in table]
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(report, indent=1) + "\n")
     return 0
