@@ -37,6 +37,8 @@ from cvx.plans.moments import Advice, Consulted, moment, tally
 from cvx.plans.words import filled, shape, template, unnumbered, words
 from cvx.types import Cue, Decision, Filter, Hit, Vector
 
+_NEAR = 2.0  # finds vote with their similarity to this power, the near ones most; set by hand
+
 
 class PlanMemory:
     """Remembers how goals were reached as plans, and closes every attempt with its outcome.
@@ -237,7 +239,7 @@ class PlanMemory:
             return {}
         vector = self._sum(dict.fromkeys(asked, 1.0))
         decision = self._recall(Cue(text=" ".join(asked), vector=vector), FIND, self.neighbours)
-        votes = tally(((str(h.action), h.similarity) for h in decision.hits), 2.0)
+        votes = tally(((str(h.action), h.similarity) for h in decision.hits), _NEAR)
         total = 1.0 + sum(votes.values())
         return {command: n / total for command, n in votes.items()}
 

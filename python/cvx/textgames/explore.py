@@ -36,6 +36,7 @@ class Explorer:
         the shape led on, times factors for commands about what is wanted, on the way to where it
         was seen, or such as found the like before; less for what is done for goals and names none
         of this one, for what undid something, for words met often and commands given before.
+        The factors were set by hand.
         """
         sight, wish, advice, lexicon = self.sight, self.wish, self.advice, self.lexicon
         form, named = shape(command), {a.word for a in arguments(command)}
