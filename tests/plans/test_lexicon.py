@@ -48,3 +48,23 @@ def test_looking_into_what_the_goal_names_too_is_still_looking_around() -> None:
     lexicon.did(["fold sock 1"], ["sock", "drawer"])
     assert not lexicon.aimed("open #"), "nine of fifteen is not nearly always"
     assert lexicon.aimed("fold #"), "one use is enough where none speaks against it"
+
+
+def test_a_place_where_a_thing_was_found_a_few_times_is_not_the_only_one() -> None:
+    lexicon = Lexicon()
+    lexicon.did(["grab hat 1 from nook 3"], ["hat"])
+    other = "grab scarf 7 from box 1"
+    for _ in range(6):
+        lexicon.reached("wash a {0}", ["grab {0.0} from nook"])
+        assert Binding(["scarf"], lexicon).fits(other, "grab {0.0} from nook")
+    lexicon.reached("wash a {0}", ["grab {0.0} from nook"])
+    assert not Binding(["scarf"], lexicon).fits(other, "grab {0.0} from nook")
+
+
+def test_plans_for_other_goals_say_nothing_of_what_those_for_one_agree_on() -> None:
+    lexicon = Lexicon()
+    for tool in ("oven", "stove") * 4:
+        lexicon.reached(f"{tool} the {{0}}", [f"cook {{0.0}} with {tool}"])
+    assert lexicon.fixed(("cook # with #", 1)), "three agree of each goal's four"
+    lexicon.reached("oven the {0}", ["cook {0.0} with stove"])
+    assert not lexicon.fixed(("cook # with #", 1)), "six of seven are not surely more than .6"

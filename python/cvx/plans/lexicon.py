@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from cvx.plans.words import FUNCTION_WORDS, arguments, rest, shape, slot_of, spans, words
+from cvx.statistics import wilson
 
 _PLAUSIBLE = 0.25  # other readings of a plan must be as likely as this; set by hand
 
@@ -14,7 +15,7 @@ _PLAUSIBLE = 0.25  # other readings of a plan must be as likely as this; set by 
 # stayed in the plan, each time, and 20 of 24 such tuning games were lost.
 _AIMED = 0.7
 
-_FIXED = 0.85  # three pairs that agree are 3.5 / 4 = .875, two only 2.5 / 3 = .83
+_FIXED = 0.6  # six in a row reach it (Wilson: 6 / 9.84 = .61), five do not; set by hand
 _VERB = 3.0  # how many times the weight of another word a command's first word has; set by hand
 
 
@@ -54,7 +55,7 @@ class Lexicon:
         self._told: Counter[str] = Counter()
         self._given: Counter[str] = Counter()
         self._shown: dict[tuple[str, object], Counter[str]] = defaultdict(Counter)
-        self._pairs: Counter[object] = Counter()
+        self._compared: Counter[object] = Counter()
         self._agreed: Counter[object] = Counter()
         self.goals = Spread()
         self.moments = Spread()
@@ -154,16 +155,20 @@ class Lexicon:
         once = {a.position: a.word for step in plan for a in arguments(step)}
         for position, word in once.items():
             known = self._shown[form, position]
-            self._pairs[position] += known.total()
-            self._agreed[position] += known[word]
+            if known:
+                self._compared[position] += 1
+                self._agreed[position] += word == known.most_common(1)[0][0]
             known[word] += 1
 
     def fixed(self, position: object) -> bool:
         """Whether plans for goals of one form agree on what is named at a position of commands.
 
-        Of two such plans, mostly: (agreeing + 1/2) / (pairs + 1) above 0.85, three pairs at least.
+        Every plan but the first of its form is compared with what most before it named; that
+        more than 6 of 10 agree must be sure (Wilson's 95 % interval), as six in a row make it. It
+        takes so many because what is fixed is tried nowhere else: nothing would show the mistake.
         """
-        return (self._agreed[position] + 0.5) / (self._pairs[position] + 1) > _FIXED
+        compared = self._compared[position]
+        return compared > 0 and wilson(self._agreed[position] / compared, compared).low > _FIXED
 
     def explored(self, form: str, led: bool) -> None:
         """Count an explored command, and whether the next step of the plan was possible then."""
