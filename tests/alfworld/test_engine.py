@@ -138,7 +138,7 @@ def test_a_reset_starts_the_same_episode_again(games: list[Path], cache: Path) -
 
 
 def test_two_games_at_once_do_not_disturb_each_other(games: list[Path], cache: Path) -> None:
-    alone, _ = _ours([(g, _random_walk(g, cache, 15)) for g in games[1:3]], cache)
+    alone = _ours([(g, _random_walk(g, cache, 15)) for g in games[1:3]], cache)
     with (
         AlfworldGame(games[1], max_steps=50, cache=cache) as one,
         AlfworldGame(games[2], max_steps=50, cache=cache) as two,
