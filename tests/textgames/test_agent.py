@@ -7,6 +7,8 @@ import pytest
 from cvx.experiment.arms import arm_of
 from cvx.experiment.memories import FrozenMemory
 from cvx.plans import use_key
+from cvx.plans.lessons import SUBGOAL
+from cvx.plans.pursuit import Pursuit
 from cvx.textgames.agent import Agent
 from cvx.textgames.controls import ShuffledMemory
 from cvx.types import Cue, Filter
@@ -139,3 +141,25 @@ def test_a_reopened_memory_knows_how_long_plans_take() -> None:
     told = [agent.plans.durations.done_by(time, PLAN_KEY[1:]) for time in range(30)]
     assert [again.done_by(time, PLAN_KEY[1:]) for time in range(30)] == told
     assert told[0] == 0 < told[-1]
+
+
+def test_what_brought_the_reward_is_part_of_the_plan_also_where_it_was_explored() -> None:
+    agent = _agent()
+    game = HatGame("hang a hat on the peg", seed=3)
+    seen = game.reset()
+    pursuit = Pursuit(agent.plans, seen.goal, patience=10)
+    hat, nook = next(iter(game.hats.items()))
+    for command in (
+        f"walk to {nook}",
+        f"grab {hat} from {nook}",
+        "walk to peg 1",
+        f"hang {hat} on peg 1",
+    ):
+        before = seen.admissible_commands
+        attempt = pursuit.attempt(["hat", "peg"], [seen.text])
+        agent.plans.explored(attempt, agent.plans.consult(attempt, seen.text), command)
+        seen, reward, over = game.step(command)
+        pursuit.went(command, reward, seen, before, over=over)
+    won = agent.memory.episodes[-1]
+    assert won.reward == 1.0
+    assert [step.action for step in won.steps if SUBGOAL in step.tags] == ["hang {0.0} on {1.0}"]

@@ -36,6 +36,8 @@ class Attempt:
         Whether that is because what is to be reached is so already.
     explored : bool
         Whether the last command was an explored one.
+    moment : str
+        The moment in which the last explored command was given.
     steps : list of (text, subgoal, vector)
         The subgoals as they were recorded.
     spent : list of str
@@ -53,6 +55,7 @@ class Attempt:
     idle: bool = False
     holds: bool = False
     explored: bool = False
+    moment: str = ""
     steps: list[tuple[str, str, Vector]] = field(default_factory=list)
     spent: list[str] = field(default_factory=list)
     commands: int = 0

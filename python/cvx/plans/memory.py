@@ -34,7 +34,7 @@ from cvx.plans.lessons import (
     understand,
 )
 from cvx.plans.moments import Advice, Consulted, moment, tally
-from cvx.plans.words import filled, shape, template, unnumbered, words
+from cvx.plans.words import filled, shape, template, unnumbered, variables_of, words
 from cvx.types import Cue, Decision, Filter, Hit, Vector
 
 _NEAR = 2.0  # finds vote with their similarity to this power, the near ones most; set by hand
@@ -247,7 +247,16 @@ class PlanMemory:
         """Record a command that was chosen while the next step of the plan was not possible."""
         vector = self._stored(consulted.text)
         self.memory.act(consulted.decision, shape(command), vector=vector, tags=(MOMENT,))
-        attempt.explored = True
+        attempt.explored, attempt.moment = True, consulted.text
+
+    def rewarded(self, attempt: Attempt, command: str) -> None:
+        """Record as a step of the plan an explored command that brought a reward.
+
+        Without it the plan that is remembered would end before what reached the goal.
+        """
+        action = attempt.binding.abstract(command)
+        if variables_of(action):
+            self._record(attempt, attempt.moment, action, self._stored(attempt.moment))
 
     def close(self, attempt: Attempt, won: bool, *, cut_off: bool = False) -> None:
         """End an attempt with its outcome, and learn its words if memory kept it.

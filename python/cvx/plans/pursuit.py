@@ -97,6 +97,8 @@ class Pursuit:
         self.score, attempt.earned = self.score + reward, attempt.earned + reward
         attempt.commands += 1
         undone = attempt.explored and self.agenda.undone(set(commands).difference(before))
+        if attempt.explored and reward > 0:
+            self.plans.rewarded(attempt, command)
         if not attempt.explored:
             attempt.noted(commands)
             if self.plans.lexicon.instructs(command):
