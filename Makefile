@@ -95,6 +95,8 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 	$(PY) -m benches.causal || missed=1
 	$(PY) -m benches.learning.next_action || missed=1
 	$(PY) -m benches.learning.tau || missed=1
+	$(PY) -m benches.million || missed=1
+	cargo bench --quiet -p cvx-benches || missed=1
 	exit $$missed
 
 build: .venv/.python ## a wheel in dist/
