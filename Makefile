@@ -91,7 +91,7 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 	$(PY) -m benches.engine || missed=1
 	$(PY) benches/store.py || missed=1
 	$(PY) benches/recall.py || missed=1
-	$(PY) benches/recall_speed.py || missed=1
+	$(PY) -m benches.recall_speed || missed=1
 	$(PY) -m benches.causal || missed=1
 	$(PY) -m benches.learning.next_action || missed=1
 	$(PY) -m benches.learning.tau || missed=1

@@ -5,7 +5,7 @@ Ten namespaces of 10,000 events each: texts of 20 words drawn by Zipf's law, vec
 common words, with a vector of its own, and is asked once in one namespace. CPU time of the process
 and time on the wall are both printed, since other work on the machine lengthens the one only.
 
-    python benches/recall_speed.py [--events 100000] [--cues 400] [--json FILE]
+    python -m benches.recall_speed [--events 100000] [--cues 400] [--json FILE]
 """
 
 from __future__ import annotations
@@ -13,33 +13,23 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from benches.given import NoEmbedder
 from cvx.memory import Memory
 from cvx.recall import Pipeline, Weighting, by_rank
 from cvx.recall.sources import Dense, Lexical
-from cvx.types import Cue, Event, Vector
+from cvx.types import Cue, Event
 
 SPACES, DIM, CENTRES, WORDS = 10, 384, 2_000, 30_000
 
 
-class NoEmbedder:
-    """Every vector is given."""
-
-    def embed(self, texts: Sequence[str]) -> Vector:
-        raise NotImplementedError(f"{len(texts)} texts came without a vector")
-
-    def info(self) -> Mapping[str, Any]:
-        return {"id": "given", "dim": DIM, "semantic": True}
-
-
 def filled(n: int, random: np.random.Generator) -> Memory:
-    memory = Memory(NoEmbedder())
+    memory = Memory(NoEmbedder(DIM))
     centres = random.normal(size=(CENTRES, DIM)).astype(np.float32)
     odds = 1.0 / np.arange(1, WORDS + 1)
     words = random.choice(WORDS, size=(n, 20), p=odds / odds.sum())
@@ -120,7 +110,9 @@ def main() -> None:
         ),
     }
     print(f"{options.events} events, {SPACES} namespaces, dim {DIM}, {len(asked)} cues, seed 0")
-    print(f"filled in {built:.1f} CPU s; first recall (columns loaded) {first * 1e3:.0f} ms CPU")
+    print(
+        f"filled in {built:.1f} CPU s; first recall, which builds the index, {first * 1e3:.0f} ms CPU"
+    )
     print(f"{'':<38} {'cpu p50':>8} {'cpu p99':>8} {'wall p50':>9} {'wall p99':>9}  ms")
     for name, row in rows.items():
         print(

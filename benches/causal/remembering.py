@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from benches.causal.report import Figure, Report
-from benches.causal.scenarios import Rows
+from benches.given import NoEmbedder
 from cvx.memory import Memory
 from cvx.types import Event
 
 REMEMBERED, DIM, ADDED, TOPICS, SEED = 100_000, 128, 300, 2_000, 0
 BATCH = 20_000
 MOST_MS = 2.0
-
-
-class _Given:
-    """Every event brings its vector: what is timed is not the embedding."""
-
-    def info(self) -> Mapping[str, Any]:
-        return {"id": "given", "dim": DIM, "semantic": True}
-
-    def embed(self, texts: Sequence[str]) -> Rows:
-        raise NotImplementedError(f"{len(texts)} texts without a vector")
 
 
 def run(report: Report, *, small: bool = False) -> None:
@@ -43,7 +31,7 @@ def run(report: Report, *, small: bool = False) -> None:
     topics = rng.normal(size=(TOPICS, DIM))
     rows = topics[rng.integers(0, TOPICS, remembered + ADDED)]
     rows = (rows + 0.7 * rng.normal(size=rows.shape)).astype(np.float32)
-    memory = Memory(_Given())
+    memory = Memory(NoEmbedder(DIM))
     for first in range(0, remembered, BATCH):
         last = min(first + BATCH, remembered)
         memory.add_many(Event(0, at, _text(at), rows[at]) for at in range(first, last))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -41,15 +42,15 @@ class Embedder(Protocol):
         ...
 
 
-class Threaded:
+class Threaded(ABC):
     """Gives an embedder ``aembed`` and ``aembed_query``, which work in a thread of their own.
 
     The event loop goes on meanwhile. A cancelled call returns at once; its thread ends by itself.
     """
 
+    @abstractmethod
     def embed(self, texts: Sequence[str]) -> Vector:
         """Embed a batch of documents."""
-        raise NotImplementedError
 
     async def aembed(self, texts: Sequence[str]) -> Vector:
         """Do what ``embed`` does, without blocking the event loop."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -113,9 +114,9 @@ class ServedEmbedder(Threaded):
         parts = [self._batch(batch[at : at + size], at) for at in range(0, len(batch), size)]
         return np.concatenate(parts)
 
+    @abstractmethod
     def models(self) -> list[str] | None:
         """List the models of the server, or return None if it does not say."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Close the connections."""
@@ -127,12 +128,13 @@ class ServedEmbedder(Threaded):
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    @abstractmethod
     def _ask(self, texts: list[str]) -> object:
         """Send one request and return the rows as they came."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _cure_for_missing_model(self) -> str:
-        raise NotImplementedError
+        """Say what to do where the server has no such model."""
 
     def _batch(self, texts: list[str], first: int) -> Vector:
         try:

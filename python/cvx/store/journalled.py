@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -14,7 +15,7 @@ from cvx.store import rows
 from cvx.store.lock import Tail
 
 
-class Journalled:
+class Journalled(ABC):
     """Checked rows, and what the record says of itself.
 
     Attributes
@@ -28,12 +29,13 @@ class Journalled:
     damaged: dict[str, None]
     _lock: threading.RLock
 
+    @abstractmethod
     def _connection(self) -> sqlite3.Connection:
-        raise NotImplementedError
+        """Return the open connection."""
 
+    @abstractmethod
     def typed_errors(self) -> AbstractContextManager[None]:
         """Turn the errors of SQLite into those of cvx."""
-        raise NotImplementedError
 
     @property
     def mutex(self) -> threading.RLock:

@@ -6,6 +6,7 @@ These rows are replaced, so the journal keeps what they were: a view of the past
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,12 +18,12 @@ from cvx.store.rows import COLUMNS
 from cvx.types import Decision
 
 
-class LearnedWriter(Journalling):
+class LearnedWriter(Journalling, ABC):
     """The half of a writer that learning uses."""
 
+    @abstractmethod
     def set_rewards(self, rewards: Iterable[tuple[int, float | None]]) -> None:
         """Store new rewards as (node, reward)."""
-        raise NotImplementedError
 
     def add_decays(self, decays: Iterable[tuple[int, int, float, float]]) -> None:
         """Store decays as (episode, node, reward before, reward after), and the new rewards."""
