@@ -110,9 +110,7 @@ def main() -> None:
         ),
     }
     print(f"{options.events} events, {SPACES} namespaces, dim {DIM}, {len(asked)} cues, seed 0")
-    print(
-        f"filled in {built:.1f} CPU s; first recall, which builds the index, {first * 1e3:.0f} ms CPU"
-    )
+    print(f"filled in {built:.1f} CPU s; first recall and index {first * 1e3:.0f} ms CPU")
     print(f"{'':<38} {'cpu p50':>8} {'cpu p99':>8} {'wall p50':>9} {'wall p99':>9}  ms")
     for name, row in rows.items():
         print(
