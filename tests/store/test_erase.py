@@ -1,5 +1,6 @@
 """Erased is erased: no byte of it in any file."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from cvx.embed import CachedEmbedder, LexicalEmbedder
 from cvx.errors import UnknownEventError
 from cvx.memory import Memory
 from cvx.memory.checking import check
+from cvx.scoring import UsageTracker
 from cvx.store.erase import Erased
 from cvx.types import Cue, Decision
 from tests.store.processes import consistent, embedder
@@ -227,3 +229,26 @@ def test_what_was_noted_of_an_erased_event_is_not_written_later(tmp_path: Path, 
         assert [hit[0] for hit in decision["hits"]] == [memory.get(kept).node]
         assert decision["record"] == {}
         assert [context for context, *_ in memory.record.usage()] == [f'["event",{kept}]']
+
+
+@pytest.mark.requirement("B8")
+def test_what_an_erased_event_says_takes_away_no_count_of_anything_else(tmp_path: Path) -> None:
+    contexts = [
+        ("node", 9001),
+        ("event", 7001),
+        ("heat", 0),
+        ("moment", "heat #"),
+        ("plan", "x", "1"),
+    ]
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.loop().add_demonstration("warm it", [("an egg", "heat egg with oven")], "heat")
+        erased = [memory.add(said) for said in ("1", "node", "event", "heat", "moment")]
+        memory.add("egg 1 of 2")
+        tracker = UsageTracker()
+        for context in contexts:
+            tracker.add(context, followed=True, helped=True)
+        with memory.record.transaction() as write:
+            tracker.save(write)
+        memory.erase(erased)
+        left = {context for context, *_ in memory.record.usage()}
+        assert left >= {json.dumps(context, separators=(",", ":")) for context in contexts}

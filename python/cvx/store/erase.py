@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,7 +148,8 @@ def _forget_rows(write: Writer, events: Sequence[int]) -> None:
             raise _unknown(event)
         aliases = db.execute("SELECT node FROM aliases WHERE event_id = ?", (event,))
         gone.nodes.update(node for (node,) in [row[:1], *aliases] if node is not None)
-        gone.episodes.update(owner for owner in row[1:2] if owner is not None)
+        if row[1] is not None:
+            gone.episodes.add(row[1])
         gone.entities.add(row[2])
         words.update(said for said in row[3:] if said)
         db.execute("DELETE FROM aliases WHERE event_id = ?", (event,))
@@ -176,15 +177,38 @@ def _forget_rows(write: Writer, events: Sequence[int]) -> None:
 
 
 def _contexts_of_words(db: sqlite3.Connection, words: set[str]) -> set[str]:
-    """Return the contexts of use that quote words that no event which is left says."""
+    """Return the contexts of use that quote words which nothing that is left says."""
     contexts = [context for (context,) in db.execute("SELECT context FROM usage")]
+    said_in = {context: "\n".join(_quoted(json.loads(context))) for context in contexts}
+    everything = "\n".join(said_in.values())
     found: set[str] = set()
     for said in words:
-        if db.execute("SELECT 1 FROM events WHERE ?1 IN (action, text)", (said,)).fetchone():
+        # Most words are in no context: the events need not be looked through for them.
+        if said not in everything or _said_elsewhere(db, said):
             continue
-        quoted = re.compile(rf"(?<!\w){re.escape(json.dumps(said)[1:-1])}(?!\w)")
-        found.update(context for context in contexts if quoted.search(context))
+        quoted = re.compile(rf"(?<!\w){re.escape(said)}(?!\w)")
+        found.update(context for context, strings in said_in.items() if quoted.search(strings))
     return found
+
+
+def _quoted(context: Any) -> Iterator[str]:
+    """Yield the strings of a context but the first, which names what kind of context it is."""
+    waiting = list(context[1:]) if isinstance(context, list) else [context]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, list):
+            waiting += part
+
+
+def _said_elsewhere(db: sqlite3.Connection, said: str) -> bool:
+    found = db.execute(
+        "SELECT EXISTS (SELECT 1 FROM events WHERE instr(text, ?1) OR instr(action, ?1))"
+        " OR EXISTS (SELECT 1 FROM episodes WHERE instr(goal, ?1) OR instr(task_type, ?1))",
+        (said,),
+    )
+    return bool(found.fetchone()[0])
 
 
 def _scrub_decisions(write: Writer, gone: _Gone) -> None:
