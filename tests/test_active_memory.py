@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -281,8 +283,8 @@ def test_an_episode_that_was_cut_off_is_kept_and_blames_by_its_exposure() -> Non
 
 
 @pytest.mark.requirement("V16")
-@pytest.mark.parametrize("exposure", [-0.5, 2.0, float("nan")])
-def test_an_exposure_that_is_no_chance_leaves_the_episode_running(exposure: float) -> None:
+@pytest.mark.parametrize("exposure", [-0.5, 2.0, float("nan"), "x", None])
+def test_an_exposure_that_is_no_chance_leaves_the_episode_running(exposure: Any) -> None:
     am = memory()
     run = am.begin("clean a cup", "clean")
     am.act(am.recall(Cue(step="a kitchen")), "go to sink 1")

@@ -299,3 +299,9 @@ def test_a_model_refuses_another_index() -> None:
     model = RegionMDP(TemporalIndex(DIM))
     with pytest.raises(InvalidParameterError, match="another index"):
         model.learn_from_episodes(TemporalIndex(DIM), [])
+
+
+@pytest.mark.parametrize("data", [{}, {"epoch": 1}, None, {"traces": 3}])
+def test_what_no_model_told_of_itself_is_refused_by_name(data: object) -> None:
+    with pytest.raises(InvalidParameterError, match=r"data is .*to_dict"):
+        RegionMDP.from_dict(TemporalIndex(2), data)  # type: ignore[arg-type]

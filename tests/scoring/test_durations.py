@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cvx.errors import InvalidParameterError
 from cvx.scoring import Durations
 
 successes = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 12)), max_size=25)
@@ -59,3 +62,11 @@ def test_a_plan_of_its_own_pace_is_known_by_it() -> None:
     assert durations.done_by(5, "a") > 0.95
     assert durations.done_by(5, "b") < 0.05
     assert durations.done_by(5, "c") == pytest.approx(20 / 41)
+
+
+@pytest.mark.parametrize("time", [-1.0, math.nan, "5", None])
+def test_a_time_that_is_none_is_refused(time: object) -> None:
+    durations = Durations()
+    with pytest.raises(InvalidParameterError, match="time is"):
+        durations.add("plan", time)  # type: ignore[arg-type]
+    assert durations.done_by(1, "plan") == 1.0

@@ -9,9 +9,9 @@ from cvx.active.attribution import Outcome
 from cvx.active.given import a_shown_step
 from cvx.active.learning import learn
 from cvx.active.linking import Linking
+from cvx.arguments import a_share
 from cvx.decay import POLICIES, DecayPolicy, DecayReport, decay_report
 from cvx.episodes import OpenEpisode
-from cvx.errors import InvalidParameterError
 from cvx.scoring import logged_calibration
 from cvx.types import DEFAULT_NAMESPACE, Episode, Vector
 
@@ -129,8 +129,7 @@ class ActiveMemory(Linking):
         InvalidParameterError
             The exposure is outside [0, 1].
         """
-        if not 0 <= exposure <= 1:
-            raise InvalidParameterError(f"exposure is {exposure}: give a chance in [0, 1]")
+        exposure = a_share("exposure", exposure)
         self._running(run)
         episode = self.recorder.outcome(run, reward)
         won = float(reward) > self.success_above

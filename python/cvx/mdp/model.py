@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from cvx.arguments import wrong
 from cvx.errors import StaleRegionsError
 from cvx.mdp.actions import classify_action, last_kind
 from cvx.mdp.answers import NOTHING, Basis, Strategy
@@ -194,30 +195,29 @@ class RegionMDP(RegionEstimates):
 
         Raises
         ------
+        InvalidParameterError
+            Something else than what ``to_dict`` returns.
         StaleRegionsError
             The index has other regions, and the model was told not to learn anew.
         """
-        model = cls(
-            index,
-            data["wanted_level"],
-            score=data["score"],
-            prior_strength=data["prior_strength"],
-            success_above=data["success_above"],
-            classify=classify,
-            phase_of=phase_of,
-            on_stale=data["on_stale"],
-            pace=data["pace"],
-        )
+        try:
+            learned_on = data["epoch"], data["level"], data["hubs"]
+            traces = [Trace.from_dict(trace) for trace in data["traces"]]
+            level = data["wanted_level"]
+            own = ("score", "prior_strength", "success_above", "on_stale", "pace")
+            options = {name: data[name] for name in own}
+        except (LookupError, TypeError) as error:
+            raise wrong("data", data, f"what to_dict() returned ({error!r})") from error
+        model = cls(index, level, classify=classify, phase_of=phase_of, **options)
         book = model._book
-        own = (book.epoch, book.level, book.checksum())
-        same = (data["epoch"], data["level"], data["hubs"]) == own
-        if not same and model.on_stale == "error":
+        found = book.epoch, book.level, book.checksum()
+        if learned_on != found and model.on_stale == "error":
             raise StaleRegionsError(
-                f"learned on regions of epoch {data['epoch']} (checksum {data['hubs']}), the "
-                f"index is at {book.epoch} ({own[2]}): load it with another on_stale"
+                f"learned on regions of epoch {learned_on[0]} (checksum {learned_on[2]}), the "
+                f"index is at {found[0]} ({found[2]}): load it with another on_stale"
             )
-        for trace in data["traces"]:
-            book.add(Trace.from_dict(trace))
-        if not same:
+        for trace in traces:
+            book.add(trace)
+        if learned_on != found:
             model.relearn()
         return model

@@ -6,6 +6,10 @@ from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Hashable
 
+from cvx.arguments import number
+
+_a_time = number(0.0)
+
 
 class Durations:
     """Times that successes took, by context: what share of them is through by a time.
@@ -40,8 +44,14 @@ class Durations:
         context : hashable
             What succeeded.
         time : float
-            In any unit.
+            In any unit, 0 or more.
+
+        Raises
+        ------
+        InvalidParameterError
+            The time is no such number.
         """
+        time = _a_time("time", time)
         insort(self._all, time)
         insort(self._own[context], time)
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from cvx.arguments import a_share
 from cvx.errors import InvalidParameterError
 from cvx.scoring.posterior import beta_mean, censored_failure, usage_ratio
 from cvx.scoring.scorer import Feature, ScoringContext
@@ -119,8 +120,7 @@ class UsageTracker:
         >>> round(usage["plan"], 2)    # it had hardly begun: near the 0.5 of before
         0.48
         """
-        if not 0 <= exposure <= 1:
-            raise InvalidParameterError(f"exposure is {exposure}: give a chance in [0, 1]")
+        exposure = a_share("exposure", exposure)
         old = self._counts.get(context, _NEVER)
         gain: float = followed and helped
         if followed and not helped and exposure < 1:
