@@ -54,6 +54,20 @@ def test_calls_that_hang_are_refused_under_their_own_name_alone_until_one_comes_
     assert calls.run(lambda: 7, LONG, "a").value == 7
 
 
+def test_a_call_whose_time_was_over_before_its_turn_is_not_made() -> None:
+    calls = Calls()
+    released = threading.Event()
+    made: list[str] = []
+    for _ in range(MOST_AT_ONCE):
+        calls.start(lambda: released.wait(LONG), LONG)
+    late = calls.start(lambda: made.append("late"), 0.0)
+    soon = calls.start(lambda: made.append("soon"), LONG)
+    released.set()
+    calls.wait(soon)
+    assert calls.wait(late).problem.startswith("not asked")
+    assert made == ["soon"]
+
+
 def test_the_time_of_a_call_runs_from_its_start_whoever_is_waited_for_first() -> None:
     calls = Calls()
     released = threading.Event()

@@ -34,6 +34,11 @@ class Outcome(Generic[T]):
     seconds: float = 0.0
 
 
+_NOT_ASKED: Outcome[Any] = Outcome(
+    problem=f"not asked: {MOST_AT_ONCE} earlier calls have not come back yet"
+)
+
+
 @dataclass(slots=True, eq=False)
 class Call(Generic[T]):
     """A call that was started; ``Calls.start`` makes it, ``Calls.wait`` collects it."""
@@ -53,6 +58,15 @@ class _Line:
     running: int = 0
     given_up: int = 0
     waiting: deque[Call[Any]] = field(default_factory=deque)
+
+    def next(self) -> Call[Any] | None:
+        """Take the first that waits and still has time; nobody waits for those before it."""
+        while self.waiting:
+            call = self.waiting.popleft()
+            if time.perf_counter() < call.deadline:
+                return call
+            call.outcome = _NOT_ASKED
+        return None
 
 
 class Calls:
@@ -132,16 +146,11 @@ class Calls:
                 call.outcome = outcome
                 line = self._lines[call.name]
                 line.given_up -= call.given_up
-                following = line.waiting.popleft() if line.waiting else None
+                following = line.next()
                 line.running -= following is None
                 if not line.running:
                     del self._lines[call.name]
                 self._changed.notify_all()
-
-
-_NOT_ASKED: Outcome[Any] = Outcome(
-    problem=f"not asked: {MOST_AT_ONCE} earlier calls have not come back yet"
-)
 
 
 def _done(work: Callable[[], T], caught: type[BaseException]) -> Outcome[T]:
