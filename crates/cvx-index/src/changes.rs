@@ -18,6 +18,9 @@ const LARGEST_STEP: usize = 1024;
 pub(crate) trait Access {
     fn look<T>(&mut self, look: impl FnOnce(&TemporalIndex) -> T) -> Result<T>;
     fn change<T>(&mut self, change: impl FnOnce(&mut TemporalIndex) -> T) -> Result<T>;
+
+    /// Makes room for so many rows in the large tables, before the steps that write to them.
+    fn make_room(&mut self, rows: usize) -> Result<()>;
 }
 
 impl Access for &mut TemporalIndex {
@@ -27,6 +30,11 @@ impl Access for &mut TemporalIndex {
 
     fn change<T>(&mut self, change: impl FnOnce(&mut TemporalIndex) -> T) -> Result<T> {
         Ok(change(self))
+    }
+
+    /// Who is alone keeps nobody waiting: the tables grow as they are written.
+    fn make_room(&mut self, _rows: usize) -> Result<()> {
+        Ok(())
     }
 }
 
@@ -38,6 +46,9 @@ pub(crate) fn insert(mut index: impl Access, nodes: &[NewNode<'_>]) -> Result<Ve
         .filter(|(_, node)| node.vector.is_some())
         .map(|(slot, _)| slot)
         .collect();
+    if let Some(&last) = embedded.last() {
+        index.make_room(last as usize + 1)?;
+    }
     let mut rest = embedded.as_slice();
     let mut done = 0;
     while done < nodes.len() {
@@ -61,6 +72,9 @@ pub(crate) fn insert(mut index: impl Access, nodes: &[NewNode<'_>]) -> Result<Ve
 /// Removes nodes, all of them or, where one is unknown, none.
 pub(crate) fn delete(mut index: impl Access, nodes: &[NodeId]) -> Result<()> {
     let going = index.look(|index| index.going(nodes))??;
+    if !going.embedded.is_empty() {
+        index.make_room(0)?;
+    }
     index.change(|index| index.take_out(&going))
 }
 
@@ -200,6 +214,10 @@ mod tests {
             self.index.validate_between_steps().unwrap();
             self.sizes.push(self.index.len());
             Ok(outcome)
+        }
+
+        fn make_room(&mut self, _rows: usize) -> Result<()> {
+            Ok(())
         }
     }
 

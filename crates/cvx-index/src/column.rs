@@ -104,14 +104,13 @@ impl<T: Pod> Column<T> {
     /// A copy in memory that has room for so many more values. It grows by an eighth at least:
     /// doubling would leave up to half of the largest tables there are empty.
     pub(crate) fn roomy(&self, more: usize) -> Self {
-        let reserve = if more > 0 { self.len() / 8 } else { 0 };
-        let mut values = huge::with_room(self.len() + more.max(reserve));
+        let mut values = huge::with_room(self.len() + more.max(self.len() / 8));
         values.extend_from_slice(self);
         Column::Owned(values)
     }
 
     pub(crate) fn push(&mut self, value: T) {
-        self.to_mut().push(value);
+        self.grow(self.len() + 1, value);
     }
 
     /// The rows of `width` values that lie at these places; rows beyond the end are left out.

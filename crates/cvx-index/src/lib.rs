@@ -3,9 +3,10 @@
 //! [`TemporalIndex`] is the only facade. Below it, each using only what stands above it here:
 //!
 //! - [`Error`], ids, [`Metric`] and its kernels, which give the same bits on every instruction set;
-//! - `vectors`, `columns`, `timelines`, `postings`: what is known of a node, and who is found by it;
-//! - `links`, `scratch`, `search`, `insert`: the graph, THE beam search, and how nodes are linked;
-//! - [`Filter`], `accepted`, `plan`: what may be returned, and whether to scan for it or to walk;
+//! - `huge`, `column`: tables of plain values, in memory or mapped;
+//! - `vectors`, `codes`, `columns`, `timelines`, `postings`: what is known of a node, and who is found by it;
+//! - `links`, `pool`, `scratch`, `search`, `insert`: the graph, THE beam search, and how nodes are linked;
+//! - [`Filter`], `accepted`, `scan`, `plan`: what may be returned, and whether to scan for it or to walk;
 //! - [`edges`]: typed edges and walks over them;
 //! - `nearest`, `hybrid`, `graph_search`, `regions`: searches in which neighbours count, cells of the space;
 //! - [`SharedIndex`], `changes`: searches beside insertion and removal;

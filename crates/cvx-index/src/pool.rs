@@ -17,7 +17,7 @@ const A_DOUBLING: f32 = 1.0 / 17.0;
 /// How far the `width`-th is tells how long the search for the `near` nearest has to be, but only on
 /// average: around one query lie many at nearly the same distance, around another few. A reach
 /// from the distance of the `near`-th gives to the former what the latter does not need. It is the
-/// rule of Al-Jazzazi et al., \"Distance adaptive beam search\", 2025, over a beam of fixed width.
+/// rule of Al-Jazzazi et al., "Distance adaptive beam search", 2025, over a beam of fixed width.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
     width: usize,

@@ -38,14 +38,12 @@ impl Access for Steps<'_> {
     fn change<T>(&mut self, change: impl FnOnce(&mut TemporalIndex) -> T) -> Result<T> {
         Ok(change(&mut *self.0.write()?))
     }
-}
 
-impl Steps<'_> {
-    /// Makes room for so many rows in the large tables, beside the searches: a change alone would
-    /// copy them first where they are mapped or full, and let nobody in.
-    fn make_room(&mut self, more: usize) -> Result<()> {
+    /// Beside the searches: a change alone would copy the tables first where they are mapped or
+    /// full, and let nobody in.
+    fn make_room(&mut self, rows: usize) -> Result<()> {
         let (vectors, links) =
-            self.look(|index| (index.vectors.roomy(more), index.links.roomy(more)))?;
+            self.look(|index| (index.vectors.roomy(rows), index.links.roomy(rows)))?;
         if vectors.is_none() && links.is_none() {
             return Ok(());
         }
@@ -103,9 +101,7 @@ impl SharedIndex {
     /// Those of [`TemporalIndex::bulk_insert`].
     pub fn bulk_insert(&self, nodes: &[NewNode<'_>], threads: usize) -> Result<Vec<NodeId>> {
         let _order = self.order.lock()?;
-        let mut steps = Steps(&self.index);
-        let last = nodes.iter().rposition(|node| node.vector.is_some());
-        steps.make_room(last.map_or(0, |last| last + 1))?;
+        let steps = Steps(&self.index);
         // Starting threads takes longer than linking a few nodes.
         if threads > 0 && nodes.len() < WORTH_THREADS {
             return changes::insert(steps, nodes);
@@ -134,8 +130,6 @@ impl SharedIndex {
     /// Those of [`TemporalIndex::delete`].
     pub fn delete(&self, nodes: &[NodeId]) -> Result<()> {
         let _order = self.order.lock()?;
-        let mut steps = Steps(&self.index);
-        steps.make_room(0)?;
-        changes::delete(steps, nodes)
+        changes::delete(Steps(&self.index), nodes)
     }
 }

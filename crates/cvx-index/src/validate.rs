@@ -70,6 +70,10 @@ impl TemporalIndex {
             let lives = |node| self.contains(node);
             holds(lives(edge.from) && lives(edge.to), "edges join live nodes")?;
         }
+        holds(
+            self.edges.agrees(),
+            "both directions tell of the same edges",
+        )?;
         let highest = embedded
             .iter()
             .filter_map(|&node| self.links.level(node))

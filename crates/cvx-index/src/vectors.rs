@@ -227,8 +227,9 @@ impl Vectors {
         self.raw = rows;
     }
 
-    /// These vectors in memory with room for more rows, where to add them would copy all.
-    pub(crate) fn roomy(&self, more: usize) -> Option<Self> {
+    /// These vectors in memory with room for so many rows, where to have them would copy all.
+    pub(crate) fn roomy(&self, rows: usize) -> Option<Self> {
+        let more = rows.saturating_sub(self.raw.len() / self.dim);
         self.raw.lacks(more * self.dim).then(|| Vectors {
             center: self.center.clone(),
             offset: self.offset.clone(),

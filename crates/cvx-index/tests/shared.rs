@@ -171,3 +171,24 @@ fn an_index_that_was_mapped_is_changed_as_one_in_memory() {
     let same = shared.read_settled(|index| Ok(index.to_bytes() == alone.to_bytes()));
     assert!(same.unwrap());
 }
+
+#[test]
+fn what_brings_no_vector_copies_no_vectors_of_a_mapped_index() {
+    let rows = Numbers(5).clustered(800, DIM, 9);
+    let mut alone = TemporalIndex::new(params()).unwrap();
+    alone.bulk_insert(&nodes(&rows), 1).unwrap();
+    let bare = alone.insert(NewNode::new(EntityId(1), 1, None)).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    alone.save(file.path(), b"").unwrap();
+    let shared = SharedIndex::new(TemporalIndex::load(file.path()).unwrap());
+    let heap = || shared.read(|index| Ok(index.stats().bytes)).unwrap();
+    let opened = heap();
+    shared
+        .bulk_insert(&[NewNode::new(EntityId(1), 2, None)], 1)
+        .unwrap();
+    shared.delete(&[bare]).unwrap();
+    let of_vectors = 800 * DIM * size_of::<f32>();
+    assert!(heap() < opened + of_vectors);
+    shared.delete(&[NodeId(5)]).unwrap();
+    assert!(heap() > opened + of_vectors);
+}

@@ -158,7 +158,7 @@ impl<'a> Accepted<'a> {
         if of_nodes && self.vectors() < self.nodes() {
             keep(members, |node| columns.has(node, EMBEDDED));
         }
-        if self.recallable.is_some() {
+        if self.recallable.is_some() && !matches!(source, Source::Withheld) {
             keep(members, |node| self.has_recallable(node));
         }
         let named = matches!(source, Source::Namespaces | Source::Entities);

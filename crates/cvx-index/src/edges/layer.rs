@@ -21,7 +21,7 @@ pub enum Direction {
 }
 
 /// An edge seen from one of its ends.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HalfEdge {
     /// The node at the other end.
     pub node: NodeId,

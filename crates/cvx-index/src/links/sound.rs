@@ -51,9 +51,9 @@ impl Links {
         links
     }
 
-    /// These links in memory with room for more nodes, where to add them would copy all.
-    pub(crate) fn roomy(&self, more: usize) -> Option<Self> {
-        let more = more * (self.most(0) + 1);
+    /// These links in memory with room for so many nodes, where to have them would copy all.
+    pub(crate) fn roomy(&self, nodes: usize) -> Option<Self> {
+        let more = (nodes * (self.most(0) + 1)).saturating_sub(self.ground.len());
         self.ground.lacks(more).then(|| {
             let ground = self.ground.roomy(more);
             let (levels, upper_at) = (self.levels.clone(), self.upper_at.clone());
