@@ -19,13 +19,10 @@ def some_hits(name: str, value: Any) -> tuple[Hit, ...]:
     InvalidParameterError
         Something else, such as the numbers of nodes.
     """
-    listed = (value,) if isinstance(value, Hit) else value
-    if not isinstance(listed, Iterable):
+    several = isinstance(value, Iterable) and not isinstance(value, Hit)
+    hits = tuple(value) if several else (value,)
+    if not all(isinstance(hit, Hit) for hit in hits):
         raise wrong(name, value, "hits of the decision")
-    hits = tuple(listed)
-    for hit in hits:
-        if not isinstance(hit, Hit):
-            raise wrong(name, value, "hits of the decision")
     return hits
 
 

@@ -89,8 +89,10 @@ def _plain(value: Any) -> Any:
         return {"of": _plain(value.func), "with": _plain(value.keywords)}
     if isinstance(value, Mapping):
         return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, tuple | list | set | frozenset):
-        return [_plain(one) for one in sorted(value, key=str)]
+    if isinstance(value, set | frozenset):
+        return sorted((_plain(one) for one in value), key=str)
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
     return f"{value.__module__}.{value.__qualname__}" if callable(value) else value
 
 

@@ -43,7 +43,7 @@ class Attempt:
     spent : list of str
         Subgoals that were not possible any more once they were done.
     commands : int
-        How many were given for it.
+        How many were given for it since it was begun or taken up again.
     """
 
     run: OpenEpisode

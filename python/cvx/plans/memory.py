@@ -13,8 +13,9 @@ from cvx.active import ActiveMemory
 from cvx.embed import LexicalEmbedder
 from cvx.episodes import OpenEpisode
 from cvx.plans.agenda import Item
-from cvx.plans.attempt import Attempt, Wish, plan_of
-from cvx.plans.binding import Binding, signature, verbs
+from cvx.plans.attempt import Attempt, Wish
+from cvx.plans.binding import Binding, signature
+from cvx.plans.choosing import choose
 from cvx.plans.clauses import holds
 from cvx.plans.demonstration import Demonstrations
 from cvx.plans.lessons import (
@@ -154,7 +155,7 @@ class PlanMemory:
         query = self._sum({w: self.lexicon.weight(w) for w in terms})
         self.decisions += 1
         decision = self._recall(Cue(goal=goal, vector=query), PLAN, self.looked_at)
-        hit, plan = self._choose(decision.hits, item.rejected)
+        hit, plan = choose(decision.hits, self.lexicon, self._nouns, item.rejected)
         followed = () if hit is None else hit
         stored = self._whereabouts(goal, slots, plan)
         self.memory.act(decision, None, followed, vector=stored, tags=(PLAN,))
@@ -166,27 +167,6 @@ class PlanMemory:
             for step in stuck.steps:
                 self._record(attempt, *step)
         return attempt
-
-    def _choose(
-        self, hits: Sequence[Hit], rejected: dict[str, frozenset[str]]
-    ) -> tuple[Hit | None, tuple[str, ...]]:
-        """Return the most promising plan that was not rejected, and whose it is."""
-        options: dict[str, tuple[float, int, Hit, tuple[str, ...]]] = {}
-        for place, hit in enumerate(hits):
-            if not hit.successors:
-                options.setdefault("", (hit.score, -place, hit, ()))
-            for plan, odds in self.lexicon.readings(plan_of(hit), self._nouns(hit)):
-                known = options.get(signature(plan))
-                if known is None or known[0] < hit.score * odds:
-                    options[signature(plan)] = (hit.score * odds, -place, hit, plan)
-        left = [o for name, o in options.items() if name not in rejected]
-        if not left:
-            rejected.clear()
-            left = list(options.values())
-        vain = set(rejected.values())
-        other = [o for o in left if verbs(o[3]) not in vain]
-        best = max(other or left, key=lambda o: o[:2], default=None)
-        return (None, ()) if best is None else best[2:]
 
     def _nouns(self, hit: Hit) -> dict[int, str]:
         episode = self.memory.episode_of(hit)
