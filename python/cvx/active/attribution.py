@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cvx.types import Decision, Edge, Episode, Hit
 
@@ -125,17 +126,33 @@ def attribution_edges(
     return list(edges.values())
 
 
+class Use(NamedTuple):
+    """How a context was used in an episode.
+
+    Attributes
+    ----------
+    followed : bool
+        Whether its advice was taken.
+    similarity : float
+        Of the most similar memory that was, or else of the most similar one, cut to [0, 1].
+    """
+
+    followed: bool
+    similarity: float
+
+
 def usage_contexts(
     memories: Iterable[Recalled], key: Callable[[Hit], Hashable]
-) -> dict[Hashable, bool]:
-    """Return the contexts used in an episode, and whether each was followed.
+) -> dict[Hashable, Use]:
+    """Return the contexts used in an episode, and how.
 
     Every memory counts under ``key(hit)`` and under ("node", node), each context once an episode.
     """
-    out: dict[Hashable, bool] = {}
+    out: dict[Hashable, Use] = {}
     for memory in memories:
+        use = Use(memory.followed, min(max(memory.hit.similarity, 0.0), 1.0))
         for context in (key(memory.hit), ("node", memory.hit.node)):
-            out[context] = out.get(context, False) or memory.followed
+            out[context] = max(out.get(context, use), use)
     return out
 
 

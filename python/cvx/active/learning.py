@@ -194,9 +194,9 @@ class _Lesson:
                 usage.restore(context, count)
 
         self.undo.append(restore)
-        for context, followed in contexts.items():
-            outcome = self.outcome
-            usage.add(context, followed=followed, helped=outcome.won, exposure=outcome.exposure)
+        won, exposure = self.outcome.won, self.outcome.exposure
+        for context, (followed, mean) in contexts.items():
+            usage.add(context, followed=followed, helped=won, exposure=exposure, mean=mean)
         usage.save(self.write, contexts)
 
     def _weigh(self) -> None:

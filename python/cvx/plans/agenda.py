@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from cvx.plans.attempt import Attempt
 from cvx.plans.clauses import clauses
+from cvx.plans.deeds import Deed
 
 
 @dataclass(slots=True)
@@ -26,6 +27,8 @@ class Item:
         The latest attempt, if it was broken off.
     done : Attempt, optional
         The latest attempt, if it was carried out.
+    deeds : list of Deed
+        What was done for it since it was begun, or last reached.
     """
 
     clause: str
@@ -34,6 +37,7 @@ class Item:
     rejected: dict[str, frozenset[str]] = field(default_factory=dict)
     stuck: Attempt | None = None
     done: Attempt | None = None
+    deeds: list[Deed] = field(default_factory=list)
 
 
 class Agenda:
@@ -81,7 +85,7 @@ class Agenda:
         """
         fresh, found = list(commands), False
         for item in self.items:
-            if item.over and item.done is not None and item.done.again(fresh):
+            if item.over and item.done is not None and item.done.again(fresh) is not None:
                 item.over = item.earned = False
                 found = True
         return found

@@ -37,11 +37,13 @@ class Attempt:
     explored : bool
         Whether the last command was an explored one.
     moment : str
-        The moment in which the last explored command was given.
+        The moment in which the last command was given.
     steps : list of (text, subgoal, vector)
         The subgoals as they were recorded.
     spent : list of str
         Subgoals that were not possible any more once they were done.
+    redo : str, optional
+        The command that does one of them anew, where exploring has undone it.
     commands : int
         How many were given for it since it was begun or taken up again.
     """
@@ -58,6 +60,7 @@ class Attempt:
     moment: str = ""
     steps: list[tuple[str, str, Vector]] = field(default_factory=list)
     spent: list[str] = field(default_factory=list)
+    redo: str | None = None
     commands: int = 0
 
     @property
@@ -71,14 +74,14 @@ class Attempt:
         return bool(self.plan) and self.subgoal is None
 
     def noted(self, commands: Iterable[str]) -> None:
-        """Take in what is possible after a step of the plan."""
-        subgoal = self.plan[self.place - 1]
-        if not any(self.binding.fits(command, subgoal) for command in commands):
-            self.spent.append(subgoal)
+        """Take in what is possible after a step of the plan: what it undid itself was its aim."""
+        once = [*self.spent, self.plan[self.place - 1]]
+        self.spent = [s for s in once if not any(self.binding.fits(c, s) for c in commands)]
 
-    def again(self, commands: Iterable[str]) -> bool:
-        """Whether one of these commands does a subgoal that was spent."""
-        return any(self.binding.fits(c, subgoal) for c in commands for subgoal in self.spent)
+    def again(self, commands: Iterable[str]) -> str | None:
+        """Return one of these commands that does a subgoal which was spent, if there is one."""
+        fits = self.binding.fits
+        return next((c for c in commands if any(fits(c, subgoal) for subgoal in self.spent)), None)
 
     def next_command(
         self, commands: Iterable[str], tried: Mapping[str, int], rng: Random

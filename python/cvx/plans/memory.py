@@ -17,6 +17,7 @@ from cvx.plans.attempt import Attempt, Wish
 from cvx.plans.binding import Binding, signature
 from cvx.plans.choosing import choose
 from cvx.plans.clauses import holds
+from cvx.plans.deeds import Deed, lasting
 from cvx.plans.demonstration import Demonstrations
 from cvx.plans.lessons import (
     FIND,
@@ -227,7 +228,7 @@ class PlanMemory:
         """Record a command that was chosen while the next step of the plan was not possible."""
         vector = self._stored(consulted.text)
         self.memory.act(consulted.decision, shape(command), vector=vector, tags=(MOMENT,))
-        attempt.explored, attempt.moment = True, consulted.text
+        attempt.explored = True
 
     def rewarded(self, attempt: Attempt, command: str) -> None:
         """Record as a step of the plan an explored command that brought a reward.
@@ -261,6 +262,32 @@ class PlanMemory:
         episode = self.memory.close(run, float(won), exposure=exposure)
         take_in(self.lexicon, episode)
         take_time(self.durations, episode)
+
+    def composed(self, attempt: Attempt, deeds: Iterable[Deed]) -> None:
+        """Remember, beside the plan that reached a goal, all that had been done for it and lasted.
+
+        After attempts in vain the last plan alone may not have been enough. The two are one where
+        nothing else was done.
+
+        Parameters
+        ----------
+        attempt : Attempt
+            The last one, closed.
+        deeds : iterable of Deed
+            Of all attempts at this goal.
+        """
+        goal, form, slots = attempt.run.goal, attempt.run.task_type, list(attempt.binding.slots)
+        steps = lasting(deeds, slots, self.lexicon)
+        plan = tuple(action for _, action in steps)
+        recorded = tuple(action for _, action, _ in attempt.steps)
+        if signature(plan) in ("", signature(recorded), signature(attempt.plan)):
+            return
+        run = self.memory.begin(goal, form, metadata={SLOTS: slots})
+        with self._discarding(run):
+            self.memory.step(run, goal, None, self._whereabouts(goal, slots, plan), tags=(PLAN,))
+            for text, action in steps:
+                self.memory.step(run, text, action, self._stored(text), tags=(SUBGOAL,))
+            take_in(self.lexicon, self.memory.close(run, 1.0))
 
     def discard(self, attempt: Attempt) -> None:
         """End an attempt that was broken off: its plan was not followed to the end."""

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from cvx.plans.agenda import Agenda
 from cvx.plans.attempt import Attempt
 from cvx.plans.binding import signature, verbs
+from cvx.plans.deeds import Deed
 from cvx.plans.demonstration import Observation
 from cvx.plans.memory import PlanMemory
+from cvx.plans.words import shape
 
 
 def complete(score: float) -> bool:
@@ -90,13 +92,16 @@ class Pursuit:
         Returns
         -------
         bool
-            Whether it undid what an earlier attempt had done.
+            Whether it undid what had been done. If that was by the attempt at hand, the plan waits
+            until it is done anew (``redo``).
         """
         attempt, commands = self._attempt, seen.admissible_commands
         assert attempt is not None
         self.score, attempt.earned = self.score + reward, attempt.earned + reward
         attempt.commands += 1
-        undone = attempt.explored and self.agenda.undone(set(commands).difference(before))
+        opened = frozenset(commands).difference(before)
+        self.agenda.current.deeds.append(Deed(command, attempt.moment, opened))
+        undone = attempt.explored and self._undone(attempt, command, opened)
         if attempt.explored and reward > 0:
             self.plans.rewarded(attempt, command)
         if not attempt.explored:
@@ -107,6 +112,11 @@ class Pursuit:
         if complete(self.score) or over or attempt.done or hopeless:
             self._end(attempt, over=over)
         return undone
+
+    def _undone(self, attempt: Attempt, command: str, opened: frozenset[str]) -> bool:
+        moved = shape(command) in self.plans.lexicon.moves
+        attempt.redo = None if moved else attempt.again(sorted(opened))
+        return self.agenda.undone(opened) or attempt.redo is not None
 
     def _end(self, attempt: Attempt, *, over: bool) -> None:
         item, done, won = self.agenda.current, attempt.done, complete(self.score)
@@ -128,6 +138,9 @@ class Pursuit:
             self.plans.close(attempt, won=False, cut_off=bool(attempt.plan) and not done)
         else:
             self.plans.discard(attempt)
+        if won or item.earned:
+            self.plans.composed(attempt, item.deeds)
+            item.deeds = []
         self.agenda.turn(over=done)
 
     def stop(self) -> None:

@@ -91,7 +91,13 @@ class UsageTracker:
         return beta_mean(found.helped, found.followed, self.strength, self.mean)
 
     def add(
-        self, context: Hashable, *, followed: bool, helped: bool, exposure: float = 1.0
+        self,
+        context: Hashable,
+        *,
+        followed: bool,
+        helped: bool,
+        exposure: float = 1.0,
+        mean: float | None = None,
     ) -> None:
         """Count one episode in which it was recalled.
 
@@ -107,11 +113,15 @@ class UsageTracker:
             Below 1 an episode without success was cut off: the chance that one which succeeds had
             done so by then, in [0, 1]. It counts as a success by its chance still to become one,
             see `censored_failure`.
+        mean : float, optional
+            What the prior expects of this context, in [0, 1], for the sake of that chance; default
+            what it expects of all. It has to be that of whoever reads the counts: with another, to
+            have been cut off would raise what was thought unlikely.
 
         Raises
         ------
         InvalidParameterError
-            The exposure is outside [0, 1].
+            The exposure or the mean is outside [0, 1].
 
         Examples
         --------
@@ -121,10 +131,11 @@ class UsageTracker:
         0.48
         """
         exposure = a_share("exposure", exposure)
+        prior = self.mean if mean is None else a_share("mean", mean)
         old = self._counts.get(context, _NEVER)
         gain: float = followed and helped
         if followed and not helped and exposure < 1:
-            expected = beta_mean(old.helped, old.followed, self.strength, self.mean)
+            expected = beta_mean(old.helped, old.followed, self.strength, prior)
             gain = 1 - censored_failure(expected, exposure)
         self._counts[context] = UsageCount(
             old.retrieved + 1, old.followed + followed, old.helped + gain

@@ -103,7 +103,9 @@ class Agent:
                 f"there is no command after {sight.last!r}, and the game is not over: an "
                 "observation needs admissible_commands as long as there is something to decide"
             )
-        text = sight.moment(attempt.subgoal)
+        attempt.moment = text = sight.moment(attempt.subgoal)
+        if attempt.redo is not None:
+            return attempt.redo
         command = attempt.next_command(sight.commands, sight.tried, self._rng)
         if command is not None:
             self.plans.advance(attempt, command, text, sight.last)
