@@ -164,7 +164,8 @@ class PlanMemory:
         attempt.idle = hit is not None and not plan
         same = 0 if stuck is None else stuck.place
         if stuck is not None and signature(stuck.plan[:same]) == signature(plan[:same]):
-            attempt.binding, attempt.place = stuck.binding, same
+            attempt.binding, attempt.place, attempt.spent = stuck.binding, same, stuck.spent
+            attempt.commands = stuck.commands
             for step in stuck.steps:
                 self._record(attempt, *step)
         return attempt
