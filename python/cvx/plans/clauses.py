@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from cvx.plans.words import FUNCTION_WORDS, arguments, rest, spans, template, words
+from cvx.types import Vector
 
 _ENDS = re.compile(r"[\n.!?:;]+")
 _ROUNDS = 10  # of expectation and maximisation; the assignments stand still after three or four
 _NEAR = 2.0  # how fast a clause becomes unlikely with the distance between the two relative places
 _SAME = 4.0  # how much likelier a clause is that says the command's first word and nothing else
+_BACK = 0.1  # how likely it is to come back to an earlier clause, against going on; set by hand
 
 
 def clauses(text: str) -> list[str]:
@@ -121,15 +126,16 @@ def align(goals: Sequence[Goal], aimed: Collection[str]) -> list[list[int | None
         together: dict[tuple[str, str], float] = defaultdict(float)
         form_of: dict[str, float] = defaultdict(float)
         for line in lines:
-            for choices in line:
-                total = sum(chance[c.pair] * c.prior for c in choices)
-                for c in choices:
-                    share = chance[c.pair] * c.prior / total
+            for choices, shares in zip(line, _shares(line, chance), strict=True):
+                for c, share in zip(choices, shares, strict=True):
                     together[c.pair] += share
                     form_of[c.pair[1]] += share
         chance = defaultdict(float, {p: n / form_of[p[1]] for p, n in together.items()})
     return [
-        [max(c, key=lambda c: chance[c.pair] * c.prior).place if c else None for c in line]
+        [
+            choices[int(np.argmax(shares))].place if choices else None
+            for choices, shares in zip(line, _shares(line, chance), strict=True)
+        ]
         for line in lines
     ]
 
@@ -138,6 +144,23 @@ class _Choice(NamedTuple):
     place: int
     pair: tuple[str, str]
     prior: float
+
+
+def _shares(
+    line: Sequence[Sequence[_Choice]], chance: Mapping[tuple[str, str], float]
+) -> list[Vector]:
+    """Return how likely each choice of each command is, given all commands of its goal."""
+    said = [[chance[c.pair] * c.prior for c in choices] for choices in line if choices]
+    places = [np.array([c.place for c in choices]) for choices in line if choices]
+    steps = [np.where(b >= a[:, None], 1.0, _BACK) for a, b in pairwise(places)]
+    ahead = [np.array(said[0])] if said else []
+    for own, step in zip(said[1:], steps, strict=True):
+        ahead.append(own * (ahead[-1] / ahead[-1].sum() @ step))
+    behind = [np.ones(len(own)) for own in said[-1:]]
+    for own, step in zip(said[:0:-1], steps[::-1], strict=True):
+        behind.append(step @ (own * behind[-1] / behind[-1].sum()))
+    found = (a * b / (a @ b) for a, b in zip(ahead, behind[::-1], strict=True))
+    return [next(found) if choices else np.empty(0) for choices in line]
 
 
 def _choices(goal: Goal, number: int, aimed: Collection[str]) -> list[_Choice]:
