@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise, product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.plans.clauses import Goal, align, clauses, holds, instructs, names_in
+from cvx.plans.clauses import (
+    _BACK,
+    Goal,
+    _Choice,
+    _shares,
+    align,
+    clauses,
+    holds,
+    instructs,
+    names_in,
+)
 from cvx.plans.words import words
 
 ERRAND = Goal(
@@ -106,3 +119,67 @@ def test_what_is_said_of_a_thing_before_its_name_may_hold_already(
 @given(st.text(max_size=60))
 def test_clauses_keep_every_word(text: str) -> None:
     assert [w for clause in clauses(text) for w in words(clause)] == words(text)
+
+
+def _dinner(*foods: tuple[str, str, str]) -> Goal:
+    """All is taken, then all is dyed, then all is folded: another order than what is said."""
+    said = ["see the note", *(f"{food}" for food, _, _ in foods)]
+    for food, fold, dye in foods:
+        said += [f"{fold} the {food}", f"{dye} the {food}"]
+    done = [
+        "see note",
+        *(f"grab {food} from nook" for food, _, _ in foods),
+        *(f"soak {food} in vat" for food, _, _ in foods),
+        *(f"{fold} {food} with iron" for food, fold, _ in foods),
+    ]
+    return Goal(said, done)
+
+
+def test_a_word_that_is_never_said_finds_its_clauses_by_the_order_of_the_others() -> None:
+    goals = [
+        _dinner(("scarf", "crease", "redden"), ("red hat", "roll", "tint")),
+        _dinner(
+            ("glove", "roll", "redden"), ("scarf", "crease", "redden"), ("tie", "roll", "tint")
+        ),
+        _dinner(("tie", "crease", "tint"), ("glove", "roll", "redden")),
+    ]
+    aimed = {c for goal in goals for c in goal.commands}
+    for goal, places in zip(goals, align(goals, aimed), strict=True):
+        served = _served(goal, places)
+        for command, clause in served.items():
+            verb = words(command)[0]
+            if verb == "soak":
+                assert words(clause)[0] in {"redden", "tint"}, (command, clause)
+            elif verb == "grab":
+                assert clause in {"scarf", "red hat", "glove", "tie"}, (command, clause)
+            else:
+                assert words(clause)[0] == verb, (command, clause)
+
+
+_choice = st.builds(
+    _Choice,
+    st.integers(0, 5),
+    st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")),
+    st.floats(0.01, 1.0),
+)
+
+
+@given(
+    st.lists(st.lists(_choice, max_size=3), max_size=5),
+    st.fixed_dictionaries({(w, f): st.floats(0.01, 1.0) for w in "abc" for f in "xyz"}),
+)
+def test_shares_are_those_of_all_ways_to_serve_the_clauses(
+    line: list[list[_Choice]], chance: dict[tuple[str, str], float]
+) -> None:
+    named = [choices for choices in line if choices]
+    expected = [[0.0] * len(choices) for choices in named]
+    for way in product(*(range(len(choices)) for choices in named)):
+        taken = [choices[i] for choices, i in zip(named, way, strict=True)]
+        odds = math.prod(chance[c.pair] * c.prior for c in taken)
+        odds *= math.prod(_BACK for a, b in pairwise(taken) if b.place < a.place)
+        for row, i in zip(expected, way, strict=True):
+            row[i] += odds
+    found = [shares.tolist() for shares in _shares(line, chance)]
+    assert [len(shares) for shares in found] == [len(choices) for choices in line]
+    for shares, row in zip([s for s in found if s], expected, strict=True):
+        assert shares == pytest.approx([x / sum(row) for x in row])

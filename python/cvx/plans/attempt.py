@@ -9,7 +9,7 @@ from random import Random
 from cvx.episodes import OpenEpisode
 from cvx.plans.binding import Binding, signature
 from cvx.plans.words import arguments, kind, shape, variables_of, words
-from cvx.types import Hit, Vector
+from cvx.types import Hit
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Attempt:
         Whether the last command was an explored one.
     moment : str
         The moment in which the last command was given.
-    steps : list of (text, subgoal, vector)
+    steps : list of (text, subgoal)
         The subgoals as they were recorded.
     spent : list of str
         Subgoals that were not possible any more once they were done.
@@ -58,7 +58,7 @@ class Attempt:
     holds: bool = False
     explored: bool = False
     moment: str = ""
-    steps: list[tuple[str, str, Vector]] = field(default_factory=list)
+    steps: list[tuple[str, str]] = field(default_factory=list)
     spent: list[str] = field(default_factory=list)
     redo: str | None = None
     commands: int = 0

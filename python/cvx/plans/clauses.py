@@ -10,15 +10,17 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from cvx.plans.words import FUNCTION_WORDS, arguments, rest, spans, template, words
-from cvx.types import Vector
+
+Shares = npt.NDArray[np.float64]
 
 _ENDS = re.compile(r"[\n.!?:;]+")
 _ROUNDS = 10  # of expectation and maximisation; the assignments stand still after three or four
 _NEAR = 2.0  # how fast a clause becomes unlikely with the distance between the two relative places
 _SAME = 4.0  # how much likelier a clause is that says the command's first word and nothing else
-_BACK = 0.1  # how likely it is to come back to an earlier clause, against going on; set by hand
+_BACK = 0.3  # how likely it is to come back to an earlier clause, against going on; set by hand
 
 
 def clauses(text: str) -> list[str]:
@@ -107,7 +109,9 @@ def align(goals: Sequence[Goal], aimed: Collection[str]) -> list[list[int | None
 
     A command may serve a clause that names most of what it names. Which of them is found by
     expectation and maximisation over all goals: how often commands of a first word go with
-    clauses of a form, weighed by how near their relative places in both sequences are.
+    clauses of a form, weighed by how near their relative places in both sequences are, and by
+    whether commands that follow each other serve clauses that do. The last is for learning only:
+    what was learned then tells in which other order the commands of one goal may have come.
 
     Parameters
     ----------
@@ -119,6 +123,8 @@ def align(goals: Sequence[Goal], aimed: Collection[str]) -> list[list[int | None
     References
     ----------
     Brown et al. 1993, "The mathematics of statistical machine translation", models 1 and 2.
+    Vogel, Ney and Tillmann 1996, "HMM-based word alignment in statistical translation"; here going
+    on is as likely by any number of clauses.
     """
     lines = [[_choices(goal, i, aimed) for i in range(len(goal.commands))] for goal in goals]
     chance: dict[tuple[str, str], float] = defaultdict(lambda: 1.0)
@@ -132,10 +138,7 @@ def align(goals: Sequence[Goal], aimed: Collection[str]) -> list[list[int | None
                     form_of[c.pair[1]] += share
         chance = defaultdict(float, {p: n / form_of[p[1]] for p, n in together.items()})
     return [
-        [
-            choices[int(np.argmax(shares))].place if choices else None
-            for choices, shares in zip(line, _shares(line, chance), strict=True)
-        ]
+        [max(c, key=lambda c: chance[c.pair] * c.prior).place if c else None for c in line]
         for line in lines
     ]
 
@@ -148,8 +151,11 @@ class _Choice(NamedTuple):
 
 def _shares(
     line: Sequence[Sequence[_Choice]], chance: Mapping[tuple[str, str], float]
-) -> list[Vector]:
-    """Return how likely each choice of each command is, given all commands of its goal."""
+) -> list[Shares]:
+    """Return how likely each choice of each command is, given all commands of its goal.
+
+    By the forward and backward recursions of a hidden Markov model.
+    """
     said = [[chance[c.pair] * c.prior for c in choices] for choices in line if choices]
     places = [np.array([c.place for c in choices]) for choices in line if choices]
     steps = [np.where(b >= a[:, None], 1.0, _BACK) for a, b in pairwise(places)]

@@ -20,20 +20,22 @@ class Deed(NamedTuple):
         In which it was given, see `moment`.
     opened : frozenset of str
         The commands that became possible by it.
+    spent : bool
+        Whether it was not possible any more then.
     """
 
     command: str
     moment: str
     opened: frozenset[str]
+    spent: bool
 
 
-def lasting(
-    deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon
-) -> list[tuple[str, str]]:
+def lasting(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> list[tuple[str, str]]:
     """Return the moments and the abstract commands of what was done to a goal's things, and lasted.
 
-    Where a deed made possible to do an earlier one anew, and that was done, the two cancel out:
-    of take, clean, put down, take, put there remains take, clean, put there.
+    Where a deed made it possible to do an earlier one anew, which was spent, and that was done next,
+    the two cancel out: of take, clean, put down, take, put there remains take, clean, put there.
+    What was done to another thing in between may have needed that, so then all is kept.
 
     Parameters
     ----------
@@ -50,13 +52,13 @@ def lasting(
     binding = Binding(slots, lexicon)
     left: list[tuple[Deed, str]] = []
     for deed in deeds:
-        if not variables_of(action := binding.abstract(deed.command)):
-            continue
-        does = signature([action])
-        undid = next((n for n, (d, _) in enumerate(left) if deed.command in d.opened), 0)
-        if any(signature([earlier]) == does for _, earlier in left[:undid]):
-            left.pop(undid)
-        else:
+        action = binding.abstract(deed.command)
+        does, about = signature([action]), set(variables_of(action))
+        last, undid = left[-1] if left else (None, "")
+        anew = any(d.spent and signature([earlier]) == does for d, earlier in left)
+        if anew and last and deed.command in last.opened and about.issubset(variables_of(undid)):
+            left.pop()
+        elif about:
             left.append((deed, action))
     binding = Binding(slots, lexicon)
     return [(deed.moment, binding.abstract(deed.command)) for deed, _ in left]

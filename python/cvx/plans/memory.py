@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
-import numpy as np
-
 from cvx.active import ActiveMemory
-from cvx.embed import LexicalEmbedder
 from cvx.episodes import OpenEpisode
 from cvx.plans.agenda import Item
 from cvx.plans.attempt import Attempt, Wish
@@ -31,13 +28,13 @@ from cvx.plans.lessons import (
     learned,
     take_in,
     take_time,
-    terms_of,
     timed,
     understand,
 )
 from cvx.plans.moments import Advice, Consulted, moment, tally
-from cvx.plans.words import filled, shape, template, unnumbered, variables_of, words
-from cvx.types import Cue, Decision, Filter, Hit, Vector
+from cvx.plans.space import Space
+from cvx.plans.words import filled, shape, template, unnumbered, variables_of
+from cvx.types import Cue, Decision, Filter, Hit
 
 _NEAR = 2.0  # finds vote with their similarity to this power, the near ones most; set by hand
 
@@ -85,7 +82,7 @@ class PlanMemory:
         self.looked_at, self.neighbours, self.exponent = looked_at, neighbours, exponent
         self.lexicon, self.durations = learned(memory.episodes), timed(memory.episodes)
         self.decisions, self.seconds = 0, 0.0
-        self._features = LexicalEmbedder(dim=memory.index.dim, ngram_weight=0.0)
+        self._space = Space(memory.embedder, memory.index.dim, self.lexicon)
 
     def teach(self, demonstrations: Demonstrations) -> None:
         """Remember how somebody else reached goals.
@@ -105,13 +102,13 @@ class PlanMemory:
         run = self.memory.begin(goal, template(goal, slots), kind="demonstration", metadata=shown)
         attempt = Attempt(run, Binding(slots, self.lexicon), plan, commands=len(steps))
         with self._discarding(run):
-            self.memory.step(run, goal, None, self._whereabouts(goal, slots, plan), tags=(PLAN,))
+            self.memory.step(run, goal, None, self._space.start(goal, slots, plan), tags=(PLAN,))
             for step in steps:
                 text = moment(step.commands, step.before, step.last, attempt.subgoal)
                 if step.aimed:
                     self.advance(attempt, step.command, text, step.last)
                 else:
-                    form, vector = shape(step.command), self._stored(text)
+                    form, vector = shape(step.command), self._space.moment(text)
                     self.memory.step(run, text, form, vector, tags=(MOMENT,))
                     attempt.explored = True
             self.close(attempt, won=True)
@@ -152,13 +149,12 @@ class PlanMemory:
 
     def _begun(self, run: OpenEpisode, item: Item, slots: Sequence[str]) -> Attempt:
         goal, stuck = item.clause, item.stuck
-        terms = terms_of(self.lexicon, goal, slots)
-        query = self._sum({w: self.lexicon.weight(w) for w in terms})
+        query = self._space.goal(goal, slots)
         self.decisions += 1
         decision = self._recall(Cue(goal=goal, vector=query), PLAN, self.looked_at)
         hit, plan = choose(decision.hits, self.lexicon, self._nouns, item.rejected)
         followed = () if hit is None else hit
-        stored = self._whereabouts(goal, slots, plan)
+        stored = self._space.start(goal, slots, plan)
         self.memory.act(decision, None, followed, vector=stored, tags=(PLAN,))
         attempt = Attempt(run, Binding(slots, self.lexicon), plan)
         attempt.idle = hit is not None and not plan
@@ -192,24 +188,25 @@ class PlanMemory:
         bound = {v for thing, v in attempt.binding.names.items() if thing not in known}
         nouns = sorted({noun for v in bound if (noun := attempt.binding.noun(v))})
         if attempt.explored and nouns and last is not None:
-            vector = self._sum(dict.fromkeys(nouns, 1.0))
+            vector = self._space.names(nouns)
             way = unnumbered(last)
             self.memory.step(attempt.run, " ".join(nouns), way, vector, tags=(FIND,))
-        self._record(attempt, text, action, self._stored(text))
+        self._record(attempt, text, action)
         attempt.place += 1
         attempt.doubts, attempt.explored = 0, False
 
-    def _record(self, attempt: Attempt, text: str, action: str, vector: Vector) -> None:
-        attempt.steps.append((text, action, vector))
-        self.memory.step(attempt.run, text, action, vector, tags=(SUBGOAL,))
+    def _record(self, attempt: Attempt, text: str, action: str) -> None:
+        attempt.steps.append((text, action))
+        self._subgoal(attempt.run, text, action)
+
+    def _subgoal(self, run: OpenEpisode, text: str, action: str) -> None:
+        self.memory.step(run, text, action, self._space.moment(text), tags=(SUBGOAL,))
 
     def consult(self, attempt: Attempt, text: str) -> Consulted:
         """Ask what was done in moments like this one, and where what is wanted was found."""
-        named = text.split()
-        rare = np.array([self.lexicon.moments.rarity(f) for f in named], dtype=np.float32)
-        vector = rare @ self._features.embed(named) if rare.any() else self._stored(text)
         self.decisions += 1
-        decision = self._recall(Cue(step=text, vector=vector), MOMENT, self.neighbours)
+        cue = Cue(step=text, vector=self._space.like(text))
+        decision = self._recall(cue, MOMENT, self.neighbours)
         votes = tally(((str(h.action), h.score) for h in decision.hits), self.exponent)
         finds = self._finds(Wish.of(attempt).unbound)
         return Consulted(text, decision, Advice(votes, dict(decision.action_scores), finds))
@@ -219,7 +216,7 @@ class PlanMemory:
         asked = sorted(nouns)
         if not asked:
             return {}
-        vector = self._sum(dict.fromkeys(asked, 1.0))
+        vector = self._space.names(asked)
         decision = self._recall(Cue(text=" ".join(asked), vector=vector), FIND, self.neighbours)
         votes = tally(((str(h.action), h.similarity) for h in decision.hits), _NEAR)
         total = 1.0 + sum(votes.values())
@@ -227,7 +224,7 @@ class PlanMemory:
 
     def explored(self, attempt: Attempt, consulted: Consulted, command: str) -> None:
         """Record a command that was chosen while the next step of the plan was not possible."""
-        vector = self._stored(consulted.text)
+        vector = self._space.moment(consulted.text)
         self.memory.act(consulted.decision, shape(command), vector=vector, tags=(MOMENT,))
         attempt.explored = True
 
@@ -238,7 +235,7 @@ class PlanMemory:
         """
         action = attempt.binding.abstract(command)
         if variables_of(action):
-            self._record(attempt, attempt.moment, action, self._stored(attempt.moment))
+            self._record(attempt, attempt.moment, action)
 
     def close(self, attempt: Attempt, won: bool, *, cut_off: bool = False) -> None:
         """End an attempt with its outcome, and learn its words if memory kept it.
@@ -280,14 +277,14 @@ class PlanMemory:
         goal, form, slots = attempt.run.goal, attempt.run.task_type, list(attempt.binding.slots)
         steps = lasting(deeds, slots, self.lexicon)
         plan = tuple(action for _, action in steps)
-        recorded = tuple(action for _, action, _ in attempt.steps)
+        recorded = tuple(action for _, action in attempt.steps)
         if signature(plan) in ("", signature(recorded), signature(attempt.plan)):
             return
         run = self.memory.begin(goal, form, metadata={SLOTS: slots})
         with self._discarding(run):
-            self.memory.step(run, goal, None, self._whereabouts(goal, slots, plan), tags=(PLAN,))
+            self.memory.step(run, goal, None, self._space.start(goal, slots, plan), tags=(PLAN,))
             for text, action in steps:
-                self.memory.step(run, text, action, self._stored(text), tags=(SUBGOAL,))
+                self._subgoal(run, text, action)
             take_in(self.lexicon, self.memory.close(run, 1.0))
 
     def discard(self, attempt: Attempt) -> None:
@@ -300,16 +297,3 @@ class PlanMemory:
         decision = self.memory.recall(cue, Filter(tags=(tag,)), k, distinct=distinct)
         self.seconds += time.perf_counter() - start
         return decision
-
-    def _whereabouts(self, goal: str, slots: Sequence[str], plan: Sequence[str]) -> Vector:
-        """Return where the start of an attempt lies: by its goal's words and its plan's verbs."""
-        terms = [*terms_of(self.lexicon, goal, slots), *(words(p)[0] for p in plan)]
-        return self._sum(dict.fromkeys(terms, 1.0))
-
-    def _sum(self, weights: Mapping[str, float]) -> Vector:
-        kept = {w: x for w, x in weights.items() if x} or {"": 1.0}
-        rows = self.memory.embedder.embed(list(kept))
-        return np.asarray(np.array(list(kept.values()), dtype=np.float32) @ rows)
-
-    def _stored(self, text: str) -> Vector:
-        return np.asarray(self._features.embed([text])[0])

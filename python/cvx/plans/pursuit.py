@@ -100,7 +100,8 @@ class Pursuit:
         self.score, attempt.earned = self.score + reward, attempt.earned + reward
         attempt.commands += 1
         opened = frozenset(commands).difference(before)
-        self.agenda.current.deeds.append(Deed(command, attempt.moment, opened))
+        deed = Deed(command, attempt.moment, opened, spent=command not in commands)
+        self.agenda.current.deeds.append(deed)
         undone = attempt.explored and self._undone(attempt, command, opened)
         if attempt.explored and reward > 0:
             self.plans.rewarded(attempt, command)
