@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidParameterError
-from cvx.scoring import UsageCount, UsageTracker, censored_failure
+from cvx.scoring import UsageCount, UsageTracker, beta_mean, censored_failure
 from cvx.store import Record
 
 contexts = st.recursive(
@@ -79,17 +79,31 @@ def test_counts_survive_the_record(uses: dict[object, list[tuple[bool, bool, flo
 
 
 @pytest.mark.requirement("V23")
-@given(st.integers(0, 6), st.integers(0, 6), st.floats(0, 1))
+@given(st.integers(0, 6), st.integers(0, 6), st.floats(0, 1), st.sampled_from([0.25, 0.5, 0.75]))
 def test_an_episode_that_was_cut_off_moves_the_mean_as_its_likelihood_does(
-    wins: int, failures: int, exposure: float
+    wins: int, failures: int, exposure: float, mean: float
 ) -> None:
-    usage = UsageTracker(strength=2.0, mean=0.5)
+    usage = UsageTracker(strength=4.0, mean=0.5)
     for place in range(wins + failures):
         usage.add("plan", followed=True, helped=place < wins)
-    usage.add("plan", followed=True, helped=False, exposure=exposure)
+    usage.add("plan", followed=True, helped=False, exposure=exposure, mean=mean)
     p = np.linspace(0, 1, 20_001)
-    density = p**wins * (1 - p) ** failures * (1 - p * exposure)
-    assert usage["plan"] == pytest.approx((p * density).sum() / density.sum(), abs=1e-3)
+    density = p ** (wins + 4 * mean - 1) * (1 - p) ** (failures + 3 - 4 * mean) * (1 - p * exposure)
+    count = usage.count("plan")
+    found = beta_mean(count.helped, count.followed, strength=4.0, mean=mean)
+    assert found == pytest.approx((p * density).sum() / density.sum(), abs=1e-3)
+
+
+@pytest.mark.requirement("V23")
+@given(st.floats(0, 1), st.lists(st.floats(0, 1), min_size=1, max_size=5))
+def test_to_be_cut_off_never_speaks_for_anything(mean: float, exposures: list[float]) -> None:
+    usage, expected = UsageTracker(), mean
+    for exposure in exposures:
+        usage.add("plan", followed=True, helped=False, exposure=exposure, mean=mean)
+        count = usage.count("plan")
+        found = beta_mean(count.helped, count.followed, usage.strength, mean)
+        assert found <= expected + 1e-12
+        expected = found
 
 
 @pytest.mark.requirement("V23")

@@ -123,7 +123,8 @@ def test_clauses_keep_every_word(text: str) -> None:
 
 def _dinner(*foods: tuple[str, str, str]) -> Goal:
     """All is taken, then all is dyed, then all is folded: another order than what is said."""
-    said = ["see the note", *(f"{food}" for food, _, _ in foods)]
+    said = ["be merry", "see the note", "this is it", "read on", "what is needed"]
+    said += [food for food, _, _ in foods]
     for food, fold, dye in foods:
         said += [f"{fold} the {food}", f"{dye} the {food}"]
     done = [
@@ -131,6 +132,8 @@ def _dinner(*foods: tuple[str, str, str]) -> Goal:
         *(f"grab {food} from nook" for food, _, _ in foods),
         *(f"soak {food} in vat" for food, _, _ in foods),
         *(f"{fold} {food} with iron" for food, fold, _ in foods),
+        "rest",
+        "be glad",
     ]
     return Goal(said, done)
 

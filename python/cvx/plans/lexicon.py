@@ -12,8 +12,8 @@ from cvx.statistics import wilson
 _PLAUSIBLE = 0.25  # other readings of a plan must be as likely as this; set by hand
 
 # Above a half: with that, looking into things on the way to putting something into such a thing
-# stayed in the plan, each time, and 20 of 24 such tuning games were lost. At .7 a knife that is
-# picked up along with every meal's two foods is enough that picking up foods is no step of a plan.
+# stayed in the plan, each time, and 20 of 24 such tuning games were lost. At .7 it was
+# enough that a tool was picked up along with every two things: to pick up things was no step then.
 _AIMED = 0.65
 
 _FIXED = 0.6  # six in a row reach it (Wilson: 6 / 9.84 = .61), five do not; set by hand
