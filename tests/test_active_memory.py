@@ -23,7 +23,7 @@ from cvx.errors import (
     ZeroVectorError,
 )
 from cvx.mdp import RegionMDP
-from cvx.scoring import LearnedWeights, Scorer, UsageTracker
+from cvx.scoring import LearnedWeights, Scorer, UsageTracker, use_posterior
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Decision, Filter, Hit
 
@@ -280,6 +280,25 @@ def test_an_episode_that_was_cut_off_is_kept_and_blames_by_its_exposure() -> Non
         assert am.usage.count(("clean", 0)).followed == 1
         blamed[exposure] = am.usage[("clean", 0)]
     assert 0.5 == blamed[0.0] > blamed[0.5] > blamed[1.0]
+
+
+@pytest.mark.requirement("V16", "V23")
+def test_to_be_cut_off_at_once_leaves_a_posterior_that_began_with_similarity_as_it_was() -> None:
+    scores = {}
+    for exposure in (0.0, 1.0):
+        usage = UsageTracker(mean="similarity")
+        feature = use_posterior(usage, lambda hit, task: (task, hit.entity_id))
+        am = memory(usage=usage, scorer=Scorer({"own": 1.0}, features={"own": feature}))
+        score = []
+        for _ in range(3):
+            run = am.begin("clean a cup", "clean")
+            decision = am.recall(Cue(step="an odd kitchen"))
+            score += [hit.score for hit in decision.hits if hit.entity_id == 0]
+            am.act(decision, "go to sink 1")
+            am.close(run, 0.0, exposure=exposure)
+        scores[exposure] = score
+    assert scores[0.0] == pytest.approx([scores[0.0][0]] * 3)
+    assert scores[1.0][2] < scores[1.0][1] < scores[1.0][0] == scores[0.0][0] < 1
 
 
 @pytest.mark.requirement("V16")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -160,3 +162,20 @@ def test_restoring_a_count_takes_back_what_came_after() -> None:
 def test_a_parameter_out_of_bounds_is_a_typed_error(kw: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError):
         UsageTracker(**kw)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mean", [-0.1, 1.5, float("nan"), "likeness", None])
+def test_a_prior_that_expects_no_chance_is_refused(mean: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="mean"):
+        UsageTracker(mean=mean)
+    usage = UsageTracker()
+    if mean is not None:
+        with pytest.raises(InvalidParameterError, match="mean"):
+            usage.add("plan", followed=True, helped=False, exposure=0.5, mean=mean)
+    assert usage.count("plan") == UsageCount()
+
+
+def test_similarity_is_a_prior_where_it_is_known() -> None:
+    usage = UsageTracker(mean="similarity")
+    assert (usage.by_similarity, usage["plan"]) == (True, 0.5)
+    assert not UsageTracker(mean=0.3).by_similarity

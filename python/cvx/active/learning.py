@@ -195,7 +195,8 @@ class _Lesson:
 
         self.undo.append(restore)
         won, exposure = self.outcome.won, self.outcome.exposure
-        for context, (followed, mean) in contexts.items():
+        for context, (followed, similarity) in contexts.items():
+            mean = similarity if usage.by_similarity else None
             usage.add(context, followed=followed, helped=won, exposure=exposure, mean=mean)
         usage.save(self.write, contexts)
 

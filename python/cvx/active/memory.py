@@ -110,9 +110,9 @@ class ActiveMemory(Linking):
         exposure : float, default 1.0
             Below 1 the episode was cut off before its outcome was known: the chance, in [0, 1],
             that a success had shown by then, such as `cvx.scoring.Durations` gives. What was
-            followed then counts as failed by as much as is likely, where its similarity is what
-            was expected of it at first, as in `cvx.scoring.use_posterior`; all else learns from
-            the reward as it is, since what was done and what came of it was seen.
+            followed then counts as failed by as much as is likely, by what ``usage`` expects of
+            it; all else learns from the reward as it is, since what was done and what came of it
+            was seen.
 
         Returns
         -------

@@ -89,7 +89,7 @@ def full(
     **options
         Of `ActiveMemory`; what the loop would have otherwise.
     """
-    usage = UsageTracker(strength=STRENGTH)
+    usage = UsageTracker(strength=STRENGTH, mean="similarity")
     own = {"advice": advice(use_posterior(usage, use_key)), **(features or {})}
     scorer = Scorer({"advice": 1.0, **(besides or {})}, features=own)
     return loop(kind, memory, **{"scorer": scorer, "usage": usage, "weights": None, **options})

@@ -41,8 +41,9 @@ class UsageTracker:
         The mean of a Beta posterior, or RFC-013's helped / (helped + followed).
     strength : float, default 0.3
         How many uses the prior is worth; above 0. A weak prior lets one failure speak.
-    mean : float, default 0.5
-        The success that the prior expects, in [0, 1].
+    mean : float or "similarity", default 0.5
+        The success that the prior expects, in [0, 1]; or that it is how similar something was when
+        it was recalled (as `use_posterior` has it), 0.5 where that is not known.
 
     Examples
     --------
@@ -57,17 +58,16 @@ class UsageTracker:
         *,
         mode: Literal["beta", "ratio"] = "beta",
         strength: float = 0.3,
-        mean: float = 0.5,
+        mean: float | Literal["similarity"] = 0.5,
     ) -> None:
         if mode not in ("beta", "ratio"):
             raise InvalidParameterError(f"mode is {mode!r}: give 'beta' or 'ratio'")
         if not strength > 0:
             raise InvalidParameterError(f"strength is {strength}: give one above 0")
-        if not 0 <= mean <= 1:
-            raise InvalidParameterError(f"mean is {mean}: give one in [0, 1]")
+        self.by_similarity = mean == "similarity"
+        self.mean = 0.5 if mean == "similarity" else a_share("mean", mean)
         self.mode = mode
         self.strength = strength
-        self.mean = mean
         self._counts: dict[Hashable, UsageCount] = {}
 
     def __len__(self) -> int:
@@ -115,8 +115,8 @@ class UsageTracker:
             see `censored_failure`.
         mean : float, optional
             What the prior expects of this context, in [0, 1], for the sake of that chance; default
-            what it expects of all. It has to be that of whoever reads the counts: with another, to
-            have been cut off would raise what was thought unlikely.
+            ``mean``. It has to be that of whoever reads the counts: with another, to have been cut
+            off would raise what was thought unlikely.
 
         Raises
         ------
@@ -180,7 +180,7 @@ def use_posterior(
     Parameters
     ----------
     usage : UsageTracker
-        Its counts are read.
+        Its counts are read. Give it ``mean="similarity"`` where episodes are cut off (`add`).
     key : callable
         From (hit, family of goals) to the context in which its use is counted, as in
         ``ActiveMemory``.
@@ -189,7 +189,7 @@ def use_posterior(
 
     Examples
     --------
-    >>> usage = UsageTracker(strength=0.3)
+    >>> usage = UsageTracker(strength=0.3, mean="similarity")
     >>> feature = use_posterior(usage, lambda hit, task: (task, hit.entity_id))
     >>> hit = Hit(node=0, distance=0.2, score=0.8, similarity=0.8, entity_id=7, timestamp=0)
     >>> round(feature(hit, ScoringContext(task_type="clean")), 2)
