@@ -33,9 +33,9 @@ class Deed(NamedTuple):
 def lasting(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> list[tuple[str, str]]:
     """Return the moments and the abstract commands of what was done to a goal's things, and lasted.
 
-    Where a deed made it possible to do an earlier one anew, which was spent, and that was done next,
-    the two cancel out: of take, clean, put down, take, put there remains take, clean, put there.
-    What was done to another thing in between may have needed that, so then all is kept.
+    Where a deed made it possible to do an earlier one anew, which was spent, and that was done
+    next, the two cancel out: of take, clean, put down, take, put there remains take, clean, put
+    there. What was done to another thing in between may have needed that, so then all is kept.
 
     Parameters
     ----------
