@@ -14,6 +14,10 @@ from cvx.plans.words import words
 SLOTS = ["hat", "peg"]
 
 
+def _explored(command: str, moment: str, opened: frozenset[str], spent: bool) -> Deed:
+    return Deed(command, moment, 1, None, opened, spent)
+
+
 def _lexicon() -> Lexicon:
     lexicon = Lexicon()
     lexicon.did(
@@ -54,7 +58,9 @@ def _played(seed: int, steps: int) -> tuple[Room, list[Deed]]:
         command = rng.choice(before)
         room.do(command)
         opened = frozenset(room.can()) - set(before)
-        deeds.append(Deed(command, f"moment {number}", opened, command not in room.can()))
+        deeds.append(
+            Deed(command, f"moment {number}", number // 4, None, opened, command not in room.can())
+        )
     return room, deeds
 
 
@@ -89,12 +95,12 @@ def test_what_lasted_leads_to_the_same_state(seed: int, steps: int) -> None:
 
 def test_what_was_put_down_and_taken_again_is_left_out() -> None:
     deeds = [
-        Deed("grab hat 1 from nook 1", "a", frozenset({"dye hat 1 with vat 1"}), True),
-        Deed("walk to vat 1", "b", frozenset(), True),
-        Deed("dye hat 1 with vat 1", "c", frozenset(), False),
-        Deed("hang hat 1 on peg 2", "d", frozenset({"grab hat 1 from peg 2"}), True),
-        Deed("grab hat 1 from peg 2", "e", frozenset({"hang hat 1 on peg 1"}), True),
-        Deed("hang hat 1 on peg 1", "f", frozenset(), True),
+        _explored("grab hat 1 from nook 1", "a", frozenset({"dye hat 1 with vat 1"}), True),
+        _explored("walk to vat 1", "b", frozenset(), True),
+        _explored("dye hat 1 with vat 1", "c", frozenset(), False),
+        _explored("hang hat 1 on peg 2", "d", frozenset({"grab hat 1 from peg 2"}), True),
+        _explored("grab hat 1 from peg 2", "e", frozenset({"hang hat 1 on peg 1"}), True),
+        _explored("hang hat 1 on peg 1", "f", frozenset(), True),
     ]
     assert lasting(deeds, SLOTS, _lexicon()) == [
         ("a", "grab {0.0} from nook"),
@@ -105,17 +111,40 @@ def test_what_was_put_down_and_taken_again_is_left_out() -> None:
 
 def test_another_thing_of_the_kind_is_not_the_same_again() -> None:
     deeds = [
-        Deed("grab hat 1 from nook 1", "a", frozenset(), True),
-        Deed(
+        _explored("grab hat 1 from nook 1", "a", frozenset(), True),
+        _explored(
             "hang hat 1 on peg 1",
             "b",
             frozenset({"grab hat 1 from peg 1", "grab hat 2 from peg 1"}),
             True,
         ),
-        Deed("grab hat 2 from peg 1", "c", frozenset(), True),
+        _explored("grab hat 2 from peg 1", "c", frozenset(), True),
     ]
     assert [action for _, action in lasting(deeds, SLOTS, _lexicon())] == [
         "grab {0.0} from nook",
         "hang {0.0} on {1.0}",
         "grab {0.1} from peg",
     ]
+
+
+def test_what_one_plan_says_is_kept_whole() -> None:
+    def deed(command: str, attempt: int, aim: str, opened: str) -> Deed:
+        return Deed(command, "", attempt, aim, frozenset({opened}), spent=True)
+
+    grab, hang, anew = (
+        deed("grab hat 1 from nook 1", 1, "grab {0.0} from nook", "hang hat 1 on peg 1"),
+        deed("hang hat 1 on peg 1", 1, "hang {0.0} on {1.0}", "grab hat 1 from peg 1"),
+        deed("grab hat 1 from peg 1", 1, "grab {0.0} from peg", "hang hat 1 on peg 1"),
+    )
+    whole = lasting([grab, hang, anew], SLOTS, _lexicon())
+    assert [words(action)[0] for _, action in whole] == ["grab", "hang", "grab"]
+    later = lasting([grab, hang, anew._replace(attempt=2)], SLOTS, _lexicon())
+    assert [words(action)[0] for _, action in later] == ["grab"]
+
+
+def test_a_step_that_was_done_in_another_way_is_kept() -> None:
+    deeds = [
+        Deed("grab hat 1 from nook 1", "a", 1, "grab {0.0} from nook", frozenset(), True),
+        Deed("hang hat 1 in peg 1", "b", 1, "hang {0.0} on {1.0}", frozenset(), True),
+    ]
+    assert lasting(deeds, SLOTS, _lexicon())[1] == ("b", "hang {0.0} in {1.0}")

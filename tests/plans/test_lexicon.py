@@ -50,6 +50,17 @@ def test_looking_into_what_the_goal_names_too_is_still_looking_around() -> None:
     assert lexicon.aimed("fold #"), "one use is enough where none speaks against it"
 
 
+def test_a_tool_picked_up_along_with_things_leaves_picking_up_a_step_of_plans() -> None:
+    lexicon = Lexicon()
+    for _ in range(5):
+        lexicon.did(
+            ["grab hat 1 from nook 1", "grab sock 1 from box 1", "grab iron"], ["hat", "sock"]
+        )
+        lexicon.did(["grab iron 1 from shelf 1"], ["hat", "sock"])
+    lexicon.did(["grab hat 1 from nook 1"], ["hat"])
+    assert lexicon.aimed("grab # from #"), "eleven of sixteen is"
+
+
 def test_a_place_where_a_thing_was_found_a_few_times_is_not_the_only_one() -> None:
     lexicon = Lexicon()
     lexicon.did(["grab hat 1 from nook 3"], ["hat"])

@@ -10,7 +10,7 @@ import pytest
 from cvx.experiment.arms import arm_of
 from cvx.experiment.memories import FrozenMemory
 from cvx.plans import Atlas, Attempt, use_key
-from cvx.plans.lessons import SUBGOAL
+from cvx.plans.lessons import COMPOSED, SUBGOAL
 from cvx.plans.pursuit import Pursuit
 from cvx.scoring import ScoringContext, use_posterior
 from cvx.textgames.agent import Agent
@@ -208,8 +208,7 @@ def test_what_brought_the_reward_is_part_of_the_plan_also_where_it_was_explored(
 def test_all_that_led_to_a_win_is_remembered_not_only_the_last_plan() -> None:
     agent = _agent(taught=False)
     plain, (goal, dyeing) = demonstrations()
-    stump = [step for step in dyeing if not step.command.startswith("hang")]
-    agent.learn([plain, (goal, stump[:-1])])  # as if dyeing alone had won
+    agent.learn([plain, (goal, dyeing[:-2])])  # as if dyeing alone had won
     game = "hang a crimson hat on the peg"
     results = [agent.play(HatGame(game, seed=s, dyed=True)) for s in range(30, 38)]
     whole = "grab {0.0} from nook", "dye {0.0} with vat", "hang {0.0} on {1.0}"
@@ -238,7 +237,6 @@ def test_what_exploring_undid_is_done_anew_at_once() -> None:
 
 def test_the_agent_does_anew_what_it_undid() -> None:
     agent = _agent()
-    agent.plans.lexicon.moves.clear()
     sight = Sight(HatGame("hang a hat on the peg").reset(), Atlas(()))
     attempt = Pursuit(agent.plans, sight.seen.goal, 8).attempt(["hat", "peg"], sight.texts)
     attempt.redo = "walk to nook 4"
@@ -259,3 +257,89 @@ def test_a_plan_of_another_goal_gains_nothing_by_being_cut_off() -> None:
     for earlier, later in pairwise(scores):
         assert all(later[key] <= earlier[key] + 1e-9 for key in earlier)
     assert scores[-1] != scores[0]
+
+
+def _in_hand(agent: Agent) -> tuple[Guided, str]:
+    """A game in which the hat was grabbed and is to be dyed."""
+    guided = Guided(agent, HatGame("hang a red hat on the peg", seed=2, dyed=True))
+    hat, nook = next(iter(guided.game.hats.items()))
+    guided.explore(f"walk to {nook}")
+    guided.advance(f"grab {hat} from {nook}")
+    return guided, hat
+
+
+def test_commands_that_move_undo_nothing() -> None:
+    agent = _agent()
+    guided, hat = _in_hand(agent)
+    agent.plans.lexicon.moves.add("hang # on #")
+    guided.explore("walk to peg 1")
+    guided.explore(f"hang {hat} on peg 1")
+    assert guided.begin().redo is None
+
+
+def test_what_a_step_of_the_plan_undoes_was_its_aim() -> None:
+    agent = _agent()
+    guided, hat = _in_hand(agent)
+    guided.explore("walk to vat 1")
+    guided.advance(f"dye {hat} with vat 1")
+    assert guided.begin().spent == ["grab {0.0} from nook"]
+    guided.explore("walk to peg 1")
+    attempt = guided.begin()
+    guided.advance(f"hang {hat} on peg 1")
+    assert attempt.spent == ["hang {0.0} on {1.0}"], "to hang it makes it possible to grab it"
+
+
+def test_a_hopeless_plan_leaves_what_is_to_be_done_anew() -> None:
+    agent = _agent()
+    guided, hat = _in_hand(agent)
+    guided.explore("walk to peg 1")
+    before = guided.begin()
+    before.doubts = 100
+    guided.explore(f"hang {hat} on peg 1")
+    after = guided.begin()
+    assert after is not before
+    if after.place:
+        assert after.redo == f"grab {hat} from peg 1"
+        assert (after.spent, after.commands) == (before.spent, before.commands)
+    else:
+        assert after.subgoal == "grab {0.0} from nook"
+        assert (after.redo, after.spent, after.commands) == (None, [], 0)
+
+
+def test_to_do_the_same_anew_is_a_doubt() -> None:
+    agent = _agent()
+    sight = Sight(HatGame("hang a hat on the peg").reset(), Atlas(()))
+    attempt = Pursuit(agent.plans, sight.seen.goal, 8).attempt(["hat", "peg"], sight.texts)
+    attempt.redo = "walk to nook 4"
+    for doubts in (0, 1, 2):
+        assert agent._command(attempt, sight) == "walk to nook 4"
+        assert attempt.doubts == doubts
+        sight.do("walk to nook 4")
+
+
+def test_the_moment_of_each_step_is_remembered() -> None:
+    agent = _agent(taught=False)
+    plain, (goal, dyeing) = demonstrations()
+    agent.learn([plain, (goal, dyeing[:-2])])
+    for seed in range(30, 34):
+        agent.play(HatGame("hang a crimson hat on the peg", seed=seed, dyed=True))
+    composed = [e for e in agent.memory.episodes if e.metadata.get(COMPOSED)]
+    assert composed
+    for episode in composed:
+        texts = [step.text for step in episode.steps if SUBGOAL in step.tags]
+        assert all(text.startswith("last_") for text in texts), texts
+        assert all(step.vector is not None and step.vector.any() for step in episode.steps)
+
+
+def test_what_lasted_of_several_attempts_is_filed_under_a_wrong_goal_in_the_control() -> None:
+    agent = _agent("shuffled")
+    for seed in range(12):
+        guided = Guided(agent, HatGame("hang a red hat on the peg", seed=seed, dyed=True))
+        hat, nook = next(iter(guided.game.hats.items()))
+        for command in (f"walk to {nook}", f"grab {hat} from {nook}", "walk to vat 1"):
+            guided.explore(command)
+        guided.explore(f"dye {hat} with vat 1")
+        guided.explore("walk to peg 1")
+        guided.explore(f"hang {hat} on peg 1")
+    filed = {e.goal for e in agent.memory.episodes if e.metadata.get(COMPOSED)}
+    assert filed == {"hang a hat on the peg"}, "the other kind of goal"

@@ -45,7 +45,7 @@ class Attempt:
     redo : str, optional
         The command that does one of them anew, where exploring has undone it.
     commands : int
-        How many were given for it since it was begun or taken up again.
+        How many were given for it, or for the stuck attempt that it goes on with.
     """
 
     run: OpenEpisode
@@ -79,9 +79,9 @@ class Attempt:
         self.spent = [s for s in once if not any(self.binding.fits(c, s) for c in commands)]
 
     def again(self, commands: Iterable[str]) -> str | None:
-        """Return one of these commands that does a subgoal which was spent, if there is one."""
-        fits = self.binding.fits
-        return next((c for c in commands if any(fits(c, subgoal) for subgoal in self.spent)), None)
+        """Return the first of these commands that does the first subgoal that was spent, if any."""
+        can = list(commands)
+        return next((c for s in self.spent for c in can if self.binding.fits(c, s)), None)
 
     def next_command(
         self, commands: Iterable[str], tried: Mapping[str, int], rng: Random

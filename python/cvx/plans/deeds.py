@@ -18,6 +18,10 @@ class Deed(NamedTuple):
     command : str
     moment : str
         In which it was given, see `moment`.
+    attempt : int
+        In which attempt.
+    aim : str or None
+        The subgoal that it did; None if it was explored.
     opened : frozenset of str
         The commands that became possible by it.
     spent : bool
@@ -26,8 +30,15 @@ class Deed(NamedTuple):
 
     command: str
     moment: str
+    attempt: int
+    aim: str | None
     opened: frozenset[str]
     spent: bool
+
+    def allowed(self, deed: Deed) -> bool:
+        """Whether it made a deed possible, other than by the plan that goes on with that."""
+        own_plan = self.aim is not None and self.attempt == deed.attempt
+        return deed.command in self.opened and not own_plan
 
 
 def lasting(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> list[tuple[str, str]]:
@@ -35,7 +46,8 @@ def lasting(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> li
 
     Where a deed made it possible to do an earlier one anew, which was spent, and that was done
     next, the two cancel out: of take, clean, put down, take, put there remains take, clean, put
-    there. What was done to another thing in between may have needed that, so then all is kept.
+    there. What was done to another thing in between may have needed that, so then all is kept; so
+    is what one and the same plan says.
 
     Parameters
     ----------
@@ -52,13 +64,12 @@ def lasting(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> li
     binding = Binding(slots, lexicon)
     left: list[tuple[Deed, str]] = []
     for deed in deeds:
-        action = binding.abstract(deed.command)
+        action = binding.abstract(deed.command, deed.aim)
         does, about = signature([action]), set(variables_of(action))
-        last, undid = left[-1] if left else (None, "")
         anew = any(d.spent and signature([earlier]) == does for d, earlier in left)
-        if anew and last and deed.command in last.opened and about.issubset(variables_of(undid)):
+        if anew and left[-1][0].allowed(deed) and about.issubset(variables_of(left[-1][1])):
             left.pop()
         elif about:
             left.append((deed, action))
     binding = Binding(slots, lexicon)
-    return [(deed.moment, binding.abstract(deed.command)) for deed, _ in left]
+    return [(deed.moment, binding.abstract(deed.command, deed.aim)) for deed, _ in left]

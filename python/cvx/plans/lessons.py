@@ -20,8 +20,9 @@ PLAN, SUBGOAL, MOMENT, FIND = "goal", "subgoal", "explore", "found"
 GOAL, COMMANDS, TOLD, MOVES, SLOTS = "goal", "commands", "told", "moves", "slots"
 """Metadata of episodes: what a demonstration said, did and was told, and a goal's names."""
 
-FOLLOWED, TOOK = "plan", "took"
-"""Metadata of attempts: the plan's signature, and how many commands were given."""
+FOLLOWED, TOOK, COMPOSED = "plan", "took", "composed"
+"""Metadata of attempts: the plan's signature, how many commands were given, whether it is what
+lasted of several attempts."""
 
 
 class Shown(NamedTuple):

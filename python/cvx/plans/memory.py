@@ -17,6 +17,7 @@ from cvx.plans.clauses import holds
 from cvx.plans.deeds import Deed, lasting
 from cvx.plans.demonstration import Demonstrations
 from cvx.plans.lessons import (
+    COMPOSED,
     FIND,
     FOLLOWED,
     MOMENT,
@@ -159,9 +160,9 @@ class PlanMemory:
         attempt = Attempt(run, Binding(slots, self.lexicon), plan)
         attempt.idle = hit is not None and not plan
         same = 0 if stuck is None else stuck.place
-        if stuck is not None and signature(stuck.plan[:same]) == signature(plan[:same]):
-            attempt.binding, attempt.place, attempt.spent = stuck.binding, same, stuck.spent
-            attempt.commands = stuck.commands
+        if stuck and same and signature(stuck.plan[:same]) == signature(plan[:same]):
+            attempt.binding, attempt.place, attempt.commands = stuck.binding, same, stuck.commands
+            attempt.spent, attempt.redo = stuck.spent, stuck.redo
             for step in stuck.steps:
                 self._record(attempt, *step)
         return attempt
@@ -192,7 +193,7 @@ class PlanMemory:
             way = unnumbered(last)
             self.memory.step(attempt.run, " ".join(nouns), way, vector, tags=(FIND,))
         self._record(attempt, text, action)
-        attempt.place += 1
+        attempt.place, attempt.moment = attempt.place + 1, text
         attempt.doubts, attempt.explored = 0, False
 
     def _record(self, attempt: Attempt, text: str, action: str) -> None:
@@ -226,7 +227,7 @@ class PlanMemory:
         """Record a command that was chosen while the next step of the plan was not possible."""
         vector = self._space.moment(consulted.text)
         self.memory.act(consulted.decision, shape(command), vector=vector, tags=(MOMENT,))
-        attempt.explored = True
+        attempt.explored, attempt.moment = True, consulted.text
 
     def rewarded(self, attempt: Attempt, command: str) -> None:
         """Record as a step of the plan an explored command that brought a reward.
@@ -262,25 +263,28 @@ class PlanMemory:
         take_time(self.durations, episode)
 
     def composed(self, attempt: Attempt, deeds: Iterable[Deed]) -> None:
-        """Remember, beside the plan that reached a goal, all that had been done for it and lasted.
+        """Remember, beside the plan that reached a clause, all that was done for it and lasted.
 
-        After attempts in vain the last plan alone may not have been enough. The two are one where
-        nothing else was done.
+        After attempts in vain the last plan alone may not have been enough. Nothing is added where
+        that is what the plan says, or what was recorded of it. It is a won episode of its own, and
+        counts as one; its metadata says that it is composed.
 
         Parameters
         ----------
         attempt : Attempt
-            The last one, closed.
+            The last one, before it is closed.
         deeds : iterable of Deed
-            Of all attempts at this goal.
+            Of all attempts at this clause.
         """
+        if attempt.holds:
+            return
         goal, form, slots = attempt.run.goal, attempt.run.task_type, list(attempt.binding.slots)
         steps = lasting(deeds, slots, self.lexicon)
         plan = tuple(action for _, action in steps)
         recorded = tuple(action for _, action in attempt.steps)
         if signature(plan) in ("", signature(recorded), signature(attempt.plan)):
             return
-        run = self.memory.begin(goal, form, metadata={SLOTS: slots})
+        run = self.memory.begin(goal, form, metadata={SLOTS: slots, COMPOSED: True})
         with self._discarding(run):
             self.memory.step(run, goal, None, self._space.start(goal, slots, plan), tags=(PLAN,))
             for text, action in steps:

@@ -100,8 +100,11 @@ class Pursuit:
         self.score, attempt.earned = self.score + reward, attempt.earned + reward
         attempt.commands += 1
         opened = frozenset(commands).difference(before)
-        deed = Deed(command, attempt.moment, opened, spent=command not in commands)
-        self.agenda.current.deeds.append(deed)
+        aim = None if attempt.explored else attempt.plan[attempt.place - 1]
+        self.agenda.current.deeds.append(
+            Deed(command, attempt.moment, self.attempts, aim, opened, command not in commands)
+        )
+        attempt.redo = None
         undone = attempt.explored and self._undone(attempt, command, opened)
         if attempt.explored and reward > 0:
             self.plans.rewarded(attempt, command)
@@ -115,8 +118,8 @@ class Pursuit:
         return undone
 
     def _undone(self, attempt: Attempt, command: str, opened: frozenset[str]) -> bool:
-        moved = shape(command) in self.plans.lexicon.moves
-        attempt.redo = None if moved else attempt.again(sorted(opened))
+        if shape(command) not in self.plans.lexicon.moves:
+            attempt.redo = attempt.again(sorted(opened))
         return self.agenda.undone(opened) or attempt.redo is not None
 
     def _end(self, attempt: Attempt, *, over: bool) -> None:
@@ -127,6 +130,9 @@ class Pursuit:
         item.earned = done and attempt.earned > 0
         item.done, item.stuck = (attempt, None) if done else (None, attempt)
         self._attempt = None
+        if won or item.earned:
+            self.plans.composed(attempt, item.deeds)
+            item.deeds = []
         if won:
             for own in (attempt, *self._held):
                 self.plans.close(own, won=True)
@@ -139,9 +145,6 @@ class Pursuit:
             self.plans.close(attempt, won=False, cut_off=bool(attempt.plan) and not done)
         else:
             self.plans.discard(attempt)
-        if won or item.earned:
-            self.plans.composed(attempt, item.deeds)
-            item.deeds = []
         self.agenda.turn(over=done)
 
     def stop(self) -> None:

@@ -103,9 +103,10 @@ class Agent:
                 f"there is no command after {sight.last!r}, and the game is not over: an "
                 "observation needs admissible_commands as long as there is something to decide"
             )
-        attempt.moment = text = sight.moment(attempt.subgoal)
         if attempt.redo is not None:
+            attempt.doubts += sight.repeated(attempt.redo) > 0
             return attempt.redo
+        text = sight.moment(attempt.subgoal)
         command = attempt.next_command(sight.commands, sight.tried, self._rng)
         if command is not None:
             self.plans.advance(attempt, command, text, sight.last)
