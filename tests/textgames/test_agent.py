@@ -182,6 +182,11 @@ class Guided:
         self.agent.plans.advance(self.begin(), command, self.seen.text, None)
         return self._do(command)
 
+    def redo(self) -> bool:
+        command = self.begin().redo
+        assert command is not None
+        return self._do(command)
+
     def _do(self, command: str) -> bool:
         before = self.seen.admissible_commands
         assert command in before, (command, before)
@@ -231,7 +236,7 @@ def test_what_exploring_undid_is_done_anew_at_once() -> None:
     attempt = guided.begin()
     assert attempt.redo == f"grab {hat} from peg 1"
     assert attempt.subgoal == "dye {0.0} with vat", "the plan goes on where it was"
-    guided.explore(attempt.redo)
+    guided.redo()
     assert guided.begin().redo is None
 
 
@@ -243,6 +248,8 @@ def test_the_agent_does_anew_what_it_undid() -> None:
     recorded = len(attempt.run.steps)
     assert agent._command(attempt, sight) == "walk to nook 4"
     assert len(attempt.run.steps) == recorded, "it was recorded when it was done first"
+    attempt.redo = "grab hat 9 from nook 9"
+    assert agent._command(attempt, sight) in sight.commands, "the world may have moved on since"
 
 
 def test_a_plan_of_another_goal_gains_nothing_by_being_cut_off() -> None:
@@ -298,12 +305,13 @@ def test_a_hopeless_plan_leaves_what_is_to_be_done_anew() -> None:
     guided.explore(f"hang {hat} on peg 1")
     after = guided.begin()
     assert after is not before
-    if after.place:
-        assert after.redo == f"grab {hat} from peg 1"
-        assert (after.spent, after.commands) == (before.spent, before.commands)
-    else:
-        assert after.subgoal == "grab {0.0} from nook"
-        assert (after.redo, after.spent, after.commands) == (None, [], 0)
+    assert after.redo == f"grab {hat} from peg 1"
+    assert (after.spent, after.commands) == (before.spent, before.commands)
+    deeds = guided.pursuit.agenda.current.deeds
+    guided.redo()
+    assert deeds[-1].aim is None, "it is no step of this plan"
+    assert guided.begin().redo is None
+    assert after.spent == before.spent == ["grab {0.0} from nook"], "no other step was done by it"
 
 
 def test_to_do_the_same_anew_is_a_doubt() -> None:

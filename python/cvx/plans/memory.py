@@ -163,6 +163,7 @@ class PlanMemory:
         if stuck and same and signature(stuck.plan[:same]) == signature(plan[:same]):
             attempt.binding, attempt.place, attempt.commands = stuck.binding, same, stuck.commands
             attempt.spent, attempt.redo = stuck.spent, stuck.redo
+            attempt.explored = stuck.redo is not None
             for step in stuck.steps:
                 self._record(attempt, *step)
         return attempt

@@ -103,7 +103,7 @@ class Agent:
                 f"there is no command after {sight.last!r}, and the game is not over: an "
                 "observation needs admissible_commands as long as there is something to decide"
             )
-        if attempt.redo is not None:
+        if attempt.redo in sight.commands:
             attempt.doubts += sight.repeated(attempt.redo) > 0
             return attempt.redo
         text = sight.moment(attempt.subgoal)
