@@ -168,7 +168,7 @@ class Guided:
 
     def __init__(self, agent: Agent, game: HatGame) -> None:
         self.agent, self.game, self.seen = agent, game, game.reset()
-        self.pursuit, self.heard = Pursuit(agent.plans, self.seen.goal, patience=10), {"hat", "peg"}
+        self.pursuit, self.heard = Pursuit(agent.plans, self.seen, patience=10), {"hat", "peg"}
 
     def begin(self) -> Attempt:
         return self.pursuit.attempt(self.heard, [self.seen.text])
@@ -179,7 +179,7 @@ class Guided:
         return self._do(command)
 
     def advance(self, command: str) -> bool:
-        self.agent.plans.advance(self.begin(), command, self.seen.text, None)
+        self.agent.plans.advance(self.begin(), command, self.seen.text)
         return self._do(command)
 
     def redo(self) -> bool:
@@ -243,7 +243,7 @@ def test_what_exploring_undid_is_done_anew_at_once() -> None:
 def test_the_agent_does_anew_what_it_undid() -> None:
     agent = _agent()
     sight = Sight(HatGame("hang a hat on the peg").reset(), Atlas(()))
-    attempt = Pursuit(agent.plans, sight.seen.goal, 8).attempt(["hat", "peg"], sight.texts)
+    attempt = Pursuit(agent.plans, sight.seen, 8).attempt(["hat", "peg"], sight.texts)
     attempt.redo = "walk to nook 4"
     recorded = len(attempt.run.steps)
     assert agent._command(attempt, sight) == "walk to nook 4"
@@ -317,7 +317,7 @@ def test_a_hopeless_plan_leaves_what_is_to_be_done_anew() -> None:
 def test_to_do_the_same_anew_is_a_doubt() -> None:
     agent = _agent()
     sight = Sight(HatGame("hang a hat on the peg").reset(), Atlas(()))
-    attempt = Pursuit(agent.plans, sight.seen.goal, 8).attempt(["hat", "peg"], sight.texts)
+    attempt = Pursuit(agent.plans, sight.seen, 8).attempt(["hat", "peg"], sight.texts)
     attempt.redo = "walk to nook 4"
     for doubts in (0, 1, 2):
         assert agent._command(attempt, sight) == "walk to nook 4"

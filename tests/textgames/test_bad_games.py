@@ -11,7 +11,7 @@ from cvx.active import ActiveMemory
 from cvx.embed import LexicalEmbedder
 from cvx.errors import GameError
 from cvx.experiment.arms import ARMS
-from cvx.plans import Observation, PlanMemory, shape, use_key
+from cvx.plans import Observation, PlanMemory, Search, shape, use_key
 from cvx.plans.agenda import Item
 from cvx.temporal_index import TemporalIndex
 from cvx.textgames.agent import Agent
@@ -72,7 +72,9 @@ def test_an_embedder_that_dies_while_plans_are_taught_or_begun_leaves_no_episode
     item = Item("hang a hat on the peg")
     for work in (
         lambda: plans.teach(demonstrations()),
-        lambda: plans.begin(item, ("hat", "peg"), ["You stand in a hall."]),
+        lambda: plans.begin(
+            item, ("hat", "peg"), ["You stand in a hall."], Search("You stand in a hall.")
+        ),
     ):
         for left in range(100):
             embedder.left = left

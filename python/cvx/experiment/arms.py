@@ -131,6 +131,9 @@ _WITHOUT = (
         "full, ranked by similarity",
         partial(loops.full, scorer=None, usage=None),
     ),
+    Arm(
+        "no_search", "full, nothing remembered of searches", loops.full, agent={"searching": False}
+    ),
     Arm("no_mdp", "full without the region model", partial(loops.full, mdp=None)),
     Arm("no_regions", "full, one region for everything", loops.coarse),
     Arm("no_edges", "full without typed edges", partial(loops.full, edges=False)),

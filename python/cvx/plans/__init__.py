@@ -10,15 +10,15 @@ from cvx.plans.atlas import Atlas
 from cvx.plans.attempt import Attempt, Wish, plan_of, use_key
 from cvx.plans.binding import Binding, signature, verbs
 from cvx.plans.demonstration import Demonstrations, Observation, Played
-from cvx.plans.lessons import FIND, MOMENT, PLAN, SUBGOAL
+from cvx.plans.lessons import MOMENT, PLAN, SUBGOAL
 from cvx.plans.lexicon import Lexicon
 from cvx.plans.memory import PlanMemory
 from cvx.plans.moments import Advice, Consulted, moment
 from cvx.plans.pursuit import Pursuit, complete
+from cvx.plans.searches import Search, Searches, Trial
 from cvx.plans.words import arguments, kind, mentions, shape, template, unnumbered
 
 __all__ = [
-    "FIND",
     "MOMENT",
     "PLAN",
     "SUBGOAL",
@@ -35,6 +35,9 @@ __all__ = [
     "PlanMemory",
     "Played",
     "Pursuit",
+    "Search",
+    "Searches",
+    "Trial",
     "Wish",
     "arguments",
     "complete",

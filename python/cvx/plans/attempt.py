@@ -8,6 +8,7 @@ from random import Random
 
 from cvx.episodes import OpenEpisode
 from cvx.plans.binding import Binding, signature
+from cvx.plans.searches import Search
 from cvx.plans.words import arguments, kind, shape, variables_of, words
 from cvx.types import Hit
 
@@ -22,6 +23,8 @@ class Attempt:
         Its episode.
     binding : Binding
         What the plan's variables stand for.
+    search : Search
+        What is explored in its game.
     plan : tuple of str
         Subgoals; empty without a plan.
     place : int
@@ -50,6 +53,7 @@ class Attempt:
 
     run: OpenEpisode
     binding: Binding
+    search: Search
     plan: tuple[str, ...]
     place: int = 0
     doubts: int = 0
@@ -118,12 +122,15 @@ class Wish:
         What else the subgoal names, as it was shown.
     known : set of str
         The instances that the plan has used.
+    need : str
+        The verb of the subgoal and the kinds of things that are wanted.
     """
 
     things: set[str]
     unbound: set[str]
     shown: set[str]
     known: set[str]
+    need: str = ""
 
     @classmethod
     def of(cls, attempt: Attempt) -> Wish:
@@ -134,7 +141,9 @@ class Wish:
         # A thing once chosen is wanted itself; before that, any other of its kind.
         unbound = {n for v in names if v not in bound and (n := binding.noun(v))}
         things = unbound | {bound[v] for v in names if v in bound}
-        return cls(things, unbound, {a.word for a in arguments(need)}, set(binding.names))
+        shown, known = {a.word for a in arguments(need)}, set(binding.names)
+        said = " ".join([*words(need)[:1], *sorted({kind(thing) for thing in things})])
+        return cls(things, unbound, shown, known, said)
 
     def about(self, command: str) -> bool:
         """Whether a command names a thing that is wanted."""

@@ -10,12 +10,13 @@ from cvx.plans.atlas import moving
 from cvx.plans.clauses import Goal, align, clauses, holds, instructs, names_in
 from cvx.plans.demonstration import Demonstrations, Played
 from cvx.plans.lexicon import Lexicon
+from cvx.plans.searches import EXPLORED, ORIGIN, Searches, Trial
 from cvx.plans.words import arguments, rest, shape, template, variables_of, words
 from cvx.scoring import Durations
 from cvx.types import Episode
 
-PLAN, SUBGOAL, MOMENT, FIND = "goal", "subgoal", "explore", "found"
-"""Tags of events: the start of an attempt, a step of its plan, an explored step, a find."""
+PLAN, SUBGOAL, MOMENT = "goal", "subgoal", "explore"
+"""Tags of events: the start of an attempt, a step of its plan, an explored step."""
 
 GOAL, COMMANDS, TOLD, MOVES, SLOTS = "goal", "commands", "told", "moves", "slots"
 """Metadata of episodes: what a demonstration said, did and was told, and a goal's names."""
@@ -48,12 +49,13 @@ class Shown(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a demonstration shows for one clause of its goal."""
+    """What a demonstration shows for one clause of its goal, and what was told first."""
 
     clause: str
     slots: list[str]
     steps: list[Shown]
     metadata: dict[str, Any]
+    text: str
 
 
 def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
@@ -91,7 +93,7 @@ def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
         for clause, slots, own in zip(goals[number].clauses, names[number], shares, strict=True):
             # What held without a command does not show that nothing has to be done for it.
             if own or kept or not holds(clause, slots, texts):
-                parts.append(Part(clause, slots, own, kept))
+                parts.append(Part(clause, slots, own, kept, texts[0]))
                 kept = {}
     return parts
 
@@ -136,16 +138,14 @@ def terms_of(lexicon: Lexicon, goal: str, slots: Sequence[str]) -> list[str]:
 
 
 def take_in(lexicon: Lexicon, episode: Episode) -> None:
-    """Learn from a closed episode which explored commands led on, and which words are rare.
+    """Learn from a closed episode which words are rare, and what plans for goals name.
 
     An episode that is in no index teaches nothing: the memory has not kept it.
     """
-    if not episode.steps or episode.steps[0].node is None:
+    if not _kept(episode):
         return
-    for step, after in zip(episode.steps, [*episode.steps[1:], None], strict=True):
+    for step in episode.steps:
         if MOMENT in step.tags and step.action:
-            led = after is not None and MOMENT not in after.tags
-            lexicon.explored(step.action, led)
             lexicon.moments.note(w for w in step.text.split() if "_" in w)
     if episode.reward == 1.0:
         plan = [s.action for s in episode.steps if s.action and variables_of(s.action)]
@@ -154,10 +154,29 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
         lexicon.goals.note([*terms, *(words(p)[0] for p in plan)])
 
 
+def _kept(episode: Episode) -> bool:
+    return bool(episode.steps) and episode.steps[0].node is not None
+
+
+def take_trials(searches: Searches, episode: Episode) -> None:
+    """Learn from a closed attempt what was explored, whatever came of it."""
+    told = episode.metadata
+    if _kept(episode) and EXPLORED in told:
+        searches.note(told[ORIGIN], (Trial(*trial) for trial in told[EXPLORED]))
+
+
+def searched(episodes: Sequence[Episode]) -> Searches:
+    """Return what was explored in these episodes."""
+    searches = Searches()
+    for episode in episodes:
+        take_trials(searches, episode)
+    return searches
+
+
 def take_time(durations: Durations, episode: Episode) -> None:
     """Learn from a closed attempt how many commands its plan took, if it succeeded."""
-    told, kept = episode.metadata, episode.steps and episode.steps[0].node is not None
-    if kept and episode.reward == 1.0 and told.get(FOLLOWED):
+    told = episode.metadata
+    if _kept(episode) and episode.reward == 1.0 and told.get(FOLLOWED):
         durations.add((episode.task_type, told[FOLLOWED]), told[TOOK])
 
 

@@ -50,8 +50,6 @@ class Lexicon:
         self._sizes: Counter[int] = Counter()
         self._uses: Counter[object] = Counter()
         self._aimed: Counter[object] = Counter()
-        self._tried: Counter[str] = Counter()
-        self._led: Counter[str] = Counter()
         self.moves: set[str] = set()
         self._told: Counter[str] = Counter()
         self._given: Counter[str] = Counter()
@@ -170,16 +168,6 @@ class Lexicon:
         """
         compared = self._compared[position]
         return compared > 0 and wilson(self._agreed[position] / compared, compared).low > _FIXED
-
-    def explored(self, form: str, led: bool) -> None:
-        """Count an explored command, and whether the next step of the plan was possible then."""
-        self._tried[form] += 1
-        self._led[form] += led
-
-    def leads(self, form: str) -> float:
-        """Return how often a shape of command led on at once, shrunk to the mean of all shapes."""
-        mean = (sum(self._led.values()) + 1) / (sum(self._tried.values()) + 2)
-        return (self._led[form] + mean) / (self._tried[form] + 1)
 
     def weight(self, word: str) -> float:
         """Return how much a goal's word tells: rare ones more, first words of commands most."""

@@ -1,10 +1,11 @@
-"""Plans, moments and finds in an `ActiveMemory`: what is shown and tried becomes what to do."""
+"""Plans and moments in an `ActiveMemory`: what is shown and tried becomes what to do."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Literal
 
 from cvx.active import ActiveMemory
@@ -18,7 +19,6 @@ from cvx.plans.deeds import Deed, lasting
 from cvx.plans.demonstration import Demonstrations
 from cvx.plans.lessons import (
     COMPOSED,
-    FIND,
     FOLLOWED,
     MOMENT,
     PLAN,
@@ -27,27 +27,28 @@ from cvx.plans.lessons import (
     TOOK,
     Part,
     learned,
+    searched,
     take_in,
     take_time,
+    take_trials,
     timed,
     understand,
 )
 from cvx.plans.moments import Advice, Consulted, moment, tally
+from cvx.plans.searches import Search
 from cvx.plans.space import Space
-from cvx.plans.words import filled, shape, template, unnumbered, variables_of
+from cvx.plans.words import filled, shape, template, variables_of
 from cvx.types import Cue, Decision, Filter, Hit
-
-_NEAR = 2.0  # finds vote with their similarity to this power, the near ones most; set by hand
 
 
 class PlanMemory:
     """Remembers how goals were reached as plans, and closes every attempt with its outcome.
 
-    An attempt is one episode: an event that lies where the goal's words do, then the steps. Three
+    An attempt is one episode: an event that lies where the goal's words do, then the steps. Two
     kinds of event are told apart by a tag, and each is recalled by ``ActiveMemory.recall``: the
-    starts of attempts, whose continuations are plans; moments, in which something was explored;
-    finds, which tell where a thing turned up. What the episodes teach about words is kept in
-    ``lexicon``, and learned again from them when a memory is opened.
+    starts of attempts, whose continuations are plans; moments, in which something was explored.
+    What the episodes teach about words (``lexicon``), about where to look (``searches``) and about
+    time (``durations``) is counted, and counted again from them when a memory is opened.
 
     Parameters
     ----------
@@ -56,13 +57,16 @@ class PlanMemory:
     looked_at : int, default 64
         How many episodes are looked at for a plan.
     neighbours : int, default 15
-        How many moments, and how many finds, have a vote.
+        How many moments have a vote.
     exponent : float, default 1.0
         The vote of a neighbour is its score to this power.
+    searching : bool, default True
+        Whether what was explored is counted.
 
     Attributes
     ----------
     lexicon : Lexicon
+    searches : Searches
     durations : Durations
         How many commands plans took that succeeded, by (form of the goal, plan).
     decisions : int
@@ -78,10 +82,12 @@ class PlanMemory:
         looked_at: int = 64,
         neighbours: int = 15,
         exponent: float = 1.0,
+        searching: bool = True,
     ) -> None:
-        self.memory = memory
+        self.memory, self.searching = memory, searching
         self.looked_at, self.neighbours, self.exponent = looked_at, neighbours, exponent
         self.lexicon, self.durations = learned(memory.episodes), timed(memory.episodes)
+        self.searches = searched(memory.episodes if searching else [])
         self.decisions, self.seconds = 0, 0.0
         self._space = Space(memory.embedder, memory.index.dim, self.lexicon)
 
@@ -97,21 +103,25 @@ class PlanMemory:
             self._observe(part)
 
     def _observe(self, part: Part) -> None:
-        goal, slots, steps, shown = part
+        goal, slots, steps, shown, text = part
         binding = Binding(slots, self.lexicon)
         plan = tuple(binding.abstract(step.command) for step in steps if step.aimed)
         run = self.memory.begin(goal, template(goal, slots), kind="demonstration", metadata=shown)
-        attempt = Attempt(run, Binding(slots, self.lexicon), plan, commands=len(steps))
+        attempt = Attempt(
+            run, Binding(slots, self.lexicon), Search(text), plan, commands=len(steps)
+        )
         with self._discarding(run):
             self.memory.step(run, goal, None, self._space.start(goal, slots, plan), tags=(PLAN,))
             for step in steps:
                 text = moment(step.commands, step.before, step.last, attempt.subgoal)
+                attempt.search.opened = frozenset(step.commands).difference(step.before)
                 if step.aimed:
-                    self.advance(attempt, step.command, text, step.last)
+                    self.advance(attempt, step.command, text)
                 else:
                     form, vector = shape(step.command), self._space.moment(text)
                     self.memory.step(run, text, form, vector, tags=(MOMENT,))
                     attempt.explored = True
+                    attempt.search.explored(Wish.of(attempt).need, step.command)
             self.close(attempt, won=True)
 
     @contextmanager
@@ -123,7 +133,9 @@ class PlanMemory:
             self.memory.discard(run)
             raise
 
-    def begin(self, item: Item, slots: Sequence[str], texts: Iterable[str]) -> Attempt:
+    def begin(
+        self, item: Item, slots: Sequence[str], texts: Iterable[str], search: Search
+    ) -> Attempt:
         """Start an attempt at the plan that promises most.
 
         Parameters
@@ -136,6 +148,8 @@ class PlanMemory:
             The names of its things, see `Lexicon.slots`.
         texts : iterable of str
             What was told so far.
+        search : Search
+            What is explored in this game.
 
         Returns
         -------
@@ -144,11 +158,11 @@ class PlanMemory:
         """
         run = self.memory.begin(item.clause, template(item.clause, slots))
         if holds(item.clause, slots, texts):
-            return Attempt(run, Binding(slots, self.lexicon), (), idle=True, holds=True)
+            return Attempt(run, Binding(slots, self.lexicon), search, (), idle=True, holds=True)
         with self._discarding(run):
-            return self._begun(run, item, slots)
+            return self._begun(run, item, slots, search)
 
-    def _begun(self, run: OpenEpisode, item: Item, slots: Sequence[str]) -> Attempt:
+    def _begun(self, run: OpenEpisode, item: Item, slots: Sequence[str], search: Search) -> Attempt:
         goal, stuck = item.clause, item.stuck
         query = self._space.goal(goal, slots)
         self.decisions += 1
@@ -157,7 +171,7 @@ class PlanMemory:
         followed = () if hit is None else hit
         stored = self._space.start(goal, slots, plan)
         self.memory.act(decision, None, followed, vector=stored, tags=(PLAN,))
-        attempt = Attempt(run, Binding(slots, self.lexicon), plan)
+        attempt = Attempt(run, Binding(slots, self.lexicon), search, plan)
         attempt.idle = hit is not None and not plan
         same = 0 if stuck is None else stuck.place
         if stuck and same and signature(stuck.plan[:same]) == signature(plan[:same]):
@@ -172,8 +186,8 @@ class PlanMemory:
         episode = self.memory.episode_of(hit)
         return {} if episode is None else filled(episode.task_type or "", episode.goal)
 
-    def advance(self, attempt: Attempt, command: str, text: str, last: str | None) -> None:
-        """Record a step of the plan and, if it was made possible by exploring, what did so.
+    def advance(self, attempt: Attempt, command: str, text: str) -> None:
+        """Record a step of the plan; what was explored before led to it.
 
         Parameters
         ----------
@@ -182,18 +196,9 @@ class PlanMemory:
             What is done.
         text : str
             The moment, see `moment`.
-        last : str or None
-            The command given before it.
         """
-        known = set(attempt.binding.names)
-        action = attempt.binding.abstract(command, attempt.subgoal)
-        bound = {v for thing, v in attempt.binding.names.items() if thing not in known}
-        nouns = sorted({noun for v in bound if (noun := attempt.binding.noun(v))})
-        if attempt.explored and nouns and last is not None:
-            vector = self._space.names(nouns)
-            way = unnumbered(last)
-            self.memory.step(attempt.run, " ".join(nouns), way, vector, tags=(FIND,))
-        self._record(attempt, text, action)
+        attempt.search.led()
+        self._record(attempt, text, attempt.binding.abstract(command, attempt.subgoal))
         attempt.place, attempt.moment = attempt.place + 1, text
         attempt.doubts, attempt.explored = 0, False
 
@@ -205,29 +210,20 @@ class PlanMemory:
         self.memory.step(run, text, action, self._space.moment(text), tags=(SUBGOAL,))
 
     def consult(self, attempt: Attempt, text: str) -> Consulted:
-        """Ask what was done in moments like this one, and where what is wanted was found."""
+        """Ask what was done in moments like this one, and what led to what is missing."""
         self.decisions += 1
         cue = Cue(step=text, vector=self._space.like(text))
         decision = self._recall(cue, MOMENT, self.neighbours)
         votes = tally(((str(h.action), h.score) for h in decision.hits), self.exponent)
-        finds = self._finds(Wish.of(attempt).unbound)
-        return Consulted(text, decision, Advice(votes, dict(decision.action_scores), finds))
-
-    def _finds(self, nouns: Iterable[str]) -> dict[str, float]:
-        """Return which commands led to such things before, as shares."""
-        asked = sorted(nouns)
-        if not asked:
-            return {}
-        vector = self._space.names(asked)
-        decision = self._recall(Cue(text=" ".join(asked), vector=vector), FIND, self.neighbours)
-        votes = tally(((str(h.action), h.similarity) for h in decision.hits), _NEAR)
-        total = 1.0 + sum(votes.values())
-        return {command: n / total for command, n in votes.items()}
+        need = Wish.of(attempt).need
+        chance = partial(self.searches.chance, attempt.search.origin, need)
+        return Consulted(text, decision, Advice(votes, dict(decision.action_scores), chance), need)
 
     def explored(self, attempt: Attempt, consulted: Consulted, command: str) -> None:
         """Record a command that was chosen while the next step of the plan was not possible."""
         vector = self._space.moment(consulted.text)
         self.memory.act(consulted.decision, shape(command), vector=vector, tags=(MOMENT,))
+        attempt.search.explored(consulted.need, command)
         attempt.explored, attempt.moment = True, consulted.text
 
     def rewarded(self, attempt: Attempt, command: str) -> None:
@@ -257,11 +253,13 @@ class PlanMemory:
         run = attempt.run
         plan, took = signature(attempt.plan), attempt.commands
         own = {SLOTS: list(attempt.binding.slots), FOLLOWED: plan, TOOK: took}
-        run.metadata = {**run.metadata, **own}
+        run.metadata = {**run.metadata, **own, **attempt.search.told()}
         exposure = self.durations.done_by(took, (run.task_type, plan)) if cut_off else 1.0
         episode = self.memory.close(run, float(won), exposure=exposure)
         take_in(self.lexicon, episode)
         take_time(self.durations, episode)
+        if self.searching:
+            take_trials(self.searches, episode)
 
     def composed(self, attempt: Attempt, deeds: Iterable[Deed]) -> None:
         """Remember, beside the plan that reached a clause, all that was done for it and lasted.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from cvx.plans.words import shape, words
@@ -50,13 +50,13 @@ class Advice(NamedTuple):
         What the neighbours did, by shape.
     expected : mapping of str to float
         The region model's chance of success, by shape; empty without a model.
-    finds : mapping of str to float
-        Commands that led to such things before, without numbers, as shares.
+    chance : callable
+        How likely a command leads to what is missing, by what was explored before.
     """
 
     votes: Mapping[str, float]
     expected: Mapping[str, float]
-    finds: Mapping[str, float]
+    chance: Callable[[str], float]
 
 
 class Consulted(NamedTuple):
@@ -70,11 +70,14 @@ class Consulted(NamedTuple):
         Which moments were recalled.
     advice : Advice
         What they say.
+    need : str
+        What was missing, see `Wish`.
     """
 
     text: str
     decision: Decision
     advice: Advice
+    need: str
 
 
 def tally(scored: Iterable[tuple[str, float]], exponent: float) -> dict[str, float]:

@@ -10,6 +10,7 @@ from cvx.plans.binding import signature, verbs
 from cvx.plans.deeds import Deed
 from cvx.plans.demonstration import Observation
 from cvx.plans.memory import PlanMemory
+from cvx.plans.searches import Search
 from cvx.plans.words import shape
 
 
@@ -28,8 +29,8 @@ class Pursuit:
     Parameters
     ----------
     plans : PlanMemory
-    goal : str
-        As it was stated.
+    seen : Observation
+        The first: its goal is gone after.
     patience : int
         How many doubts make an attempt hopeless.
 
@@ -39,11 +40,13 @@ class Pursuit:
         Plans that were tried.
     score : float
         The sum of rewards.
+    search : Search
+        What is explored.
     """
 
-    def __init__(self, plans: PlanMemory, goal: str, patience: int) -> None:
+    def __init__(self, plans: PlanMemory, seen: Observation, patience: int) -> None:
         self.plans, self.patience = plans, patience
-        self.agenda = Agenda(goal)
+        self.agenda, self.search = Agenda(seen.goal), Search(seen.text)
         self.attempts, self.score = 0, 0.0
         self._attempt: Attempt | None = None
         self._held: list[Attempt] = []
@@ -63,7 +66,7 @@ class Pursuit:
             item = self.agenda.current
             slots = self.plans.lexicon.slots(item.clause, heard)
             if self._attempt is None:
-                self._attempt = self.plans.begin(item, slots, texts)
+                self._attempt = self.plans.begin(item, slots, texts, self.search)
                 self.attempts += not self._attempt.idle
             if not self._attempt.idle or passed == len(self.agenda.items):
                 self._attempt.binding.slots = list(slots)
@@ -99,7 +102,7 @@ class Pursuit:
         assert attempt is not None
         self.score, attempt.earned = self.score + reward, attempt.earned + reward
         attempt.commands += 1
-        opened = frozenset(commands).difference(before)
+        self.search.opened = opened = frozenset(commands).difference(before)
         aim = None if attempt.explored else attempt.plan[attempt.place - 1]
         self.agenda.current.deeds.append(
             Deed(command, attempt.moment, self.attempts, aim, opened, command not in commands)
@@ -130,6 +133,7 @@ class Pursuit:
         item.earned = done and attempt.earned > 0
         item.done, item.stuck = (attempt, None) if done else (None, attempt)
         self._attempt = None
+        self.search.gave_up()
         if won or item.earned:
             self.plans.composed(attempt, item.deeds)
             item.deeds = []

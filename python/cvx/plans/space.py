@@ -40,10 +40,6 @@ class Space:
         """Return where to ask for plans."""
         return self._sum({w: self._lexicon.weight(w) for w in terms_of(self._lexicon, goal, slots)})
 
-    def names(self, nouns: Iterable[str]) -> Vector:
-        """Return where a find of such things lies, and where to ask for it."""
-        return self._sum(dict.fromkeys(nouns, 1.0))
-
     def moment(self, text: str) -> Vector:
         """Return where a moment lies."""
         return np.asarray(self._features.embed([text])[0])

@@ -1,8 +1,8 @@
 """An agent without a language model that plays by what memory returns.
 
 No word of any game stands in its code: what to do for a goal (plans), how to go on when the next
-step of a plan is not possible yet (moments), and where things were found (finds) are recalled from
-a `PlanMemory`. With an empty memory it draws at random.
+step of a plan is not possible yet (moments), and what led on then (searches) are known by a
+`PlanMemory`. With an empty memory it draws at random.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Agent:
     memory : ActiveMemory
         Its default embedder, `action_type=shape` and `usage_key=use_key` suit this agent.
     neighbours : int, default 15
-        How many moments, and how many finds, have a vote.
+        How many moments have a vote.
     exponent : float, default 1.0
         The vote of a neighbour is its score to this power.
     plans : int, default 64
@@ -38,6 +38,8 @@ class Agent:
     patience : int, default 8
         When a plan counts as stuck: every command on the way to a subgoal that was given before,
         or is about the very thing that is wanted, is one more doubt.
+    searching : bool, default True
+        Whether it goes by what led on, and what did not, when it explored before.
     seed : int, default 0
         Decides between equals.
     """
@@ -50,10 +52,13 @@ class Agent:
         exponent: float = 1.0,
         plans: int = 64,
         patience: int = 8,
+        searching: bool = True,
         seed: int = 0,
     ) -> None:
         self.memory = memory
-        self.plans = PlanMemory(memory, looked_at=plans, neighbours=neighbours, exponent=exponent)
+        self.plans = PlanMemory(
+            memory, looked_at=plans, neighbours=neighbours, exponent=exponent, searching=searching
+        )
         self.patience = patience
         self._rng = random.Random(seed)
 
@@ -79,7 +84,7 @@ class Agent:
         plans = self.plans
         decisions, seconds = plans.decisions, plans.seconds
         sight = Sight(game.reset(), Atlas(plans.lexicon.moves))
-        pursuit, over = Pursuit(plans, sight.seen.goal, self.patience), False
+        pursuit, over = Pursuit(plans, sight.seen, self.patience), False
         try:
             while not over:
                 attempt = pursuit.attempt(sight.heard, sight.texts)
@@ -109,7 +114,7 @@ class Agent:
         text = sight.moment(attempt.subgoal)
         command = attempt.next_command(sight.commands, sight.tried, self._rng)
         if command is not None:
-            self.plans.advance(attempt, command, text, sight.last)
+            self.plans.advance(attempt, command, text)
             return command
         consulted, wish = self.plans.consult(attempt, text), Wish.of(attempt)
         if consulted.advice.votes:

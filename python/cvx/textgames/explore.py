@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cvx.plans import Advice, Lexicon, Wish, arguments, kind, shape, unnumbered
+from cvx.plans import Advice, Lexicon, Wish, arguments, kind, shape
 from cvx.textgames.sight import Sight
 
 # What nobody did in such a moment has this share of all votes, times the chance that it is a means:
@@ -32,9 +32,9 @@ class Explorer:
         """Return how promising a command is.
 
         The votes for its shape, times what the region model expects of it, and a little for any
-        shape that may be a means, so that what nobody showed is tried in the end; times how often
-        the shape led on, times factors for commands about what is wanted, on the way to where it
-        was seen, or such as found the like before; less for what is done for goals and names none
+        shape that may be a means, so that what nobody showed is tried in the end; times the chance
+        that such a command leads to what is missing, times factors for commands about what is
+        wanted, or on the way to where it was seen; less for what is done for goals and names none
         of this one, for what undid something, for words met often and commands given before.
         The factors were set by hand.
         """
@@ -43,14 +43,13 @@ class Explorer:
         about, shown = wish.about(command), bool(named & wish.shown)
         value = advice.votes.get(form, 0.0) * advice.expected.get(form, 1.0)
         value += _CURIOSITY * sum(advice.votes.values()) * lexicon.doubt(form)
-        value *= lexicon.leads(form)
         value *= 1 + 3 * about + 2 * shown
         if lexicon.aimed(form) and not (about or shown):
             value *= 0.1
         seen_there = any(command in way for thing, way in sight.ways.items() if wish.wants(thing))
         if (seen_there and command != sight.last) or command in self.ways:
             value *= 5
-        value *= 1 + 4 * advice.finds.get(unnumbered(command), 0.0)
+        value *= advice.chance(command)
         value /= 1 + sight.barren[form]
         if form in sight.undid:
             value *= 0.01
