@@ -231,6 +231,7 @@ class PlanMemory:
 
         Without it the plan that is remembered would end before what reached the goal.
         """
+        attempt.search.led()
         action = attempt.binding.abstract(command)
         if variables_of(action):
             self._record(attempt, attempt.moment, action)

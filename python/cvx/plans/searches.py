@@ -57,8 +57,9 @@ class Search:
         self._trials: list[Trial] = []
 
     def explored(self, need: str, command: str) -> None:
-        """Note a command that is about to be explored."""
-        self._way.append((need, command, command in self.opened))
+        """Note a command that is about to be explored; without a plan nothing is missing."""
+        if need:
+            self._way.append((need, command, command in self.opened))
 
     def led(self) -> None:
         """Take in that what was missing is possible: by the last command, and by what opened it."""
@@ -83,26 +84,26 @@ class Search:
 
 
 class _Rates:
-    """How often something led on, of how often it was tried, in each of several places."""
+    """How often commands led on, of how often they were tried, on several levels."""
 
     def __init__(self) -> None:
         self._led: defaultdict[object, Counter[str]] = defaultdict(Counter)
         self._all: defaultdict[object, Counter[str]] = defaultdict(Counter)
 
-    def note(self, place: object, what: str, led: bool) -> None:
+    def note(self, level: object, what: str, led: bool) -> None:
         """Count one trial."""
-        self._led[place][what] += led
-        self._all[place][what] += 1
+        self._led[level][what] += led
+        self._all[level][what] += 1
 
-    def ever(self, place: object, what: str) -> bool:
+    def ever(self, level: object, what: str) -> bool:
         """Whether it ever led on."""
-        return place in self._led and self._led[place][what] > 0
+        return level in self._led and self._led[level][what] > 0
 
-    def mean(self, place: object, what: str, prior: float, strength: float) -> float:
+    def mean(self, level: object, what: str, prior: float, strength: float) -> float:
         """Return the mean of a Beta posterior whose prior has this mean and is worth so much."""
-        if place not in self._all:
+        if level not in self._all:
             return prior
-        return (self._led[place][what] + strength * prior) / (self._all[place][what] + strength)
+        return (self._led[level][what] + strength * prior) / (self._all[level][what] + strength)
 
 
 class Searches:
@@ -137,18 +138,18 @@ class Searches:
         rates = self._rates
         for need, command, led in trials:
             verb, name = need.partition(" ")[0], unnumbered(command)
-            if rates.ever((origin, need), command):
-                self._again.note("", "", led)
-                self._again.note("", verb, led)
-            rates.note("", "", led)
-            rates.note("", shape(command), led)
-            rates.note(("", verb), name, led)
-            rates.note(("", need), name, led)
-            rates.note((origin, need), command, led)
+            if rates.ever(("game", origin, need), command):
+                self._again.note("all", "", led)
+                self._again.note("verb", verb, led)
+            rates.note("all", "", led)
+            rates.note("shape", shape(command), led)
+            rates.note(("verb", verb), name, led)
+            rates.note(("need", need), name, led)
+            rates.note(("game", origin, need), command, led)
 
     def trust(self, verb: str) -> float:
         """Return how often what led to a step of this verb did so again where games began so."""
-        return self._again.mean("", verb, self._again.mean("", "", 0.5, 1.0), 1.0)
+        return self._again.mean("verb", verb, self._again.mean("all", "", 0.5, 1.0), 1.0)
 
     def chance(self, origin: str, need: str, command: str) -> float:
         """Return the chance that a command leads to what is missing.
@@ -162,9 +163,9 @@ class Searches:
         command : str
         """
         rates, verb, name = self._rates, need.partition(" ")[0], unnumbered(command)
-        known = rates.mean("", "", 0.5, 1.0)
-        known = rates.mean("", shape(command), known, _STRENGTH)
-        known = rates.mean(("", verb), name, known, _STRENGTH)
-        known = rates.mean(("", need), name, known, _STRENGTH)
-        here, trust = rates.mean((origin, need), command, known, _HERE), self.trust(verb)
+        known = rates.mean("all", "", 0.5, 1.0)
+        known = rates.mean("shape", shape(command), known, _STRENGTH)
+        known = rates.mean(("verb", verb), name, known, _STRENGTH)
+        known = rates.mean(("need", need), name, known, _STRENGTH)
+        here, trust = rates.mean(("game", origin, need), command, known, _HERE), self.trust(verb)
         return trust * here + (1 - trust) * known
