@@ -13,13 +13,17 @@ from cvx.active import ActiveMemory
 from cvx.embed import LexicalEmbedder
 from cvx.experiment.arms import arm_of
 from cvx.memory import Memory
-from cvx.plans import Search, Searches, Trial
+from cvx.plans import Observation, Search, Searches, Trial
 from cvx.plans.words import shape, unnumbered
 from cvx.textgames.agent import Agent
 from tests.textgames.hats import HatGame, demonstrations
 
 NEED = "grab hat"
 Noted = Sequence[tuple[str, Trial]]
+
+
+def _trial(command: str, led: bool) -> Trial:
+    return Trial(NEED, command, led, first=True)
 
 
 def _mean(found: Sequence[bool], prior: float, strength: float) -> float:
@@ -40,7 +44,8 @@ def _naive(noted: Noted, origin: str, need: str, command: str) -> float:
     again = [
         (t.need.split(" ")[0], t.led)
         for i, (o, t) in enumerate(noted)
-        if any((p, u.need, u.command, u.led) == (o, t.need, t.command, True) for p, u in noted[:i])
+        if t.first
+        and any((p, u.need, u.command, u.led) == (o, t.need, t.command, True) for p, u in noted[:i])
     ]
     trust = _mean([led for _, led in again], 0.5, 1.0)
     trust = _mean([led for v, led in again if v == verb], trust, 1.0)
@@ -49,7 +54,7 @@ def _naive(noted: Noted, origin: str, need: str, command: str) -> float:
 
 _NEEDS = st.sampled_from(["grab hat", "grab cap", "hang hat peg", ""])
 _COMMANDS = st.sampled_from(["walk to nook 1", "walk to nook 2", "walk to peg 1", "lift box 1"])
-_TRIALS = st.builds(Trial, _NEEDS, _COMMANDS, st.booleans())
+_TRIALS = st.builds(Trial, _NEEDS, _COMMANDS, st.booleans(), st.booleans())
 
 
 @pytest.mark.requirement("V16")
@@ -67,34 +72,77 @@ def test_the_chance_is_what_counting_all_trials_anew_gives(
         assert searches.chance(origin, need, command) == told, "asking changes nothing"
 
 
+def _begun(text: str = "A hall.") -> Search:
+    return Search(Observation(text, "", ("walk to nook 1", "walk to nook 2", "walk to chest 1")))
+
+
+def _explore(search: Search, need: str, command: str, possible: Sequence[str]) -> None:
+    search.explored(need, command)
+    search.saw(possible, explored=True)
+
+
 def test_what_opened_the_last_command_led_on_with_it() -> None:
-    search = Search("A hall.")
-    for command, opened in (
-        ("walk to nook 1", set[str]()),
-        ("walk to chest 1", {"lift lid 1"}),
-        ("lift lid 1", {"grab hat 1"}),
-    ):
-        search.explored(NEED, command)
-        search.opened = opened
+    search = _begun()
+    _explore(search, NEED, "walk to nook 1", ["walk to nook 2", "walk to chest 1"])
+    _explore(search, NEED, "walk to chest 1", ["walk to nook 1", "lift lid 1"])
+    _explore(search, NEED, "lift lid 1", ["grab hat 1"])
     search.led()
-    search.explored("hang hat peg", "walk to nook 2")
+    _explore(search, "hang hat peg", "walk to nook 2", ["walk to nook 1"])
+    _explore(search, NEED, "walk to nook 1", ["walk to nook 2"])
     search.gave_up()
     assert search.told()["explored"] == [
-        [NEED, "walk to nook 1", False],
-        [NEED, "walk to chest 1", True],
-        [NEED, "lift lid 1", True],
-        ["hang hat peg", "walk to nook 2", False],
+        [NEED, "walk to nook 1", False, True],
+        [NEED, "walk to chest 1", True, True],
+        [NEED, "lift lid 1", True, True],
+        ["hang hat peg", "walk to nook 2", False, True],
+        [NEED, "walk to nook 1", False, False],
     ]
-    assert search.told() == {"origin": Search("A hall.").origin, "explored": []}
-    assert Search("A hall!").origin != Search("A hall.").origin
+    assert search.told() == {"origin": search.origin, "explored": []}
+    assert _begun("A hall!").origin != search.origin == _begun().origin
+    assert _begun("\ud800").origin != search.origin
+
+
+def test_to_go_back_is_opened_by_nothing() -> None:
+    search = _begun()
+    _explore(search, NEED, "walk to nook 1", ["walk to nook 2"])
+    _explore(search, NEED, "walk to nook 2", ["walk to nook 1"])
+    _explore(search, NEED, "walk to nook 1", ["walk to nook 2", "grab hat 1"])
+    search.led()
+    assert [trial[2] for trial in search.told()["explored"]] == [False, False, True]
+
+
+def test_what_was_done_anew_in_between_opened_nothing_for_what_undid_it() -> None:
+    search = _begun()
+    _explore(search, NEED, "drop hat 1", ["grab hat 1"])
+    search.saw(["lift lid 1"], explored=False)
+    _explore(search, NEED, "lift lid 1", ["hang hat 1 on peg 1"])
+    search.led()
+    assert [trial[2] for trial in search.told()["explored"]] == [False, True]
+
+
+def test_without_a_plan_nothing_is_missing() -> None:
+    search = _begun()
+    _explore(search, "", "walk to nook 1", ["walk to nook 2"])
+    search.gave_up()
+    assert search.told()["explored"] == []
+
+
+def test_only_other_games_tell_whether_things_stay() -> None:
+    search = _begun()
+    for _ in range(5):
+        _explore(search, "hang hat peg", "walk to peg 1", ["walk to nook 1"])
+        search.led()
+    searches = Searches()
+    searches.note(search.origin, [Trial(*trial) for trial in search.told()["explored"]])
+    assert searches.trust("hang") == Searches().trust("hang")
 
 
 def test_a_look_in_vain_lowers_the_chance_most_where_the_game_began_the_same() -> None:
     searches = Searches()
-    searches.note("here", [Trial(NEED, "walk to nook 1", False), Trial(NEED, "wait", False)])
+    searches.note("here", [_trial("walk to nook 1", False), _trial("wait", False)])
     here, there = (searches.chance(o, NEED, "walk to nook 1") for o in ("here", "there"))
     assert here < there < Searches().chance("there", NEED, "walk to nook 1")
-    searches.note("here", [Trial(NEED, "walk to nook 2", True)])
+    searches.note("here", [_trial("walk to nook 2", True)])
     assert searches.chance("here", NEED, "walk to nook 2") > 0.5
     assert searches.chance("there", NEED, "walk to nook 2") == pytest.approx(
         searches.chance("there", NEED, "walk to nook 1")
@@ -104,10 +152,8 @@ def test_a_look_in_vain_lowers_the_chance_most_where_the_game_began_the_same() -
 def test_where_things_do_not_stay_the_past_of_a_place_counts_less() -> None:
     stay, stray = Searches(), Searches()
     for turn in range(20):
-        stay.note("here", [Trial(NEED, "walk to nook 1", True)])
-        nook = f"walk to nook {1 + turn % 4}"
-        stray.note("here", [Trial(NEED, f"walk to nook {1 + i}", i == turn % 4) for i in range(4)])
-        assert nook
+        stay.note("here", [_trial("walk to nook 1", True)])
+        stray.note("here", [_trial(f"walk to nook {1 + i}", i == turn % 4) for i in range(4)])
     assert stay.trust("grab") > 0.9
     assert stray.trust("grab") < 0.4
     assert stray.trust("hang") < 0.5, "verbs not seen share what was seen of the others"
@@ -118,7 +164,7 @@ def _slow(agent: Agent, seed: int = 12) -> tuple[bool, set[str]]:
     told = len(agent.memory.episodes)
     won = agent.play(HatGame("hang a hat on the peg", seed=seed, max_steps=4)).won
     trials = [t for e in agent.memory.episodes[told:] for t in e.metadata["explored"]]
-    return won, {command for _, command, led in trials if not led}
+    return won, {command for _, command, led, _ in trials if not led}
 
 
 @pytest.mark.requirement("V16")
@@ -136,6 +182,43 @@ def test_a_game_lost_for_time_teaches_where_not_to_look() -> None:
             assert first.isdisjoint(second), "it looked again where nothing had been"
     assert won["full"][-3:] == [True] * 3
     assert sum(won["full"]) > sum(won["wins"])
+
+
+def test_what_was_found_as_time_ran_out_was_not_in_vain() -> None:
+    one = arm_of("full")
+    agent = Agent(one.loop_on(one.open(None, 0)) or pytest.fail("no loop"), seed=0)
+    agent.learn(demonstrations())
+    ended = 0
+    for seed in range(20):
+        game = HatGame("hang a hat on the peg", seed=seed, max_steps=2)
+        agent.play(game)
+        for _, command, led, _ in agent.memory.episodes[-1].metadata["explored"]:
+            there = command.removeprefix("walk to ") in game.hats.values()
+            assert led == there, (command, game.hats)
+            ended += there
+    assert ended > 3
+
+
+def test_what_wins_by_chance_led_on_and_a_share_of_the_reward_does_not() -> None:
+    class Lucky(HatGame):
+        def step(self, command: str) -> tuple[Observation, float, bool]:
+            seen, _, _ = super().step(command)
+            return seen, *((1.0, True) if self.steps == 3 else (0.0, False))
+
+    class Bonus(HatGame):
+        def step(self, command: str) -> tuple[Observation, float, bool]:
+            seen, _, over = super().step(command)
+            return seen, 0.25 * (self.steps == 1), over
+
+    for kind, expected in ((Lucky, [False, False, True]), (Bonus, [False, False, False])):
+        one = arm_of("full")
+        agent = Agent(one.loop_on(one.open(None, 0)) or pytest.fail("no loop"), seed=0)
+        agent.learn(demonstrations())
+        game = kind("hang a hat on the peg", seed=1, max_steps=3)
+        game.hats = dict.fromkeys(game.hats, "nowhere")
+        agent.play(game)
+        told = agent.memory.episodes[-1].metadata["explored"]
+        assert [trial[2] for trial in told] == expected
 
 
 def test_searches_are_counted_again_from_a_folder(tmp_path: Path) -> None:
@@ -156,7 +239,7 @@ def test_searches_are_counted_again_from_a_folder(tmp_path: Path) -> None:
 
 
 def _known(agent: Agent) -> list[float]:
-    origin, searches = Search("You stand in a hall.").origin, agent.plans.searches
+    origin, searches = Search(HatGame("").reset()).origin, agent.plans.searches
     needs = {t[0] for e in agent.memory.episodes for t in e.metadata["explored"]}
     places = [*(f"walk to nook {n}" for n in range(1, 7)), "walk to peg 1", "walk to vat 1"]
     return [searches.chance(origin, need, p) for need in sorted(needs) for p in places]

@@ -70,10 +70,14 @@ def test_an_embedder_that_dies_while_plans_are_taught_or_begun_leaves_no_episode
     memory = ActiveMemory(TemporalIndex(256), embedder, action_type=shape, usage_key=use_key)
     plans = PlanMemory(memory)
     item = Item("hang a hat on the peg")
+    seen = HatGame("hang a hat on the peg").reset()
     for work in (
         lambda: plans.teach(demonstrations()),
         lambda: plans.begin(
-            item, ("hat", "peg"), ["You stand in a hall."], Search("You stand in a hall.")
+            item,
+            ("hat", "peg"),
+            ["You stand in a hall."],
+            Search(HatGame("hang a hat on the peg").reset()),
         ),
     ):
         for left in range(100):

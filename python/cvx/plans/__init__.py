@@ -16,7 +16,7 @@ from cvx.plans.memory import PlanMemory
 from cvx.plans.moments import Advice, Consulted, moment
 from cvx.plans.pursuit import Pursuit, complete
 from cvx.plans.searches import Search, Searches, Trial
-from cvx.plans.words import arguments, kind, mentions, shape, template, unnumbered
+from cvx.plans.words import arguments, kind, mentions, shape, template
 
 __all__ = [
     "MOMENT",
@@ -48,7 +48,6 @@ __all__ = [
     "shape",
     "signature",
     "template",
-    "unnumbered",
     "use_key",
     "verbs",
 ]

@@ -95,17 +95,25 @@ class Attempt:
         A subgoal that may have been a means is passed over if what comes after it can be done.
         Among equals it is the command given least often; ``rng`` decides the rest.
         """
+        place, ready = self._ready(commands)
+        if not ready:
+            return None
+        self.place, shown = place, set(words(self.plan[place]))
+        return max(ready, key=lambda c: (len(shown & set(words(c))), -tried[c], rng.random()))
+
+    def goes_on(self, commands: Iterable[str]) -> bool:
+        """Whether one of these commands does the next subgoal."""
+        return bool(self._ready(commands)[1])
+
+    def _ready(self, commands: Iterable[str]) -> tuple[int, list[str]]:
         for place in range(self.place, len(self.plan)):
             subgoal = self.plan[place]
             ready = [c for c in commands if self.binding.fits(c, subgoal)]
             if ready:
-                self.place, shown = place, set(words(subgoal))
-                return max(
-                    ready, key=lambda c: (len(shown & set(words(c))), -tried[c], rng.random())
-                )
+                return place, ready
             if not self.binding.lexicon.may_be_means(shape(subgoal)):
-                return None
-        return None
+                break
+        return self.place, []
 
 
 @dataclass(slots=True)
@@ -123,14 +131,14 @@ class Wish:
     known : set of str
         The instances that the plan has used.
     need : str
-        The verb of the subgoal and the kinds of things that are wanted.
+        The verb of the subgoal and the kinds of things that are wanted, chosen ones too.
     """
 
     things: set[str]
     unbound: set[str]
     shown: set[str]
     known: set[str]
-    need: str = ""
+    need: str
 
     @classmethod
     def of(cls, attempt: Attempt) -> Wish:

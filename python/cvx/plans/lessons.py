@@ -10,7 +10,7 @@ from cvx.plans.atlas import moving
 from cvx.plans.clauses import Goal, align, clauses, holds, instructs, names_in
 from cvx.plans.demonstration import Demonstrations, Played
 from cvx.plans.lexicon import Lexicon
-from cvx.plans.searches import EXPLORED, ORIGIN, Searches, Trial
+from cvx.plans.searches import EXPLORED, ORIGIN, Search, Searches, Trial
 from cvx.plans.words import arguments, rest, shape, template, variables_of, words
 from cvx.scoring import Durations
 from cvx.types import Episode
@@ -49,13 +49,13 @@ class Shown(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a demonstration shows for one clause of its goal, and what was told first."""
+    """What a demonstration shows for one clause of its goal, and what is explored in all of it."""
 
     clause: str
     slots: list[str]
     steps: list[Shown]
     metadata: dict[str, Any]
-    text: str
+    search: Search
 
 
 def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
@@ -90,10 +90,11 @@ def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
         }
         shares = _shares(demonstrations[number][1], served, len(names[number]))
         texts = [step.observation.text for step in demonstrations[number][1]]
+        search = Search(demonstrations[number][1][0].observation)
         for clause, slots, own in zip(goals[number].clauses, names[number], shares, strict=True):
             # What held without a command does not show that nothing has to be done for it.
             if own or kept or not holds(clause, slots, texts):
-                parts.append(Part(clause, slots, own, kept, texts[0]))
+                parts.append(Part(clause, slots, own, kept, search))
                 kept = {}
     return parts
 

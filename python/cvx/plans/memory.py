@@ -61,7 +61,7 @@ class PlanMemory:
     exponent : float, default 1.0
         The vote of a neighbour is its score to this power.
     searching : bool, default True
-        Whether what was explored is counted.
+        Whether what was explored is counted; it is kept all the same.
 
     Attributes
     ----------
@@ -103,25 +103,27 @@ class PlanMemory:
             self._observe(part)
 
     def _observe(self, part: Part) -> None:
-        goal, slots, steps, shown, text = part
+        goal, slots, steps, shown, search = part
         binding = Binding(slots, self.lexicon)
         plan = tuple(binding.abstract(step.command) for step in steps if step.aimed)
         run = self.memory.begin(goal, template(goal, slots), kind="demonstration", metadata=shown)
-        attempt = Attempt(
-            run, Binding(slots, self.lexicon), Search(text), plan, commands=len(steps)
-        )
+        attempt = Attempt(run, Binding(slots, self.lexicon), search, plan, commands=len(steps))
         with self._discarding(run):
             self.memory.step(run, goal, None, self._space.start(goal, slots, plan), tags=(PLAN,))
             for step in steps:
                 text = moment(step.commands, step.before, step.last, attempt.subgoal)
-                attempt.search.opened = frozenset(step.commands).difference(step.before)
+                search.saw(step.commands, explored=attempt.explored)
+                ready = attempt.goes_on(step.commands)
+                if ready:
+                    search.led()
                 if step.aimed:
                     self.advance(attempt, step.command, text)
                 else:
                     form, vector = shape(step.command), self._space.moment(text)
                     self.memory.step(run, text, form, vector, tags=(MOMENT,))
                     attempt.explored = True
-                    attempt.search.explored(Wish.of(attempt).need, step.command)
+                    if not ready:
+                        search.explored(Wish.of(attempt).need, step.command)
             self.close(attempt, won=True)
 
     @contextmanager
@@ -187,7 +189,7 @@ class PlanMemory:
         return {} if episode is None else filled(episode.task_type or "", episode.goal)
 
     def advance(self, attempt: Attempt, command: str, text: str) -> None:
-        """Record a step of the plan; what was explored before led to it.
+        """Record a step of the plan.
 
         Parameters
         ----------
@@ -197,7 +199,6 @@ class PlanMemory:
         text : str
             The moment, see `moment`.
         """
-        attempt.search.led()
         self._record(attempt, text, attempt.binding.abstract(command, attempt.subgoal))
         attempt.place, attempt.moment = attempt.place + 1, text
         attempt.doubts, attempt.explored = 0, False
@@ -215,15 +216,15 @@ class PlanMemory:
         cue = Cue(step=text, vector=self._space.like(text))
         decision = self._recall(cue, MOMENT, self.neighbours)
         votes = tally(((str(h.action), h.score) for h in decision.hits), self.exponent)
-        need = Wish.of(attempt).need
-        chance = partial(self.searches.chance, attempt.search.origin, need)
-        return Consulted(text, decision, Advice(votes, dict(decision.action_scores), chance), need)
+        wish = Wish.of(attempt)
+        chance = partial(self.searches.chance, attempt.search.origin, wish.need)
+        return Consulted(text, decision, Advice(votes, dict(decision.action_scores), chance), wish)
 
     def explored(self, attempt: Attempt, consulted: Consulted, command: str) -> None:
         """Record a command that was chosen while the next step of the plan was not possible."""
         vector = self._space.moment(consulted.text)
         self.memory.act(consulted.decision, shape(command), vector=vector, tags=(MOMENT,))
-        attempt.search.explored(consulted.need, command)
+        attempt.search.explored(consulted.wish.need, command)
         attempt.explored, attempt.moment = True, consulted.text
 
     def rewarded(self, attempt: Attempt, command: str) -> None:
@@ -231,7 +232,6 @@ class PlanMemory:
 
         Without it the plan that is remembered would end before what reached the goal.
         """
-        attempt.search.led()
         action = attempt.binding.abstract(command)
         if variables_of(action):
             self._record(attempt, attempt.moment, action)

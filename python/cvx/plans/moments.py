@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from cvx.plans.attempt import Wish
 from cvx.plans.words import shape, words
 from cvx.types import Decision
 
@@ -42,7 +43,7 @@ def moment(
 
 
 class Advice(NamedTuple):
-    """What memory says about a moment.
+    """What memory says about a moment, and about what is missing in it.
 
     Attributes
     ----------
@@ -70,14 +71,14 @@ class Consulted(NamedTuple):
         Which moments were recalled.
     advice : Advice
         What they say.
-    need : str
-        What was missing, see `Wish`.
+    wish : Wish
+        What was missing.
     """
 
     text: str
     decision: Decision
     advice: Advice
-    need: str
+    wish: Wish
 
 
 def tally(scored: Iterable[tuple[str, float]], exponent: float) -> dict[str, float]:

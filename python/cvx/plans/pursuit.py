@@ -46,7 +46,7 @@ class Pursuit:
 
     def __init__(self, plans: PlanMemory, seen: Observation, patience: int) -> None:
         self.plans, self.patience = plans, patience
-        self.agenda, self.search = Agenda(seen.goal), Search(seen.text)
+        self.agenda, self.search = Agenda(seen.goal), Search(seen)
         self.attempts, self.score = 0, 0.0
         self._attempt: Attempt | None = None
         self._held: list[Attempt] = []
@@ -102,11 +102,15 @@ class Pursuit:
         assert attempt is not None
         self.score, attempt.earned = self.score + reward, attempt.earned + reward
         attempt.commands += 1
-        self.search.opened = opened = frozenset(commands).difference(before)
+        opened = frozenset(commands).difference(before)
         aim = None if attempt.explored else attempt.plan[attempt.place - 1]
         self.agenda.current.deeds.append(
             Deed(command, attempt.moment, self.attempts, aim, opened, command not in commands)
         )
+        explored = attempt.explored and command != attempt.redo
+        self.search.saw(commands, explored=explored)
+        if explored and (attempt.goes_on(commands) or complete(self.score)):
+            self.search.led()
         attempt.redo = None
         undone = attempt.explored and self._undone(attempt, command, opened)
         if attempt.explored and reward > 0:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from cvx.plans.demonstration import Observation
 from cvx.plans.words import shape, unnumbered
 
 ORIGIN, EXPLORED = "origin", "explored"
@@ -23,15 +24,18 @@ class Trial(NamedTuple):
     Attributes
     ----------
     need : str
-        What was missing: the verb of the next step and the names of its things, see `Wish`.
+        What was missing: the verb of the next step and the kinds of its things, see `Wish`.
     command : str
     led : bool
-        Whether that step was possible then, or after what this made possible.
+        Whether the plan could go on then, or after what this made possible.
+    first : bool
+        Whether it was the first time in its game, for this need.
     """
 
     need: str
     command: str
     led: bool
+    first: bool
 
 
 class Search:
@@ -39,30 +43,36 @@ class Search:
 
     Parameters
     ----------
-    text : str
-        What was told first: games that begin with the same text may be the same.
+    seen : Observation
+        The first: games that begin with the same text may be the same.
 
     Attributes
     ----------
     origin : str
         A short name for that text: a hash of it.
-    opened : collection of str
-        What the last command made possible.
     """
 
-    def __init__(self, text: str) -> None:
-        self.origin = blake2b(text.encode(), digest_size=8).hexdigest()
-        self.opened: Collection[str] = ()
+    def __init__(self, seen: Observation) -> None:
+        text = seen.text.encode(errors="surrogatepass")
+        self.origin = blake2b(text, digest_size=8).hexdigest()
+        self._known = set(seen.admissible_commands)
+        self._opened: frozenset[str] = frozenset()
         self._way: list[tuple[str, str, bool]] = []
         self._trials: list[Trial] = []
+        self._met: set[tuple[str, str]] = set()
 
     def explored(self, need: str, command: str) -> None:
         """Note a command that is about to be explored; without a plan nothing is missing."""
         if need:
-            self._way.append((need, command, command in self.opened))
+            self._way.append((need, command, command in self._opened))
+
+    def saw(self, commands: Collection[str], *, explored: bool) -> None:
+        """Note what is possible after a command, and whether that was explored."""
+        self._opened = frozenset(commands).difference(self._known if explored else commands)
+        self._known.update(commands)
 
     def led(self) -> None:
-        """Take in that what was missing is possible: by the last command, and by what opened it."""
+        """Take in that the plan can go on: by the last command, and by what opened that."""
         first = len(self._way) - 1
         while first > 0 and self._way[first][2]:
             first -= 1
@@ -73,8 +83,10 @@ class Search:
         self._end(len(self._way))
 
     def _end(self, first: int) -> None:
-        way = enumerate(self._way)
-        self._trials += [Trial(need, command, i >= first) for i, (need, command, _) in way]
+        for place, (need, command, _) in enumerate(self._way):
+            known = (need, command) in self._met
+            self._trials.append(Trial(need, command, place >= first, not known))
+            self._met.add((need, command))
         self._way = []
 
     def told(self) -> dict[str, Any]:
@@ -112,7 +124,7 @@ class Searches:
     Four Beta posteriors, each the prior of the next: of all commands; of those of this shape; of
     those with these names (without numbers) when a step of this verb was missing; of those when
     its things were these. Then the very command in games that began just as this one, as far as
-    that is to be trusted: as often as what led on in such games before did so again, for steps of
+    that is to be trusted: as often as what led on in earlier such games did so again, for steps of
     this verb. Rooms stay where they are, things may not.
 
     What failed tells as much as what succeeded: where nothing was found is not looked for again.
@@ -136,9 +148,9 @@ class Searches:
         trials : iterable of Trial
         """
         rates = self._rates
-        for need, command, led in trials:
+        for need, command, led, first in trials:
             verb, name = need.partition(" ")[0], unnumbered(command)
-            if rates.ever(("game", origin, need), command):
+            if first and rates.ever(("game", origin, need), command):
                 self._again.note("all", "", led)
                 self._again.note("verb", verb, led)
             rates.note("all", "", led)

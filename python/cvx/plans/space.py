@@ -1,4 +1,4 @@
-"""Where goals, plans, moments and names lie in a memory's space."""
+"""Where goals, plans and moments lie in a memory's space."""
 
 from __future__ import annotations
 

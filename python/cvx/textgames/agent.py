@@ -13,7 +13,7 @@ from typing import Any
 
 from cvx.active import ActiveMemory
 from cvx.errors import GameError
-from cvx.plans import Atlas, Attempt, Demonstrations, PlanMemory, Pursuit, Wish, complete, shape
+from cvx.plans import Atlas, Attempt, Demonstrations, PlanMemory, Pursuit, complete, shape
 from cvx.textgames.explore import Explorer
 from cvx.textgames.game import Game, Result
 from cvx.textgames.sight import Sight
@@ -116,14 +116,14 @@ class Agent:
         if command is not None:
             self.plans.advance(attempt, command, text)
             return command
-        consulted, wish = self.plans.consult(attempt, text), Wish.of(attempt)
+        consulted = self.plans.consult(attempt, text)
         if consulted.advice.votes:
-            explorer = Explorer(sight, wish, consulted.advice, self.plans.lexicon)
+            explorer = Explorer(sight, consulted.wish, consulted.advice, self.plans.lexicon)
             command = max(sight.commands, key=lambda c: (explorer.worth(c), self._rng.random()))
         else:
             command = self._rng.choice(sight.commands)
         self.plans.explored(attempt, consulted, command)
-        attempt.doubts += (sight.repeated(command) > 0) + wish.about(command)
+        attempt.doubts += (sight.repeated(command) > 0) + consulted.wish.about(command)
         return command
 
     def state(self) -> dict[str, Any]:
