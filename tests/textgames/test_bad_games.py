@@ -73,12 +73,7 @@ def test_an_embedder_that_dies_while_plans_are_taught_or_begun_leaves_no_episode
     seen = HatGame("hang a hat on the peg").reset()
     for work in (
         lambda: plans.teach(demonstrations()),
-        lambda: plans.begin(
-            item,
-            ("hat", "peg"),
-            ["You stand in a hall."],
-            Search(HatGame("hang a hat on the peg").reset()),
-        ),
+        lambda: plans.begin(item, ("hat", "peg"), [seen.text], Search(seen)),
     ):
         for left in range(100):
             embedder.left = left

@@ -1,4 +1,4 @@
-"""What a lexicon learns from episodes, and learns again from remembered ones."""
+"""What a memory learns from episodes beside recalling them, and learns again when it is opened."""
 
 from __future__ import annotations
 
