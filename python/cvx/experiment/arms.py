@@ -110,6 +110,8 @@ _CONTROLS = (
         "shuffled",
         "full loop on wrong goals",
         partial(loops.full, kind=ShuffledOutcomes),
+        # Searches hang on no goal: they would stay true in it.
+        agent={"searching": False},
         readable=False,
     ),
     Arm("frequency", "frequencies of actions", None, readable=False),
