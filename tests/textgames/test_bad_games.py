@@ -9,7 +9,7 @@ import pytest
 
 from cvx.active import ActiveMemory
 from cvx.embed import LexicalEmbedder
-from cvx.errors import GameError
+from cvx.errors import GameError, InvalidParameterError
 from cvx.experiment.arms import ARMS
 from cvx.plans import Observation, PlanMemory, Search, shape, use_key
 from cvx.plans.agenda import Item
@@ -122,3 +122,17 @@ def test_a_goal_that_nobody_showed_is_played_to_its_end(goal: str) -> None:
     assert 0 < result.steps <= 12
     assert result.won == (result.score == 1.0)
     assert agent.play(HatGame("hang a hat on the peg", seed=12)).won
+
+
+@pytest.mark.parametrize(("goal", "steps"), [("", 1), ("hang a hat on the peg", 0)])
+def test_a_demonstration_without_a_goal_or_a_step_is_refused_and_nothing_is_learned(
+    goal: str, steps: int
+) -> None:
+    memory = ActiveMemory(TemporalIndex(256), action_type=shape, usage_key=use_key)
+    agent = Agent(memory)
+    good = demonstrations()
+    with pytest.raises(InvalidParameterError, match=f"demonstration 2 has the goal {goal!r} and"):
+        agent.learn([*good, (goal, good[0][1][:steps])])
+    assert len(memory.episodes) == 0
+    agent.learn(good)
+    assert agent.play(HatGame("hang a hat on the peg", seed=1)).won

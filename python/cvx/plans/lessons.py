@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from cvx.errors import InvalidParameterError
 from cvx.plans.atlas import moving
 from cvx.plans.clauses import Goal, align, clauses, holds, instructs, names_in
 from cvx.plans.demonstration import Demonstrations, Played
@@ -63,7 +64,18 @@ def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
 
     What was told after a command that mostly brings instructions belongs to the goal, after the
     clause that the command served. A step that serves no clause is on the way to the next one.
+
+    Raises
+    ------
+    InvalidParameterError
+        A demonstration without a goal or without a step; nothing is learned of any.
     """
+    for number, (said, steps) in enumerate(demonstrations):
+        if not clauses(said) or not steps:
+            raise InvalidParameterError(
+                f"demonstration {number} has the goal {said!r} and {len(steps)} steps: give a goal "
+                "in words and at least one step"
+            )
     goals, places, moves = [], [], []
     for said, steps in demonstrations:
         commands = [step.command for step in steps]

@@ -98,6 +98,11 @@ class PlanMemory:
         ----------
         demonstrations : sequence of (goal, steps)
             Each step has an ``observation`` and the ``command`` given on it.
+
+        Raises
+        ------
+        InvalidParameterError
+            A demonstration without a goal or without a step; nothing is learned of any.
         """
         for part in understand(self.lexicon, demonstrations):
             self._observe(part)
