@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cvx
 from cvx.decay import (
     BayesianDecay,
     BlindDecay,
@@ -19,6 +23,9 @@ from cvx.decay import (
     context_aware_decay,
 )
 from cvx.errors import InvalidParameterError
+from cvx.mdp import RegionMDP
+from cvx.temporal_index import TemporalIndex
+from cvx.types import Episode, Filter
 
 POLICIES = [
     NoDecay(),
@@ -56,39 +63,104 @@ class Rewards(dict[int, float | None]):
         self[node] = reward
 
 
-class Quality:
-    """Region 1 always won, region 0 never."""
+GOOD, BAD = [1.0, 0.0], [0.0, 1.0]
 
-    def region_quality(self, region: int) -> float:
-        return float(region)
+
+def one_failed_game(
+    *, expert_family: str | None, at: list[float], reward: float | None, agent_action: str
+) -> tuple[TemporalIndex, int, float | None]:
+    """An expert in a region where everything wins (GOOD) or fails (BAD), after a failed game."""
+    index = TemporalIndex(dim=2)
+    # Regions of level 0 are the nodes there were when they were drawn, for a while.
+    index.bulk_insert([99] * 10, range(10), [GOOD, BAD] * 5)
+    index.refresh_regions()
+    mdp = RegionMDP(index, level=0, score="mean")
+    index.insert(1, 1, GOOD, action="take mug 1", task_type="cool")
+    index.insert(2, 1, BAD, action="take mug 1", task_type="cool")
+    mdp.learn_from_episodes(index, [Episode(1, reward=1.0), Episode(2, reward=0.0)])
+    expert = index.insert(
+        7, 2, at, action="take mug 1", task_type=expert_family, reward=reward, tags=["kitchen"]
+    )
+    game = {"task_type": "cool", "history": [{"action": agent_action}, {"action": "look"}]}
+    return index, expert, cvx.context_aware_decay(expert, game, index, mdp)
 
 
 @pytest.mark.requirement("V14")
+@pytest.mark.parametrize("reward", [1.0, 0.5])
 @pytest.mark.parametrize(
-    ("scenario", "expert_family", "agent_action", "region", "change"),
+    ("scenario", "expert_family", "agent_action", "at", "change"),
     [
-        ("another family of goals", "clean", "take mug 1", 0, 0.0),
-        ("not followed", "cool", "open box 1", 0, 0.0),
-        ("a region of successes", "cool", "take mug 1", 1, -0.05),
-        ("a region of failures", "cool", "take mug 1", 0, -0.30),
+        ("another family of goals", "clean", "take mug 1", BAD, 0.0),
+        ("no family of goals", None, "take mug 1", BAD, 0.0),
+        ("not followed", "cool", "open box 1", BAD, 0.0),
+        ("a region of successes", "cool", "take mug 1", GOOD, -0.05),
+        ("a region of failures", "cool", "take mug 1", BAD, -0.30),
     ],
 )
-def test_the_four_rows_of_the_scenario_table(
-    scenario: str, expert_family: str, agent_action: str, region: int, change: float
+def test_the_rows_of_the_scenario_table_as_shares_of_any_reward(
+    scenario: str,
+    expert_family: str | None,
+    agent_action: str,
+    at: list[float],
+    change: float,
+    reward: float,
 ) -> None:
-    rewards = Rewards({9: 1.0})
-    game = {"task_type": "cool", "history": [{"action": agent_action}, {"action": "look"}]}
-    new = context_aware_decay(
-        9,
-        game,
-        rewards,
-        Quality(),
-        task_type_of=lambda _: expert_family,
-        action_of=lambda _: "take mug 1",
-        region_of=lambda _: region,
+    index, expert, new = one_failed_game(
+        expert_family=expert_family, at=at, reward=reward, agent_action=agent_action
     )
-    assert rewards[9] == pytest.approx(1.0 + change), scenario
-    assert (new is None) == (change == 0.0)
+    assert index.reward(expert) == pytest.approx(reward * (1.0 + change)), scenario
+    assert new == (None if change == 0.0 else pytest.approx(reward * (1.0 + change)))
+
+
+@pytest.mark.requirement("V14")
+def test_the_action_and_the_family_of_an_expert_are_read_from_a_loaded_index(
+    tmp_path: Path,
+) -> None:
+    index = TemporalIndex(dim=2)
+    index.bulk_insert(
+        [1, 1, 2],
+        [0, 1, 0],
+        [GOOD, BAD, GOOD],
+        rewards=[0.8] * 3,
+        actions=["go to sink 1", "take mug 1", "sing"],
+        task_types=["clean", "clean", None],
+        tags=[["kitchen"], [], []],
+    )
+    index.save(tmp_path / "a.cvx")
+    again = TemporalIndex.load(tmp_path / "a.cvx")
+    mdp = again.transition_model()
+    game = {"task_type": "clean", "history": [{"action": "take mug 1"}, {"action": "sing"}]}
+    lowered = [context_aware_decay(node, game, again, mdp) for node in range(3)]
+    assert [new is None for new in lowered] == [True, False, True]
+    assert again.tags(0) == {"kitchen", "task:clean"}
+    only_clean = Filter(tags=["task:clean"])
+    assert sorted(again.search(GOOD, where=only_clean)[0].tolist()) == [0, 1]
+
+
+@pytest.mark.requirement("V14")
+def test_an_expert_without_a_vector_decays_as_in_a_region_of_which_nothing_is_known() -> None:
+    index = TemporalIndex(dim=2)
+    expert = index.insert(1, 0, None, action="sing", task_type="cool", reward=1.0)
+    game = {"task_type": "cool", "history": [{"action": "sing"}]}
+    assert context_aware_decay(expert, game, index, RegionMDP(index)) == pytest.approx(0.825)
+
+
+@pytest.mark.parametrize(
+    "game",
+    [
+        {"history": [{"action": "take"}]},
+        {"task_type": "cool"},
+        {"task_type": "cool", "history": ["take"]},
+        {"task_type": "cool", "history": [{"did": "take"}]},
+        "cool",
+    ],
+)
+def test_a_game_that_does_not_say_what_was_done_is_refused_by_name(game: Any) -> None:
+    index = TemporalIndex(dim=2)
+    expert = index.insert(1, 0, GOOD, action="take", task_type="cool", reward=1.0)
+    with pytest.raises(InvalidParameterError, match="failed_game is"):
+        context_aware_decay(expert, game, index, RegionMDP(index))
+    assert index.reward(expert) == 1.0
 
 
 @pytest.mark.requirement("V14")
@@ -107,19 +179,11 @@ def test_the_same_four_rows_by_the_policy_alone() -> None:
 
 @pytest.mark.requirement("V14")
 def test_a_memory_without_reward_has_none_to_lose() -> None:
-    rewards = Rewards({9: None})
-    game = {"task_type": "cool", "history": [{"action": "take"}]}
-    changed = context_aware_decay(
-        9,
-        game,
-        rewards,
-        Quality(),
-        task_type_of=lambda _: "cool",
-        action_of=lambda _: "take",
-        region_of=lambda _: 0,
+    index, expert, new = one_failed_game(
+        expert_family="cool", at=BAD, reward=None, agent_action="take mug 1"
     )
-    assert changed is None
-    assert rewards == {9: None}
+    assert (index.reward(expert), new) == (None, None)
+    rewards = Rewards({9: None})
     assert DecayLedger(rewards).apply(0, {9: DecayCase(followed=True)}, BlindDecay()) == []
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import cvx
 from cvx.errors import (
     InvalidParameterError,
+    LengthMismatchError,
     UnknownFeatureError,
     UnknownLevelError,
     UnknownRegionError,
@@ -160,6 +161,53 @@ def test_the_transition_model_learns_from_every_timeline_of_the_index() -> None:
     for region in ix.regions(1).tolist():
         for family in (None, "clean", "heat"):
             assert model.best_action(region, family) == twin.best_action(region, family)
+
+
+@pytest.mark.requirement("V2", "V11")
+def test_the_transition_model_knows_the_families_that_nodes_were_inserted_with() -> None:
+    ix = cvx.TemporalIndex(dim=2)
+    ix.insert(1, 0, [1, 0], action="go to sink 1", task_type="clean", reward=1.0)
+    ix.bulk_insert(
+        [2, 3],
+        [0, 0],
+        [[1, 0], [1, 0]],
+        actions=["open box 1", "take mug 1"],
+        task_types=["heat", None],
+        rewards=[1.0, 1.0],
+        tags=[["task:heat", "kitchen"], ["kitchen"]],
+    )
+    assert [ix.tags(n) for n in range(3)] == [{"task:clean"}, {"task:heat", "kitchen"}, {"kitchen"}]
+    model = ix.transition_model()
+    region = model.assign(np.array([1, 0], np.float32))
+    assert [kind for kind, _ in model.best_action(region, "clean")] == ["go_to"]
+    assert [kind for kind, _ in model.best_action(region, "heat")] == ["open"]
+
+
+@pytest.mark.parametrize(
+    ("kw", "error", "said"),
+    [
+        ({"task_types": ["clean"]}, LengthMismatchError, "task_types has 1 rows, entity_ids 2"),
+        ({"task_types": "ab"}, InvalidParameterError, "task_types is 'ab'"),
+        ({"task_types": 5}, InvalidParameterError, "task_types is 5"),
+        ({"task_types": [None, 5]}, InvalidParameterError, r"task_type\[1\] is 5"),
+        (
+            {"task_types": [None, "a"], "tags": [[], ["task:b"]]},
+            InvalidParameterError,
+            r"task_type\[1\] is 'a', but the tags \['task:b'\] name another",
+        ),
+        ({"task_types": ["a", "a"], "tags": [[]]}, LengthMismatchError, "tags has 1 rows"),
+        ({"task_types": ["a", "a"], "tags": [[], "x"]}, InvalidParameterError, r"tags\[1\] is 'x'"),
+    ],
+)
+def test_a_family_that_makes_no_sense_is_refused_and_nothing_inserted(
+    kw: dict[str, object], error: type[Exception], said: str
+) -> None:
+    ix = cvx.TemporalIndex(dim=2)
+    with pytest.raises(error, match=said):
+        ix.bulk_insert([0, 1], [0, 1], [[1, 0], [0, 1]], **kw)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="task_type is 5"):
+        ix.insert(0, 0, [1, 0], task_type=5)  # type: ignore[arg-type]
+    assert len(ix) == 0
 
 
 @pytest.mark.requirement("V2", "V11")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cvx.decay import ContextAwareDecay as ContextAwareDecay
     from cvx.decay import NoDecay as NoDecay
     from cvx.decay import ProportionalDecay as ProportionalDecay
+    from cvx.decay import context_aware_decay as context_aware_decay
     from cvx.embed import Embedder as Embedder
     from cvx.embed import LexicalEmbedder as LexicalEmbedder
     from cvx.episodes import EpisodeRecorder as EpisodeRecorder
@@ -77,6 +78,7 @@ _HOME = {
     "bayesian_score": "scoring",
     "chunk_text": "episodes",
     "classify_action": "mdp",
+    "context_aware_decay": "decay",
 }
 
 __all__ = sorted(_HOME)

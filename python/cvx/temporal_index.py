@@ -9,12 +9,26 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx import index as raw
-from cvx.arguments import a_filter, a_text, checked, number, one_of, optional, whole, wrong
-from cvx.episodes import task_of_tags
-from cvx.errors import InvalidKError, InvalidParameterError, UnknownRegionError
+from cvx.arguments import (
+    a_filter,
+    a_text,
+    checked,
+    number,
+    one_of,
+    optional,
+    some_texts,
+    whole,
+    wrong,
+)
+from cvx.errors import (
+    InvalidKError,
+    InvalidParameterError,
+    LengthMismatchError,
+    UnknownRegionError,
+)
 from cvx.mdp import RegionMDP, default_level
 from cvx.scoring import SEED_WEIGHTS, Scorer, ScoringContext, UsageTracker
-from cvx.types import Episode, Filter, Hit, IntArray
+from cvx.types import Episode, Filter, Hit, IntArray, task_of_tags, task_tag
 
 _SEED_FEATURES = ("similarity", "recency", "reward", "region_match", "usage_success")
 
@@ -57,9 +71,22 @@ class TemporalIndex(raw.TemporalIndex):
         namespace: str | None = None,
         tags: Collection[str] | None = None,
         action: str | None = None,
+        task_type: str | None = None,
         recallable: bool = True,
     ) -> int:
-        """Add a node; see ``cvx.index.TemporalIndex.insert``."""
+        """Add a node; see ``cvx.index.TemporalIndex.insert``.
+
+        Parameters
+        ----------
+        task_type : str, optional
+            Which family of goals it belongs to; kept as the tag "task:" + task_type, as the nodes
+            of ``ActiveMemory`` have it.
+
+        Raises
+        ------
+        InvalidParameterError
+            The tags name another family already.
+        """
         self._model = None
         return super().insert(
             entity_id,
@@ -67,7 +94,7 @@ class TemporalIndex(raw.TemporalIndex):
             vector,
             reward=reward,
             namespace=namespace,
-            tags=tags,
+            tags=_with_family(tags, task_type),
             action=action,
             recallable=recallable,
         )
@@ -82,11 +109,27 @@ class TemporalIndex(raw.TemporalIndex):
         namespaces: str | Sequence[str] | None = None,
         tags: Sequence[Collection[str]] | None = None,
         actions: Sequence[str | None] | None = None,
+        task_types: Sequence[str | None] | None = None,
         recallable: bool | Sequence[bool] | npt.NDArray[np.bool_] | None = None,
         threads: int | None = None,
     ) -> IntArray:
-        """Add nodes, all of them or none; see ``cvx.index.TemporalIndex.bulk_insert``."""
+        """Add nodes, all of them or none; see ``cvx.index.TemporalIndex.bulk_insert``.
+
+        Parameters
+        ----------
+        task_types : sequence of (str or None), optional
+            The family of goals of each, see ``insert``.
+
+        Raises
+        ------
+        LengthMismatchError
+            Not as many families as entities.
+        InvalidParameterError
+            The tags of a row name another family already.
+        """
         self._model = None
+        if task_types is not None:
+            tags = _with_families(np.size(entity_ids), tags, task_types)
         return super().bulk_insert(
             entity_ids,
             timestamps,
@@ -254,6 +297,37 @@ class TemporalIndex(raw.TemporalIndex):
                 f"node {region} is no region of level {model.level}: ask assign_region for one"
             )
         return model.best_action(region, task_type)
+
+
+def _with_family(
+    tags: Collection[str] | None, task_type: str | None, place: str = ""
+) -> Collection[str] | None:
+    if task_type is None:
+        return tags
+    family = task_tag(a_text(f"task_type{place}", task_type))
+    labels = {family, *some_texts(f"tags{place}", () if tags is None else tags)}
+    if task_of_tags(labels) is None:
+        raise InvalidParameterError(
+            f"task_type{place} is {task_type!r}, but the tags {sorted(labels - {family})} name "
+            "another family: give one of them"
+        )
+    return sorted(labels)
+
+
+def _with_families(
+    n: int, tags: Sequence[Collection[str]] | None, task_types: Sequence[str | None]
+) -> list[Collection[str]]:
+    if isinstance(task_types, str | bytes) or not isinstance(task_types, Iterable):
+        raise wrong("task_types", task_types, "a list of str and None")
+    families: list[str | None] = list(task_types)
+    rows = [()] * n if tags is None else list(tags)
+    for name, column in (("task_types", families), ("tags", rows)):
+        if len(column) != n:
+            raise LengthMismatchError(
+                f"{name} has {len(column)} rows, entity_ids {n}: pass one for each row"
+            )
+    both = enumerate(zip(rows, families, strict=True))
+    return [_with_family(row, family, f"[{at}]") or () for at, (row, family) in both]
 
 
 def _named(weights: Sequence[float] | Mapping[str, float]) -> Mapping[str, float]:

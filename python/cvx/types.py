@@ -6,7 +6,7 @@ hundreds of them; the others are frozen dataclasses with slots.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -437,6 +437,26 @@ class Decision:
     outcome: float | None = None
     propensities: tuple[float, ...] | None = None
     predicted: float | None = None
+
+
+_TASK_TAG = "task:"
+
+
+def task_tag(task_type: str) -> str:
+    """Return the tag by which an index knows the nodes of a family of goals."""
+    return _TASK_TAG + task_type
+
+
+def task_of_tags(tags: Iterable[str]) -> str | None:
+    """Return the family of goals that tags name, None if they name none or several.
+
+    Examples
+    --------
+    >>> task_of_tags({"kitchen", task_tag("clean")})
+    'clean'
+    """
+    found = [tag.removeprefix(_TASK_TAG) for tag in tags if tag.startswith(_TASK_TAG)]
+    return found[0] if len(found) == 1 else None
 
 
 Source: TypeAlias = Callable[[Cue], list[Hit]]

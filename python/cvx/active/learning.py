@@ -19,8 +19,7 @@ from cvx.active.attribution import (
 from cvx.active.edges import same_action_edges
 from cvx.active.erased import without_gone
 from cvx.decay import DecayCase
-from cvx.episodes import task_tag
-from cvx.types import Episode, Hit
+from cvx.types import Episode, Hit, task_tag
 
 if TYPE_CHECKING:
     from cvx.active.parts import Parts

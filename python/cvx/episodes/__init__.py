@@ -5,7 +5,6 @@ from cvx.episodes.chunks import chunk_text
 from cvx.episodes.frames import episodes_frame, steps_frame
 from cvx.episodes.handle import OpenEpisode, an_open_episode
 from cvx.episodes.recorder import EpisodeRecorder
-from cvx.episodes.tags import task_of_tags, task_tag
 
 __all__ = [
     "EpisodeRecorder",
@@ -15,6 +14,4 @@ __all__ = [
     "chunk_text",
     "episodes_frame",
     "steps_frame",
-    "task_of_tags",
-    "task_tag",
 ]
