@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class Server:
     longest: int = 1000
     key: str | None = None
     said: str = "out of order"
+    location: str = ""
     requests: list[tuple[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     arrivals: Arrivals = field(default_factory=Arrivals)
@@ -126,7 +128,9 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             server.arrivals.add()
             mode = server.modes[0]
             if server.key is not None and server.key not in self.headers.values():
-                status, content = 401, {"error": f"wrong key, not {server.key}"}
+                given = self.headers.get("Authorization", "").removeprefix("Bearer ")
+                forms = [given, quote(given, safe="")]
+                status, content = 401, {"error": f"wrong key {forms}, not {server.key}"}
             else:
                 status, content = server.answer(self.path, body)
             if server.over.is_set():
@@ -135,6 +139,8 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             data = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
+            if server.location:
+                self.send_header("Location", server.location)
             self.end_headers()
             if mode == "truncated":
                 data = data[: len(data) // 2]

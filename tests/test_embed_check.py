@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpcore")
 pytest.importorskip("stamina")
 
 from cvx.embed import (

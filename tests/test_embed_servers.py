@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpcore")
 pytest.importorskip("stamina")
 
 from cvx.embed import Embedder, HttpOptions, OllamaEmbedder, OpenAIEmbedder, aembed, embed_query
+from cvx.embed.http import Http
 from cvx.embed.served import ServedEmbedder
 from cvx.errors import (
     EmbedderAccessError,
     EmbedderError,
-    EmbedderUnreachableError,
     EndpointMissingError,
     InvalidParameterError,
     LegacyEndpointWarning,
     ModelNotFoundError,
 )
 from tests.embed_server import OLD_OLLAMA, OLLAMA, OPENAI, Server, running, unit_of
-from tests.http_server import nobody
 
 Serve = Callable[..., Server]
 Make = Callable[..., ServedEmbedder]
@@ -171,16 +172,102 @@ def test_a_wrong_key_is_a_typed_error_that_hides_the_key(
     assert len(server.requests) == 1
 
 
-def test_a_password_in_the_address_is_never_shown() -> None:
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://me:s3cret@localhost",
+        "http://s3cret@localhost",
+        "https://me:s3cret@host:notaport/v1",
+        "me:s3cret@host",
+        "http://me:s3/cret@localhost",
+        "ftp://host/?key=s3cret",
+    ],
+)
+def test_a_password_in_an_address_is_refused_and_never_shown(address: str) -> None:
+    with pytest.raises(InvalidParameterError, match=r"no address|leave them out") as raised:
+        OllamaEmbedder("toy", address)
+    assert "s3cret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("key", ["s3cret\n", "s3cr\u00e9t", "s3 cret", "s3cret\x00", ""])
+def test_a_key_that_no_header_can_hold_is_refused_and_never_shown(key: str) -> None:
+    with pytest.raises(InvalidParameterError, match="api_key is empty or holds") as raised:
+        HttpOptions(api_key=key)
+    assert not key or key.strip() not in str(raised.value)
+
+
+@pytest.mark.requirement("B16")
+def test_a_key_never_leaves_the_machine_unencrypted() -> None:
+    options = HttpOptions(api_key="s3cret")
+    for address in ("http://host.example:8000/v1", "http://10.0.0.7", "http://localhost.example"):
+        with pytest.raises(InvalidParameterError, match=r"would go to http://\S+ unencrypted") as e:
+            OllamaEmbedder("toy", address, http=options)
+        assert "s3cret" not in str(e.value)
+        OllamaEmbedder("toy", address).close()
+    for address in (
+        "http://localhost",
+        "http://127.0.0.9:1",
+        "http://[::1]",
+        "https://host.example",
+    ):
+        OllamaEmbedder("toy", address, http=options).close()
+
+
+@pytest.mark.requirement("B16")
+def test_a_key_goes_to_the_origin_that_it_was_given_with_and_no_other(serve: Serve) -> None:
+    own, other = serve(), serve()
+    with closing(Http(own.url, HttpOptions(api_key="s3cret"))) as client:
+        assert client.get(f"{own.url}/api/tags").good
+        for elsewhere in (
+            other.url,
+            own.url.replace("127.0.0.1", "localhost"),
+            "https://127.0.0.1",
+        ):
+            with pytest.raises(InvalidParameterError, match=f"is not on {own.url}"):
+                client.get(f"{elsewhere}/api/tags")
+    assert other.requests == []
+
+
+def test_the_proxy_of_the_environment_is_used_but_not_for_this_machine(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy, server = serve(), serve()
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.setenv("http_proxy", proxy.url.replace("//", "//me:s3cret@"))
+    for address in ("http://nowhere.invalid", server.url):
+        with closing(Http(address, HttpOptions())) as client:
+            client.get(f"{address}/api/tags")
+    assert [path for path, _ in proxy.requests] == ["http://nowhere.invalid/api/tags"]
+    assert proxy.headers[0]["Proxy-Authorization"] == "Basic bWU6czNjcmV0"
+    assert len(server.requests) == 1
+    monkeypatch.setenv("http_proxy", "socks5://me:s3cret@127.0.0.1")
+    with pytest.raises(InvalidParameterError, match=r"'socks5://\*\*\*@127.0.0.1': set one with"):
+        Http("http://nowhere.invalid", HttpOptions())
+
+
+def test_a_redirect_is_not_followed(serve: Serve) -> None:
+    other = serve()
+    server = serve(modes=[307], location=f"{other.url}/api/embed")
     with (
-        nobody() as address,
-        OllamaEmbedder(
-            "toy", address.replace("//", "//me:s3cret@"), http=HttpOptions(retries=0)
-        ) as embedder,
-        pytest.raises(EmbedderUnreachableError, match=f"{address}/") as e,
+        ollama(server, http={"api_key": "s3cret"}) as embedder,
+        pytest.raises(EmbedderError, match="refused with 307"),
     ):
         embedder.embed(["a mug"])
-    assert "s3cret" not in str(e.value)
+    assert other.requests == []
+
+
+def test_a_key_that_the_server_repeats_is_hidden_in_every_form(serve: Serve) -> None:
+    key = 'sk"/+%'
+    server = serve(key="another", modes=["good"])
+    with (
+        ollama(server, http={"api_key": key}) as embedder,
+        pytest.raises(EmbedderAccessError) as raised,
+    ):
+        embedder.embed(["a mug"])
+    said = f"{raised.value} {raised.value!r} {raised.value.__cause__!r}"
+    for form in (key, json.dumps(key)[1:-1], quote(key, safe="")):
+        assert form not in said
 
 
 @pytest.mark.requirement("W4")

@@ -154,14 +154,14 @@ def _run(code: str, path: Path | None = None) -> str:
 
 @pytest.mark.requirement("W2")
 def test_importing_the_embedders_loads_nothing_that_is_not_needed() -> None:
-    heavy = ["httpx", "stamina", "tokenizers", "safetensors", "scipy", "sqlite3", "asyncio"]
+    heavy = ["httpcore", "stamina", "tokenizers", "safetensors", "scipy", "sqlite3", "asyncio"]
     code = f"import sys, cvx.embed; print([m for m in {heavy!r} if m in sys.modules])"
     assert _run(code) == "[]"
 
 
 @pytest.mark.requirement("W2")
 def test_the_offline_default_needs_no_package_and_no_network(tmp_path: Path) -> None:
-    for name in ("httpx", "stamina", "tokenizers", "safetensors"):
+    for name in ("httpcore", "stamina", "tokenizers", "safetensors"):
         (tmp_path / f"{name}.py").write_text("raise ImportError('not installed')")
     code = (
         "import socket; socket.socket = None\n"

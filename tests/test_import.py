@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ("sklearn", "polars", "scipy", "textworld", "alfworld", "httpx", "matplotlib")
+HEAVY = ("sklearn", "polars", "scipy", "textworld", "alfworld", "httpcore", "matplotlib")
 
 
 def run(code: str) -> str:

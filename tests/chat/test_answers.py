@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpcore")
 pytest.importorskip("stamina")
 
 from cvx.chat import Answer, AnswerCache, Chat, ChatModel, Message

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpcore")
 pytest.importorskip("stamina")
 
 from cvx.chat import Answer, Chat, ChatModel

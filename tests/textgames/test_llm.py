@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpcore")
 pytest.importorskip("stamina")
 
 from cvx.alfworld.engine import spoken

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpcore")
 pytest.importorskip("stamina")
 
 from cvx.active import ActiveMemory

@@ -1,12 +1,14 @@
-"""Asking a server: retries, deadlines, and errors that say what to do."""
+"""Asking a server: deadlines, retries, keys that go nowhere else, errors that say what to do."""
 
 from __future__ import annotations
 
+import ipaddress
 import json
-import time
+import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from cvx.errors import (
     EmbedderAnswerError,
@@ -18,7 +20,8 @@ from cvx.errors import (
 
 _RETRYABLE = {408, 409, 425, 429}
 _MAX_ANSWER_BYTES = 256 << 20
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONNECTIONS, _IDLE, _IDLE_S = 100, 20, 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +31,13 @@ class HttpOptions:
     Parameters
     ----------
     api_key : str, optional
-        Never shown in messages or ``repr``.
+        Sent to the origin (scheme, host and port) of the address that it is given with, to no
+        other, and never unencrypted to another machine. Never shown in messages or ``repr``.
     api_key_header : str, default "Authorization"
         Where the key goes: a bearer token there, the bare key in any other header.
     timeout_s : float, default 60
-        Seconds within which a whole answer must have come. A server that has yet to load a model
-        may need many.
+        Seconds within which a whole answer must have come, connecting included. A server that has
+        yet to load a model may need many.
     retries : int, default 2
         How often a request is repeated after a time-out, a broken connection, 429 or 5xx.
     backoff_s : float, default 0.5
@@ -58,6 +62,16 @@ class HttpOptions:
                     f"{name} is {getattr(self, name)}: timeout_s must be above 0, batch_size at "
                     "least 1, retries and backoff_s at least 0"
                 )
+        key = self.api_key
+        if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
+            raise InvalidParameterError(
+                "api_key is empty or holds a space, a line break or another character that no "
+                "header can: give the key alone"
+            )
+        if not _HEADER.fullmatch(self.api_key_header):
+            raise InvalidParameterError(
+                f"api_key_header is {self.api_key_header!r}: give the name of a header"
+            )
 
     def headers(self) -> dict[str, str]:
         """The header that carries the key, if there is a key."""
@@ -73,7 +87,7 @@ class Reply:
 
     url: str
     status: int
-    text: str
+    text: str = field(repr=False)
 
     @property
     def good(self) -> bool:
@@ -105,31 +119,60 @@ class _BusyError(Exception):
 class Http:
     """One connection pool to one server; threads may share it.
 
+    Redirects are not followed: they could lead the key, or what is embedded, elsewhere.
+
     Parameters
     ----------
     url : str
         Any address on the server, to begin with ``http://`` or ``https://``.
     options : HttpOptions
+
+    Raises
+    ------
+    InvalidParameterError
+        No address; one with a user name or password in it; a key that would leave this machine
+        unencrypted.
+    MissingExtraError
+        The extra ``http`` is not installed.
     """
 
     def __init__(self, url: str, options: HttpOptions) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        parts = _address(url)
+        local = _is_loopback(parts)
+        if options.api_key is not None and parts.scheme == "http" and not local:
             raise InvalidParameterError(
-                f"{url!r} is no address: give one such as http://localhost:11434"
+                f"the key would go to {_origin(parts)} unencrypted: give an https:// address, or "
+                "no key"
             )
         try:
-            import httpx
+            import httpcore
             import stamina  # noqa: F401
+
+            from cvx.embed.deadline import Deadline, Network
         except ImportError as error:
             raise MissingExtraError(f"{error}: pip install 'cvx[http]'") from error
         self.options = options
+        self._origin = _origin(parts)
+        self._deadline = Deadline()
+        how: dict[str, Any] = {
+            "ssl_context": httpcore.default_ssl_context() if parts.scheme == "https" else None,
+            "max_connections": _CONNECTIONS,
+            "max_keepalive_connections": _IDLE,
+            "keepalive_expiry": _IDLE_S,
+            "network_backend": Network(self._deadline),
+        }
         # A proxy for the outside world must not stand between a program and its own machine.
-        self._client = httpx.Client(
-            timeout=options.timeout_s,
-            headers=options.headers(),
-            trust_env=parts.hostname not in _LOOPBACK,
-        )
+        proxy = None if local else _proxy(parts)
+        if proxy is None:
+            self._pool = httpcore.ConnectionPool(**how)
+        else:
+            self._pool = httpcore.HTTPProxy(
+                f"http://{proxy.hostname}:{proxy.port or 80}",
+                proxy_auth=(unquote(proxy.username), unquote(proxy.password or ""))
+                if proxy.username
+                else None,
+                **how,
+            )
 
     def get(self, url: str) -> Reply:
         """Send a GET request."""
@@ -154,13 +197,18 @@ class Http:
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self._pool.close()
 
     def _ask(self, method: str, url: str, body: object) -> Reply:
-        import httpx
+        import httpcore
         import stamina
 
-        shown, options = _without_secrets(url), self.options
+        parts, options = _address(url), self.options
+        if _origin(parts) != self._origin:
+            raise InvalidParameterError(
+                f"{without_secrets(url)!r} is not on {self._origin}: make another client for it"
+            )
+        shown = parts._replace(query="", fragment="").geturl()
         attempts = stamina.retry_context(
             on=_worth_repeating,
             attempts=options.retries + 1,
@@ -176,42 +224,69 @@ class Http:
                     reply = self._once(method, url, shown, body)
         except _BusyError as busy:
             reply = busy.reply
-        except httpx.TimeoutException as error:
+        except httpcore.TimeoutException as error:
             raise EmbedderTimeoutError(
                 f"{shown} gave no whole answer within {options.timeout_s} s, "
                 f"{options.retries + 1} times: raise timeout_s, lower batch_size, or use a "
                 "faster model"
             ) from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError) as error:
             raise EmbedderUnreachableError(
-                f"{shown} cannot be reached ({error}), tried {options.retries + 1} times: start "
-                "the server (for Ollama: `ollama serve`) and check the address"
+                f"{shown} cannot be reached ({self._hidden(str(error)[:200])}), tried "
+                f"{options.retries + 1} times: start the server (for Ollama: `ollama serve`) and "
+                "check the address"
             ) from error
         assert reply is not None
         return reply
 
     def _once(self, method: str, url: str, shown: str, body: object) -> Reply:
-        import httpx
-
+        headers: list[tuple[bytes | str, bytes | str]] = [
+            ("Accept", "application/json"),
+            # What comes packed cannot be bounded by what was received.
+            ("Accept-Encoding", "identity"),
+            ("User-Agent", "cvx"),
+            *self.options.headers().items(),
+        ]
+        content = None
+        if body is not None:
+            headers.append(("Content-Type", "application/json"))
+            content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         data = bytearray()
-        deadline = time.monotonic() + self.options.timeout_s
-        with self._client.stream(method, url, json=body) as response:
-            # httpx bounds each read alone: a server that drips would never be timed out.
-            for chunk in response.iter_bytes():
+        timeout_s = self.options.timeout_s
+        with (
+            self._deadline.within(timeout_s),
+            self._pool.stream(
+                method,
+                url,
+                headers=headers,
+                content=content,
+                extensions={"timeout": {"pool": timeout_s}},
+            ) as response,
+        ):
+            for name, value in response.headers:
+                if name.lower() == b"content-encoding" and value.lower() != b"identity":
+                    raise EmbedderAnswerError(
+                        f"{shown} packed its answer ({value[:40]!r}) unasked: let it send plain "
+                        "JSON"
+                    )
+            for chunk in response.iter_stream():
                 data += chunk
-                if time.monotonic() > deadline:
-                    raise httpx.ReadTimeout("the answer drips", request=response.request)
                 if len(data) > _MAX_ANSWER_BYTES:
                     raise EmbedderAnswerError(
                         f"{shown} sent more than {_MAX_ANSWER_BYTES >> 20} MiB: lower batch_size"
                     )
-        text = data.decode("utf-8", "replace")
-        if self.options.api_key:
-            text = text.replace(self.options.api_key, "***")
-        reply = Reply(shown, response.status_code, text)
+        text = self._hidden(data.decode("utf-8", "replace"))
+        reply = Reply(shown, response.status, text)
         if (reply.status in _RETRYABLE or reply.status >= 500) and not says_too_long(text):
             raise _BusyError(reply)
         return reply
+
+    def _hidden(self, text: str) -> str:
+        """Return what a server sent without the key, which some repeat."""
+        key = self.options.api_key
+        for form in () if key is None else (key, json.dumps(key)[1:-1], quote(key, safe="")):
+            text = text.replace(form, "***")
+        return text
 
 
 def says_too_long(text: str) -> bool:
@@ -231,13 +306,77 @@ def says_too_long(text: str) -> bool:
     )
 
 
-def _without_secrets(url: str) -> str:
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=host, query="", fragment="").geturl()
+def without_secrets(text: str) -> str:
+    """Return an address, or a line with one in it, without user name, password and query.
+
+    Examples
+    --------
+    >>> without_secrets("openai:bge-m3@https://me:secret@host/v1?key=secret")
+    'openai:bge-m3@https://***@host/v1?***'
+    """
+    hidden = re.sub(r"(?<=//)\S*@|^(?!.*//)\S*@", "***@", text)
+    return re.sub(r"[?#]\S+", "?***", hidden)
+
+
+def _address(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        whole = parts.hostname and parts.port != 0 and parts.scheme in ("http", "https")
+    except ValueError:
+        whole = False
+    if not whole or not (url.isascii() and url.isprintable() and " " not in url):
+        raise InvalidParameterError(
+            f"{without_secrets(url)!r} is no address: give one such as http://localhost:11434"
+        )
+    if "@" in parts.netloc:
+        # It would be remembered with the address, and shown wherever that is.
+        raise InvalidParameterError(
+            f"the address of {parts.hostname} holds a user name or a password: leave them out, and "
+            "give a key as HttpOptions(api_key=...)"
+        )
+    return parts
+
+
+def _origin(parts: SplitResult) -> str:
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    port = "" if parts.port in (None, usual) else f":{parts.port}"
+    host = parts.hostname or ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
+
+
+def _is_loopback(parts: SplitResult) -> bool:
+    host = parts.hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _proxy(parts: SplitResult) -> SplitResult | None:
+    """Return the proxy that the environment names for an address."""
+    found = getproxies()
+    named = found.get(parts.scheme) or found.get("all")
+    if not named or proxy_bypass(parts.netloc):
+        return None
+    proxy = urlsplit(named if "//" in named else f"http://{named}")
+    if proxy.scheme != "http" or not proxy.hostname:
+        raise InvalidParameterError(
+            f"the proxy of the environment is {without_secrets(named)!r}: set one with http://, or "
+            f"no_proxy={parts.hostname}"
+        )
+    return proxy
 
 
 def _worth_repeating(error: Exception) -> bool:
-    import httpx
+    import httpcore
 
-    return isinstance(error, (_BusyError, httpx.TransportError))
+    return isinstance(
+        error,
+        (
+            _BusyError,
+            httpcore.TimeoutException,
+            httpcore.NetworkError,
+            httpcore.RemoteProtocolError,
+            httpcore.ProxyError,
+        ),
+    )
