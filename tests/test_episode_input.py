@@ -43,7 +43,11 @@ def test_a_step_that_cannot_be_kept_is_refused_and_the_episode_still_closes(
         ({"goal": 3}, "goal"),
         ({"task_type": 3}, "task_type"),
         ({"kind": "foo"}, "kind"),
-        ({"namespace": None}, "namespace"),
+        ({"namespace": 3}, "namespace"),
+        ({"source": None}, "source"),
+        ({"trust": 1.5}, "trust"),
+        ({"trust": "high"}, "trust"),
+        ({"visibility": "secret"}, "visibility"),
         ({"metadata": {"x": {1}}}, "metadata"),
     ],
 )

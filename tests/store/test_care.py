@@ -1,13 +1,16 @@
 """Trust, forgetting, budgets and the past."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from cvx.errors import InvalidParameterError, ReadOnlyRecordError, UnknownEventError
 from cvx.memory import Memory
 from cvx.store import Record
-from cvx.types import Cue, Event
+from cvx.types import Cue, Edge, Event
 from tests.store.facade import memory, texts
+from tests.store.processes import embedder
 
 __all__ = ["memory"]
 
@@ -24,6 +27,46 @@ def test_recalled_text_that_comes_back_is_not_stored_again(memory: Memory) -> No
     mixed = memory.add_many([Event(0, 1, "new"), Event(0, 1, "the bridge is closed on sundays")])
     assert mixed[0] == 5
     assert mixed[1] in (1, 2, 3)
+
+
+@pytest.mark.requirement("B3")
+def test_a_context_block_that_comes_back_as_a_memory_is_recognised(memory: Memory) -> None:
+    first = memory.add("the bridge is <closed> & empty on sundays\nall year", timestamp=0)
+    second = memory.add("the ferry across runs at noon", timestamp=0)
+    block = memory.context("when can I cross the bridge or take the ferry?")
+    shown = [hit.event.event_id or 0 for hit in block.hits if hit.event]
+    assert sorted(shown) == [first, second]
+    for text in (block.text, f"  {block.text.upper()}\n", block.text.replace("<recalled>", "")):
+        assert memory.add(text) in (first, second)
+    assert len(memory) == 2
+    # Where the best one was put away, by the next one that it shows; what says more is kept.
+    memory.forget(shown[0])
+    assert memory.add(block.text) == shown[1]
+    quoting = memory.add(f"so I take the bus\n{block.text}")
+    assert quoting == 3
+    assert memory.add(block.text, again=True) == 4
+    assert memory.add(block.text, namespace="other") == 5
+
+
+@pytest.mark.requirement("B3", "B9")
+def test_what_another_made_public_is_recognised_by_whoever_recalled_it(memory: Memory) -> None:
+    first = memory.add("the bridge is closed", namespace="ana", visibility="public")
+    assert memory.recall("the bridge", namespace="bob")
+    assert memory.add("the bridge is closed", namespace="bob") == first
+    assert memory.add("the bridge is closed", namespace="cleo") == 2
+
+
+@pytest.mark.requirement("B3")
+def test_a_block_of_an_earlier_session_is_recognised_by_its_form(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        first = memory.add("the bridge is <closed> & empty on sundays\nall year")
+        hidden = memory.add("a secret way", namespace="ana")
+        block = memory.context("the bridge").text
+        theirs = memory.context("a secret way", namespace="ana").text
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        assert memory.add(block) == first
+        assert memory.add(theirs, namespace="bob") != hidden
+        assert memory.add(theirs, namespace="ana") == hidden
 
 
 @pytest.mark.requirement("B3")
@@ -58,6 +101,20 @@ def test_a_source_is_quarantined_audited_released_and_rolled_back(memory: Memory
     assert memory.record.links() == []
     assert memory.index.edges() == []
     assert texts(memory, "the well") == ["the well is clean"]
+
+
+@pytest.mark.requirement("B3")
+def test_roll_back_takes_away_the_links_that_lead_to_a_source_too(memory: Memory) -> None:
+    a, b = memory.add("rain", source="ana"), memory.add("flood", source="ana")
+    bad = memory.add("gold", source="bob", aliases=["treasure"])
+    memory.link(a, b, "caused")
+    memory.link(a, bad, "caused")
+    alias = memory.record.nodes_of_events([bad])[bad][1]
+    with memory.record.transaction() as write:
+        write.add_links([Edge(0, alias, "same_action_type")])
+    memory.roll_back("bob")
+    assert [(e.from_node, e.to_node) for e in memory.record.links()] == [(0, 1)]
+    assert [(e.from_node, e.to_node) for e in memory.index.edges()] == [(0, 1)]
 
 
 @pytest.mark.requirement("B8")

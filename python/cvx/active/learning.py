@@ -19,6 +19,7 @@ from cvx.active.attribution import (
 from cvx.active.edges import same_action_edges
 from cvx.active.erased import without_gone
 from cvx.decay import DecayCase
+from cvx.store.spaces import space
 from cvx.types import Episode, Hit, task_tag
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class _Lesson:
             [step.timestamp for step in episode.steps],
             np.stack([step.vector for step in episode.steps if step.vector is not None]),
             rewards=[episode.reward] * len(episode.steps),
-            namespaces=episode.namespace,
+            namespaces=space(episode.namespace, episode.steps[0].visibility),
             tags=[[*family, *step.tags] for step in episode.steps],
             actions=[step.action for step in episode.steps],
             recallable=won,

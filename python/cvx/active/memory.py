@@ -13,7 +13,7 @@ from cvx.arguments import a_share
 from cvx.decay import POLICIES, DecayPolicy, DecayReport, decay_report
 from cvx.episodes import OpenEpisode
 from cvx.scoring import logged_calibration
-from cvx.types import DEFAULT_NAMESPACE, Episode, Vector
+from cvx.types import Episode, Vector
 
 
 class ActiveMemory(Linking):
@@ -78,6 +78,11 @@ class ActiveMemory(Linking):
     order : PlackettLuce, optional
         Draws the order of the hits, from ``pool`` times as many, and keeps the chance of each: the
         weights then compare with what might have been recalled. Default: the best come first.
+    namespace : str, default ""
+        Who asks and learns where ``begin`` names nobody: it sees its own episodes and events, and
+        what others made public.
+    also : sequence of str
+        Further namespaces, of which what they share is seen too.
 
     Raises
     ------
@@ -172,8 +177,11 @@ class ActiveMemory(Linking):
         *,
         reward: float = 1.0,
         entity_id: int | None = None,
-        namespace: str = DEFAULT_NAMESPACE,
+        namespace: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        source: str = "",
+        trust: float = 1.0,
+        visibility: str = "private",
     ) -> Episode:
         """Take in an episode that somebody else played.
 
@@ -189,10 +197,17 @@ class ActiveMemory(Linking):
             The outcome in [0, 1].
         entity_id : int, optional
             Whose timeline; by default one of its own.
-        namespace : str, default ""
-            Which memory it is part of.
+        namespace : str, optional
+            Which memory it is part of; default the loop's own.
         metadata : mapping, optional
             Kept with the episode; anything JSON can hold.
+        source : str, default ""
+            Whose demonstration it is: by it ``Memory.audit`` finds the steps, and ``quarantine``
+            and ``roll_back`` take them back.
+        trust : float, default 1.0
+            How far its source is to be believed, in [0, 1].
+        visibility : {"private", "shared", "public"}, default "private"
+            Who else may read it.
 
         Returns
         -------
@@ -216,6 +231,9 @@ class ActiveMemory(Linking):
             namespace=namespace,
             kind="demonstration",
             metadata=metadata,
+            source=source,
+            trust=trust,
+            visibility=visibility,
         )
         self._current = current
         try:

@@ -29,6 +29,7 @@ from cvx.mdp import RegionMDP, classify_action
 from cvx.recall.sampling import PlackettLuce
 from cvx.scoring import DEFAULT_WEIGHTS, LearnedWeights, Scorer, UsageTracker
 from cvx.store import Record
+from cvx.store.spaces import check_also, check_namespace
 from cvx.types import DEFAULT_NAMESPACE, Episode, Hit, Vector
 
 Default = Literal["default"]
@@ -82,6 +83,8 @@ class Parts(Following):
         log_decisions: bool = True,
         order: PlackettLuce | None = None,
         clock: Callable[[], int] | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        also: Sequence[str] = (),
     ) -> None:
         for name, value in (("k", k), ("pool", pool)):
             if value < 1:
@@ -142,6 +145,8 @@ class Parts(Following):
         self.log_decisions = log_decisions
         self.order = order
         self.clock = clock
+        self.namespace = check_namespace(namespace)
+        self.also = check_also(also)
         self.history = History(index)
         self.ledger = DecayLedger(index)
         self.recorder = EpisodeRecorder(first_entity=0)
@@ -171,19 +176,28 @@ class Parts(Following):
         task_type: str | None = None,
         *,
         entity_id: int | None = None,
-        namespace: str = DEFAULT_NAMESPACE,
+        namespace: str | None = None,
         kind: str = "experience",
         metadata: Mapping[str, Any] | None = None,
+        source: str = "",
+        trust: float = 1.0,
+        visibility: str = "private",
     ) -> OpenEpisode:
-        """Start an episode; see ``EpisodeRecorder.begin``. Recall is for the one begun last."""
+        """Start an episode; see ``EpisodeRecorder.begin``. Recall is for the one begun last.
+
+        The namespace is by default the loop's own: it is who asks, and who learns.
+        """
         self.catch_up()
         run = self.recorder.begin(
             goal,
             task_type,
             entity_id=entity_id,
-            namespace=namespace,
+            namespace=self.namespace if namespace is None else namespace,
             kind=kind,
             metadata=metadata,
+            source=source,
+            trust=trust,
+            visibility=visibility,
         )
         if entity_id is None:
             self._own_entities.add(run.episode_id)

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cvx.arguments import whole
+from cvx.arguments import whole, wrong
 from cvx.errors import InvalidEntityError, InvalidParameterError, RewardRangeError
+from cvx.store.spaces import VISIBILITIES
 
 an_entity = whole(0, error=InvalidEntityError)
 """Check whose timeline is meant, by the name of the argument."""
@@ -18,6 +19,13 @@ def check_text(name: str, value: object, *, optional: bool = False) -> None:
     if not (isinstance(value, str) or (optional and value is None)):
         wanted = "a string or None" if optional else "a string"
         raise InvalidParameterError(f"{name} is {value!r}: give {wanted}")
+
+
+def a_visibility(name: str, value: Any) -> str:
+    """Check who else may read an episode."""
+    if value not in VISIBILITIES:
+        raise wrong(name, value, f"one of {', '.join(VISIBILITIES)}")
+    return str(value)
 
 
 def check_action(action: object) -> None:

@@ -18,7 +18,7 @@ class OpenEpisode:
     ----------
     episode_id, entity_id : int
         Its own number, and whose timeline it writes.
-    goal, task_type, namespace, kind, metadata
+    goal, task_type, namespace, kind, metadata, source, trust, visibility
         As given at the beginning.
     steps : list of Event
         What was recorded so far.
@@ -33,6 +33,9 @@ class OpenEpisode:
     namespace: str = DEFAULT_NAMESPACE
     kind: str = "experience"
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+    trust: float = 1.0
+    visibility: str = "private"
     steps: list[Event] = field(default_factory=list)
     closed: bool = False
 

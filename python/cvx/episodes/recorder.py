@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cvx.arguments import checked
+from cvx.arguments import a_share, a_text, checked
 from cvx.episodes.checks import (
+    a_visibility,
     an_entity,
     check_action,
     check_reward,
@@ -20,6 +21,7 @@ from cvx.episodes.handle import OpenEpisode, an_open_episode
 from cvx.episodes.numbers import Numbers
 from cvx.errors import EpisodeClosedError, InvalidParameterError, TimestampOrderError
 from cvx.store import Record
+from cvx.store.spaces import check_namespace
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ class EpisodeRecorder:
         if record is not None:
             self._numbers.start_at(*record.next_ids())
 
+    @checked(source=a_text, trust=a_share, visibility=a_visibility)
     def begin(
         self,
         goal: str = "",
@@ -80,6 +83,9 @@ class EpisodeRecorder:
         namespace: str = DEFAULT_NAMESPACE,
         kind: str = "experience",
         metadata: Mapping[str, Any] | None = None,
+        source: str = "",
+        trust: float = 1.0,
+        visibility: str = "private",
     ) -> OpenEpisode:
         """Start an episode.
 
@@ -97,6 +103,12 @@ class EpisodeRecorder:
             "experience" or "demonstration".
         metadata : mapping, optional
             Anything JSON can hold.
+        source : str, default ""
+            Where it comes from, by which its steps are audited, quarantined and rolled back.
+        trust : float, default 1.0
+            How far that is to be believed, in [0, 1].
+        visibility : {"private", "shared", "public"}, default "private"
+            Who else may read it: nobody, who names the namespace, or everybody.
 
         Returns
         -------
@@ -105,19 +117,34 @@ class EpisodeRecorder:
         Raises
         ------
         InvalidParameterError
-            A text that is no string, another ``kind``, or metadata that JSON cannot hold.
+            A text that is no string, another ``kind`` or ``visibility``, a trust outside [0, 1],
+            or metadata that JSON cannot hold.
+        InvalidInputError
+            A namespace that cannot be one.
         InvalidEntityError
             An entity out of range; or none, and no number below 2**62 is free.
         """
         check_text("goal", goal)
         check_text("task_type", task_type, optional=True)
         check_text("namespace", namespace)
+        check_namespace(namespace)
         if kind not in ("experience", "demonstration"):
             raise InvalidParameterError(f"kind is {kind!r}: give 'experience' or 'demonstration'")
         kept = checked_metadata(metadata)
         free = self._numbers
         entity = free.own_entity() if entity_id is None else an_entity("entity_id", entity_id)
-        run = OpenEpisode(free.episode, entity, goal, task_type, namespace, kind, kept)
+        run = OpenEpisode(
+            free.episode,
+            entity,
+            goal,
+            task_type,
+            namespace,
+            kind,
+            kept,
+            source=source,
+            trust=trust,
+            visibility=visibility,
+        )
         free.start_at(free.episode + 1, entity + 1)
         return run
 
@@ -200,6 +227,9 @@ class EpisodeRecorder:
             metadata=kept,
             episode_id=run.episode_id,
             tags=labels,
+            source=run.source,
+            trust=run.trust,
+            visibility=run.visibility,
         )
         run.steps.append(event)
         return event

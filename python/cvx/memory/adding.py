@@ -24,7 +24,9 @@ from cvx.errors import (
 from cvx.memory.base import digest
 from cvx.memory.links import Links
 from cvx.memory.sound import named, sound
+from cvx.recall.render import entries_of
 from cvx.store.packing import metadata_of
+from cvx.store.spaces import visible_sql
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 
 
@@ -90,8 +92,9 @@ class Adding(Links):
         -------
         int
             The id of the event. Text that this memory handed out in a recall and that comes back
-            as new is not stored: the id is that of the event that says so already, unless that
-            one was forgotten or quarantined meanwhile.
+            as new is not stored, nor is a block that ``context`` made or a loop rendered: the id is
+            that of the event that says so already, in a block of the first one, unless it was
+            forgotten or quarantined meanwhile.
 
         Raises
         ------
@@ -211,13 +214,29 @@ class Adding(Links):
 
     def _known(self, event: Event) -> int | None:
         """The event that a text was handed out from, while it can still be recalled."""
-        found = self._handed_out.get(digest(event.namespace, event.text))
-        if found is None or not event.text.strip():
+        if not event.text.strip():
             return None
-        rows = self.record.query(
-            "SELECT 1 FROM events WHERE event_id = ? AND state = 'active'", (found,)
+        told = [event.text, *entries_of(event.text)]
+        known = [one for text in told for one in self._told(event.namespace, text)]
+        if len(told) > 1 and not known:
+            # Of an earlier session, or another process: a block says by its form what it is.
+            condition, values = visible_sql(event.namespace, ())
+            known = [
+                row[0]
+                for text in told[1:]
+                for row in self.record.query(
+                    f"SELECT event_id FROM events WHERE text = ? AND {condition}", (text, *values)
+                )
+            ]
+        active = self.record.query(
+            "SELECT event_id FROM events WHERE state = 'active'"
+            " AND event_id IN (SELECT value FROM json_each(?))",
+            (str(known),),
         )
-        return found if rows else None
+        return next((one for one in known if (one,) in active), None)
+
+    def _told(self, namespace: str, text: str) -> tuple[int, ...]:
+        return self._handed_out.get(digest(namespace, text), ())
 
     @checked(event_id=an_event, texts=some_texts)
     def add_aliases(self, event_id: int, texts: Sequence[str]) -> None:

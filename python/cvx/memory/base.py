@@ -73,7 +73,7 @@ class Base:
         )
         # What recall gave out, by what it says: the agent may bring it back as something new.
         # Any thread may recall: this and what is noted change under the record's mutex.
-        self._handed_out: OrderedDict[bytes, int] = OrderedDict()
+        self._handed_out: OrderedDict[bytes, tuple[int, ...]] = OrderedDict()
         self._noted = Noted()
         self._calls = Calls()
         self._asked: dict[str, tuple[str, int, int]] = {}
@@ -186,16 +186,27 @@ class Base:
                 ) from error
         return [self._checked(row) for row in self.embedder.embed(texts)] if texts else []
 
-    def _remember_handing_out(self, events: Iterable[Event]) -> None:
+    def _remember_handing_out(
+        self, namespace: str, events: Iterable[Event], block: str = ""
+    ) -> None:
+        """Note what a namespace was told: these events, and the block that shows them."""
         with self.record.mutex:
+            told: list[int] = []
             for event in events:
                 if event.event_id is not None and event.text.strip():
-                    key = digest(event.namespace, event.text)
-                    self._handed_out[key] = event.event_id
-                    self._handed_out.move_to_end(key)
+                    for reader in {namespace, event.namespace}:
+                        self._hand_out(reader, event.text, [event.event_id])
+                    told.append(event.event_id)
                     self._noted.count(event.event_id)
-            while len(self._handed_out) > _MOST_HANDED_OUT:
-                self._handed_out.popitem(last=False)
+            if block and told:
+                self._hand_out(namespace, block, told)
+
+    def _hand_out(self, namespace: str, text: str, events: Iterable[int]) -> None:
+        key = digest(namespace, text)
+        self._handed_out[key] = tuple(events)
+        self._handed_out.move_to_end(key)
+        while len(self._handed_out) > _MOST_HANDED_OUT:
+            self._handed_out.popitem(last=False)
 
     @contextmanager
     def _writing(self) -> Iterator[Writer]:

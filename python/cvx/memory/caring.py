@@ -79,7 +79,9 @@ class Caring(Base):
         done = erase(self._store, listed)
         gone = set(done.events)
         self._handed_out = type(self._handed_out)(
-            (key, event) for key, event in self._handed_out.items() if event not in gone
+            (key, left)
+            for key, told in self._handed_out.items()
+            if (left := tuple(event for event in told if event not in gone))
         )
         return done
 

@@ -78,7 +78,8 @@ class Contexts(Recalling):
         number = self.record.take_decision_number()
         hits = hits_of(recalled, head)
         served = plan.serving.serve(hits, k, recalled.cue.words(), trace, number)
-        self._remember_handing_out(hit.event for hit in served.hits if hit.event is not None)
+        told = (hit.event for hit in served.hits if hit.event is not None)
+        self._remember_handing_out(namespace, told, served.fitted.text)
         decision = self._note(number, namespace, recalled, served, plan.serving.refresh)
         return Block(served.fitted.text, served.fitted.tokens, tuple(served.shown), trace, decision)
 

@@ -163,7 +163,7 @@ class Recalling(Base):
         asker = asker_of(namespace, also, where, outcome)
         plan = plan_of(pipeline or self.pipeline, sources, floor)
         hits = self._hits(plan, asker, cue, k)
-        self._remember_handing_out(hit.event for hit in hits if hit.event is not None)
+        self._remember_handing_out(namespace, (hit.event for hit in hits if hit.event is not None))
         return hits
 
     def _hits(self, plan: Pipeline, asker: Asker, cue: str | Cue, k: int) -> Hits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -110,6 +111,32 @@ def shown(text: str) -> str:
     return plain.replace("&", "&amp;").replace("<", "&lt;")
 
 
+def entries_of(text: str) -> list[str]:
+    """Return what a block of recalled memories says, entry by entry.
+
+    Empty for a text that is more than a block, or parts of one, such as an answer that quotes it.
+
+    Examples
+    --------
+    >>> event = Event(entity_id=0, timestamp=12, kind="fact", text="a < b")
+    >>> entries_of(Renderer().block([(event, event.text)]))
+    ['a < b']
+    >>> entries_of("| a line of a table")
+    []
+    """
+    entries: list[list[str]] = []
+    for line in text.strip().splitlines():
+        if _LABEL.match(line):
+            entries.append([])
+        elif line.startswith("| ") and entries:
+            entries[-1].append(line[2:])
+        elif line not in (OPEN, PREAMBLE, CLOSE):
+            return []
+    said = ("\n".join(lines) for lines in entries if lines)
+    return [one.replace("&lt;", "<").replace("&amp;", "&") for one in said]
+
+
+_LABEL = re.compile(r"\[recalled .* memory, written .*\]")
 _HIDING = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 
 
