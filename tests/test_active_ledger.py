@@ -56,7 +56,7 @@ def test_the_record_tells_everything_that_was_learned(seed: int) -> None:
         for place, decision in enumerate(mine):
             assert decision["outcome"] == episode.reward
             for node, entity, *_ in decision["hits"]:
-                contexts: list[object] = [(episode.task_type, entity), ("node", node)]
+                contexts: list[object] = [(episode.task_type, entity), ("node", node), entity]
                 for context in contexts:
                     followed[context] = followed.get(context, False) or (
                         node in decision["followed"]

@@ -266,6 +266,29 @@ def test_retrieved_followed_and_helped_are_counted_apart() -> None:
     assert {c: kept.count(c) for c in kept} == {c: am.usage.count(c) for c in am.usage}
 
 
+@pytest.mark.requirement("V11", "V13", "V23")
+def test_use_counted_by_the_loop_is_found_by_entity_and_by_bayesian_search() -> None:
+    index = TemporalIndex(DIM)
+    am = ActiveMemory(index)
+    for steps in (CLEAN, HEAT):
+        am.add_demonstration("a mug or an egg", steps, "clean")
+    for reward in (1.0, 0.0):
+        run = am.begin("clean a cup", "clean")
+        decision = am.recall(Cue(step="a kitchen"))
+        advice = next(hit for hit in decision.hits if hit.entity_id == int(reward))
+        am.act(decision, advice.action, advice)
+        am.close(run, reward)
+    usage_tracker = am.usage
+    assert usage_tracker is not None
+    assert [usage_tracker.count(entity) for entity in (0, 1)] == [(2, 1, 0), (2, 1, 1)]
+    assert usage_tracker[1] > 0.8 > 0.2 > usage_tracker[0]
+    kitchen = am.embedder.embed(["a kitchen"])[0]
+    hits = index.bayesian_search(kitchen, k=12, usage=usage_tracker, weights={"usage_success": 1.0})
+    assert {hit.entity_id: hit.score for hit in hits if hit.entity_id < 2} == {
+        entity: pytest.approx(usage_tracker[entity]) for entity in (0, 1)
+    }
+
+
 @pytest.mark.requirement("V16", "V23")
 def test_an_episode_that_was_cut_off_is_kept_and_blames_by_its_exposure() -> None:
     blamed = {}

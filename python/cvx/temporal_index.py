@@ -190,7 +190,8 @@ class TemporalIndex(raw.TemporalIndex):
         now : int, optional
             For ages, in the unit of the timestamps; ``None`` leaves age out of the ranking.
         usage : UsageTracker or mapping, optional
-            From an entity id to how well following it went, in [0, 1]; 0.5 for all without it.
+            From an entity id to how well following it went, in [0, 1], as a loop counts it
+            (``loop.usage``); 0.5 for all without it.
         level : int, optional
             Level of the regions that are compared; default that of ``transition_model``.
         where : Filter, optional

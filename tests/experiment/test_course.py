@@ -45,7 +45,7 @@ def learned(memory: Memory) -> dict[str, Any]:
         "episodes": [(e.kind, e.goal, e.task_type, e.reward, e.actions) for e in record.episodes()],
         "events": [(e.node, e.text, e.action, e.reward, e.tags) for e in record.events()],
         "links": [(e.from_node, e.to_node, e.kind, e.weight) for e in record.links()],
-        "usage": record.usage(),
+        "usage": sorted((_nameless(context), *counts) for context, *counts in record.usage()),
         "decays": sorted(decay[1:] for decay in record.decays()),
         # Without entities: those of games that were measured, or broken off, have numbers too.
         "decisions": [
@@ -54,6 +54,10 @@ def learned(memory: Memory) -> dict[str, Any]:
         ],
         "draws": record.state("experiment player"),
     }
+
+
+def _nameless(context: str) -> str:
+    return "an entity" if context.isdigit() else context
 
 
 def words_of(lexicon: Lexicon) -> dict[str, Any]:

@@ -146,12 +146,13 @@ def usage_contexts(
 ) -> dict[Hashable, Use]:
     """Return the contexts used in an episode, and how.
 
-    Every memory counts under ``key(hit)`` and under ("node", node), each context once an episode.
+    Every memory counts under ``key(hit)``, under ("node", node) and under its entity alone, each
+    context once an episode.
     """
     out: dict[Hashable, Use] = {}
     for memory in memories:
         use = Use(memory.followed, min(max(memory.hit.similarity, 0.0), 1.0))
-        for context in (key(memory.hit), ("node", memory.hit.node)):
+        for context in (key(memory.hit), ("node", memory.hit.node), memory.hit.entity_id):
             out[context] = max(out.get(context, use), use)
     return out
 

@@ -67,7 +67,9 @@ class ActiveMemory(Linking):
     action_type : callable, default classify_action
         From a command to a kind of action; the default MDP uses it too.
     usage_key : callable, default task_and_entity
-        From (hit, family of goals) to the context in which its use is counted.
+        From (hit, family of goals) to the context in which its use is counted; it is counted
+        under ("node", node) and under the plain entity id too, where ``usage[entity]`` and
+        ``bayesian_search(usage=)`` find it.
     success_above : float, default 0.5
         A reward above it is a success.
     log_decisions : bool, default True
