@@ -249,6 +249,10 @@ class MissingExtraError(EmbedderError, ImportError):
     """A package that this part of cvx needs is not installed; the message says which extra."""
 
 
+class EmbedderNotApprovedError(EmbedderError, PermissionError):
+    """An embedder over the network that a store names, and the user neither named nor approved."""
+
+
 class EmbedderUnreachableError(EmbedderError, ConnectionError):
     """An embedding server that cannot be reached, or breaks off every answer."""
 

@@ -1,5 +1,6 @@
 """Forgetting, erasing, compacting, and another embedder."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -156,12 +157,26 @@ def test_a_store_moves_to_another_embedder_and_remembers_it(cvx: Cvx) -> None:
     assert cvx("reembed", "magic").code == 2
 
 
-def test_a_served_model_is_remembered_with_its_address(tmp_path: Path) -> None:
+@pytest.mark.requirement("B16")
+def test_a_served_model_is_remembered_and_asked_only_with_the_users_consent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = tmp_path / "s"
+    monkeypatch.setenv("CVX_CONFIG", str(tmp_path / "mine.toml"))
     process(store, "add", "a mug on a shelf")
     with running(Server(endpoints=OPENAI)) as server:
         moved = process(store, "reembed", f"openai:toy@{server.url}/v1", "--json")
         assert moved.json["to"] == "served/toy/8"
+        spec, asked = f"openai:toy@{server.url}/v1", len(server.requests)
+        refused = process(store, "recall", "a mug on a shelf", "--json")
+        assert (refused.code, len(server.requests)) == (4, asked)
+        error = json.loads(refused.err)["error"]
+        assert error["kind"] == "EmbedderNotApprovedError"
+        assert f"--embedder {spec}" in error["message"]
+        assert f'embedders = ["{spec}"] in {tmp_path / "mine.toml"}' in error["message"]
+        named = process(store, "recall", "a mug on a shelf", "--json", "--embedder", spec)
+        assert named.json["hits"][0]["similarity"] == pytest.approx(1, abs=1e-5)
+        (tmp_path / "mine.toml").write_text(f'embedders = ["{spec}"]')
         found = process(store, "recall", "a mug on a shelf", "--json").json["hits"]
         assert found[0]["similarity"] == pytest.approx(1, abs=1e-5)
     down = process(store, "add", "a cup")
@@ -201,7 +216,7 @@ def test_an_interrupted_move_leaves_130_and_goes_on(tmp_path: Path) -> None:
         spec = f"openai:toy@{server.url}/v1"
         told = process(store, "reembed", spec, "--json").json
         assert told["embedded"] <= 40
-        assert process(store, "recall", "number 3").code == 0
+        assert process(store, "recall", "number 3", "--embedder", spec).code == 0
     assert process(store, "doctor").code == 0
 
 

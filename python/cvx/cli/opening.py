@@ -99,7 +99,7 @@ def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -
     """Return the embedder for a store, or for one that is to be made."""
     from cvx.embed import LexicalEmbedder
     from cvx.embed.check import check
-    from cvx.embed.spec import Absent, embedder_from, embedder_of
+    from cvx.embed.spec import Absent, embedder_from, embedder_of, remembered_embedder
 
     if known is None or known.embedder is None or known.dim is None:
         made = LexicalEmbedder() if spec is None else embedder_from(spec)
@@ -110,7 +110,7 @@ def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -
     if not embeds:
         return Absent(known.embedder, known.dim)
     if known.spec is not None:
-        return embedder_from(known.spec, dim=known.dim)
+        return remembered_embedder(known.spec, dim=known.dim)
     inferred = embedder_of(known.embedder)
     if inferred is None:
         raise EmbedderMismatchError(

@@ -337,6 +337,22 @@ def _address(url: str) -> SplitResult:
     return parts
 
 
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of an address: what a key is bound to.
+
+    Raises
+    ------
+    InvalidParameterError
+        No address, or one with a user name or password in it.
+
+    Examples
+    --------
+    >>> origin_of("https://Host.example:443/v1/embeddings")
+    'https://host.example'
+    """
+    return _origin(_address(url))
+
+
 def _origin(parts: SplitResult) -> str:
     usual = {"http": 80, "https": 443}[parts.scheme]
     port = "" if parts.port in (None, usual) else f":{parts.port}"

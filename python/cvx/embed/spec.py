@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from cvx.embed.configuration import configuration, place
 from cvx.embed.lexical import LexicalEmbedder
-from cvx.errors import EmbedderError, InvalidParameterError
+from cvx.errors import EmbedderError, EmbedderNotApprovedError, InvalidParameterError
 from cvx.types import Vector
 
 if TYPE_CHECKING:
-    from cvx.embed.http import HttpOptions
     from cvx.embed.protocol import Embedder
 
 FORMS = "lexical[:DIM], local:DIR, ollama:MODEL[@URL] or openai:MODEL[@URL]"
 KEY = "CVX_EMBEDDER_KEY"
-"""The environment variable with the key of a server; a store never remembers a key."""
+"""The environment variable with the key of the server that the user names; a store has no key."""
 
 _OPENAI = "https://api.openai.com/v1"
-_LEXICAL_ID = re.compile(r"cvx-lexical-1/(\d+)/(\d+)-(\d+)/([0-9.e+-]+)")
+_LEXICAL = re.compile(r"lexical(?::([0-9]{1,9}))?")
+_LEXICAL_ID = re.compile(
+    r"cvx-lexical-1/([0-9]{1,9})/([0-9]{1,9})-([0-9]{1,9})/([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
+)
 
 
 def embedder_from(spec: str, *, dim: int | None = None) -> Embedder:
-    """Make the embedder that a line of text names.
+    """Make the embedder that the user names in a line of text.
+
+    The key of a server is the one that the user's configuration binds to its origin (see
+    ``cvx.embed.configuration``), or else that in ``CVX_EMBEDDER_KEY``, unless the configuration
+    binds that one to others.
 
     Parameters
     ----------
@@ -47,20 +55,61 @@ def embedder_from(spec: str, *, dim: int | None = None) -> Embedder:
     >>> embedder_from("lexical:64").info()["dim"]
     64
     """
+    return _made(spec, dim, named_by_user=True)
+
+
+def remembered_embedder(spec: str, *, dim: int | None = None) -> Embedder:
+    """Make the embedder that a store names, as far as the user allows that.
+
+    One that uses the network is made only if the user's configuration lists the line; it gets no
+    key but the one that is bound there to its origin.
+
+    Parameters
+    ----------
+    spec, dim
+        As for ``embedder_from``.
+
+    Raises
+    ------
+    EmbedderNotApprovedError
+        It uses the network, and the user has not approved it.
+    InvalidParameterError, EmbedderError
+        As for ``embedder_from``.
+    """
+    if _uses_network(spec) and spec not in configuration().embedders:
+        from cvx.embed.http import without_secrets
+
+        line = without_secrets(spec)
+        raise EmbedderNotApprovedError(
+            f"the store names the embedder {line!r}, which is asked over the network: pass it "
+            f"yourself (--embedder {line}, or embedder= of open), or approve it with "
+            f"embedders = [{json.dumps(line)}] in {place()}"
+        )
+    return _made(spec, dim, named_by_user=False)
+
+
+def _uses_network(spec: str) -> bool:
+    return spec.partition(":")[0] not in ("lexical", "local")
+
+
+def _made(spec: str, dim: int | None, *, named_by_user: bool) -> Embedder:
     kind, _, rest = spec.partition(":")
-    if kind == "lexical" and (not rest or rest.isdecimal()):
-        return LexicalEmbedder(int(rest)) if rest else LexicalEmbedder()
+    if found := _LEXICAL.fullmatch(spec):
+        return LexicalEmbedder(int(found[1])) if found[1] else LexicalEmbedder()
     if kind == "local" and rest:
         from cvx.embed.local import LocalEmbedder
 
         return LocalEmbedder(rest)
     model, at, url = rest.partition("@")
     if kind not in ("ollama", "openai") or not model or bool(at) != bool(url):
-        raise InvalidParameterError(f"embedder {spec!r}: give {FORMS}")
-    return _served(kind, model, url, dim)
+        from cvx.embed.http import without_secrets
+
+        raise InvalidParameterError(f"embedder {without_secrets(spec)!r}: give {FORMS}")
+    return _served(kind, model, url, dim, named_by_user=named_by_user)
 
 
-def _served(kind: str, model: str, url: str, dim: int | None) -> Embedder:
+def _served(kind: str, model: str, url: str, dim: int | None, *, named_by_user: bool) -> Embedder:
+    from cvx.embed.http import HttpOptions, origin_of
     from cvx.embed.ollama import DEFAULT_URL, OllamaEmbedder
     from cvx.embed.openai import OpenAIEmbedder
     from cvx.embed.presets import preset_for
@@ -69,18 +118,19 @@ def _served(kind: str, model: str, url: str, dim: int | None) -> Embedder:
     preset = preset_for(model)
     dim = preset.dim if dim is None and preset is not None else dim
     tokens = None if preset is None else preset.max_tokens
-    made: OllamaEmbedder | OpenAIEmbedder
-    if kind == "ollama":
-        made = OllamaEmbedder(model, url or DEFAULT_URL, dim=dim, max_tokens=tokens, http=_http())
-    else:
-        made = OpenAIEmbedder(model, url or _OPENAI, dim=dim, max_tokens=tokens, http=_http())
+    address = url or (DEFAULT_URL if kind == "ollama" else _OPENAI)
+    http = HttpOptions(api_key=_key(origin_of(address), named_by_user=named_by_user))
+    make = OllamaEmbedder if kind == "ollama" else OpenAIEmbedder
+    made = make(model, address, dim=dim, max_tokens=tokens, http=http)
     return with_prefixes(made, None if preset is None else preset.prefixes)
 
 
-def _http() -> HttpOptions:
-    from cvx.embed.http import HttpOptions
-
-    return HttpOptions(api_key=os.environ.get(KEY) or None)
+def _key(origin: str, *, named_by_user: bool) -> str | None:
+    bound = configuration().keys
+    variable = bound.get(origin)
+    if variable is None and named_by_user and KEY not in bound.values():
+        variable = KEY
+    return None if variable is None else os.environ.get(variable) or None
 
 
 def embedder_of(identity: str) -> LexicalEmbedder | None:
