@@ -30,7 +30,7 @@ help: ## what there is to make
 	@echo "setting up .venv (two to three minutes the first time)"
 	$(PY) -m pip install --quiet --upgrade pip
 	$(PY) -m pip install --quiet "maturin>=1.9,<2"
-	$(PY) tools/extras.py alfworld causal duckdb gymnasium http local plot bench dev > .venv/requirements.txt
+	$(PY) tools/extras.py experiments causal duckdb gymnasium http local plot bench dev > .venv/requirements.txt
 	$(PY) -m pip install --quiet -r .venv/requirements.txt
 	touch $@
 
@@ -43,7 +43,7 @@ $(NATIVE): .venv/.python $(RUST_SOURCES)
 	touch $@
 
 run: $(NATIVE) ## the ALFWorld learning experiment: a table, a JSON, a picture, a page
-	$(PY) -m cvx.alfworld $(if $(ALFWORLD_DATA),--games $(ALFWORLD_DATA)) $(ARGS)
+	$(PY) -m experiments.alfworld $(if $(ALFWORLD_DATA),--games $(ALFWORLD_DATA)) $(ARGS)
 
 test: test-rust test-python requirements ## all tests, then the table of requirements and their proofs
 
@@ -68,7 +68,7 @@ check: $(NATIVE) ## formatters, linters, types, stubs, layers, doctests, licence
 	$(PY) -m mypy
 	$(PY) -m mypy.stubtest cvx._cvx --mypy-config-file pyproject.toml
 	.venv/bin/lint-imports
-	$(PY) -m pytest --doctest-modules python/cvx --quiet
+	$(PY) -m pytest --doctest-modules python/cvx experiments --ignore=experiments/tests --quiet
 	$(PY) -m pytest --doctest-glob='*.md' README.md docs --quiet
 	$(PY) tools/licences.py
 

@@ -23,9 +23,9 @@ from alfworld.agents.environment.alfred_tw_env import (  # type: ignore[import-u
 from textworld.core import EnvInfos  # type: ignore[import-untyped]
 from textworld.envs.pddl import PddlEnv  # type: ignore[import-untyped]
 
-from cvx.alfworld.demonstrations import demonstrate
-from cvx.alfworld.engine import AlfworldGame
-from cvx.alfworld.generator import generate_games
+from experiments.alfworld.demonstrations import demonstrate
+from experiments.alfworld.engine import AlfworldGame
+from experiments.alfworld.generator import generate_games
 
 SEED, MOST_STEPS, MUST = 5, 100, 10.0
 

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from cvx.active import ActiveMemory
-from cvx.decay import BlindDecay
+from cvx.decay import (
+    BayesianDecay,
+    BlindDecay,
+    ContextAwareDecay,
+    DecayPolicy,
+    NoDecay,
+    ProportionalDecay,
+)
 from cvx.episodes import OpenEpisode
 from cvx.errors import (
     DecisionTakenError,
@@ -140,7 +147,7 @@ def test_a_success_becomes_advice_with_its_reward_on_every_step() -> None:
     assert nodes[0] in [h.node for h in am.recall(Cue(goal="clean a cup", step="a kitchen")).hits]
 
 
-@pytest.mark.requirement("V16", "V17")
+@pytest.mark.requirement("V16", "V17", "X11")
 def test_a_failure_is_kept_and_never_advises() -> None:
     am = memory()
     play(am, 0.0)
@@ -234,6 +241,31 @@ def test_advice_that_nobody_followed_does_not_decay_unless_decay_is_blind() -> N
         play(am, 0.0, follow=False)
     assert careful.record.decays() == []
     assert {after for *_, after in blind.record.decays()} == {0.5}
+
+
+def lowered(policy: DecayPolicy | None) -> dict[int, float]:
+    """By how much a failure that followed its advice lowers which node."""
+    am = memory(**({} if policy is None else {"decay": policy}))
+    play(am, 0.0)
+    return {node: after / before for _, node, before, after in am.record.decays()}
+
+
+@pytest.mark.requirement("X12")
+def test_decay_is_a_policy_of_the_loop_and_by_context_where_none_is_given() -> None:
+    assert lowered(NoDecay()) == {}
+    blind, context = lowered(BlindDecay()), lowered(ContextAwareDecay())
+    assert len(blind) > len(context) > 0, "blind decay blames what was not followed too"
+    assert set(blind.values()) == {0.85}
+    assert lowered(None) == context
+    assert lowered(ContextAwareDecay(worst=0.7, span=0.0)) == dict.fromkeys(context, 0.7)
+    spared = {node: factor - 0.7 for node, factor in context.items()}
+    half = lowered(ContextAwareDecay(worst=0.7, span=0.125))
+    assert {node: factor - 0.7 for node, factor in half.items()} == pytest.approx(
+        {node: more / 2 for node, more in spared.items()}
+    )
+    assert max(spared.values()) > 0.0
+    assert all(0.7 < factor < 1.0 for factor in lowered(ProportionalDecay(0.3)).values())
+    assert lowered(BayesianDecay()).keys() == context.keys()
 
 
 @pytest.mark.requirement("V17")

@@ -1,4 +1,4 @@
-"""Print the requirements of the project and of the extras named, one a line, for pip."""
+"""Print the requirements of the project and of the extras and groups named, one a line, for pip."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import tomllib
 from pathlib import Path
 
 
-def main(extras: list[str]) -> None:
-    """Print base dependencies, then those of each extra in the order given."""
+def main(names: list[str]) -> None:
+    """Print base dependencies, then those of each extra or dependency group in the order given."""
     root = Path(__file__).resolve().parent.parent
-    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    optional = project["optional-dependencies"]
-    for requirement in (*project["dependencies"], *(r for e in extras for r in optional[e])):
+    about = tomllib.loads((root / "pyproject.toml").read_text())
+    named = about["project"]["optional-dependencies"] | about["dependency-groups"]
+    for requirement in (*about["project"]["dependencies"], *(r for n in names for r in named[n])):
         print(requirement)
 
 

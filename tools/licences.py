@@ -1,8 +1,8 @@
 """Fail where something that cvx installs or links carries a licence that it cannot live with.
 
 The base dependencies of the Python package and everything the crates link must be permissive.
-Optional extras are listed, not judged: whoever installs one chooses its terms (`alfworld` brings
-a planner under the GPL).
+Optional extras and the group `experiments` are not judged: whoever installs one chooses its terms
+(`experiments` brings a planner under the GPL).
 """
 
 from __future__ import annotations

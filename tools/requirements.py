@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PYTEST_PROOFS = ROOT / "runs" / "pytest-proofs.json"
 CARGO_LOG = ROOT / "runs" / "cargo-test.log"
+PYTEST = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
 
 RUST_TEST = re.compile(
     r"/// Requirements?: (?P<ids>[A-Z][0-9]+(?:, [A-Z][0-9]+)*)\n"
@@ -47,7 +48,8 @@ def python_proofs(problems: list[str]) -> dict[str, list[str]]:
     """Ids to the pytest node ids that passed and assert something."""
     proofs: dict[str, list[str]] = defaultdict(list)
     bodies: dict[tuple[str, str], bool] = {}
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+    sources = (path for part in PYTEST["testpaths"] for path in (ROOT / part).rglob("test_*.py"))
+    for path in sorted(sources):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 bodies[str(path.relative_to(ROOT)), node.name] = asserts(node)

@@ -157,38 +157,6 @@ class PoisonedIndexError(InternalError):
     """A change broke off half way; the index in memory can no longer be trusted."""
 
 
-class GameError(CvxError, ValueError):
-    """An ALFWorld game that cannot be played: damaged, unfinished, or asked for the impossible."""
-
-
-class GameNotFoundError(GameError, FileNotFoundError):
-    """A game file or a folder of games that is not there."""
-
-
-class LLMError(CvxError, RuntimeError):
-    """A language model that cannot be reached or answers with an error."""
-
-
-class LLMTimeoutError(LLMError, TimeoutError):
-    """A language model that did not answer in time, retries included."""
-
-
-class LLMAnswerError(LLMError, ValueError):
-    """A language model whose answers name no admissible command."""
-
-
-class LLMCacheError(LLMError, OSError):
-    """A folder of answers that cannot be read or written."""
-
-
-class LLMCacheMissError(LLMError, LookupError):
-    """An answer that is not on disk, where nobody else may be asked."""
-
-
-class AuditError(CvxError, OSError):
-    """A log of a run that cannot be written, or read."""
-
-
 class TimestampOrderError(InvalidInputError):
     """A step that lies before the one recorded last."""
 
@@ -235,10 +203,6 @@ class RecordMismatchError(RecordError):
 
 class RecordVersionError(RecordError, ValueError):
     """A database of another schema version, or no record at all."""
-
-
-class DemonstrationError(GameError):
-    """A game that the demonstrator did not win within its steps."""
 
 
 class EmbedderError(CvxError, RuntimeError):

@@ -19,8 +19,6 @@ from cvx.active import ActiveMemory
 from cvx.errors import InvalidParameterError
 from cvx.index import TemporalIndex
 from cvx.integrations.gymnasium import MemoryWrapper, Reading
-from cvx.plans import Observation
-from tests.textgames.hats import HatGame, demonstrations
 
 WAYS = ["left", "right"]
 LETTERS = gymnasium.spaces.Text(200, charset="".join(map(chr, range(32, 127))))
@@ -180,40 +178,43 @@ def test_a_memory_that_is_no_loop_is_refused_and_its_loop_is_taken() -> None:
     MemoryWrapper(Corridor(), store.loop()).reset()
 
 
-class Played(gymnasium.Env[str, str]):
-    """A game of ours behind the verbs of Gymnasium."""
+class Wardrobe(gymnasium.Env[str, str]):
+    """A text game: take the hat out of one drawer or the other, then hang it up."""
 
     observation_space = LETTERS
     action_space = LETTERS
 
-    def __init__(self, game: HatGame) -> None:
-        self.game = game
-
-    def _seen(self, seen: Observation) -> tuple[str, dict[str, Any]]:
-        return seen.text, {"commands": seen.admissible_commands}
+    def _seen(self) -> tuple[str, dict[str, Any]]:
+        commands = ["hang hat 1 on peg 1"] if self.held else ["open drawer 1", "open drawer 2"]
+        if self.opened and not self.held:
+            commands.append("take hat 1")
+        return f"You hold {'a hat' if self.held else 'nothing'}.", {"commands": commands}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed, options=options)
-        return self._seen(self.game.reset())
+        self.opened = self.held = False
+        return self._seen()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        seen, reward, over = self.game.step(action)
-        text, info = self._seen(seen)
-        return text, reward, reward > 0, over and not reward, info
+        won = action.startswith("hang")
+        self.opened |= action == "open drawer 2"
+        self.held |= action.startswith("take")
+        text, info = self._seen()
+        return text, float(won), won, False, info
 
 
 def test_a_text_game_is_played_with_commands_as_actions() -> None:
     memory = _memory()
-    goal, steps = demonstrations()[0]
-    env = MemoryWrapper(Played(HatGame(goal, seed=1)), memory, goal=goal)
+    plan = ("open drawer 2", "take hat 1", "hang hat 1 on peg 1")
+    env = MemoryWrapper(Wardrobe(), memory, goal="hang a hat on the peg")
     for _ in range(2):
         _, info = env.reset()
-        for step in steps:
-            assert step.command in info["commands"]
-            *_, info = env.step(step.command)
+        for command in plan:
+            assert command in info["commands"]
+            *_, info = env.step(command)
     first, second = memory.episodes
-    assert first.actions == second.actions == tuple(step.command for step in steps)
+    assert first.actions == second.actions == plan
     assert first.reward == second.reward == 1.0
     assert memory.record.decisions()[-1]["followed"], "the second time it did as it was advised"

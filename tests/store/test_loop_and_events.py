@@ -70,6 +70,38 @@ def test_what_was_put_away_is_not_advice_of_either_kind(memory: Memory, outcome:
     assert found()[0] == "go to sink"
 
 
+@pytest.mark.requirement("X11")
+def test_a_failure_is_told_by_why_and_recalled_only_for_who_asks_for_failures(
+    memory: Memory,
+) -> None:
+    loop = memory.active
+    play(loop, "sink", 1.0)
+    run = loop.begin("put the cup away", "clean")
+    advised = loop.recall(Cue(step="sink"))
+    loop.act(advised, "go to sink", advised.hits[0])
+    loop.close(run, 0.0)
+    good, bad = memory.record.events()
+    assert (good.kind, bad.kind) == ("step", "failed_step")
+    assert bad.event_id is not None
+    assert good.event_id is not None
+    assert loop.mdp is not None
+    assert len(loop.mdp) == 2, "the region model learned from both"
+
+    cue = Cue(goal="put the cup away", step="sink")
+    assert [hit.node for hit in loop.recall(cue, distinct=None).hits] == [good.node]
+    words = "put the cup away: sink"
+    assert {hit.node for hit in memory.recall(words, floor=-1.0)} == {good.node}
+    assert {hit.node for hit in memory.recall(words, floor=-1.0, outcome="failure")} == {bad.node}
+
+    asked = loop.recall(cue, outcome="failure")
+    assert [(hit.node, hit.reward) for hit in asked.hits] == [(bad.node, 0.0)]
+    assert "failed" in loop.render(asked)
+    (because,) = memory.why(bad.event_id)
+    assert (because.event.event_id, because.edge.kind) == (good.event_id, "caused_failure")
+    (came,) = memory.consequences(good.event_id)
+    assert (came.event.event_id, came.event.kind) == (bad.event_id, "failed_step")
+
+
 @pytest.mark.requirement("V17", "W25")
 def test_decay_reaches_an_event_by_whichever_of_its_names_it_was_recalled(memory: Memory) -> None:
     event = memory.add("polish the brass", reward=1.0, action="polish", aliases=["shine the metal"])

@@ -104,7 +104,7 @@ class Acting(Recall):
             )
         place = len(run.steps)
         cue = decision.cue
-        self._take_down(
+        self.recorder.step(
             run,
             cue.words(),
             action=action,
@@ -160,10 +160,6 @@ class Acting(Recall):
         self._running(run)
         vector = self.embedder.embed([text])[0] if vector is None else vector
         vector = self.checked(vector)
-        return self._take_down(
+        return self.recorder.step(
             run, text, action=action, vector=vector, tags=tags, metadata=metadata
         )
-
-    def _take_down(self, run: OpenEpisode, text: str, **step: Any) -> Event:
-        """Record a step, with advice or without."""
-        return self.recorder.step(run, text, **step)

@@ -23,7 +23,9 @@ from cvx.embed.protocol import Embedder, aembed, embed_query
 if TYPE_CHECKING:
     from cvx.embed.cache import CachedEmbedder as CachedEmbedder
     from cvx.embed.detection import detect as detect
+    from cvx.embed.http import Http as Http
     from cvx.embed.http import HttpOptions as HttpOptions
+    from cvx.embed.http import Reply as Reply
     from cvx.embed.local import LocalEmbedder as LocalEmbedder
     from cvx.embed.ollama import OllamaEmbedder as OllamaEmbedder
     from cvx.embed.openai import OpenAIEmbedder as OpenAIEmbedder
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _HOME = {
     "CachedEmbedder": "cache",
     "EncoderEmbedder": "wrap",
+    "Http": "http",
     "HttpOptions": "http",
     "LocalEmbedder": "local",
     "OllamaEmbedder": "ollama",
@@ -44,6 +47,7 @@ _HOME = {
     "PRESETS": "presets",
     "Prefixed": "wrap",
     "Preset": "presets",
+    "Reply": "http",
     "as_embedder": "wrap",
     "detect": "detection",
     "preset_for": "presets",

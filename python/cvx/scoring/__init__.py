@@ -28,7 +28,7 @@ from cvx.scoring.scorer import (
 from cvx.scoring.selection import Selection
 from cvx.scoring.usage import UsageCount, UsageTracker, use_posterior
 from cvx.scoring.weights import LearnedWeights
-from cvx.statistics import Estimate
+from cvx.statistics import Estimate, wilson
 
 __all__ = [
     "DEFAULT_WEIGHTS",
@@ -59,4 +59,5 @@ __all__ = [
     "recency_weight",
     "usage_ratio",
     "use_posterior",
+    "wilson",
 ]

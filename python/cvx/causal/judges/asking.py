@@ -10,7 +10,7 @@ from cvx.calls import Calls
 from cvx.causal.judges.prompt import question, read_answer
 from cvx.causal.judges.protocol import Judge, Judgement, Pair
 from cvx.embed.http import Http, HttpOptions
-from cvx.errors import InvalidParameterError, LLMAnswerError
+from cvx.errors import EmbedderAnswerError, EmbedderRefusedError, InvalidParameterError
 
 DEFAULT_TIMEOUT_S = 60.0
 _METHODS = ("complete", "generate", "invoke", "ask", "chat")
@@ -198,11 +198,11 @@ class ServerJudge(LLMJudge):
             },
         )
         if not reply.good:
-            raise LLMAnswerError(f"{reply.url} answered {reply.status}: {reply.text[:200]}")
+            raise EmbedderRefusedError(f"{reply.url} answered {reply.status}: {reply.text[:200]}")
         try:
             return str(reply.json()["choices"][0]["message"]["content"])
         except (TypeError, LookupError) as error:
-            raise LLMAnswerError(
+            raise EmbedderAnswerError(
                 f"{reply.url} does not speak the chat protocol: it sent {reply.text[:200]!r}"
             ) from error
 

@@ -1,0 +1,30 @@
+"""The learning experiment on TextWorld's cooking games: ``python -m experiments.cooking``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Play the experiment; return 0, or 2 where something asked for cannot be played."""
+    from experiments.cooking.material import DEFAULT_CACHE, Cooking
+    from experiments.harness.command import parser, run_command
+
+    program = "python -m experiments.cooking"
+    options = parser(program, __doc__)
+    options.set_defaults(max_steps=100)
+    options.add_argument("--cache", type=Path, default=Path(DEFAULT_CACHE), help="made games")
+    given = list(sys.argv[1:] if argv is None else argv)
+    found = options.parse_args(given)
+    return run_command(Cooking(found.cache), found, shlex.join([*program.split(), *given]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Abstract commands: variables in the place of the goal's things, and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from experiments.plans.lexicon import Lexicon
+from experiments.plans.words import (
+    Argument,
+    arguments,
+    renamed,
+    shape,
+    slot_of,
+    variables_of,
+    words,
+)
+
+
+class Binding:
+    """Which instances the variables of a plan stand for in one game.
+
+    A variable ``{i.n}`` is the n-th different instance of the goal's i-th name: a demonstration
+    thereby tells whether it wanted a fresh instance or the same again.
+
+    Parameters
+    ----------
+    slots : sequence of str
+        The names of the goal's things, in its order.
+    lexicon : Lexicon
+        Knows at which places of commands the goal's things are named.
+    """
+
+    def __init__(self, slots: Sequence[str], lexicon: Lexicon) -> None:
+        self.slots = list(slots)
+        self.lexicon = lexicon
+        self.names: dict[str, str] = {}
+
+    def _wanted(self, command: str, subgoal: str | None) -> list[Argument]:
+        named = [a for a in arguments(command) if a.word in self.slots]
+        if subgoal is None or shape(command) == shape(subgoal):
+            return [a for a in named if self.lexicon.aimed(a.position)]
+        # Another way to say it: what the goal gave a name is taken to be what the subgoal means.
+        return named[: len(variables_of(subgoal))]
+
+    def abstract(self, command: str, subgoal: str | None = None) -> str:
+        """Return a command with variables in the place of the goal's things, and bind them.
+
+        Parameters
+        ----------
+        command : str
+        subgoal : str, optional
+            The abstract command that it does.
+        """
+        named = {}
+        for part in self._wanted(command, subgoal):
+            if part.instance not in self.names:
+                slot = self.slots.index(part.word)
+                number = sum(name.startswith(f"{{{slot}.") for name in self.names.values())
+                self.names[part.instance] = f"{{{slot}.{number}}}"
+            named[part.word] = self.names[part.instance]
+        return renamed(command, named)
+
+    def fits(self, command: str, subgoal: str) -> bool:
+        """Whether a command does what an abstract one says, with the bindings so far."""
+        wanted, variables = self._wanted(command, subgoal), variables_of(subgoal)
+        if words(command)[0] != words(subgoal)[0] or len(wanted) != len(variables):
+            return False
+        named = {a.position: a.word for a in arguments(command)}
+        for part in arguments(subgoal):
+            free = part.word.startswith("{") or not self.lexicon.fixed(part.position)
+            if not free and named.get(part.position, part.word) != part.word:
+                return False
+        bound = {name: instance for instance, name in self.names.items()}
+        return all(
+            self.noun(name) == part.word
+            and bound.get(name, part.instance) == part.instance
+            and self.names.get(part.instance, name) == name
+            for name, part in zip(variables, wanted, strict=True)
+        )
+
+    def noun(self, variable: str) -> str | None:
+        """Return the goal's name that a variable is an instance of."""
+        place = slot_of(variable)
+        return self.slots[place] if place < len(self.slots) else None
+
+
+def signature(plan: Sequence[str]) -> str:
+    """Return a plan without the kinds of places it happened to go through."""
+    return ", ".join(
+        " ".join(w for i, w in enumerate(words(p)) if i == 0 or w.startswith("{")) for p in plan
+    )
+
+
+def verbs(plan: Iterable[str]) -> frozenset[str]:
+    """Return the first words of a plan's commands."""
+    return frozenset(words(p)[0] for p in plan)

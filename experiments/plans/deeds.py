@@ -1,0 +1,75 @@
+"""What was done for a clause, over all attempts at it, and what of that lasted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from experiments.plans.binding import Binding, signature
+from experiments.plans.lexicon import Lexicon
+from experiments.plans.words import variables_of
+
+
+class Deed(NamedTuple):
+    """One command that was given for a clause.
+
+    Attributes
+    ----------
+    command : str
+    moment : str
+        In which it was given, see `moment`.
+    attempt : int
+        In which attempt.
+    aim : str or None
+        The subgoal that it did; None if it was explored.
+    opened : frozenset of str
+        The commands that became possible by it.
+    spent : bool
+        Whether it was not possible any more then.
+    """
+
+    command: str
+    moment: str
+    attempt: int
+    aim: str | None
+    opened: frozenset[str]
+    spent: bool
+
+    def allowed(self, deed: Deed) -> bool:
+        """Whether it made a deed possible, other than by the plan that goes on with that."""
+        own_plan = self.aim is not None and self.attempt == deed.attempt
+        return deed.command in self.opened and not own_plan
+
+
+def lasting(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> list[tuple[str, str]]:
+    """Return the moments and the abstract commands of what was done to a goal's things, and lasted.
+
+    Where a deed made it possible to do an earlier one anew, which was spent, and that was done
+    next, the two cancel out: of take, clean, put down, take, put there remains take, clean, put
+    there. What was done to another thing in between may have needed that, so then all is kept; so
+    is what one and the same plan says.
+
+    Parameters
+    ----------
+    deeds : iterable of Deed
+        In the order in which they were done.
+    slots : sequence of str
+        The names of the goal's things, see `Lexicon.slots`.
+    lexicon : Lexicon
+
+    Returns
+    -------
+    list of (str, str)
+    """
+    binding = Binding(slots, lexicon)
+    left: list[tuple[Deed, str]] = []
+    for deed in deeds:
+        action = binding.abstract(deed.command, deed.aim)
+        does, about = signature([action]), set(variables_of(action))
+        anew = any(d.spent and signature([earlier]) == does for d, earlier in left)
+        if anew and left[-1][0].allowed(deed) and about.issubset(variables_of(left[-1][1])):
+            left.pop()
+        elif about:
+            left.append((deed, action))
+    binding = Binding(slots, lexicon)
+    return [(deed.moment, binding.abstract(deed.command, deed.aim)) for deed, _ in left]

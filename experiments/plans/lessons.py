@@ -1,0 +1,215 @@
+"""What a memory learns from episodes beside recalling them, and learns again when it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from cvx.errors import InvalidParameterError
+from cvx.scoring import Durations
+from cvx.types import Episode
+from experiments.plans.atlas import moving
+from experiments.plans.clauses import Goal, align, clauses, holds, instructs, names_in
+from experiments.plans.demonstration import Demonstrations, Played
+from experiments.plans.lexicon import Lexicon
+from experiments.plans.searches import EXPLORED, ORIGIN, Search, Searches, Trial
+from experiments.plans.words import arguments, rest, shape, template, variables_of, words
+
+PLAN, SUBGOAL, MOMENT = "goal", "subgoal", "explore"
+"""Tags of events: the start of an attempt, a step of its plan, an explored step."""
+
+GOAL, COMMANDS, TOLD, MOVES, SLOTS = "goal", "commands", "told", "moves", "slots"
+"""Metadata of episodes: what a demonstration said, did and was told, and a goal's names."""
+
+FOLLOWED, TOOK, COMPOSED = "plan", "took", "composed"
+"""Metadata of attempts: the plan's signature, how many commands were given, whether it is what
+lasted of several attempts."""
+
+
+class Shown(NamedTuple):
+    """One step of a demonstration, as it is remembered.
+
+    Attributes
+    ----------
+    commands, before : tuple of str
+        What could be done then, and one step earlier.
+    last : str or None
+        What was done one step earlier.
+    command : str
+        What was done.
+    aimed : bool
+        Whether it serves the clause itself, not only the way to what does.
+    """
+
+    commands: tuple[str, ...]
+    before: tuple[str, ...]
+    last: str | None
+    command: str
+    aimed: bool
+
+
+class Part(NamedTuple):
+    """What a demonstration shows for one clause of its goal, and what is explored in all of it."""
+
+    clause: str
+    slots: list[str]
+    steps: list[Shown]
+    metadata: dict[str, Any]
+    search: Search
+
+
+def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
+    """Learn how demonstrations speak, and part them by the clauses of their goals.
+
+    What was told after a command that mostly brings instructions belongs to the goal, after the
+    clause that the command served. A step that serves no clause is on the way to the next one.
+
+    Raises
+    ------
+    InvalidParameterError
+        A demonstration without a goal or without a step; nothing is learned of any.
+    """
+    for number, (said, steps) in enumerate(demonstrations):
+        if not clauses(said) or not steps:
+            raise InvalidParameterError(
+                f"demonstration {number} has the goal {said!r} and {len(steps)} steps: give a goal "
+                "in words and at least one step"
+            )
+    goals, places, moves = [], [], []
+    for said, steps in demonstrations:
+        commands = [step.command for step in steps]
+        texts = [step.observation.text for step in steps[1:]]
+        told = [i for i, t in enumerate(texts) if instructs(t, commands[i], commands[i + 1 :])]
+        lexicon.told(commands, told)
+        moves.append(sorted(moving(zip(commands, texts, strict=False))))
+        lexicon.moves.update(moves[-1])
+        goals.append(Goal(clauses(said), commands))
+        places.append(told)
+    for goal, (_, steps) in zip(goals, demonstrations, strict=True):
+        for step, after in pairwise(steps):
+            if lexicon.instructs(step.command):
+                insert(goal.clauses, clauses(after.observation.text), step.command)
+    names = [read(lexicon, goal) for goal in goals]
+    aimed = {c for goal in goals for c in goal.commands if lexicon.aimed(shape(c))}
+    parts = []
+    for number, served in enumerate(align(goals, aimed)):
+        kept: dict[str, Any] = {
+            GOAL: "\n".join(goals[number].clauses),
+            COMMANDS: goals[number].commands,
+            TOLD: places[number],
+            MOVES: moves[number],
+        }
+        shares = _shares(demonstrations[number][1], served, len(names[number]))
+        texts = [step.observation.text for step in demonstrations[number][1]]
+        search = Search(demonstrations[number][1][0].observation)
+        for clause, slots, own in zip(goals[number].clauses, names[number], shares, strict=True):
+            # What held without a command does not show that nothing has to be done for it.
+            if own or kept or not holds(clause, slots, texts):
+                parts.append(Part(clause, slots, own, kept, search))
+                kept = {}
+    return parts
+
+
+def insert(said: list[str], told: Sequence[str], command: str) -> None:
+    """Put what was told into a goal, after the last clause that names what the command does."""
+    named = [a.word for a in arguments(command)]
+    place = max((i for i, clause in enumerate(said) if names_in(clause, named)), default=len(said))
+    said[place + 1 : place + 1] = told
+
+
+def _shares(steps: Sequence[Played], served: Sequence[int | None], n: int) -> list[list[Shown]]:
+    """Give each clause the steps that serve it, with those on the way to them."""
+    shares: list[list[Shown]] = [[] for _ in range(n)]
+    before: tuple[str, ...] = ()
+    last, waiting, latest = None, [], 0
+    for (seen, command), place in zip(steps, served, strict=True):
+        can = seen.admissible_commands
+        waiting.append(Shown(can, before, last, command, place is not None))
+        before, last = can, command
+        if place is not None:
+            shares[place] += waiting
+            waiting, latest = [], place
+    shares[latest] += waiting
+    return shares
+
+
+def read(lexicon: Lexicon, goal: Goal) -> list[list[str]]:
+    """Learn how a demonstration speaks; return the names of things in each clause."""
+    heard = {a.word for command in goal.commands for a in arguments(command)}
+    names = [names_in(clause, heard) for clause in goal.clauses]
+    for clause, slots in zip(goal.clauses, names, strict=True):
+        lexicon.said(clause, slots)
+    lexicon.did(goal.commands, {name for slots in names for name in slots})
+    return names
+
+
+def terms_of(lexicon: Lexicon, goal: str, slots: Sequence[str]) -> list[str]:
+    """Return the words of a goal that name no thing, or its bare form if it has none."""
+    terms = [w for w in rest(goal, slots) if w not in lexicon.nouns]
+    return terms or [template(goal, slots)]
+
+
+def take_in(lexicon: Lexicon, episode: Episode) -> None:
+    """Learn from a closed episode which words are rare, and what plans for goals name.
+
+    An episode that is in no index teaches nothing: the memory has not kept it.
+    """
+    if not _kept(episode):
+        return
+    for step in episode.steps:
+        if MOMENT in step.tags and step.action:
+            lexicon.moments.note(w for w in step.text.split() if "_" in w)
+    if episode.reward == 1.0:
+        plan = [s.action for s in episode.steps if s.action and variables_of(s.action)]
+        lexicon.reached(episode.task_type or "", plan)
+        terms = terms_of(lexicon, episode.goal, episode.metadata[SLOTS])
+        lexicon.goals.note([*terms, *(words(p)[0] for p in plan)])
+
+
+def _kept(episode: Episode) -> bool:
+    return bool(episode.steps) and episode.steps[0].node is not None
+
+
+def take_trials(searches: Searches, episode: Episode) -> None:
+    """Learn from a closed attempt what was explored, whatever came of it."""
+    told = episode.metadata
+    if _kept(episode) and EXPLORED in told:
+        searches.note(told[ORIGIN], (Trial(*trial) for trial in told[EXPLORED]))
+
+
+def searched(episodes: Sequence[Episode]) -> Searches:
+    """Return what was explored in these episodes."""
+    searches = Searches()
+    for episode in episodes:
+        take_trials(searches, episode)
+    return searches
+
+
+def take_time(durations: Durations, episode: Episode) -> None:
+    """Learn from a closed attempt how many commands its plan took, if it succeeded."""
+    told = episode.metadata
+    if _kept(episode) and episode.reward == 1.0 and told.get(FOLLOWED):
+        durations.add((episode.task_type, told[FOLLOWED]), told[TOOK])
+
+
+def timed(episodes: Sequence[Episode]) -> Durations:
+    """Return how long plans took in these episodes."""
+    durations = Durations()
+    for episode in episodes:
+        take_time(durations, episode)
+    return durations
+
+
+def learned(episodes: Sequence[Episode]) -> Lexicon:
+    """Return the lexicon of an agent that has these episodes in its memory."""
+    lexicon = Lexicon()
+    for episode in episodes:
+        if COMMANDS in episode.metadata:
+            told, commands = episode.metadata[TOLD], episode.metadata[COMMANDS]
+            lexicon.told(commands, told)
+            lexicon.moves.update(episode.metadata[MOVES])
+            read(lexicon, Goal(episode.metadata[GOAL].split("\n"), commands))
+    for episode in episodes:
+        take_in(lexicon, episode)
+    return lexicon

@@ -1,0 +1,30 @@
+"""Exploring tries what nobody showed once what was shown has led nowhere."""
+
+from __future__ import annotations
+
+from experiments.plans import Advice, Atlas, Lexicon, Observation, Wish
+from experiments.textgames.explore import Explorer
+from experiments.textgames.sight import Sight
+
+_COMMANDS = ("lift box 1", "walk to nook 1", "walk to nook 2")
+
+
+def _best(steps: int) -> str:
+    """Return what is chosen after some steps that showed nothing that was not known."""
+    lexicon = Lexicon()
+    lexicon.did(["walk to nook 1", "lift box 1", "grab hat 1"], ["box", "hat"])
+    sight = Sight(Observation("", "bring a hat", _COMMANDS), Atlas(set()))
+    for turn in range(steps):
+        sight.do(f"walk to nook {1 + turn % 2}")
+        sight.see(Observation("", "bring a hat", _COMMANDS))
+    advice = Advice(votes={"walk to #": 10.0}, expected={}, chance=lambda _: 1.0)
+    explorer = Explorer(sight, Wish({"hat"}, {"hat"}, {"hat"}, set(), "grab hat"), advice, lexicon)
+    return max(_COMMANDS, key=explorer.worth)
+
+
+def test_what_was_shown_on_the_way_comes_first() -> None:
+    assert _best(0) == "walk to nook 1"
+
+
+def test_a_command_that_was_only_shown_as_an_end_is_tried_when_all_else_led_nowhere() -> None:
+    assert _best(14) == "lift box 1"

@@ -1,0 +1,137 @@
+"""An agent without a language model that plays by what memory returns.
+
+No word of any game stands in its code: what to do for a goal (plans), how to go on when the next
+step of a plan is not possible yet (moments), and what led on then (searches) are known by a
+`PlanMemory`. With an empty memory it draws at random.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from cvx.active import ActiveMemory
+from experiments.errors import GameError
+from experiments.plans import Atlas, Attempt, Demonstrations, PlanMemory, Pursuit, complete, shape
+from experiments.textgames.explore import Explorer
+from experiments.textgames.game import Game, Result
+from experiments.textgames.sight import Sight
+
+
+class Agent:
+    """Plays games with an `ActiveMemory`, and closes every attempt with its outcome.
+
+    It goes on with the next step of the plan that it pursues, or explores what may make that step
+    possible. Which clause of the goal is next, and what becomes of an attempt, is a `Pursuit`'s.
+
+    Parameters
+    ----------
+    memory : ActiveMemory
+        Its default embedder, `action_type=shape` and `usage_key=use_key` suit this agent.
+    neighbours : int, default 15
+        How many moments have a vote.
+    exponent : float, default 1.0
+        The vote of a neighbour is its score to this power.
+    plans : int, default 64
+        How many episodes are looked at for a plan.
+    patience : int, default 8
+        When a plan counts as stuck: every command on the way to a subgoal that was given before,
+        or is about the very thing that is wanted, is one more doubt.
+    searching : bool, default True
+        Whether it goes by what led on, and what did not, when it explored before.
+    seed : int, default 0
+        Decides between equals.
+    """
+
+    def __init__(
+        self,
+        memory: ActiveMemory,
+        *,
+        neighbours: int = 15,
+        exponent: float = 1.0,
+        plans: int = 64,
+        patience: int = 8,
+        searching: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.memory = memory
+        self.plans = PlanMemory(
+            memory, looked_at=plans, neighbours=neighbours, exponent=exponent, searching=searching
+        )
+        self.patience = patience
+        self._rng = random.Random(seed)
+
+    def learn(self, demonstrations: Demonstrations) -> None:
+        """Remember won games that somebody else played."""
+        self.plans.teach(demonstrations)
+
+    def play(self, game: Game) -> Result:
+        """Play one game to its end.
+
+        Returns
+        -------
+        Result
+            ``attempts`` is how many plans were tried, ``decisions`` how many commands were chosen
+            with the help of memory, ``seconds`` what memory took for them, embedding apart.
+
+        Raises
+        ------
+        GameError
+            The game offers no command. This, and whatever the game itself raises, leaves nothing
+            of the attempts whose outcome is open.
+        """
+        plans = self.plans
+        decisions, seconds = plans.decisions, plans.seconds
+        sight = Sight(game.reset(), Atlas(plans.lexicon.moves))
+        pursuit, over = Pursuit(plans, sight.seen, self.patience), False
+        try:
+            while not over:
+                attempt = pursuit.attempt(sight.heard, sight.texts)
+                sight.notice(attempt.binding.slots)
+                command = self._command(attempt, sight)
+                sight.do(command)
+                seen, reward, over = game.step(command)
+                sight.see(seen)
+                if pursuit.went(command, reward, seen, sight.before, over=over):
+                    sight.undid.add(shape(command))
+        finally:
+            pursuit.stop()
+        spent = plans.decisions - decisions, plans.seconds - seconds
+        won, score = complete(pursuit.score), pursuit.score
+        return Result(won, len(sight.done), pursuit.attempts, *spent, score)
+
+    def _command(self, attempt: Attempt, sight: Sight) -> str:
+        """Return the next command of the plan, or one that may make it possible."""
+        if not sight.commands:
+            raise GameError(
+                f"there is no command after {sight.last!r}, and the game is not over: an "
+                "observation needs admissible_commands as long as there is something to decide"
+            )
+        if attempt.redo in sight.commands:
+            attempt.doubts += sight.repeated(attempt.redo) > 0
+            return attempt.redo
+        text = sight.moment(attempt.subgoal)
+        command = attempt.next_command(sight.commands, sight.tried, self._rng)
+        if command is not None:
+            self.plans.advance(attempt, command, text)
+            return command
+        consulted = self.plans.consult(attempt, text)
+        if consulted.advice.votes:
+            explorer = Explorer(sight, consulted.wish, consulted.advice, self.plans.lexicon)
+            command = max(sight.commands, key=lambda c: (explorer.worth(c), self._rng.random()))
+        else:
+            command = self._rng.choice(sight.commands)
+        self.plans.explored(attempt, consulted, command)
+        attempt.doubts += (sight.repeated(command) > 0) + consulted.wish.about(command)
+        return command
+
+    def state(self) -> dict[str, Any]:
+        """Return what is not in the memory: how the next draw will fall."""
+        version, numbers, _ = self._rng.getstate()
+        return {"draws": [version, numbers]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on as the agent that gave this state did; it had the same memory."""
+        version, numbers = state["draws"]
+        self._rng.setstate((version, tuple(numbers), None))

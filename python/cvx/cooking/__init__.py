@@ -1,1 +1,0 @@
-"""Cooking games of TextWorld: a second world for the agent of `cvx.textgames`."""

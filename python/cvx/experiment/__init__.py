@@ -1,5 +1,0 @@
-"""Experiments on learning from episodes: protocols, arms, statistics and a report, in any domain.
-
-A domain (`cvx.experiment.domain`) brings games and demonstrations; everything else is the same for
-all of them. Start one with its package, such as ``python -m cvx.alfworld``.
-"""
