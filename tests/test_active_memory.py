@@ -147,6 +147,54 @@ def test_a_success_becomes_advice_with_its_reward_on_every_step() -> None:
     assert nodes[0] in [h.node for h in am.recall(Cue(goal="clean a cup", step="a kitchen")).hits]
 
 
+@pytest.mark.requirement("V1", "V16")
+def test_a_step_may_have_a_reward_of_its_own_and_the_region_model_keeps_the_mean() -> None:
+    index = TemporalIndex(DIM)
+    # Regions of level 0 are the nodes there were when they were drawn; of equals it is the first.
+    index.bulk_insert([99] * 10, range(10), np.ones((10, DIM)))
+    index.refresh_regions()
+
+    def model() -> RegionMDP:
+        return RegionMDP(index, level=0, score="mean", on_stale="error")
+
+    am = ActiveMemory(index, mdp=model(), decay=BlindDecay(0.5), distinct=None)
+    run = am.begin("clean a cup", "clean")
+    am.step(run, "a kitchen", "go to sink 1", reward=0.25)
+    am.step(run, "a sink", "take mug 1")
+    episode = am.close(run, 1.0)
+    assert [step.reward for step in episode.steps] == [0.25, 1.0]
+    run = am.begin("clean a cup", "clean")
+    decision = am.recall(Cue(step="a kitchen"))
+    am.act(decision, "go to sink 1", reward=0.75)
+    lost = am.close(run, 0.0)
+    # What followed in the failed game was at half its worth.
+    nodes = [step.node for one in (episode, lost) for step in one.steps]
+    assert [am.index.reward(node) for node in nodes if node is not None] == [0.125, 0.5, 0.75]
+    again = ActiveMemory(index, record=am.record, mdp=model())
+    for loop in (am, again):
+        assert loop.mdp is not None
+        assert dict(loop.mdp.best_action(0)) == {"go_to": 0.5, "take": 1.0}
+        counted = loop.mdp.estimate(0, "go_to")
+        assert (counted.trials, counted.wins) == (2, 1)
+        assert [step.reward for step in loop.episodes[0].steps] == [0.25, 1.0]
+
+
+@pytest.mark.parametrize("reward", [1.5, -0.1, float("nan"), "much"])
+def test_a_reward_of_a_step_that_is_no_share_is_refused_and_the_step_not_taken(
+    reward: Any,
+) -> None:
+    am = memory()
+    run = am.begin("clean a cup", "clean")
+    decision = am.recall(Cue(step="a kitchen"))
+    with pytest.raises(RewardRangeError):
+        am.step(run, "a kitchen", "go to sink 1", reward=reward)
+    with pytest.raises(RewardRangeError):
+        am.act(decision, "go to sink 1", reward=reward)
+    assert run.steps == []
+    am.act(decision, "go to sink 1", reward=0.5)
+    assert [step.reward for step in am.close(run, 1.0).steps] == [0.5]
+
+
 @pytest.mark.requirement("V16", "V17", "X11")
 def test_a_failure_is_kept_and_never_advises() -> None:
     am = memory()

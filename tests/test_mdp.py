@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cvx.errors import InvalidParameterError, StaleRegionsError
 from cvx.mdp import FAILURE, SUCCESS, RegionMDP, SuccessCounts, classify_action
 from cvx.temporal_index import TemporalIndex
-from cvx.types import Episode
+from cvx.types import Episode, Event
 
 DIM = 6
 VERBS = ("go to sink 1", "take mug 1", "clean mug 1", "put mug 1 in shelf 1")
@@ -121,6 +121,51 @@ def test_counts_are_those_of_a_loop_over_trajectories(seed: int) -> None:
         listed = model.best_action(s)
         assert {a for a, _ in listed} == {a for at, a in transitions if at == s}
         assert [score for _, score in listed] == sorted((v for _, v in listed), reverse=True)
+
+
+@pytest.mark.requirement("V1", "V3")
+def test_steps_that_carry_their_own_reward_are_averaged_and_the_outcome_is_what_wins() -> None:
+    # Regions of level 0 are the nodes there were when they were drawn, for a while.
+    ix = index_of([([0, 1] * 5, [None] * 10, None)])
+    for entity in (1, 2):
+        ix.bulk_insert([entity] * 4, range(4), places(2)[[0, 1, 0, 1]], actions=["take", "put"] * 2)
+    model, chances = RegionMDP(ix, level=0, score="mean"), RegionMDP(ix, level=0)
+    played = (((0.25, None, 0.75, None), 1.0), ((0.5, 0.125, None, 0.25), 0.0))
+    episodes = [
+        Episode(
+            entity,
+            reward=outcome,
+            steps=tuple(
+                Event(entity, step.timestamp, node=step.node_id, action=step.action, reward=own)
+                for step, own in zip(ix.trajectory(entity), rewards, strict=True)
+            ),
+        )
+        for entity, (rewards, outcome) in enumerate(played, start=1)
+    ]
+    for one in (model, chances):
+        one.learn_from_episodes(ix, episodes)
+    here, there = (model.region_of(node) for node in (10, 11))
+    assert here is not None
+    assert there is not None
+    # A step without a reward of its own has that of its episode.
+    assert dict(model.best_action(here)) == {"take": (0.25 + 0.75 + 0.5 + 0.0) / 4}
+    assert dict(model.best_action(there)) == {"put": (1.0 + 1.0 + 0.125 + 0.25) / 4}
+    assert model.transition_probability(there, "put", SUCCESS) == 0.25
+    assert model.transition_probability(there, "put", FAILURE) == 0.25
+    for region, action in ((here, "take"), (there, "put")):
+        estimate = chances.estimate(region, action)
+        assert (estimate.trials, estimate.wins) == (4, 2)
+    effect = chances.action_effect("take")
+    assert (effect.with_action, effect.without_action) == (2, 0)
+    assert chances.region_sequences() == [((here, there, here, there), 1)]
+    kept = json.loads(json.dumps(model.to_dict()))
+    again = RegionMDP.from_dict(ix, kept)
+    assert again.best_action(there) == model.best_action(there)
+    assert again.estimate(there, "put") == model.estimate(there, "put")
+    # One that was kept by an older version knows no outcome beside the rewards.
+    for trace in kept["traces"]:
+        del trace["outcome"]
+    assert RegionMDP.from_dict(ix, kept).best_action(there) == model.best_action(there)
 
 
 @pytest.mark.requirement("V3")

@@ -35,6 +35,7 @@ class Acting(Recall):
         tags: Sequence[str] = (),
         rendered: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        reward: float | None = None,
     ) -> Decision:
         """Record what the agent did on a decision: the step, and whose advice it took.
 
@@ -57,6 +58,9 @@ class Acting(Recall):
             What was shown to the agent, for the record.
         metadata : mapping, optional
             Kept with the step; anything JSON can hold.
+        reward : float, optional
+            What the step itself brought, in [0, 1], of which the region model keeps the mean; by
+            default the outcome of the episode.
 
         Returns
         -------
@@ -75,6 +79,8 @@ class Acting(Recall):
             The decision was made outside of any episode, or by another memory.
         InvalidParameterError
             A hit was followed that the decision does not have; an empty action.
+        RewardRangeError
+            The reward is outside [0, 1].
         """
         number = -1 if decision.episode_id is None else decision.episode_id
         if number in self._closed:
@@ -111,6 +117,7 @@ class Acting(Recall):
             vector=cue.vector if vector is None else self.checked(vector),
             tags=tags,
             metadata=metadata,
+            reward=reward,
         )
         done = replace(
             decision,
@@ -132,6 +139,7 @@ class Acting(Recall):
         *,
         tags: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
+        reward: float | None = None,
     ) -> Event:
         """Record a step that was taken without asking memory.
 
@@ -149,6 +157,8 @@ class Acting(Recall):
             What the node of the step will be tagged with, beside its family of goals.
         metadata : mapping, optional
             Kept with the step; anything JSON can hold.
+        reward : float, optional
+            As for ``act``.
 
         Raises
         ------
@@ -161,5 +171,5 @@ class Acting(Recall):
         vector = self.embedder.embed([text])[0] if vector is None else vector
         vector = self.checked(vector)
         return self.recorder.step(
-            run, text, action=action, vector=vector, tags=tags, metadata=metadata
+            run, text, action=action, vector=vector, tags=tags, metadata=metadata, reward=reward
         )

@@ -41,7 +41,7 @@ class Following:
 
     def _restore(self) -> None:
         self._seen = self.record.tail().seq
-        episodes = self.record.episodes()
+        episodes = self._recorded()
         first_episode, first_entity = self.record.next_ids()
         self.recorder = EpisodeRecorder(
             first_episode=first_episode, first_entity=first_entity, now=self.clock
@@ -52,6 +52,22 @@ class Following:
         if self.mdp is not None and not len(self.mdp):
             self.mdp.learn_from_episodes(self.index, learned)
         self._restore_counts()
+
+    def _recorded(self, numbers: Iterable[int] | None = None) -> list[Episode]:
+        """Return closed episodes of the record, with rewards as they were before any decay."""
+        before: dict[int | None, float] = {}
+        for _, node, reward, _ in self.record.decays():
+            before.setdefault(node, reward)
+        return [
+            replace(
+                episode,
+                steps=tuple(
+                    replace(step, reward=before[step.node]) if step.node in before else step
+                    for step in episode.steps
+                ),
+            )
+            for episode in self.record.episodes(numbers)
+        ]
 
     def _remember(self, episode: Episode) -> bool:
         """Take in a closed episode of the record; tell whether all of it is in the index."""
@@ -105,7 +121,7 @@ class Following:
         closed = {number for *_, body in changes for number in body} - self._known
         if not closed:
             return
-        for episode in self.record.episodes(closed):
+        for episode in self._recorded(closed):
             if self._remember(episode) and self.mdp is not None:
                 self.mdp.update(episode)
         self._restore_counts()
@@ -140,7 +156,7 @@ class Following:
         if not touched:
             return
         self.history.forget(erased)
-        left = {episode.episode_id: episode for episode in self.record.episodes(touched)}
+        left = {episode.episode_id: episode for episode in self._recorded(touched)}
         for episode in left.values():
             self.history.add(episode)
         self.recorder.log[:] = [

@@ -90,7 +90,7 @@ class _Lesson:
             [step.entity_id for step in episode.steps],
             [step.timestamp for step in episode.steps],
             np.stack([step.vector for step in episode.steps if step.vector is not None]),
-            rewards=[episode.reward] * len(episode.steps),
+            rewards=[step.reward for step in episode.steps],
             namespaces=space(episode.namespace, episode.steps[0].visibility),
             tags=[[*family, *step.tags] for step in episode.steps],
             actions=[step.action for step in episode.steps],

@@ -167,6 +167,7 @@ class EpisodeRecorder:
         timestamp: int | None = None,
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
+        reward: float | None = None,
     ) -> Event:
         """Record what was seen, and what was done there.
 
@@ -186,6 +187,8 @@ class EpisodeRecorder:
             Labels to filter by.
         metadata : mapping, optional
             Anything JSON can hold.
+        reward : float, optional
+            What the step itself brought, in [0, 1]; by default the outcome of its episode.
 
         Returns
         -------
@@ -195,6 +198,8 @@ class EpisodeRecorder:
         ------
         EpisodeClosedError
             The episode has its outcome already.
+        RewardRangeError
+            The reward is outside [0, 1].
         InvalidParameterError
             A text, action or tag that is no string, an empty action, or metadata that JSON cannot
             hold.
@@ -208,6 +213,7 @@ class EpisodeRecorder:
         check_text("text", text)
         check_action(action)
         labels, kept = checked_tags(tags), checked_metadata(metadata)
+        earned = None if reward is None else check_reward(reward)
         if timestamp is None:
             timestamp = self.time()
         elif run.steps and timestamp < run.steps[-1].timestamp:
@@ -222,6 +228,7 @@ class EpisodeRecorder:
             text=text,
             vector=vector,
             action=action,
+            reward=earned,
             kind="step",
             namespace=run.namespace,
             metadata=kept,
@@ -238,7 +245,7 @@ class EpisodeRecorder:
     def outcome(self, run: OpenEpisode, reward: float) -> Episode:
         """Return what the episode would be if it closed with this reward; nothing changes.
 
-        Every step carries the reward of the whole episode.
+        Every step without a reward of its own carries that of the whole episode.
 
         Raises
         ------
@@ -257,7 +264,9 @@ class EpisodeRecorder:
             goal=run.goal,
             task_type=run.task_type,
             reward=value,
-            steps=tuple(replace(step, reward=value) for step in run.steps),
+            steps=tuple(
+                replace(step, reward=value) if step.reward is None else step for step in run.steps
+            ),
             namespace=run.namespace,
             kind=run.kind,
             episode_id=run.episode_id,

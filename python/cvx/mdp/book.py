@@ -181,8 +181,7 @@ class Book:
         families = (None,) if task is None else (None, task)
         self._count_whole(trace, families, times)
         done: list[str] = []
-        success_above = self.reading.success_above
-        for region, action, arrived, reward in trace.moves(success_above):
+        for region, action, arrived, reward, won in trace.moves(self.reading.success_above):
             phase = self.reading.phase_of(done)
             done.append(action)
             self.moves[(region, action)][arrived] += times
@@ -190,10 +189,10 @@ class Book:
             cells = [(level, at, family) for level, at in places for family in families]
             for cell in cells:
                 self.seen[cell][action] += times
-            if reward is not None:
+            if won is not None and reward is not None:
                 contexts: list[Cell] = [(*cell, kind) for cell in cells for kind in (None, action)]
                 contexts += [(self.level, region, family, action, phase) for family in families]
-                self.counts.add(contexts, reward, reward > success_above, times)
+                self.counts.add(contexts, reward, won, times)
 
     def _count_whole(self, trace: Trace, families: tuple[str | None, ...], times: int) -> None:
         won = trace.won(self.reading.success_above)

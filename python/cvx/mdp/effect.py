@@ -74,7 +74,8 @@ def action_effect(
             continue
         if region is not None and region not in trace.regions:
             continue
-        if not trace.rewards or trace.rewards[-1] is None:
+        won = trace.won(success_above)
+        if won is None:
             continue
         taken = any(
             kind == action and (region is None or at == region)
@@ -82,7 +83,7 @@ def action_effect(
         )
         cell = strata.setdefault(trace.task_type, [0, 0, 0, 0])
         cell[2 * taken] += 1
-        cell[2 * taken + 1] += trace.rewards[-1] > success_above
+        cell[2 * taken + 1] += won
     both = [cell for cell in strata.values() if cell[0] and cell[2]]
     total = sum(cell[0] + cell[2] for cell in both)
     if not total:

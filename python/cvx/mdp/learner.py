@@ -161,9 +161,10 @@ class RegionLearner:
             Where their nodes are; the one the model was made with.
         episodes : iterable of Episode
             Anything with an ``entity_id``. ``steps`` whose nodes are known are taken as they
-            are, else the entity's whole timeline is read. ``reward`` is the outcome of every
-            step; without it each step's reward in the index is. ``task_type`` and ``namespace``
-            are used if they are there.
+            are, rewards of their own included, else the entity's whole timeline is read.
+            ``reward`` is the outcome, and the reward of every step that brings none of its own;
+            without it, that of each step in the index is both. ``task_type`` and ``namespace`` are
+            used if they are there.
 
         Raises
         ------

@@ -14,7 +14,7 @@ from cvx.mdp.book import Phase, best_template
 from cvx.mdp.effect import ActionEffect, action_effect
 from cvx.mdp.estimates import RegionEstimates
 from cvx.mdp.frames import Frames, frames_of
-from cvx.mdp.trace import SUCCESS, RegionIndex, Trace, end_of
+from cvx.mdp.trace import RegionIndex, Trace
 
 
 class RegionMDP(RegionEstimates):
@@ -129,9 +129,7 @@ class RegionMDP(RegionEstimates):
         tally = Counter(
             trace.path()
             for trace in self.traces
-            if trace.rewards
-            and (task_type is None or trace.task_type == task_type)
-            and end_of(trace.rewards[-1], self.success_above) == SUCCESS
+            if (task_type is None or trace.task_type == task_type) and trace.won(self.success_above)
         )
         return sorted(tally.items(), key=lambda pair: (-pair[1], pair[0]))[:n]
 

@@ -85,29 +85,32 @@ class Move(NamedTuple):
     arrived : int
         The region it led to; the end of the episode for its last step.
     reward : float or None
-        Outcome credited to it.
+        Its own, or else the outcome of its episode.
+    won : bool or None
+        Whether its episode succeeded, None where nobody said.
     """
 
     region: int
     action: str
     arrived: int
     reward: float | None
+    won: bool | None
 
 
 SUCCESS, FAILURE, UNKNOWN = -1, -2, -3
 """Where the last step of an episode leads: regions are node ids and never negative."""
 
 
-def end_of(reward: float | None, success_above: float) -> int:
-    """Return where a last step with this reward leads."""
-    if reward is None:
+def end_of(won: bool | None) -> int:
+    """Return where the last step of an episode leads that was won, lost, or neither."""
+    if won is None:
         return UNKNOWN
-    return SUCCESS if reward > success_above else FAILURE
+    return SUCCESS if won else FAILURE
 
 
 @dataclass(slots=True)
 class Trace:
-    """One episode as the model remembers it: four columns of equal length, and its family.
+    """One episode as the model remembers it: four columns of equal length, family and outcome.
 
     Attributes
     ----------
@@ -118,9 +121,11 @@ class Trace:
     actions : list of (str or None)
         Kind of action taken at each.
     rewards : list of (float or None)
-        Outcome credited to each.
+        Of each step: its own, or else the outcome.
     regions : list of int
         Where each lies, in the epoch of the model.
+    outcome : float, optional
+        Of the episode; without one, each step is judged by its own reward.
     """
 
     task_type: str | None
@@ -128,6 +133,7 @@ class Trace:
     actions: list[str | None]
     rewards: list[float | None]
     regions: list[int]
+    outcome: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists."""
@@ -137,6 +143,7 @@ class Trace:
             "actions": self.actions,
             "rewards": self.rewards,
             "regions": self.regions,
+            "outcome": self.outcome,
         }
 
     @classmethod
@@ -144,10 +151,16 @@ class Trace:
         """Rebuild it from ``to_dict``."""
         return cls(**data)
 
-    def won(self, success_above: float) -> bool | None:
-        """Tell whether the episode ended in success, None where nobody said."""
-        reward = self.rewards[-1] if self.rewards else None
-        return None if reward is None else reward > success_above
+    def won(self, success_above: float, place: int = -1) -> bool | None:
+        """Tell whether the episode succeeded, None where nobody said.
+
+        Without an outcome of the episode it is the reward of one step that tells, by default that
+        of the last.
+        """
+        if not self.rewards:
+            return None
+        result = self.rewards[place] if self.outcome is None else self.outcome
+        return None if result is None else result > success_above
 
     def template(self, start: int = 0) -> tuple[str, ...]:
         """Return the kinds of action from a place on, runs of the same kind as one."""
@@ -162,10 +175,9 @@ class Trace:
         last = len(self.nodes) - 1
         for place, action in enumerate(self.actions):
             if action is not None:
-                reward = self.rewards[place]
-                ends = end_of(reward, success_above)
-                arrived = self.regions[place + 1] if place < last else ends
-                yield Move(self.regions[place], action, arrived, reward)
+                won = self.won(success_above, place)
+                arrived = self.regions[place + 1] if place < last else end_of(won)
+                yield Move(self.regions[place], action, arrived, self.rewards[place], won)
 
     def placed(self, regions: Iterable[int | None]) -> Trace:
         """Return it in other regions, one for each node; nodes without one drop out."""
@@ -176,6 +188,7 @@ class Trace:
             [self.actions[place] for place, _ in kept],
             [self.rewards[place] for place, _ in kept],
             [region for _, region in kept],
+            self.outcome,
         )
 
     def path(self) -> tuple[int, ...]:
@@ -205,13 +218,16 @@ def read_trace(
     """Read an episode off the index.
 
     Steps come from the episode itself where all of them know their node, else from the entity's
-    timeline. The outcome is that of the episode if it has one, else the reward of each step.
+    timeline. Their rewards are their own; those of a timeline may have decayed in the index, and
+    count only where the episode has no outcome.
 
     Parameters
     ----------
     locate : callable
         Returns the regions of nodes; their vectors are given where they are at hand.
     """
+    given = getattr(episode, "reward", None)
+    outcome = None if given is None else float(given)
     own: Sequence[Event] = getattr(episode, "steps", ())
     vectors: list[Vector | None]
     if own and all(step.node is not None for step in own):
@@ -224,11 +240,9 @@ def read_trace(
         steps = index.trajectory(episode.entity_id, namespace=namespace or None)
         nodes = [int(step.node_id) for step in steps]
         actions = [step.action for step in steps]
-        rewards = [step.reward for step in steps]
+        rewards = [step.reward if outcome is None else None for step in steps]
         vectors = [None] * len(nodes)
-    outcome = getattr(episode, "reward", None)
-    if outcome is not None:
-        rewards = [float(outcome)] * len(nodes)
+    rewards = [outcome if reward is None else reward for reward in rewards]
     located = locate(nodes, vectors)
     keep = [i for i, region in enumerate(located) if region is not None]
     return Trace(
@@ -237,6 +251,7 @@ def read_trace(
         actions=[None if (a := actions[i]) is None else classify(a) for i in keep],
         rewards=[rewards[i] for i in keep],
         regions=[int(region) for i in keep if (region := located[i]) is not None],
+        outcome=outcome,
     )
 
 
