@@ -305,6 +305,10 @@ class DamagedRecordError(RecordError, ValueError):
     """The record holds rows, or pages, that are not what was written."""
 
 
+class ForeignSchemaError(DamagedRecordError):
+    """A database with triggers, views, tables or indexes that no record has, or without its own."""
+
+
 class LostTailError(RecordError, ValueError):
     """The record ends before something that was written: the newest changes are gone."""
 

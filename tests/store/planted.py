@@ -76,8 +76,8 @@ def scribble_on_an_index(folder: Path) -> None:
     """Take an entry out of a secondary index, behind SQLite's back."""
     with opened(folder) as db:
         db.execute("PRAGMA writable_schema = ON")
-        (root,) = db.execute(
-            "SELECT rootpage FROM sqlite_master WHERE name = 'events_by_source'"
+        root, sql = db.execute(
+            "SELECT rootpage, sql FROM sqlite_master WHERE name = 'events_by_source'"
         ).fetchone()
         db.execute("DELETE FROM sqlite_master WHERE name = 'events_by_source'")
     with opened(folder) as db:
@@ -85,9 +85,8 @@ def scribble_on_an_index(folder: Path) -> None:
         db.execute(rows.renew_crc_sql("events", "event_id = 1"))
         db.execute("PRAGMA writable_schema = ON")
         db.execute(
-            "INSERT INTO sqlite_master VALUES ('index', 'events_by_source', 'events', ?,"
-            " 'CREATE INDEX events_by_source ON events (source)')",
-            (root,),
+            "INSERT INTO sqlite_master VALUES ('index', 'events_by_source', 'events', ?, ?)",
+            (root, sql),
         )
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cvx.errors import (
-    LostTailError,
-    RecordError,
-    RecordVersionError,
-    StoreNotFoundError,
-)
+from cvx.errors import DamagedRecordError, LostTailError, RecordError, StoreNotFoundError
 from cvx.store.following import typed_error
 from cvx.store.lock import parse_tail
 from cvx.store.reading import connect_to_read
+from cvx.store.schema import version_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +61,8 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
         So it is, and LOCK remembers that something was written.
     RecordIOError, DamagedRecordError
         It cannot be read.
+    RecordVersionError, ForeignSchemaError
+        It is a database of something else, or something else stands in for a table of it.
     """
     path = path if path.is_file() else path / "memory.db"
     if not path.is_file():
@@ -75,7 +74,7 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     with closing(db):
         try:
             db.execute("BEGIN")
-            if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            if not version_of(db, str(path), to_examine=True):
                 raise _absent(path, "its memory.db is empty")
             yield db
         except sqlite3.DatabaseError as error:
@@ -109,22 +108,21 @@ def describe(folder: Path) -> Description:
     ------
     StoreNotFoundError, LostTailError, RecordIOError, DamagedRecordError
         As for ``read_only``.
-    RecordVersionError
+    RecordVersionError, ForeignSchemaError
         ``memory.db`` is a database of something else.
     """
     with read_only(folder) as db:
-        try:
-            meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
-            version = int(meta["schema_version"])
-        except (sqlite3.OperationalError, KeyError, ValueError) as error:
-            raise RecordVersionError(
-                f"{folder / 'memory.db'} is no record of cvx ({error}): give another folder"
-            ) from error
+        meta = dict(db.execute("SELECT key, value FROM meta WHERE typeof(value) = 'text'"))
+    dim = meta.get("dim")
+    if dim is not None and not re.fullmatch("[1-9][0-9]{0,8}", dim):
+        raise DamagedRecordError(
+            f"{folder / 'memory.db'} says that its vectors have {dim!r} dimensions: restore a copy"
+        )
     return Description(
         uuid=meta.get("uuid", ""),
-        schema_version=version,
+        schema_version=int(meta["schema_version"]),
         embedder=meta.get("embedder"),
         metric=meta.get("metric", "cosine"),
-        dim=int(meta["dim"]) if "dim" in meta else None,
+        dim=None if dim is None else int(dim),
         spec=meta.get("embedder_spec"),
     )

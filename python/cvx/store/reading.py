@@ -1,4 +1,4 @@
-"""Connections that only read, also where nothing can be written."""
+"""Connecting to a database that may be somebody else's, also where nothing can be written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,26 @@ from typing import TypeAlias
 from cvx.errors import RecordIOError
 
 _Print: TypeAlias = tuple[int, int, int]
+
+
+def connect(address: str | Path, *, uri: bool = False) -> sqlite3.Connection:
+    """Connect to a database, in autocommit, and trust nothing that its schema says.
+
+    Parameters
+    ----------
+    address : str or Path
+        A file, ":memory:", or an address of SQLite's.
+    uri : bool, default False
+        Whether it is an address.
+    """
+    db = sqlite3.connect(address, uri=uri, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.execute("PRAGMA cell_size_check = ON")
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
 class Still:
@@ -95,7 +115,7 @@ def _log_of(path: Path) -> int:
 
 
 def _connected(address: str) -> sqlite3.Connection:
-    db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    db = connect(address, uri=True)
     try:
         db.execute("PRAGMA temp_store = MEMORY")
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()

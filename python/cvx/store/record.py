@@ -23,8 +23,8 @@ from cvx.store import rows
 from cvx.store.failpoints import reach
 from cvx.store.following import Follower, typed_error
 from cvx.store.lock import FileLock, Tail, keep_after_fork, parse_tail
-from cvx.store.reading import Still, connect_to_read
-from cvx.store.schema import SCHEMA_VERSION, migrate
+from cvx.store.reading import Still, connect, connect_to_read
+from cvx.store.schema import SCHEMA_VERSION, migrate, version_of
 from cvx.store.transactions import Transactions
 
 _CACHE_KIB = 32_768
@@ -54,6 +54,8 @@ class Record(Transactions):
     ------
     RecordVersionError
         The file was written by a later version of cvx, or is no record at all.
+    ForeignSchemaError
+        It has triggers, views, tables or indexes that no record has, or not those of one.
     RecordError
         The file cannot be opened.
     StoreNotFoundError
@@ -94,7 +96,7 @@ class Record(Transactions):
             if read_only:
                 self._db, self._still = connect_to_read(Path(path))
             else:
-                self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+                self._db = connect(self.path)
         except sqlite3.Error as error:
             raise RecordError(
                 f"{self.path} cannot be opened ({error}): give a file in an existing folder"
@@ -148,19 +150,15 @@ class Record(Transactions):
     def _version(self) -> int:
         """The schema version of the file, 0 for an empty one."""
         try:
-            if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                return 0
-            found = self._db.execute("SELECT value FROM meta WHERE key = 'schema_version'")
-            version = int(found.fetchone()[0])
-        except (sqlite3.DatabaseError, TypeError, ValueError) as error:
-            if isinstance(error, sqlite3.DatabaseError):
-                typed = typed_error(self.path, error)
-                if isinstance(typed, RecordIOError):
-                    raise typed from error
+            version = version_of(self._db, self.path)
+        except sqlite3.DatabaseError as error:
+            typed = typed_error(self.path, error)
+            if isinstance(typed, RecordIOError):
+                raise typed from error
             raise RecordVersionError(
                 f"{self.path} is no record of cvx ({error}): give another file"
             ) from error
-        if not 1 <= version <= SCHEMA_VERSION:
+        if version > SCHEMA_VERSION:
             raise RecordVersionError(
                 f"{self.path} has schema version {version}, this cvx reads 1 to {SCHEMA_VERSION}: "
                 "open it with the cvx that wrote it"

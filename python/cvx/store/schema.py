@@ -1,16 +1,21 @@
-"""The way from each older version of the record to this one."""
+"""The way from each older version of the record to this one, and what a record may consist of."""
 
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import lru_cache
+from typing import NamedTuple
 
-from cvx.store import text
+from cvx.errors import ForeignSchemaError, RecordVersionError
+from cvx.store import staging, text
 from cvx.store.failpoints import reach
-from cvx.store.rows import COLUMNS, crc_sql
-from cvx.store.versions import VERSION_1, VERSION_2, VERSION_3
+from cvx.store.rows import COLUMNS, crc_sql, row_crc
+from cvx.store.versions import SET_ASIDE, VERSION_1, VERSION_2, VERSION_3, WORDS_2
 
 SCHEMA_VERSION = 3
 
@@ -105,3 +110,143 @@ def _run(db: sqlite3.Connection, script: str) -> None:
     for statement in script.split(";"):
         if statement.strip():
             db.execute(statement)
+
+
+class Foreign(NamedTuple):
+    """A part of a database that is none of a record, or not as a record has it.
+
+    Attributes
+    ----------
+    kind : str
+        "table", "index", "trigger" or "view".
+    name : str
+        Its name.
+    what : str
+        What is wrong with it.
+    sql : str or None
+        How a record makes it; None where it has no such part.
+    missing : bool
+        Whether it is not there at all.
+    """
+
+    kind: str
+    name: str
+    what: str
+    sql: str | None
+    missing: bool = False
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether a table of the record is another one: nothing can be read that way."""
+        return self.kind == "table" and self.sql is not None
+
+
+_Parts = Mapping[tuple[str, str], str | None]
+_SHADOW = re.compile(r"events_(words|pairs)_(data|idx|docsize|config)")
+"""Tables that FTS5 keeps for itself, each version of it in its own way."""
+
+
+def foreign(db: sqlite3.Connection, version: int) -> list[Foreign]:
+    """Name what a database has beside the tables and indexes of a version, or has otherwise.
+
+    A trigger would run with everything that is written, a view stand in for a table, an index
+    refuse rows: a file from somebody else may hold any of them.
+    """
+    there = _parts(db)
+    expected, optional = _expected(version)
+    out = []
+    for (kind, name), sql in there.items():
+        if name.startswith("sqlite_") and kind in ("table", "index"):
+            continue
+        known = (kind, name) in expected or (kind, name) in optional
+        own = expected.get((kind, name), optional.get((kind, name)))
+        if not known:
+            out.append(Foreign(kind, name, f"the {kind} is none of cvx", None))
+        elif _plain(sql) != _plain(own) and not _SHADOW.fullmatch(name):
+            out.append(Foreign(kind, name, f"the {kind} is not as cvx makes it", own))
+    out += [
+        Foreign(kind, name, f"the {kind} is missing", own, missing=True)
+        for (kind, name), own in expected.items()
+        if (kind, name) not in there and not name.startswith("sqlite_")
+    ]
+    return out
+
+
+def version_of(db: sqlite3.Connection, where: str, *, to_examine: bool = False) -> int:
+    """Return the version of a record, 0 for an empty file.
+
+    Parameters
+    ----------
+    db : sqlite3.Connection
+        The database.
+    where : str
+        Its path, for messages.
+    to_examine : bool, default False
+        Let pass what does not stand in for a table of the record: it is there to be named.
+
+    Raises
+    ------
+    RecordVersionError
+        It is none.
+    ForeignSchemaError
+        It is of this version or an older one, and consists of something else.
+    """
+    try:
+        there = _parts(db)
+        version = _told_version(db, there) if there else 0
+    except (TypeError, ValueError) as error:
+        told = f"{where} is no record of cvx ({error}): give another file"
+        raise RecordVersionError(told) from error
+    if 0 < version <= SCHEMA_VERSION:
+        _check(db, version, where, to_examine=to_examine)
+    return version
+
+
+def _told_version(db: sqlite3.Connection, there: _Parts) -> int:
+    meta = ("table", "meta")
+    if _plain(there.get(meta)) != _plain(_expected(1)[0][meta]):
+        raise ValueError("it has no table meta, or another one")
+    found = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    version = int(found[0])
+    if version < 1:
+        raise ValueError(f"schema version {version}")
+    return version
+
+
+def _check(db: sqlite3.Connection, version: int, where: str, *, to_examine: bool) -> None:
+    found = [one for one in foreign(db, version) if one.unreadable or not to_examine]
+    if found:
+        named = "; ".join(f"{one.name}: {one.what}" for one in found[:5])
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        cure = (
+            "restore a copy, or save what can be read with `cvx doctor --salvage NEW_FOLDER`"
+            if any(one.unreadable for one in found)
+            else "`cvx doctor` names them all, `cvx doctor --repair` takes them away"
+        )
+        raise ForeignSchemaError(f"{where} is not as cvx made it ({named}{more}): {cure}")
+
+
+def _parts(db: sqlite3.Connection) -> _Parts:
+    found = db.execute("SELECT type, name, sql FROM sqlite_master")
+    return {(str(kind), str(name)): sql for kind, name, sql in found}
+
+
+@lru_cache(maxsize=SCHEMA_VERSION)
+def _expected(version: int) -> tuple[_Parts, _Parts]:
+    """Return the parts that a record of a version has, and those that it may have."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.create_function("cvx_crc", -1, row_crc, deterministic=True)
+        for step in _STEPS[:version]:
+            step(db)
+        expected = _parts(db)
+        if version == 2:
+            _run(db, WORDS_2)
+        if version >= 2:
+            staging.create(db)
+        db.execute(SET_ASIDE)
+        optional = {part: sql for part, sql in _parts(db).items() if part not in expected}
+        return expected, optional
+
+
+def _plain(sql: object) -> str:
+    return re.sub(r"[\s\"'`]+", "", str(sql))

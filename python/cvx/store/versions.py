@@ -128,6 +128,12 @@ CREATE TABLE journal (
 );
 """
 
+WORDS_2 = """
+CREATE VIRTUAL TABLE events_words USING fts5(text, content='');
+CREATE VIRTUAL TABLE events_pairs USING fts5(text, content='', tokenize='unicode61');
+"""
+"""What the index made in a record of version 2, and version 3 in its own way."""
+
 VERSION_3 = """
 ALTER TABLE events ADD COLUMN key TEXT;
 CREATE UNIQUE INDEX events_by_key ON events (namespace, key) WHERE key IS NOT NULL;
@@ -142,3 +148,14 @@ CREATE INDEX events_by_episode ON events (episode) WHERE episode IS NOT NULL;
 DROP TABLE IF EXISTS events_words;
 DROP TABLE IF EXISTS events_pairs;
 """
+
+SET_ASIDE = """
+CREATE TABLE IF NOT EXISTS set_aside (
+    number INTEGER PRIMARY KEY,
+    recorded INTEGER NOT NULL,
+    why TEXT NOT NULL,
+    from_table TEXT NOT NULL,
+    row TEXT NOT NULL
+)
+"""
+"""Made by the first repair that takes a row out of the record."""

@@ -10,17 +10,9 @@ from typing import Any
 
 from cvx.store import rows
 from cvx.store.record import Record
+from cvx.store.versions import SET_ASIDE
 
 TABLE = "set_aside"
-_CREATE = f"""
-CREATE TABLE IF NOT EXISTS {TABLE} (
-    number INTEGER PRIMARY KEY,
-    recorded INTEGER NOT NULL,
-    why TEXT NOT NULL,
-    from_table TEXT NOT NULL,
-    row TEXT NOT NULL
-)
-"""
 
 
 def read(db: sqlite3.Connection, table: str, key: Sequence[object]) -> Row | None:
@@ -45,7 +37,7 @@ def move(
         return
     names = (*rows.COLUMNS[table], "crc")
     kept = {name: _plain(value) for name, value in zip(names, row, strict=True)}
-    db.execute(_CREATE)
+    db.execute(SET_ASIDE)
     db.execute(
         f"INSERT INTO {TABLE} (recorded, why, from_table, row) VALUES (?, ?, ?, ?)",
         (recorded, why, table, json.dumps(kept)),

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cvx.errors import CvxError, RecordIOError, RecordVersionError, StoreNotFoundError
-from cvx.store import rows
 from cvx.store.cached import Index
 from cvx.store.doctor import folder as files
 from cvx.store.doctor import graph, history, rowwise, words
 from cvx.store.doctor.findings import Check, Finding, Report
 from cvx.store.peek import describe, read_only
-from cvx.store.schema import SCHEMA_VERSION
+from cvx.store.schema import SCHEMA_VERSION, foreign
 from cvx.store.staging import Target, damaged_rows
 from cvx.store.store import IndexKind
 
@@ -52,7 +51,6 @@ def examine(
         _check_version(folder)
         with read_only(folder) as db:
             db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-            db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
             counts = rowwise.count_rows(db)
             checks = _checks(db, folder, seen, kind, findings)
             for number, check in enumerate(checks):
@@ -94,6 +92,7 @@ def _checks(
         return {f.key[0] for f in found if f.check is Check.ROW and f.table == table}
 
     return [
+        lambda: _foreign_parts(db),
         lambda: rowwise.damaged_rows(db),
         lambda: rowwise.damaged_pages(db),
         lambda: words.differing_words(db, damaged("events") | _owners(db, damaged("aliases"))),
@@ -107,6 +106,11 @@ def _checks(
         lambda: files.stray_files(folder),
         lambda: _unfinished(db),
     ]
+
+
+def _foreign_parts(db: sqlite3.Connection) -> Iterator[Finding]:
+    for one in foreign(db, SCHEMA_VERSION):
+        yield Finding(Check.SCHEMA, f"{one.kind} {one.name}", one.what, None, (one.kind, one.name))
 
 
 def _owners(db: sqlite3.Connection, aliases: set[object]) -> set[object]:

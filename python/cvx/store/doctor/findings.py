@@ -11,6 +11,7 @@ class Check(StrEnum):
     """Every kind of finding; the names are stable, scripts may ask for them."""
 
     FILE = "file"
+    SCHEMA = "schema"
     ROW = "row"
     PAGE = "page"
     SECONDARY_INDEX = "secondary_index"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic
@@ -15,7 +16,10 @@ from cvx.store.doctor.examination import examine
 from cvx.store.doctor.findings import Check, Finding, Report
 from cvx.store.doctor.rowrepair import Mended, mend
 from cvx.store.erase import finish
+from cvx.store.lock import FileLock
+from cvx.store.reading import connect
 from cvx.store.record import Record
+from cvx.store.schema import SCHEMA_VERSION, foreign, version_of
 from cvx.store.snapshots import Snapshots
 from cvx.store.store import IndexKind, Store
 from cvx.store.writer import Writer
@@ -23,7 +27,7 @@ from cvx.store.writer import Writer
 _WORDS = (Check.WORD_MISSING, Check.WORD_EXTRA, Check.WORD_DIFFERENT)
 _LOST = (Check.LOST_TAIL, Check.SNAPSHOT_AHEAD)
 _BAD_SNAPSHOTS = (Check.SNAPSHOT_DAMAGED, Check.SNAPSHOT_FOREIGN, Check.INDEX_DIFFERS)
-_OUTSIDE = (*_LOST, *_BAD_SNAPSHOTS, Check.FILE, Check.PAGE)
+_OUTSIDE = (*_LOST, *_BAD_SNAPSHOTS, Check.FILE, Check.SCHEMA, Check.PAGE)
 """What is not inside the record, or beyond repair."""
 _HIGHEST = {
     "next_node": "max((SELECT ifnull(max(node), -1) FROM events),"
@@ -67,6 +71,12 @@ def repair(
     if any(one.check in (Check.FILE, Check.MISPLACED) for one in found):
         return replace(report, done=(), left=found)
     done: list[str] = []
+    if any(one.check is Check.SCHEMA for one in found):
+        try:
+            _make_its_own(folder, done)
+        except (RecordError, sqlite3.Error) as error:
+            done.append(f"broke off: {error}")
+            return replace(report, done=tuple(done), left=examine(folder, kind).findings)
     with Record(folder / "memory.db") as record:
         job = _Repair(record, folder, kind, found, done)
         job.accept_lost_tail()
@@ -170,6 +180,30 @@ class _Repair(Generic[Index]):
         self.record.forget_lost_tail()
         if self.has(Check.LOCK_MISSING, Check.LOCK_DAMAGED, Check.LOCK_OLD):
             self.done.append("wrote LOCK")
+
+
+def _make_its_own(folder: Path, done: list[str]) -> None:
+    """Take away triggers, views and indexes that no record has, and make its own again.
+
+    Raises
+    ------
+    ForeignSchemaError
+        There are other tables: what is in them is somebody's.
+    """
+    with closing(connect(folder / "memory.db")) as db, closing(FileLock(folder / "LOCK")) as lock:
+        with lock:
+            db.execute("BEGIN IMMEDIATE")
+            for one in foreign(db, SCHEMA_VERSION):
+                name = one.name.replace('"', '""')
+                if one.kind != "table" and not one.missing:
+                    db.execute(f'DROP {one.kind} "{name}"')
+                    done.append(f"dropped the {one.kind} {one.name}")
+                if one.kind != "table" and one.sql is not None:
+                    db.execute(one.sql)
+                    done.append(f"made the {one.kind} {one.name}")
+            db.execute("COMMIT")
+        # What is left is beyond repair.
+        version_of(db, str(folder / "memory.db"))
 
 
 def _changes_an_index(one: Finding) -> bool:

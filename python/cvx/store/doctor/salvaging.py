@@ -13,6 +13,7 @@ from cvx.store import rows, text
 from cvx.store.doctor.aside import Row
 from cvx.store.doctor.bitflip import put_right
 from cvx.store.lock import Tail
+from cvx.store.reading import connect
 from cvx.store.record import Record
 from cvx.store.transfer.header import OWN
 from cvx.store.transfer.tables import ORDER, columns
@@ -75,12 +76,12 @@ def salvage(folder: Path, target: Path) -> Salvaged:
         raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")
     if target.exists():
         raise OutputError(f"{target} is there already: give a folder that is not")
-    uri = f"{path.absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
+    with closing(connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
         db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         try:
+            _refuse_views(db)
             meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise DamagedRecordError(
                 f"{path}: nothing can be read of it any more ({error}): restore a copy"
             ) from error
@@ -90,6 +91,14 @@ def salvage(folder: Path, target: Path) -> Salvaged:
             record.query("PRAGMA foreign_keys = OFF")
             with record.transaction() as write:
                 return _copy(db, meta, write)
+
+
+def _refuse_views(db: sqlite3.Connection) -> None:
+    """Refuse a database in which something else stands in for a table: it may never end."""
+    found = db.execute("SELECT name FROM sqlite_master WHERE type <> 'table'")
+    views = sorted({str(name) for (name,) in found} & {"meta", *ORDER})
+    if views:
+        raise sqlite3.DatabaseError(f"{', '.join(views)}: a view, not a table")
 
 
 def _copy(db: sqlite3.Connection, meta: dict[str, str], write: Writer) -> Salvaged:

@@ -1,0 +1,132 @@
+"""A memory.db from somebody else: what its schema would run is named, and never runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cvx.errors import DamagedRecordError, ForeignSchemaError, RecordVersionError
+from cvx.memory import Memory
+from cvx.memory.checking import check, rescue
+from cvx.store import Record, rows
+from cvx.store.doctor.findings import Check
+from cvx.store.peek import describe
+from tests.store import planted
+from tests.store.processes import embedder
+
+pytestmark = pytest.mark.requirement("B16")
+
+COPIES = (
+    "CREATE TRIGGER copies AFTER INSERT ON events BEGIN INSERT INTO kept VALUES (new.text); END"
+)
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+
+
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("foreign") / "m"
+    planted.rich_store(folder)
+    return folder
+
+
+@pytest.fixture
+def store(rich: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(rich, tmp_path / "m"))
+
+
+def ways_in(folder: Path) -> list[Callable[[], object]]:
+    return [
+        lambda: Memory.open(folder, embedder()),
+        lambda: Memory.open(folder, embedder(), read_only=True),
+        lambda: Record(folder / "memory.db"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plant", "named"),
+    [
+        (("CREATE TABLE kept (text)", COPIES), ["table kept", "trigger copies"]),
+        (("CREATE VIEW seen AS SELECT text FROM events",), ["view seen"]),
+        ((f"CREATE VIEW endless AS {ENDLESS}",), ["view endless"]),
+        (("CREATE UNIQUE INDEX one_each ON events (event_id, kind)",), ["index one_each"]),
+        (("DROP INDEX events_by_key",), ["index events_by_key"]),
+        (
+            (
+                "DROP INDEX events_by_source",
+                "CREATE INDEX events_by_source ON events (source) WHERE source = 'x'",
+            ),
+            ["index events_by_source"],
+        ),
+    ],
+    ids=lambda value: value[-1].split(" AS")[0] if isinstance(value, tuple) else "",
+)
+def test_what_no_record_has_is_refused_named_and_taken_away(
+    store: Path, plant: tuple[str, ...], named: list[str]
+) -> None:
+    before = planted.contents(store)
+    planted.sql(*plant)(store)
+    for open_it in ways_in(store):
+        with pytest.raises(ForeignSchemaError, match="cvx doctor"):
+            open_it()
+    # What says what the store is, and the doctor, only read it.
+    assert describe(store).dim == embedder().info()["dim"]
+    found = [one for one in check(store).findings if one.check is Check.SCHEMA]
+    assert sorted(one.where for one in found) == named
+    left = check(store, mend=True).left
+    if "table kept" in named:
+        # Whoever made a table may want what is in it.
+        assert [one.where for one in left] == ["table kept"]
+        planted.sql("DROP TABLE kept")(store)
+    else:
+        assert left == ()
+    Memory.open(store, embedder()).close()
+    assert check(store, deep=True).findings == ()
+    assert planted.contents(store) == before
+
+
+def test_a_trigger_never_sees_what_is_added(store: Path) -> None:
+    planted.sql("CREATE TABLE kept (text)", COPIES)(store)
+    with pytest.raises(ForeignSchemaError):
+        Memory.open(store, embedder()).add("a secret")
+    check(store, mend=True)
+    with planted.opened(store) as db:
+        assert db.execute("SELECT count(*) FROM kept").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("table", ["meta", "events", "journal", "links"])
+def test_a_view_in_the_place_of_a_table_is_never_read(
+    store: Path, tmp_path: Path, table: str
+) -> None:
+    columns = ", ".join(["value", *rows.COLUMNS.get(table, ("key",)), "crc"][:3])
+    planted.sql(
+        f"DROP TABLE {table}",
+        f"CREATE VIEW {table} AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+        f" SELECT i AS {columns.replace(', ', ', i AS ')} FROM n",
+    )(store)
+    ways: list[Callable[[], object]] = [
+        *ways_in(store),
+        lambda: describe(store),
+        lambda: rescue(store, tmp_path / "new"),
+    ]
+    for way in ways:
+        with pytest.raises((DamagedRecordError, RecordVersionError)):
+            way()
+    if table != "meta":
+        report = check(store)
+        assert [one.check for one in report.findings] == [Check.FILE]
+        assert check(store, mend=True).left == report.findings
+
+
+def test_what_sqlite_keeps_for_itself_and_what_repairs_make_is_known(store: Path) -> None:
+    with planted.opened(store) as db:
+        db.execute("UPDATE events SET text = 'another' WHERE event_id = 3")
+        db.execute("ANALYZE")
+    assert check(store, mend=True).left == ()
+    with Memory.open(store, embedder()) as memory:
+        assert memory.record.query("SELECT 1 FROM set_aside LIMIT 1") == [(1,)]
+        assert memory.record.query("PRAGMA trusted_schema") == [(0,)]
+    with Memory.open(store, embedder(), read_only=True) as memory:
+        assert memory.record.query("PRAGMA trusted_schema") == [(0,)]
