@@ -32,6 +32,8 @@ impl Isa {
                 paths.push(("avx2", Isa(Path::Avx2)));
             }
             if bits
+                && is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vnni")
             {
@@ -90,5 +92,31 @@ mod tests {
             Isa::available().last().map(|(_, isa)| *isa)
         );
         assert_eq!(Isa::named(Some("neon")), Err("neon".to_owned()));
+    }
+
+    /// Read off the sources: no machine at hand has one feature of a set and lacks another.
+    #[test]
+    fn detection_asks_for_every_feature_that_a_kernel_enables() {
+        fn features<'a>(source: &'a str, before: &str) -> Vec<&'a str> {
+            let quoted = |rest: &'a str| rest.split('"').next();
+            let lists = source.split(before).skip(1).filter_map(quoted);
+            lists.flat_map(|list| list.split(',')).collect()
+        }
+        let detected = features(include_str!("isa.rs"), "is_x86_feature_detected!(\"");
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/distance");
+        let mut enabled = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let source = std::fs::read_to_string(&path).unwrap();
+            for feature in features(&source, "#[target_feature(enable = \"") {
+                enabled += 1;
+                assert!(
+                    detected.contains(&feature),
+                    "{feature} in {}",
+                    path.display()
+                );
+            }
+        }
+        assert!(enabled > 20, "the sources are where they are looked for");
     }
 }

@@ -100,7 +100,7 @@ pub(crate) fn numbers(isa: Isa, values: &[f32], lines: Vec<QueryLine>) -> Number
         // instructions; the functions ask for nothing else.
         #[cfg(target_arch = "x86_64")]
         Path::Avx2 => unsafe { numbers_avx2(values, lines) },
-        // SAFETY: as above; whoever has VNNI and BW has the foundation.
+        // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Path::Avx512 => unsafe { numbers_avx512(values, lines) },
     }
