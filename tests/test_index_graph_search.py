@@ -179,7 +179,15 @@ def test_arguments_out_of_bounds_are_refused() -> None:
         index.causal_search([1, 0], temporal_context=-1)
     with pytest.raises(InvalidParameterError, match="max_hops is -1"):
         index.graph_search([1, 0], max_hops=-1)
+    with pytest.raises(InvalidParameterError, match=f"max_hops is {2**60}: .* from 0 to 64"):
+        index.graph_search([1, 0], max_hops=2**60)
     with pytest.raises(InvalidParameterError, match="ef is 0"):
         index.search([1, 0], ef=0)
     with pytest.raises(InvalidParameterError, match="threads is 0"):
         index.search([[1, 0]], threads=0)
+    for start in (
+        lambda: index.search([[1, 0]], threads=20_000),
+        lambda: index.bulk_insert([1], [1], [[1, 0]], threads=20_000),
+    ):
+        with pytest.raises(InvalidParameterError, match=r"threads is 20000: .* from 1 to 256"):
+            start()

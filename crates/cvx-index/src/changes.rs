@@ -8,8 +8,8 @@
 use crate::columns::{EMBEDDED, NewNode};
 use crate::error::{Error, Result};
 use crate::id::NodeId;
-use crate::index::{MOST_NODES, TemporalIndex, check_reward};
-use crate::insert::{NewLinks, Request, set_all};
+use crate::index::{MOST_NODES, TemporalIndex, check_reward, check_threads, on_threads};
+use crate::insert::{NewLinks, Request, WORTH_THREADS, set_all};
 
 /// The most nodes that are written in one step.
 const LARGEST_STEP: usize = 1024;
@@ -39,7 +39,20 @@ impl Access for &mut TemporalIndex {
 }
 
 /// Adds nodes, all of them or, where one is refused, none.
-pub(crate) fn insert(mut index: impl Access, nodes: &[NewNode<'_>]) -> Result<Vec<NodeId>> {
+pub(crate) fn insert(
+    index: impl Access + Send,
+    nodes: &[NewNode<'_>],
+    threads: usize,
+) -> Result<Vec<NodeId>> {
+    check_threads(threads)?;
+    // Starting threads takes longer than linking a few nodes.
+    if nodes.len() < WORTH_THREADS {
+        return insert_in_steps(index, nodes);
+    }
+    on_threads(threads, || insert_in_steps(index, nodes))?
+}
+
+fn insert_in_steps(mut index: impl Access, nodes: &[NewNode<'_>]) -> Result<Vec<NodeId>> {
     let first = index.look(|index| index.check_new(nodes))??;
     let slots = || (first..).zip(nodes);
     let embedded: Vec<u32> = slots()
@@ -246,7 +259,7 @@ mod tests {
             index: &mut index,
             sizes: &mut sizes,
         };
-        insert(&mut watched, &nodes).unwrap();
+        insert(&mut watched, &nodes, 1).unwrap();
         for going in (0..600).step_by(3) {
             delete(&mut watched, &[NodeId(going)]).unwrap();
         }

@@ -18,6 +18,9 @@ use crate::plan::Route;
 use crate::scratch::with_scratch;
 use crate::vectors::Query;
 
+/// The most edges of a path: one walk over cycles of many strengths may see each edge as often.
+const MOST_HOPS: usize = 64;
+
 /// An edge that led to a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WalkedEdge {
@@ -68,7 +71,8 @@ impl TemporalIndex {
     /// them. Paths run through nodes that it refuses, but enter no namespace that it does not name.
     ///
     /// # Errors
-    /// Those of [`search`](Self::search); [`Error::Boost`] for one outside [0, 1].
+    /// Those of [`search`](Self::search); [`Error::Boost`] for one outside [0, 1];
+    /// [`Error::Parameter`] for more than 64 hops.
     pub fn graph_search(
         &self,
         query: &[f32],
@@ -84,42 +88,51 @@ impl TemporalIndex {
         {
             return Err(Error::Boost { boost });
         }
+        if max_hops > MOST_HOPS {
+            return Err(Error::Parameter {
+                name: "max_hops",
+                value: max_hops.to_string(),
+                bound: "from 0 to 64",
+            });
+        }
         let width = self.width(k, ef)?;
         let accepted = self.accepted(filter)?;
         let query = self.vectors.prepared(query)?;
         let route = self.route(filter, &accepted, width);
+        let terms = Terms {
+            query: &query,
+            k,
+            boosts,
+            max_hops,
+            accepted: &accepted,
+            slack: 0.0,
+        };
+        Ok(self.walked(terms, width, &route))
+    }
+
+    /// The best nodes by these terms, with the nearest `width` as S.
+    fn walked(&self, mut terms: Terms<'_>, width: usize, route: &Route) -> Vec<GraphHit> {
         let want = Want {
-            least: k,
+            least: terms.k,
             measured: width,
             width,
         };
-        Ok(with_spread(|spread| {
-            let terms = Terms {
-                query: &query,
-                k,
-                boosts,
-                max_hops,
-                accepted: &accepted,
-                slack: self.begin(spread, &query, want, &accepted, &route),
-            };
+        with_spread(|spread| {
+            terms.slack = self.begin(spread, &terms, want, route);
             let bound = self.bound(spread, &terms);
             self.spread(spread, &terms, &bound);
             let mut hits = self.best(spread, &terms, &bound);
             hits.iter_mut().for_each(|hit| self.name(hit));
             hits
-        }))
+        })
     }
 
     /// Makes the nearest accepted nodes S; how far distances by codes are taken to be from the true
     /// ones.
-    fn begin(
-        &self,
-        spread: &mut Spread,
-        query: &Query,
-        want: Want,
-        accepted: &Accepted<'_>,
-        route: &Route,
-    ) -> f32 {
+    fn begin(&self, spread: &mut Spread, terms: &Terms<'_>, want: Want, route: &Route) -> f32 {
+        let &Terms {
+            query, accepted, ..
+        } = terms;
         spread.clear();
         with_scratch(|scratch| {
             let slack = self.nearest_by_codes(query, want, accepted, route, scratch);
@@ -152,5 +165,39 @@ impl TemporalIndex {
         for edge in &mut hit.path {
             (edge.from, edge.to) = (self.id(edge.from.0), self.id(edge.to.0));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::NewNode;
+    use crate::id::EntityId;
+    use crate::params::IndexParams;
+
+    #[test]
+    fn a_walk_ends_where_no_edge_leads_on_however_many_hops_are_left() {
+        let mut index = TemporalIndex::new(IndexParams::new(2)).unwrap();
+        for time in 0..3 {
+            let row = [1.0, time as f32];
+            let node = NewNode::new(EntityId(1), time, Some(&row));
+            index.insert(node).unwrap();
+        }
+        let boosts = [(EdgeKind::Temporal, 1.0)];
+        let query = index.vectors.prepared(&[1.0, 0.0]).unwrap();
+        let found = |max_hops| {
+            let accepted = index.accepted(&Filter::default()).unwrap();
+            let route = index.route(&Filter::default(), &accepted, 1);
+            let terms = Terms {
+                query: &query,
+                k: 1,
+                boosts: &boosts,
+                max_hops,
+                accepted: &accepted,
+                slack: 0.0,
+            };
+            index.walked(terms, 1, &route)
+        };
+        assert_eq!(found(usize::MAX), found(2));
     }
 }

@@ -9,7 +9,7 @@ use crate::distance::isa::Isa;
 use crate::edges::TypedEdgeLayer;
 use crate::error::{Error, Result};
 use crate::id::NodeId;
-use crate::insert::{Builder, WORTH_THREADS};
+use crate::insert::Builder;
 use crate::links::Links;
 use crate::params::IndexParams;
 use crate::plan::Remembered;
@@ -20,6 +20,9 @@ use crate::vectors::Vectors;
 
 /// The most nodes of an index; the id above is kept free.
 pub(crate) const MOST_NODES: usize = u32::MAX as usize - 1;
+
+/// The most threads that one call may ask for.
+pub const MOST_THREADS: usize = 256;
 
 /// Where distances are taken from.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +109,7 @@ impl TemporalIndex {
     /// # Errors
     /// As [`bulk_insert`](Self::bulk_insert).
     pub fn insert(&mut self, node: NewNode<'_>) -> Result<NodeId> {
-        Ok(changes::insert(self, &[node])?[0])
+        Ok(changes::insert(self, &[node], 1)?[0])
     }
 
     /// Adds nodes, all of them or, where one is refused, none.
@@ -115,13 +118,10 @@ impl TemporalIndex {
     ///
     /// # Errors
     /// [`Error::Dimension`], [`Error::NonFinite`], [`Error::ZeroVector`] and [`Error::TooLong`] of
-    /// a vector, [`Error::RewardRange`], [`Error::Capacity`], [`Error::Parameter`] for no threads.
+    /// a vector, [`Error::RewardRange`], [`Error::Capacity`], [`Error::Parameter`] for no threads
+    /// or more than [`MOST_THREADS`].
     pub fn bulk_insert(&mut self, nodes: &[NewNode<'_>], threads: usize) -> Result<Vec<NodeId>> {
-        // Starting threads takes longer than linking a few nodes.
-        if threads > 0 && nodes.len() < WORTH_THREADS {
-            return changes::insert(self, nodes);
-        }
-        on_threads(threads, || changes::insert(self, nodes))?
+        changes::insert(self, nodes, threads)
     }
 
     /// Removes nodes and their edges, all of them or, where one is unknown, none.
@@ -221,17 +221,25 @@ pub(crate) fn check_reward(reward: Option<f32>) -> Result<()> {
     }
 }
 
-pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T> {
-    let refused = |bound| Error::Parameter {
+fn refused_threads(threads: usize, bound: &'static str) -> Error {
+    Error::Parameter {
         name: "threads",
         value: threads.to_string(),
         bound,
-    };
-    if threads == 0 {
-        return Err(refused("1 or more"));
     }
+}
+
+pub(crate) fn check_threads(threads: usize) -> Result<()> {
+    match threads {
+        1..=MOST_THREADS => Ok(()),
+        _ => Err(refused_threads(threads, "from 1 to 256")),
+    }
+}
+
+pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T> {
+    check_threads(threads)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     Ok(pool
-        .map_err(|_| refused("as many as the system can start"))?
+        .map_err(|_| refused_threads(threads, "as many as the system can start"))?
         .install(work))
 }

@@ -78,7 +78,7 @@ pub use filter::Filter;
 pub use graph_search::{GraphHit, WalkedEdge};
 pub use hybrid::Scored;
 pub use id::{EntityId, NodeId, RegionId};
-pub use index::{Center, TemporalIndex};
+pub use index::{Center, MOST_THREADS, TemporalIndex};
 pub use linked::Reach;
 pub use moments::{Moment, Surrounded};
 pub use nearest::Neighbor;

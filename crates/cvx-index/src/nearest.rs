@@ -78,7 +78,7 @@ impl TemporalIndex {
     ///
     /// # Errors
     /// Those of [`search`](Self::search); [`Error::Dimension`] where the rows do not come out even,
-    /// [`Error::Parameter`] for no threads.
+    /// [`Error::Parameter`] for no threads or more than [`MOST_THREADS`](crate::MOST_THREADS).
     pub fn search_batch(
         &self,
         queries: &[f32],

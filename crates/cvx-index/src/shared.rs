@@ -11,8 +11,7 @@ use crate::changes::{self, Access};
 use crate::columns::NewNode;
 use crate::error::{Error, Result};
 use crate::id::NodeId;
-use crate::index::{TemporalIndex, on_threads};
-use crate::insert::WORTH_THREADS;
+use crate::index::TemporalIndex;
 
 /// An index that threads share.
 pub struct SharedIndex {
@@ -101,12 +100,7 @@ impl SharedIndex {
     /// Those of [`TemporalIndex::bulk_insert`].
     pub fn bulk_insert(&self, nodes: &[NewNode<'_>], threads: usize) -> Result<Vec<NodeId>> {
         let _order = self.order.lock()?;
-        let steps = Steps(&self.index);
-        // Starting threads takes longer than linking a few nodes.
-        if threads > 0 && nodes.len() < WORTH_THREADS {
-            return changes::insert(steps, nodes);
-        }
-        on_threads(threads, || changes::insert(steps, nodes))?
+        changes::insert(Steps(&self.index), nodes, threads)
     }
 
     /// [`TemporalIndex::compact`], while searches go on in the index as it was.

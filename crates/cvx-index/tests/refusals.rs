@@ -238,3 +238,32 @@ fn parameters_outside_their_bounds_are_refused() {
         assert!(matches!(error, Some(Error::Parameter { name, .. }) if name == wanted));
     }
 }
+
+#[test]
+fn more_hops_or_threads_than_anyone_needs_are_refused() {
+    let mut index = two();
+    let all = Filter::default();
+    let boosts = [(EdgeKind::Temporal, 1.0)];
+    index
+        .graph_search(&GOOD, 1, &boosts, 64, None, &all)
+        .unwrap();
+    let refused = [
+        index
+            .graph_search(&GOOD, 1, &boosts, 65, None, &all)
+            .map(drop),
+        index.search_batch(&GOOD, 1, None, &all, 257).map(drop),
+        index
+            .bulk_insert(&[NewNode::new(EntityId(1), 7, Some(&GOOD))], 257)
+            .map(drop),
+    ];
+    let said: Vec<String> = refused
+        .into_iter()
+        .map(|refused| refused.unwrap_err().to_string())
+        .collect();
+    let threads = "threads is 257: it must be from 1 to 256";
+    assert_eq!(
+        said,
+        ["max_hops is 65: it must be from 0 to 64", threads, threads]
+    );
+    assert_eq!(index.len(), 2);
+}

@@ -1,6 +1,6 @@
 //! Python values to the values of the index, and back.
 
-use cvx_index::{EntityId, Filter, NodeId, TemporalIndex};
+use cvx_index::{EntityId, Filter, MOST_THREADS, NodeId, TemporalIndex};
 use numpy::{
     Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyUntypedArrayMethods,
@@ -140,12 +140,14 @@ pub fn check_dimension(index: &TemporalIndex, found: usize) -> cvx_index::Result
     }
 }
 
-/// How many threads: as asked, or as many as the machine offers.
+/// How many threads: as asked, or as many as the machine offers and one call may have.
 pub fn threads(threads: &Bound<'_, PyAny>) -> PyResult<usize> {
     match optional(threads, |threads| {
         at_least(1, "threads", threads, PARAMETER)
     })? {
         Some(threads) => Ok(threads),
-        None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+        None => Ok(std::thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(MOST_THREADS)),
     }
 }

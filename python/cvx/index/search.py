@@ -41,7 +41,7 @@ class Search:
         where : Filter, optional
             What may come back. Without one: recallable nodes of the default namespace.
         threads : int or None, default 1
-            For several queries; ``None`` takes what the machine offers.
+            For several queries, at most 256; ``None`` takes what the machine offers.
 
         Returns
         -------
@@ -52,8 +52,8 @@ class Search:
 
         Raises
         ------
-        InvalidKError
-            k below 1.
+        InvalidKError, InvalidParameterError
+            k below 1; ef or threads outside their range.
         DimensionError, NonFiniteVectorError, ZeroVectorError, InvalidVectorError
             A query that cannot be compared.
         InvertedRangeError, InvalidFilterError
@@ -200,7 +200,7 @@ class Search:
         edge_boost : mapping of str to float, default {"caused_success": 0.3}
             Edge kinds to follow, "temporal" among them, with the factor of each, in [0, 1].
         max_hops : int, default 2
-            Length of the longest path, at least 0; 0 is plain search.
+            Length of the longest path, from 0 to 64; 0 is plain search.
         ef, where
             As for `search`. A node that the filter refuses still bridges, within its namespaces.
 

@@ -230,6 +230,9 @@ impl TemporalIndex {
     pub(super) fn spread(&self, spread: &mut Spread, terms: &Terms<'_>, bound: &Bound) {
         let mut hop = 0..spread.arrivals.len();
         for hops_left in (0..terms.max_hops).rev() {
+            if hop.is_empty() {
+                break;
+            }
             let goes_on = |&at: &u32| {
                 let Arrival { at, value, .. } = spread.arrivals[at as usize];
                 let node = spread.node(at);
