@@ -95,3 +95,25 @@ def test_a_panic_inside_is_an_error_outside(capfd: pytest.CaptureFixture[str]) -
         with pytest.raises(PoisonedIndexError, match="load"):
             call()
     assert "on purpose" in capfd.readouterr().err
+
+
+def test_a_batch_is_what_its_arrays_held_at_the_call() -> None:
+    batch = 2000
+    given = np.random.default_rng(3).normal(size=(batch, 32)).astype(np.float32)
+    index = TemporalIndex(32)
+    spoilt_halfway = False
+    with ThreadPoolExecutor(1) as pool:
+        # Spoilt once some rows are in and others are not, which no pause could make sure of.
+        for first in range(0, 20 * batch, batch):
+            rows = given.copy()
+            work = pool.submit(index.bulk_insert, [0] * batch, range(batch), rows, threads=1)
+            while not work.done() and not first < len(index) < first + batch:
+                pass
+            spoilt_halfway = not work.done()
+            rows[:] = np.nan
+            nodes = work.result().tolist()
+            assert all(np.array_equal(index.vector(n), given[n - first]) for n in nodes)
+            if spoilt_halfway:
+                break
+    assert spoilt_halfway
+    index.validate()

@@ -108,6 +108,21 @@ impl Codes {
         *residual = residual.max(numbers.residual);
     }
 
+    /// Whether the row of a node is that of this vector.
+    pub(crate) fn is_of(&self, node: u32, compared: &[f32]) -> bool {
+        let numbers = numbers(self.isa, compared, Vec::new());
+        let (at, table) = (node as usize, self.table());
+        let lines = table.rows.row(node).iter().zip(&numbers.lines);
+        lines
+            .into_iter()
+            .all(|(row, line)| row.0 == line.0.map(|number| number as u8 ^ BIAS))
+            && self.scales[at] == numbers.scale
+            && self
+                .bases
+                .get(at)
+                .is_none_or(|&base| base == numbers.squares)
+    }
+
     /// Forgets the row of a node.
     pub(crate) fn erase(&mut self, node: u32) {
         let at = node as usize;

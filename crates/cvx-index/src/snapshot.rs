@@ -100,8 +100,8 @@ impl TemporalIndex {
         Self::from_source(decode::Source::file(&file), path, false)
     }
 
-    /// Opens a snapshot and holds its rows too against their checksums, which takes as long as
-    /// reading the file does.
+    /// Opens a snapshot and holds its rows too against their checksums, and against what insertion
+    /// asks of a vector, which takes as long as reading the file does.
     ///
     /// # Errors
     /// Those of [`load`](Self::load).

@@ -85,6 +85,23 @@ impl TemporalIndex {
         for &node in &embedded {
             self.validate_links(node)?;
         }
+        self.validate_rows()?;
+        let other_row = |&node: &u32| !self.vectors.is_coded(node);
+        match embedded.into_iter().find(other_row) {
+            Some(node) => Err(format!(
+                "the code of node {} is of another row",
+                self.id(node)
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the row of every node with a vector can be compared, as those that are inserted.
+    pub(crate) fn validate_rows(&self) -> Result<(), String> {
+        for node in self.links.nodes() {
+            let told = |error| format!("the row of node {}: {error}", self.id(node));
+            self.vectors.check(self.vectors.raw(node)).map_err(told)?;
+        }
         Ok(())
     }
 
@@ -123,5 +140,76 @@ impl TemporalIndex {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::NewNode;
+    use crate::distance::Metric;
+    use crate::error::Error;
+    use crate::id::EntityId;
+    use crate::params::IndexParams;
+
+    const ROWS: [[f32; 4]; 3] = [
+        [1.0, 0.0, 2.0, 0.0],
+        [0.0, 3.0, 0.0, 1.0],
+        [2.0, 2.0, 0.0, 0.5],
+    ];
+
+    fn index(metric: Metric) -> TemporalIndex {
+        let params = IndexParams {
+            metric,
+            ..IndexParams::new(4)
+        };
+        let mut index = TemporalIndex::new(params).unwrap();
+        for (row, time) in ROWS.iter().zip(0..) {
+            let node = NewNode::new(EntityId(1), time, Some(row));
+            index.insert(node).unwrap();
+        }
+        index.validate().unwrap();
+        index
+    }
+
+    #[test]
+    fn a_row_that_has_no_distances_is_told_by_validate_and_by_a_verified_load() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.cvx");
+        for (metric, row) in [
+            (Metric::Cosine, [0.0, f32::NAN, 0.0, 0.0]),
+            (Metric::L2, [f32::INFINITY, 0.0, 0.0, 0.0]),
+            (Metric::InnerProduct, [3e38; 4]),
+            (Metric::Cosine, [0.0; 4]),
+        ] {
+            let mut index = index(metric);
+            index.vectors.put(1, &row);
+            let told = index.validate().unwrap_err();
+            assert!(told.contains("node 1"), "{told}");
+            index.save(&path, b"").unwrap();
+            // The checksums fit: only who looks at the rows can know.
+            let opened = TemporalIndex::load_verified(&path).err();
+            assert!(
+                matches!(
+                    opened,
+                    Some(Error::Corrupted {
+                        section: "ROWS",
+                        ..
+                    })
+                ),
+                "{row:?}: {opened:?}"
+            );
+            assert!(TemporalIndex::load(&path).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_not_the_one_that_was_coded_is_told() {
+        let mut index = index(Metric::Cosine);
+        index.vectors.put(2, &[0.5, 2.0, 0.0, 2.0]);
+        let told = index.validate().unwrap_err();
+        assert!(told.contains("node 2"), "{told}");
+        index.vectors.encode(&[2]);
+        assert_eq!(index.validate(), Ok(()));
     }
 }

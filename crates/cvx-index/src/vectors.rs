@@ -145,6 +145,11 @@ impl Vectors {
         }
     }
 
+    /// Whether the code of a node is that of its row.
+    pub(crate) fn is_coded(&self, node: u32) -> bool {
+        self.codes.is_of(node, &self.compared(node))
+    }
+
     /// Codes the rows of all nodes there are anew.
     pub(crate) fn recode(&mut self, nodes: &[u32]) {
         self.codes = Codes::new(self.dim, self.metric, self.isa);

@@ -15,6 +15,9 @@ use crate::error::named;
 use crate::index::NativeIndex;
 use crate::search::{StepRow, step_row};
 
+/// Numbers copied at a time, which takes about a millisecond.
+const PIECE: usize = 1 << 20;
+
 fn borrowed(names: &[String]) -> Vec<&str> {
     names.iter().map(String::as_str).collect()
 }
@@ -75,6 +78,17 @@ fn same_length(py: Python<'_>, name: &str, found: usize, rows: usize) -> PyResul
     }
     let message = format!("{name} has {found} rows, entity_ids {rows}: pass one for each row");
     Err(named(py, "LengthMismatchError", &message))
+}
+
+/// The rows of a batch, copied before any is checked: Python may write to its array while the index
+/// reads. Other threads of Python have their turn between the pieces.
+fn copied(py: Python<'_>, rows: &[f32]) -> Vec<f32> {
+    let mut copy = Vec::with_capacity(rows.len());
+    for piece in rows.chunks(PIECE) {
+        copy.extend_from_slice(piece);
+        py.detach(|| ());
+    }
+    copy
 }
 
 #[pymethods]
@@ -168,19 +182,22 @@ impl NativeIndex {
             }
             None => None,
         };
-        let dim = matrix.as_ref().map(|matrix| matrix.shape()[1]);
-        let flat = matrix
-            .as_ref()
-            .map(|matrix| matrix.as_slice())
-            .transpose()?;
-        if let Some(matrix) = &matrix {
-            same_length(py, "vectors", matrix.shape()[0], rows)?;
-        }
         let present = present
             .as_ref()
             .map(|present| present.as_slice())
             .transpose()?;
         same_length(py, "vectors", present.map_or(rows, <[bool]>::len), rows)?;
+        let vectors = match &matrix {
+            Some(matrix) => {
+                let &[found, dim] = matrix.shape() else {
+                    unreachable!("a matrix has two sides")
+                };
+                same_length(py, "vectors", found, rows)?;
+                self.shared.read(py, |index| check_dimension(index, dim))?;
+                Some((copied(py, matrix.as_slice()?), dim))
+            }
+            None => None,
+        };
 
         let tags: Option<Vec<Vec<&str>>> = tags
             .as_ref()
@@ -188,10 +205,10 @@ impl NativeIndex {
         let node = |row: usize| NewNode {
             entity: EntityId(entities[row]),
             timestamp: timestamps[row],
-            vector: flat.zip(dim).and_then(|(flat, dim)| {
+            vector: vectors.as_ref().and_then(|(flat, dim)| {
                 present
                     .is_none_or(|present| present[row])
-                    .then(|| &flat[row * dim..][..dim])
+                    .then(|| &flat[row * dim..][..*dim])
             }),
             reward: rewards.as_ref().and_then(|rewards| rewards[row]),
             namespace: namespaces.get(row),
@@ -199,9 +216,6 @@ impl NativeIndex {
             action: actions.as_ref().and_then(|actions| actions[row].as_deref()),
             recallable: *recallable.get(row),
         };
-        if let Some(dim) = dim {
-            self.shared.read(py, |index| check_dimension(index, dim))?;
-        }
         let nodes: Vec<NewNode<'_>> = (0..rows).map(node).collect();
         let ids = self.shared.insert(py, &nodes, threads)?;
         Ok(node_array(py, ids.into_iter()))

@@ -163,8 +163,9 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
         path : str or os.PathLike
             Of a file that nobody writes to any more: `save` replaces files, and never edits them.
         verify : bool, default False
-            Whether to hold the rows against their checksums as well, which takes as long as
-            reading the file. `validate` holds the parts against each other.
+            Whether to hold the rows against their checksums as well, and to refuse one that
+            `insert` would refuse, which takes as long as reading the file. `validate` holds the
+            parts against each other.
 
         Raises
         ------

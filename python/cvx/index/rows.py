@@ -100,6 +100,8 @@ class Rows:
     ) -> IntArray:
         """Add nodes, all of them or, where one is refused, none.
 
+        The vectors are copied first: what is written to their array later changes nothing.
+
         Parameters
         ----------
         entity_ids, timestamps : array_like of shape (n,), integers
@@ -117,7 +119,8 @@ class Rows:
         recallable : bool or sequence of bool, default True
             One for all rows, or one for each.
         threads : int, optional
-            As many as the machine offers unless told. The result does not depend on it.
+            From 1 to 256; as many as the machine offers unless told. The result does not depend
+            on it.
 
         Returns
         -------
@@ -130,8 +133,8 @@ class Rows:
             Columns of different lengths.
         DimensionError, NonFiniteVectorError, ZeroVectorError, InvalidVectorError
             A vector that the index cannot hold.
-        InvalidEntityError, RewardRangeError
-            An entity below 0, a reward outside [0, 1].
+        InvalidEntityError, RewardRangeError, InvalidParameterError
+            An entity below 0, a reward outside [0, 1], threads outside their range.
 
         Examples
         --------

@@ -95,8 +95,12 @@ impl TemporalIndex {
             source,
             header,
         })?;
-        if verified && !index.edges.agrees() {
-            return Err(corrupted(names::INTO, "other edges than start somewhere"));
+        if verified {
+            let unsound = |reason| corrupted(names::ROWS, reason);
+            index.validate_rows().map_err(unsound)?;
+            if !index.edges.agrees() {
+                return Err(corrupted(names::INTO, "other edges than start somewhere"));
+            }
         }
         Ok(index)
     }
