@@ -111,8 +111,8 @@ def test_a_batch_is_what_its_arrays_held_at_the_call() -> None:
                 pass
             spoilt_halfway = not work.done()
             rows[:] = np.nan
-            nodes = work.result().tolist()
-            assert all(np.array_equal(index.vector(n), given[n - first]) for n in nodes)
+            stored = [np.asarray(index.vector(node)) for node in work.result().tolist()]
+            np.testing.assert_array_equal(stored, given)
             if spoilt_halfway:
                 break
     assert spoilt_halfway
