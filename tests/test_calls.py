@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from cvx.calls import MOST_AT_ONCE, Calls
+from cvx.calls import LONGEST_PAUSE_S, MOST_AT_ONCE, PAUSE_S, Calls
 
 LONG = 600.0
 
@@ -52,6 +52,51 @@ def test_calls_that_hang_are_refused_under_their_own_name_alone_until_one_comes_
     for _ in range(MOST_AT_ONCE):
         threads.get().join()
     assert calls.run(lambda: 7, LONG, "a").value == 7
+
+
+def test_what_hangs_for_ever_is_asked_again_after_a_pause_that_doubles_until_it_answers() -> None:
+    now = 0.0
+    calls = Calls(clock=lambda: now)
+    released = threading.Event()
+    entered: SimpleQueue[int] = SimpleQueue()
+
+    def hang() -> None:
+        entered.put(1)
+        released.wait(LONG)
+
+    for call in [calls.start(hang, 0.01, "a") for _ in range(MOST_AT_ONCE)]:
+        calls.wait(call)
+    for pause in (PAUSE_S, 2 * PAUSE_S):
+        now += pause * 0.99
+        assert calls.run(hang, 0.01, "a").problem.startswith("not asked")
+        now += pause * 0.02
+        # One call alone is let through, which hangs too.
+        assert calls.run(hang, 0.01, "a").problem == "no answer within 0.01 s"
+        assert calls.run(hang, 0.01, "a").problem.startswith("not asked")
+    assert entered.qsize() == MOST_AT_ONCE + 2
+    now += LONGEST_PAUSE_S
+    assert calls.run(lambda: 7, LONG, "a").value == 7
+    # It answers again: as many run at once as before, whatever still hangs.
+    for _ in range(MOST_AT_ONCE + 2):
+        entered.get(timeout=LONG)
+    some = [calls.start(hang, LONG, "a") for _ in range(MOST_AT_ONCE + 1)]
+    for _ in range(MOST_AT_ONCE):
+        entered.get(timeout=LONG)
+    assert entered.empty()
+    released.set()
+    assert [calls.wait(one).problem for one in some] == [""] * len(some)
+
+
+def test_the_first_of_several_failures_says_that_it_is_the_first_until_one_answers() -> None:
+    calls = Calls()
+
+    def broken() -> None:
+        raise OSError("away")
+
+    assert [calls.run(broken, LONG, "a").first for _ in range(3)] == [True, False, False]
+    assert calls.run(broken, LONG, "b").first
+    assert not calls.run(lambda: 7, LONG, "a").first
+    assert calls.run(broken, LONG, "a").first
 
 
 def test_a_call_whose_time_was_over_before_its_turn_is_not_made() -> None:

@@ -6,13 +6,19 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
 MOST_AT_ONCE = 4
 """So many calls of one name run at a time, those that hang included."""
+
+PAUSE_S = 10.0
+"""So long after all of them hung one more call is made; after that hung too, twice as long."""
+
+LONGEST_PAUSE_S = 3600.0
+"""What the pause grows to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +33,14 @@ class Outcome(Generic[T]):
         Why there is no value; empty where there is one.
     seconds : float
         How long it took.
+    first : bool
+        Whether it has a problem and the call of its name before it had none.
     """
 
     value: T | None = None
     problem: str = ""
     seconds: float = 0.0
+    first: bool = False
 
 
 _NOT_ASKED: Outcome[Any] = Outcome(
@@ -47,23 +56,28 @@ class Call(Generic[T]):
     name: str
     seconds: float
     deadline: float
+    line: _Line
     outcome: Outcome[T] | None = None
     given_up: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Line:
-    """The calls of one name: how many run, how many of those were given up, who waits."""
+    """The calls of one name: how many may run, do, and were given up; who waits, and the pause."""
 
+    most: int = MOST_AT_ONCE
+    pause: float = PAUSE_S
     running: int = 0
     given_up: int = 0
     waiting: deque[Call[Any]] = field(default_factory=deque)
+    again: float = 0.0
+    """When the line that hangs is left behind, and one call made in a new one."""
 
-    def next(self) -> Call[Any] | None:
+    def next(self, now: float) -> Call[Any] | None:
         """Take the first that waits and still has time; nobody waits for those before it."""
         while self.waiting:
             call = self.waiting.popleft()
-            if time.perf_counter() < call.deadline:
+            if now < call.deadline:
                 return call
             call.outcome = _NOT_ASKED
         return None
@@ -75,7 +89,12 @@ class Calls:
     Further calls wait for their turn as long as their time lasts. A thread cannot be stopped from
     outside: one that hangs is left behind, as a daemon that keeps neither the process nor the
     closing of a memory waiting. Where all that may run hang, further calls are refused at once,
-    until one of them comes back.
+    until one of them comes back, or one that is tried after a pause is answered.
+
+    Parameters
+    ----------
+    clock : callable, default `time.perf_counter`
+        Seconds since any time.
 
     Examples
     --------
@@ -86,14 +105,16 @@ class Calls:
     'ZeroDivisionError: division by zero'
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
         self._changed = threading.Condition()
         self._lines: dict[str, _Line] = {}
+        self._failing: set[str] = set()
 
     def run(self, work: Callable[[], T], seconds: float | None, name: str = "") -> Outcome[T]:
         """Call something and wait for it; ``seconds`` None waits for ever, in this thread."""
         if seconds is None:
-            return _done(work, Exception)
+            return self._noted(name, _done(work, Exception))
         return self.wait(self.start(work, seconds, name))
 
     def start(self, work: Callable[[], T], seconds: float, name: str = "") -> Call[T]:
@@ -108,34 +129,53 @@ class Calls:
         name : str
             Whom it asks: calls of one name share the bound.
         """
-        call = Call(work, name, seconds, time.perf_counter() + seconds)
+        now = self._clock()
         with self._changed:
-            line = self._lines.setdefault(name, _Line())
-            if line.running < MOST_AT_ONCE:
+            line = self._line(name, now)
+            call = Call(work, name, seconds, now + seconds, line)
+            if line.running < line.most:
                 threading.Thread(
                     target=self._work, args=(call,), daemon=True, name="cvx-call"
                 ).start()
                 line.running += 1
-            elif line.given_up < MOST_AT_ONCE:
+            elif line.given_up < line.most:
                 line.waiting.append(call)
             else:
                 call.outcome = _NOT_ASKED
         return call
 
+    def _line(self, name: str, now: float) -> _Line:
+        line = self._lines.setdefault(name, _Line())
+        if line.given_up >= line.most and now >= line.again:
+            # Its threads may hang for ever: what they hang in may long have ended.
+            line = self._lines[name] = _Line(1, min(2 * line.pause, LONGEST_PAUSE_S))
+        return line
+
     def wait(self, call: Call[T]) -> Outcome[T]:
         """Wait for a call; one that is not done in its time has no value and says so."""
         with self._changed:
-            left = max(call.deadline - time.perf_counter(), 0.0)
+            left = max(call.deadline - self._clock(), 0.0)
             self._changed.wait_for(lambda: call.outcome is not None, left)
-            if call.outcome is not None:
-                return call.outcome
-            line = self._lines[call.name]
-            if call in line.waiting:
-                line.waiting.remove(call)
-                return _NOT_ASKED
-            call.given_up = True
-            line.given_up += 1
+            return self._noted(call.name, call.outcome or self._given_up(call))
+
+    def _given_up(self, call: Call[T]) -> Outcome[T]:
+        line = call.line
+        if call in line.waiting:
+            line.waiting.remove(call)
+            return _NOT_ASKED
+        call.given_up = True
+        line.given_up += 1
+        line.again = self._clock() + line.pause
         return Outcome(problem=f"no answer within {call.seconds:g} s", seconds=call.seconds)
+
+    def _noted(self, name: str, outcome: Outcome[T]) -> Outcome[T]:
+        with self._changed:
+            if not outcome.problem:
+                self._failing.discard(name)
+            elif name not in self._failing:
+                self._failing.add(name)
+                return replace(outcome, first=True)
+        return outcome
 
     def _work(self, call: Call[Any]) -> None:
         following: Call[Any] | None = call
@@ -144,11 +184,13 @@ class Calls:
             outcome = _done(call.work, BaseException)
             with self._changed:
                 call.outcome = outcome
-                line = self._lines[call.name]
+                line = call.line
                 line.given_up -= call.given_up
-                following = line.next()
+                if not call.given_up:
+                    line.most, line.pause = MOST_AT_ONCE, PAUSE_S
+                following = line.next(self._clock())
                 line.running -= following is None
-                if not line.running:
+                if not line.running and self._lines.get(call.name) is line:
                     del self._lines[call.name]
                 self._changed.notify_all()
 

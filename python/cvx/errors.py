@@ -289,6 +289,10 @@ class CacheUnavailableWarning(CvxWarning):
     """An embedding cache could not be read or written; texts are embedded without it."""
 
 
+class EmbedderUnavailableWarning(CvxWarning):
+    """An embedder did not answer a recall, which went by words alone."""
+
+
 class LegacyEndpointWarning(CvxWarning):
     """A server offers only an older endpoint, with the drawback that the message names."""
 

@@ -1,6 +1,7 @@
 """Sources stand side by side: one that fails does not silence the others."""
 
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cvx.calls import MOST_AT_ONCE
-from cvx.errors import InvalidParameterError
+from cvx.calls import LONGEST_PAUSE_S, MOST_AT_ONCE, Calls
+from cvx.errors import EmbedderUnavailableWarning, InvalidParameterError
 from cvx.memory import Memory
 from cvx.types import Cue, Event, Hit, Source, Vector
 from tests.recall.rooms import EVERYTHING, Axes, Down, at, axis, room
@@ -185,10 +186,44 @@ def test_an_embedder_that_hangs_in_one_memory_is_asked_in_another() -> None:
     for memory in (stuck, other):
         memory.add("x one", vector=axis("x"))
     stuck.pipeline = replace(stuck.pipeline, timeout_s=0.01)
-    for _ in range(MOST_AT_ONCE + 1):
+    with pytest.warns(EmbedderUnavailableWarning, match=r"no answer within 0\.01 s"):
+        stuck.recall("x")
+    for _ in range(MOST_AT_ONCE):
         (said,) = stuck.recall("x").trace.problems
     assert said.startswith("embedder: not asked")
     assert other.recall("x").trace.problems == []
+    released.set()
+
+
+def test_an_embedder_that_hung_is_told_of_once_and_asked_again() -> None:
+    now, released = 0.0, threading.Event()
+
+    class Hung(Axes):
+        hangs = True
+
+        def embed(self, texts: Sequence[str]) -> Vector:
+            if self.hangs:
+                released.wait()
+            return super().embed(texts)
+
+    memory = Memory(embedder := Hung())
+    event = memory.add("x one", vector=axis("x"))
+    memory._calls = Calls(clock=lambda: now)
+    plan = replace(memory.pipeline, timeout_s=0.01)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        hung = [memory.recall("x", pipeline=plan) for _ in range(MOST_AT_ONCE + 2)]
+        block = memory.context("x", pipeline=plan)
+    assert [one.category for one in told] == [EmbedderUnavailableWarning]
+    assert "by words alone" in str(told[0].message)
+    assert all(hits.trace.degraded and ids(hits) == [event] for hits in hung)
+    assert block.trace.problems == hung[-1].trace.problems
+    assert "words alone were searched" in block.trace.problems[0]
+    # Its threads still hang, and it would answer.
+    embedder.hangs = False
+    now += LONGEST_PAUSE_S
+    hits = memory.recall("x")
+    assert (hits.trace.problems, hits[0].similarity) == ([], pytest.approx(1.0))
     released.set()
 
 
@@ -220,7 +255,8 @@ def test_a_source_that_answers_with_nonsense_is_reported_too() -> None:
 def test_without_an_embedder_words_are_searched_and_it_is_said() -> None:
     memory = Memory(Down())
     event = memory.add_many([Event(0, 0, "x the lantern", axis("x"))])[0]
-    hits = memory.recall("where is the lantern?")
+    with pytest.warns(EmbedderUnavailableWarning, match="nobody listens to 1 texts"):
+        hits = memory.recall("where is the lantern?")
     assert ids(hits) == [event]
     (problem,) = hits.trace.problems
     assert problem == (
@@ -230,11 +266,16 @@ def test_without_an_embedder_words_are_searched_and_it_is_said() -> None:
 
 
 def test_a_word_without_direction_is_searched_as_a_word() -> None:
-    memory = room()
-    memory.add("x one")
-    hits = memory.recall("one")
+    class Nowhere(Axes):
+        def embed(self, texts: Sequence[str]) -> Vector:
+            return 0 * super().embed(texts)
+
+    memory = Memory(Nowhere())
+    memory.add("x one", vector=axis("x"))
+    hits = memory.recall("x one")
     assert len(hits) == 1
-    assert hits.trace.problems
+    # The embedder answers: that is no failure to warn of.
+    assert hits.trace.problems[0].startswith("embedder: ZeroVectorError: the vector is zero")
 
 
 def test_what_is_no_source_is_refused() -> None:

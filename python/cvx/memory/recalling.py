@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from cvx.arguments import (
@@ -30,7 +31,7 @@ from cvx.recall.scope import Asker
 from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive
 from cvx.recall.trace import Hits
 from cvx.store.spaces import check_also
-from cvx.types import DEFAULT_NAMESPACE, Cue, Filter, Source, Vector
+from cvx.types import DEFAULT_NAMESPACE, Cue, Filter, Source
 
 Outcome: TypeAlias = Literal["success", "failure", "any"]
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
@@ -195,11 +196,8 @@ class Recalling(Base):
     def _ground(self) -> Ground:
         if self._corpus is None:
             self._corpus = Corpus(self.record)
-        others = Others(self._embed_cue, self._calls)
+        others = Others(partial(embed_query, self.embedder), self._checked, self._calls)
         return Ground(self._corpus, lambda: self.index, others, self.record.now, self._noted.used)
-
-    def _embed_cue(self, text: str) -> Vector:
-        return self._checked(embed_query(self.embedder, text))
 
 
 def asker_of(namespace: str, also: Sequence[str], where: Filter | None, outcome: str) -> Asker:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.calls import Calls, Outcome
-from cvx.errors import InvalidParameterError
+from cvx.errors import EmbedderUnavailableWarning, InvalidParameterError, InvalidVectorError
 from cvx.recall.candidates import Candidates, Column
 from cvx.recall.cue import PlainQuestion, dense_text, lexical_text
 from cvx.recall.expansion import with_neighbours
@@ -149,12 +150,15 @@ class Others:
     Parameters
     ----------
     embed : callable
-        From a text to a checked vector.
+        From a text to a vector.
+    checked : callable
+        From that to one that can be searched with; raises where it is none.
     calls : Calls
         Of one memory: what hangs in one does not silence another.
     """
 
     embed: Embed
+    checked: Callable[[Vector], Vector]
     calls: Calls
 
 
@@ -188,9 +192,22 @@ def ask_outside(
     if vector is None and question.bare.strip():
         outcome = calls.run(partial(others.embed, question.bare), seconds, "embedder")
         trace.seconds["embed"] = outcome.seconds
-        vector = outcome.value
-        if outcome.problem:
-            trace.problems.append(f"embedder: {outcome.problem}: words alone were searched")
+        problem = outcome.problem
+        if outcome.value is not None:
+            try:
+                vector = others.checked(outcome.value)
+            except InvalidVectorError as error:
+                problem = f"{type(error).__name__}: {error}"
+        if problem:
+            trace.problems.append(f"embedder: {problem}: words alone were searched")
+        if outcome.first:
+            warnings.warn(
+                f"the embedder failed ({problem}): recall goes by words alone until it answers "
+                "again, as the trace of each result says; see to it, or give it more time "
+                "(Pipeline.timeout_s)",
+                EmbedderUnavailableWarning,
+                stacklevel=6,
+            )
     return Outside(vector, {name: calls.wait(one) for name, one in asked.items()})
 
 
