@@ -1,7 +1,9 @@
 """The formulas of the source documents, with numbers worked out by hand."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import exp, log
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,13 +11,13 @@ from hypothesis import strategies as st
 
 from cvx.errors import InvalidParameterError, UnknownFeatureError
 from cvx.memory import Memory
-from cvx.recall import Weighting
+from cvx.recall import Pipeline, Weighting
 from cvx.recall.presets import composite, posterior, stream
 from cvx.scoring import bayesian_score
 from cvx.scoring.composite import composite_score, half_life_recency, importance
 from cvx.scoring.recency import Decay
 from cvx.types import Cue, Hit
-from tests.recall.rooms import at, axis, room
+from tests.recall.rooms import Axes, at, axis, room
 
 DAY_S = 86_400
 DAY = DAY_S * 1_000_000
@@ -118,6 +120,29 @@ def test_what_is_returned_is_warm_again_and_the_rest_cools_down() -> None:
     hits = memory.recall(asked(later), pipeline=composite())
     recency = {h.event.text: h.factors[1].value for h in hits if h.event}
     assert recency == pytest.approx({"a": 1.0, "b": 0.25})
+
+
+@pytest.mark.requirement("R5", "X16")
+@pytest.mark.parametrize("preset", [composite, stream])
+def test_what_a_recall_returns_is_warm_again_where_its_preset_says_so(
+    tmp_path: Path, preset: Callable[[], Pipeline]
+) -> None:
+    later = 14 * DAY
+    first, second = (Memory.open(tmp_path / "m", Axes()) for _ in range(2))
+    for name, cosine in (("a", 0.9), ("b", 0.8)):
+        first.add(name, vector=at(cosine), timestamp=0, salience=0.5)
+    assert texts(first.recall(asked(later), 1, pipeline=preset())) == ["a"]
+    # It stands beside what is written down, and is written down with what comes next.
+    for memory in (first, second):
+        (hit,) = memory.recall(asked(later), 1, pipeline=preset())
+        assert [f.value for f in hit.factors if f.name == "recency"] == [1.0]
+        first.close()
+    # The default says that a recall by itself, of which nothing is rendered, is no use.
+    second.recall(asked(9 * later))
+    second.close()
+    with Memory.open(tmp_path / "m", Axes()) as memory:
+        used = {event: last for event, (_, last) in memory.record.used([1, 2]).items()}
+    assert used == {1: later, 2: None}
 
 
 @pytest.mark.requirement("R6")

@@ -223,7 +223,8 @@ def test_an_embedder_that_hung_is_told_of_once_and_asked_again() -> None:
     embedder.hangs = False
     now += LONGEST_PAUSE_S
     hits = memory.recall("x")
-    assert (hits.trace.problems, hits[0].similarity) == ([], pytest.approx(1.0))
+    assert hits.trace.problems == []
+    assert hits[0].similarity == pytest.approx(1.0)
     released.set()
 
 

@@ -143,7 +143,7 @@ class Contexts(Recalling):
             }
         # Not the text that was shown: what is erased must be gone here too.
         with self.record.mutex:
-            self._noted.used.update(dict.fromkeys(_events(used), view.now))
+            self._noted.use(_events(used), view.now)
             self._noted.decided[decision.decision_id] = (replace(decision, rendered=""), noted)
         return decision
 

@@ -37,6 +37,11 @@ class Noted:
         """Count that an event was handed out."""
         self.retrieved[event] = self.retrieved.get(event, 0) + more
 
+    def use(self, events: Iterable[int], now: int) -> None:
+        """Note that events were used at a time; the later one stays."""
+        for event in events:
+            self.used[event] = max(now, self.used.get(event, now))
+
     def write(self, write: Writer) -> None:
         """Write it down, without what was erased meanwhile, here or by another process."""
         shown = {_event(hit) for decision, _ in self.decided.values() for hit in decision.hits}
@@ -58,7 +63,7 @@ class Noted:
         for event, n in earlier.retrieved.items():
             self.count(event, n)
         for event, time in earlier.used.items():
-            self.used[event] = max(time, self.used.get(event, time))
+            self.use([event], time)
         self.decided = {**earlier.decided, **self.decided}
 
 

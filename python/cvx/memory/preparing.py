@@ -10,9 +10,10 @@ from typing import Any
 from cvx.arguments import a_share, checked, one_of, whole
 from cvx.errors import InvalidParameterError
 from cvx.memory.contexts import Contexts
-from cvx.memory.recalling import RECALL, asker_of
+from cvx.memory.recalling import RECALL, asker_of, head_of
 from cvx.recall import Floor, Pipeline, Weighting, by_rank
 from cvx.recall.block import Block
+from cvx.recall.recalled import recall_once
 from cvx.recall.sources import Recent
 from cvx.store.spaces import check_also
 from cvx.types import DEFAULT_NAMESPACE, Cue, Hit
@@ -118,4 +119,5 @@ class Preparing(Contexts):
         self, each: int, namespace: str, also: tuple[str, ...], text: str, cue: Cue
     ) -> list[Hit]:
         asker = asker_of(namespace, also, None, "success")
-        return self._hits(self.pipeline, asker, Cue(text=text, time=cue.time), each)
+        asked = Cue(text=text, time=cue.time)
+        return head_of(recall_once(self._ground(), self.pipeline, asker, asked, each), each)

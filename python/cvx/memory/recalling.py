@@ -26,7 +26,7 @@ from cvx.memory.tuning import tuned, tuning
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.corpus import Corpus
 from cvx.recall.pipeline import Others
-from cvx.recall.recalled import Ground, hits_of, recall_once
+from cvx.recall.recalled import Ground, Recalled, hits_of, recall_once
 from cvx.recall.scope import Asker
 from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive
 from cvx.recall.trace import Hits
@@ -58,7 +58,7 @@ _answerable = one_of(Answerable, called="an Answerable, as calibrated_floor retu
 
 
 class Recalling(Base):
-    """The reading half; it changes nothing that is stored."""
+    """The reading half. It notes counts and times of use, for the next write to store."""
 
     _corpus: Corpus | None = None
     _pipeline: Pipeline | None = None
@@ -163,16 +163,14 @@ class Recalling(Base):
         """
         asker = asker_of(namespace, also, where, outcome)
         plan = plan_of(pipeline or self.pipeline, sources, floor)
-        hits = self._hits(plan, asker, cue, k)
-        self._remember_handing_out(namespace, (hit.event for hit in hits if hit.event is not None))
-        return hits
-
-    def _hits(self, plan: Pipeline, asker: Asker, cue: str | Cue, k: int) -> Hits:
         recalled = recall_once(self._ground(), plan, asker, cue, k)
-        hits = hits_of(recalled, recalled.ranking.order[:k].tolist())
-        trace = recalled.trace
-        trace.hits, trace.beyond_k = hits, trace.candidates - trace.below_floor - len(hits)
-        return Hits(hits, trace)
+        hits = head_of(recalled, k)
+        events = [hit.event for hit in hits if hit.event is not None]
+        self._remember_handing_out(namespace, events)
+        if plan.serving.refresh == "retrieved" and not self.record.frozen:
+            with self.record.mutex:
+                self._noted.use((one.event_id for one in events if one.event_id), recalled.view.now)
+        return hits
 
     @checked(k=RECALL["k"], where=a_filter, pipeline=RECALL["pipeline"])
     def candidates(
@@ -198,6 +196,14 @@ class Recalling(Base):
             self._corpus = Corpus(self.record)
         others = Others(partial(embed_query, self.embedder), self._checked, self._calls)
         return Ground(self._corpus, lambda: self.index, others, self.record.now, self._noted.used)
+
+
+def head_of(recalled: Recalled, k: int) -> Hits:
+    """Return the first k of a ranking."""
+    hits = hits_of(recalled, recalled.ranking.order[:k].tolist())
+    trace = recalled.trace
+    trace.hits, trace.beyond_k = hits, trace.candidates - trace.below_floor - len(hits)
+    return Hits(hits, trace)
 
 
 def asker_of(namespace: str, also: Sequence[str], where: Filter | None, outcome: str) -> Asker:
