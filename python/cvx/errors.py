@@ -349,6 +349,10 @@ class SystemRoleError(InvalidParameterError):
     """Recalled memory was about to speak with the authority of the system prompt."""
 
 
+class PipelineNotKeptWarning(CvxWarning):
+    """A pipeline with a part of the user's own was set: no store can keep it."""
+
+
 class StaleCueWarning(CvxWarning):
     """The same cue was asked turn after turn, while the turns went on."""
 

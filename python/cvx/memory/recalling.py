@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,9 +21,9 @@ from cvx.arguments import (
     wrong,
 )
 from cvx.embed import embed_query
-from cvx.errors import InvalidKError, InvalidParameterError
+from cvx.errors import InvalidKError, InvalidParameterError, PipelineNotKeptWarning
 from cvx.memory.base import Base
-from cvx.memory.tuning import tuned, tuning
+from cvx.memory.tuning import NAME, NotKept, pipeline_state, stored, stored_at, weights_state
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.corpus import Corpus
 from cvx.recall.pipeline import Others
@@ -61,21 +62,43 @@ class Recalling(Base):
     """The reading half. It notes counts and times of use, for the next write to store."""
 
     _corpus: Corpus | None = None
-    _pipeline: Pipeline | None = None
+    _pipeline: tuple[int | None, Pipeline] | None = None
 
     @property
     def pipeline(self) -> Pipeline:
-        """How this memory recalls; set it, or make it last with ``tune``.
+        """How this memory recalls: what was set or tuned last, by any process, else the default.
 
-        ``dataclasses.replace`` gives one with another part.
+        What is set is kept with the store. A part of your own (a function, a source) cannot be:
+        then it holds until the memory is closed, or another is stored, which a
+        ``PipelineNotKeptWarning`` says. ``dataclasses.replace`` gives one with another part.
         """
-        if self._pipeline is None:
-            self._pipeline = tuned(self.record)
-        return self._pipeline
+        when = stored_at(self.record)
+        if self._pipeline is None or self._pipeline[0] != when:
+            self._pipeline = when, stored(self.record)
+        return self._pipeline[1]
 
     @pipeline.setter
     def pipeline(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+        try:
+            state = None if self.record.frozen else pipeline_state(self.record, pipeline)
+        except NotKept as error:
+            state = None
+            if self.folder is not None:
+                warnings.warn(
+                    f"the store cannot keep {error} of this pipeline: it holds until the memory "
+                    "is closed; set it after each opening, or pass it with each call",
+                    PipelineNotKeptWarning,
+                    stacklevel=2,
+                )
+        self._recall_with(pipeline, state)
+
+    def _recall_with(self, pipeline: Pipeline, state: Mapping[str, Any] | None) -> None:
+        when = stored_at(self.record)
+        if state is not None:
+            with self.record.transaction() as write:
+                write.set_state(NAME, state)
+                when = write.recorded
+        self._pipeline = when, pipeline
 
     @checked(weights=optional(a_mapping), answerable=optional(_answerable))
     def tune(
@@ -102,9 +125,7 @@ class Recalling(Base):
                 f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
             )
         pipeline = attentive(DEFAULT_WEIGHTS if weights is None else weights, answerable)
-        with self.record.transaction() as write:
-            write.set_state(*tuning(self.record, weights, answerable))
-        self._pipeline = pipeline
+        self._recall_with(pipeline, weights_state(self.record, weights, answerable))
 
     @checked(**RECALL)
     def recall(

@@ -1,37 +1,148 @@
-"""The recall of a memory, as it was tuned on its own questions and stored with it."""
+"""How a memory recalls, kept with its store: what was tuned, or a whole pipeline by its parts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from types import FunctionType
 from typing import Any
 
-from cvx.recall import Pipeline
+from cvx.errors import InvalidInputError
+from cvx.recall import Pipeline, Weighting, enhance, formulas, fusion, sources
+from cvx.recall.compaction import Budget
+from cvx.recall.dedupe import Dedupe
+from cvx.recall.floor import Floor
+from cvx.recall.pipeline import read_plainly
+from cvx.recall.render import Renderer
+from cvx.recall.sampling import PlackettLuce
+from cvx.recall.serving import Serving
 from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable, attentive
+from cvx.recall.signals.attentive import read_cue, signals_of
+from cvx.recall.tokens import estimate_tokens
+from cvx.scoring.recency import Decay
 from cvx.store import Record
 
-_NAME = "recall"
+NAME = "recall"
+"""Under which the store keeps it."""
+
+_PARTS: Mapping[str, Callable[..., Any]] = {
+    part.__name__: part
+    for part in (
+        *(Pipeline, Weighting, Floor, Answerable, Serving, Dedupe, Budget, Renderer, PlackettLuce),
+        *(sources.Dense, sources.Lexical, sources.Words, sources.Graph, sources.Aliases),
+        *(sources.Recent, Decay, enhance.Beside, fusion.ranks_fused, fusion.values_fused),
+        *(formulas.similarity_column, formulas.recency_column, formulas.usage_column),
+        *(formulas.region_column, formulas.salience, formulas.reward),
+        *(read_plainly, read_cue, signals_of, estimate_tokens),
+    )
+}
+"""What a kept pipeline may be made of: classes by their fields, functions with their arguments."""
 
 
-def tuning(
+class NotKept(Exception):  # noqa: N818
+    """A part of a pipeline that no store can keep; its argument says where it stands."""
+
+
+def weights_state(
     record: Record, weights: Mapping[str, float] | None, answerable: Answerable | None
-) -> tuple[str, dict[str, Any]]:
-    """Return the name and value under which a tuning is stored."""
-    return _NAME, {
+) -> dict[str, Any]:
+    """Return what the store keeps of a tuning: the shipped weights stay those of the library."""
+    return {
         "weights": None if weights is None else dict(weights),
         "answerable": None if answerable is None else answerable.to_dict(),
         "embedder": record.meta("embedder"),
     }
 
 
-def tuned(record: Record) -> Pipeline:
-    """Return the pipeline of a record: the one that was stored, else the shipped one."""
-    stored = record.state(_NAME)
-    if stored is None:
+def pipeline_state(record: Record, pipeline: Pipeline) -> dict[str, Any]:
+    """Return what the store keeps of a pipeline.
+
+    Raises
+    ------
+    NotKept
+        A part of it is the user's own, or no finite number.
+    """
+    return {"pipeline": _plain(pipeline, ""), "embedder": record.meta("embedder")}
+
+
+def stored_at(record: Record) -> int | None:
+    """Return when the recall of a record was chosen last, None for never."""
+    found = record.query("SELECT recorded FROM model_state WHERE name = ?", (NAME,))
+    return int(found[0][0]) if found else None
+
+
+def stored(record: Record) -> Pipeline:
+    """Return the pipeline of a record: the one that was stored, else the shipped one.
+
+    A calibrated floor holds for the embedder that it was calibrated with.
+
+    Raises
+    ------
+    InvalidInputError
+        What is stored cannot be read.
+    """
+    told = record.state(NAME)
+    if told is None:
         return attentive()
-    floor = stored["answerable"]
-    if floor is not None and stored["embedder"] != record.meta("embedder"):
-        floor = None
+    try:
+        pipeline = _pipeline(told)
+        same = told["embedder"] == record.meta("embedder")
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        raise InvalidInputError(
+            f"the pipeline that {record.path} keeps cannot be read ({type(error).__name__}: "
+            f"{error}): set memory.pipeline, or tune it anew"
+        ) from error
+    return pipeline if same else replace(pipeline, floor=replace(pipeline.floor, answerable=None))
+
+
+def _pipeline(told: Mapping[str, Any]) -> Pipeline:
+    if "pipeline" in told:
+        made = _made(told["pipeline"])
+        if not isinstance(made, Pipeline):
+            raise TypeError(f"{type(made).__name__} is no pipeline")
+        return made
+    weights, floor = told["weights"], told["answerable"]
     return attentive(
-        DEFAULT_WEIGHTS if stored["weights"] is None else stored["weights"],
+        DEFAULT_WEIGHTS if weights is None else weights,
         None if floor is None else Answerable.from_dict(floor),
     )
+
+
+def _plain(value: Any, where: str) -> Any:
+    """Return a part as JSON; ``where`` is its place in the pipeline."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, tuple | list):
+        return [_plain(one, f"{where}[{at}]") for at, one in enumerate(value)]
+    if isinstance(value, Mapping):
+        return {"map": {key: _plain(one, f"{where}[{key!r}]") for key, one in value.items()}}
+    made, given = value, dict[str, Any]()
+    if isinstance(value, partial) and not value.args:
+        made, given = value.func, value.keywords
+    elif is_dataclass(value) and not isinstance(value, type):
+        made = type(value)
+        given = {field.name: getattr(value, field.name) for field in fields(value)}
+    name = getattr(made, "__name__", "")
+    if _PARTS.get(name) is not made:
+        raise NotKept(where)
+    inside = {key: _plain(one, f"{where}.{key}" if where else key) for key, one in given.items()}
+    return {"name": name, "with": inside}
+
+
+def _made(plain: Any) -> Any:
+    """Return the part that ``_plain`` told of."""
+    if isinstance(plain, list):
+        return tuple(_made(one) for one in plain)
+    if not isinstance(plain, dict):
+        return plain
+    if "map" in plain:
+        return {key: _made(one) for key, one in plain["map"].items()}
+    part = _PARTS[plain["name"]]
+    given = {key: _made(one) for key, one in plain["with"].items()}
+    if isinstance(part, FunctionType):
+        return partial(part, **given) if given else part
+    return part(**given)

@@ -87,19 +87,20 @@ def _weighing(pipeline: Pipeline, name: str, weight: float, signal: Any) -> Pipe
     return replace(
         pipeline,
         signals=(*pipeline.signals, signal),
-        fusion=_Beside(pipeline.fusion, name),
+        fusion=Beside(pipeline.fusion, name),
         weighting=pipeline.weighting.with_weights({**pipeline.weighting.weights, name: weight}),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
+class Beside:
     """A fusion with one more column, which is taken as it is."""
 
     fusion: Fusion
     name: str
 
     def __call__(self, table: Candidates, names: Any) -> Mapping[str, Column]:
+        """Fuse all but that column, and join it."""
         return {**self.fusion(table, set(names) - {self.name}), self.name: table[self.name]}
 
 

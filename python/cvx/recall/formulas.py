@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -25,17 +26,18 @@ def similarity(kind: Literal["cosine", "clamped", "exponential"] = "cosine") -> 
 
     0 without a vector.
     """
+    return partial(similarity_column, kind=kind)
 
-    def signal(_question: Any, table: Candidates, view: View) -> Columns:
-        values = table["dense"]
-        if kind == "exponential":
-            far = 1.0 / values - 1.0 if view.index.metric == "l2" else 1.0 - values
-            values = np.exp(-far)
-        elif kind == "clamped":
-            values = np.clip(values, 0.0, 1.0)
-        return {"similarity": np.nan_to_num(values, nan=0.0)}
 
-    return signal
+def similarity_column(_question: Any, table: Candidates, view: View, *, kind: str) -> Columns:
+    """Compute ``similarity``."""
+    values = table["dense"]
+    if kind == "exponential":
+        far = 1.0 / values - 1.0 if view.index.metric == "l2" else 1.0 - values
+        values = np.exp(-far)
+    elif kind == "clamped":
+        values = np.clip(values, 0.0, 1.0)
+    return {"similarity": np.nan_to_num(values, nan=0.0)}
 
 
 def recency(
@@ -55,15 +57,16 @@ def recency(
     slowed_by_salience : bool, default False
         What matters more fades more slowly; see `Decay.slowed`.
     """
+    return partial(recency_column, decay=decay, since=since, slowed=slowed_by_salience)
 
-    def signal(_question: Any, table: Candidates, view: View) -> Columns:
-        times = view.last_used(table.rows) if since == "used" else view.timestamps[table.rows]
-        age = (view.now - times).astype(np.float64)
-        if slowed_by_salience:
-            return {"recency": decay.slowed(_salience(table), age)}
-        return {"recency": decay(age)}
 
-    return signal
+def recency_column(
+    _question: Any, table: Candidates, view: View, *, decay: Decay, since: str, slowed: bool
+) -> Columns:
+    """Compute ``recency``."""
+    times = view.last_used(table.rows) if since == "used" else view.timestamps[table.rows]
+    age = (view.now - times).astype(np.float64)
+    return {"recency": decay.slowed(_salience(table), age) if slowed else decay(age)}
 
 
 def salience(_question: Any, table: Candidates, _view: View) -> Columns:
@@ -87,14 +90,17 @@ def usage_success(
 
     The mean of a Beta posterior, or helped / (helped + followed) as RFC-013 has it.
     """
+    return partial(usage_column, mode=mode, strength=strength, mean=mean)
 
-    def signal(_question: Any, table: Candidates, view: View) -> Columns:
-        followed, helped = view.use(table.rows)
-        if mode == "ratio":
-            return {"usage_success": helped / np.maximum(helped + followed, 1.0)}
-        return {"usage_success": (helped + strength * mean) / (followed + strength)}
 
-    return signal
+def usage_column(
+    _question: Any, table: Candidates, view: View, *, mode: str, strength: float, mean: float
+) -> Columns:
+    """Compute ``usage_success``."""
+    followed, helped = view.use(table.rows)
+    if mode == "ratio":
+        return {"usage_success": helped / np.maximum(helped + followed, 1.0)}
+    return {"usage_success": (helped + strength * mean) / (followed + strength)}
 
 
 def region_match(level: int) -> SignalOf:
@@ -102,13 +108,14 @@ def region_match(level: int) -> SignalOf:
 
     It reads the regions of all nodes: O(n) a recall.
     """
+    return partial(region_column, level=level)
 
-    def signal(_question: Any, table: Candidates, view: View) -> Columns:
-        nodes, regions = view.index.region_assignments(level)
-        if view.vector is None or not len(nodes):
-            return {"region_match": np.zeros(len(table))}
-        own = int(view.index.assign_region(view.vector.tolist(), level))
-        inside: IntArray = nodes[regions == own]
-        return {"region_match": np.isin(view.corpus.nodes[table.rows], inside).astype(np.float64)}
 
-    return signal
+def region_column(_question: Any, table: Candidates, view: View, *, level: int) -> Columns:
+    """Compute ``region_match``."""
+    nodes, regions = view.index.region_assignments(level)
+    if view.vector is None or not len(nodes):
+        return {"region_match": np.zeros(len(table))}
+    own = int(view.index.assign_region(view.vector.tolist(), level))
+    inside: IntArray = nodes[regions == own]
+    return {"region_match": np.isin(view.corpus.nodes[table.rows], inside).astype(np.float64)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -79,15 +80,16 @@ def by_rank(*, constant: float = RRF_CONSTANT) -> Fusion:
     With weights of 1 the score is that of `reciprocal_rank_fusion`.
     """
     _check(constant)
+    return partial(ranks_fused, constant=constant)
 
-    def fuse(table: Candidates, names: Collection[str]) -> dict[str, Column]:
-        return {
-            name: np.nan_to_num(1.0 / (constant + table[f"{name}.rank"]), nan=0.0)
-            for name in names
-            if f"{name}.rank" in table
-        }
 
-    return fuse
+def ranks_fused(table: Candidates, names: Collection[str], *, constant: float) -> dict[str, Column]:
+    """Compute the columns of `by_rank`."""
+    return {
+        name: np.nan_to_num(1.0 / (constant + table[f"{name}.rank"]), nan=0.0)
+        for name in names
+        if f"{name}.rank" in table
+    }
 
 
 def by_scale(
@@ -110,23 +112,30 @@ def by_scale(
         As for `by_rank`.
     """
     _check(constant)
-    chosen = dict(scales or {})
+    return partial(values_fused, scales=dict(scales or {}), default=default, constant=constant)
 
-    def fuse(table: Candidates, names: Collection[str]) -> dict[str, Column]:
-        how = {name: chosen.get(name, default) for name in names}
-        out = stretched({n: table[n] for n in names if n in table and how[n] == "min-max"})
-        for name in names:
-            if name in out:
-                continue
-            if name in table:
-                out[name] = scale(table[name], how[name])
-            elif f"{name}.rank" in table:
-                # A source of the user has no value that could be compared: its first place is 1.
-                places = table[f"{name}.rank"]
-                out[name] = np.nan_to_num((constant + 1.0) / (constant + places), nan=0.0)
-        return out
 
-    return fuse
+def values_fused(
+    table: Candidates,
+    names: Collection[str],
+    *,
+    scales: Mapping[str, Scale],
+    default: Scale,
+    constant: float,
+) -> dict[str, Column]:
+    """Compute the columns of `by_scale`."""
+    how = {name: scales.get(name, default) for name in names}
+    out = stretched({n: table[n] for n in names if n in table and how[n] == "min-max"})
+    for name in names:
+        if name in out:
+            continue
+        if name in table:
+            out[name] = scale(table[name], how[name])
+        elif f"{name}.rank" in table:
+            # A source of the user has no value that could be compared: its first place is 1.
+            places = table[f"{name}.rank"]
+            out[name] = np.nan_to_num((constant + 1.0) / (constant + places), nan=0.0)
+    return out
 
 
 def _check(constant: float) -> None:
