@@ -20,11 +20,19 @@ def answer(folder: str, talk: Connection) -> None:
             what, *arguments = talk.recv()
             if what == "end":
                 break
-            value = getattr(memory, what)(*arguments)
+            if what == "scores":
+                value = scores(memory, *arguments)
+            else:
+                value = getattr(memory, what)(*arguments)
             if what == "recall":
                 value = [hit.event.text for hit in value if hit.event]
             talk.send(value)
     talk.send("closed")
+
+
+def scores(memory: Memory, cue: str) -> dict[str, float]:
+    """What a recall thinks of every event."""
+    return {hit.event.text: hit.score for hit in memory.recall(cue) if hit.event}
 
 
 def start(folder: Path) -> tuple[Connection, object]:
@@ -39,6 +47,38 @@ def start(folder: Path) -> tuple[Connection, object]:
 def ask(talk: Connection, *question: object) -> object:
     talk.send(question)
     return talk.recv()
+
+
+@pytest.mark.requirement("B9")
+@pytest.mark.parametrize(
+    ("key", "before", "after", "cue"),
+    [
+        ("speaker", "Ann", "Zoe", "What did Zoe do with the horse?"),
+        ("name", "Ann", "Zoe Lee", "What did Lee do with the horse?"),
+        ("title", "The Fair", "Red River", "Who sold a horse at Red River?"),
+        ("session", "fair", "home", "Who sold the horse?"),
+        # Equal in Python, and not the same session.
+        ("session", 1, True, "Who sold the horse?"),
+    ],
+)
+def test_a_changed_metadata_value_is_recalled_by_at_once_by_every_process(
+    tmp_path: Path, key: str, before: object, after: object, cue: str
+) -> None:
+    folder = tmp_path / "m"
+    with Memory.open(folder, embedder()) as memory:
+        memory.add("Bob bought a horse", entity_id=1, timestamp=1, metadata={key: before})
+        event = memory.add("I sold it", entity_id=2, timestamp=10**12, metadata={key: before})
+        talk, _ = start(folder)
+        first = scores(memory, cue)
+        assert ask(talk, "scores", cue) == first
+        memory.update(event, metadata={key: after})
+        changed = scores(memory, cue)
+        assert ask(talk, "scores", cue) == changed
+        with Memory.open(folder, embedder()) as anew:
+            assert scores(anew, cue) == changed
+        assert changed != first
+        talk.send(("end",))
+        assert talk.recv() == "closed"
 
 
 @pytest.mark.requirement("B9", "X9")
