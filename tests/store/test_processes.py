@@ -21,9 +21,9 @@ def answer(folder: str, talk: Connection) -> None:
             if what == "end":
                 break
             if what == "scores":
-                value = scores(memory, *arguments)
-            else:
-                value = getattr(memory, what)(*arguments)
+                talk.send(scores(memory, *arguments))
+                continue
+            value = getattr(memory, what)(*arguments)
             if what == "recall":
                 value = [hit.event.text for hit in value if hit.event]
             talk.send(value)
