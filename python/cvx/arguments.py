@@ -71,7 +71,12 @@ def wrong(
     name: str, value: object, wanted: str, error: type[InvalidInputError] = InvalidParameterError
 ) -> InvalidInputError:
     """Return the error that names an argument, its value and what to give instead."""
-    return error(f"{name} is {_short.repr(value)}: give {wanted}")
+    try:
+        shown = _short.repr(value)
+    except ValueError:
+        # Python refuses to write out an int of thousands of digits.
+        shown = f"an int of {int(value).bit_length()} bits" if isinstance(value, int) else "no text"
+    return error(f"{name} is {shown}: give {wanted}")
 
 
 def optional(check: Check) -> Check:

@@ -67,7 +67,6 @@ def test_everything_is_there_after_closing_and_opening_again(tmp_path: Path) -> 
         {"kind": None},
         {"source": None},
         {"timestamp": 1.5},
-        {"timestamp": np.int64(5)},
         {"entity_id": "a"},
         {"trust": None},
         {"salience": "high"},
@@ -95,7 +94,9 @@ def test_a_reason_that_is_no_string_is_refused(memory: Memory) -> None:
 
 
 def test_ids_may_be_any_kind_of_integer(memory: Memory) -> None:
-    first, second = memory.add("a mug"), memory.add("a cup")
+    first = memory.add("a mug", timestamp=np.int64(5), entity_id=np.uint8(3))  # type: ignore[arg-type]
+    second = memory.add("a cup")
+    assert (memory.get(first).timestamp, memory.get(first).entity_id) == (5, 3)
     memory.recall("mug")
     memory.forget(np.array([first, second]))
     assert texts(memory, "mug") == []

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cvx.arguments import whole, wrong
-from cvx.errors import InvalidEntityError, InvalidParameterError, RewardRangeError
-from cvx.store.spaces import VISIBILITIES
+from cvx.errors import InvalidEntityError, InvalidParameterError
+from cvx.validation import VISIBILITIES, storable_metadata, storable_text
 
 an_entity = whole(0, error=InvalidEntityError)
 """Check whose timeline is meant, by the name of the argument."""
@@ -19,6 +18,8 @@ def check_text(name: str, value: object, *, optional: bool = False) -> None:
     if not (isinstance(value, str) or (optional and value is None)):
         wanted = "a string or None" if optional else "a string"
         raise InvalidParameterError(f"{name} is {value!r}: give {wanted}")
+    if value is not None:
+        storable_text(name, value)
 
 
 def a_visibility(name: str, value: Any) -> str:
@@ -48,35 +49,5 @@ def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return metadata as a dict; raise an InvalidParameterError unless JSON can hold it."""
-    found = dict(metadata or {})
-    if found:
-        try:
-            json.dumps(found)
-        except (TypeError, ValueError) as error:
-            raise InvalidParameterError(
-                f"metadata is {found!r}, which JSON cannot hold ({error}): "
-                "give strings, numbers, lists and dicts of these"
-            ) from error
-    return found
-
-
-def check_reward(reward: float) -> float:
-    """Return the reward as a float if it lies in [0, 1].
-
-    Raises
-    ------
-    RewardRangeError
-        It is outside, or not a number.
-    """
-    try:
-        value = float(reward)
-    except (TypeError, ValueError):
-        raise RewardRangeError(
-            f"reward is {reward!r}: give a number in [0, 1], 1 is a win"
-        ) from None
-    if not 0.0 <= value <= 1.0:
-        raise RewardRangeError(
-            f"reward is {reward}, outside [0, 1]: scale outcomes to that range, 1 is a win"
-        )
-    return value
+    """Return a copy of metadata; raise an InvalidInputError unless it can be stored."""
+    return storable_metadata("metadata", metadata or {})

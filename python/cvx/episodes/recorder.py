@@ -11,7 +11,6 @@ from cvx.episodes.checks import (
     a_visibility,
     an_entity,
     check_action,
-    check_reward,
     check_text,
     checked_metadata,
     checked_tags,
@@ -21,8 +20,8 @@ from cvx.episodes.handle import OpenEpisode, an_open_episode
 from cvx.episodes.numbers import Numbers
 from cvx.errors import EpisodeClosedError, InvalidParameterError, TimestampOrderError
 from cvx.store import Record
-from cvx.store.spaces import check_namespace
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
+from cvx.validation import check_reward, storable_namespace, storable_time
 
 if TYPE_CHECKING:
     import polars as pl
@@ -126,8 +125,7 @@ class EpisodeRecorder:
         """
         check_text("goal", goal)
         check_text("task_type", task_type, optional=True)
-        check_text("namespace", namespace)
-        check_namespace(namespace)
+        storable_namespace("namespace", namespace)
         if kind not in ("experience", "demonstration"):
             raise InvalidParameterError(f"kind is {kind!r}: give 'experience' or 'demonstration'")
         kept = checked_metadata(metadata)
@@ -216,7 +214,8 @@ class EpisodeRecorder:
         earned = None if reward is None else check_reward(reward)
         if timestamp is None:
             timestamp = self.time()
-        elif run.steps and timestamp < run.steps[-1].timestamp:
+        storable_time("timestamp", timestamp)
+        if run.steps and timestamp < run.steps[-1].timestamp:
             raise TimestampOrderError(
                 f"step at {timestamp} comes before the last one at {run.steps[-1].timestamp}: "
                 f"record the steps of episode {run.episode_id} in order"

@@ -11,19 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from cvx.arguments import a_text, an_event, checked, wrong
+from cvx.arguments import a_text, an_event, checked
 from cvx.calls import Calls
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.errors import (
-    DimensionError,
-    InvalidInputError,
-    InvalidVectorError,
     LexicalOnlyWarning,
-    NonFiniteVectorError,
     UnknownEventError,
-    ZeroVectorError,
 )
 from cvx.index import TemporalIndex
 from cvx.memory.noted import Noted
@@ -31,6 +24,7 @@ from cvx.scoring import Calibration, logged_calibration
 from cvx.store import IndexKind, Record, Store, Writer
 from cvx.store.spaces import check_namespace
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
+from cvx.validation import storable_text, storable_vector
 
 _MOST_HANDED_OUT = 10_000
 
@@ -159,31 +153,11 @@ class Base:
         return self._store.snapshot()
 
     def _checked(self, vector: Vector) -> Vector:
-        try:
-            row = np.asarray(vector, dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise wrong("vector", vector, f"{self.dim} numbers", InvalidVectorError) from error
-        if row.shape != (self.dim,):
-            raise DimensionError(
-                f"the vector has shape {row.shape}, the memory holds ({self.dim},): embed it with "
-                f"{self._kind.embedder}"
-            )
-        if not np.isfinite(row).all():
-            raise NonFiniteVectorError("the vector holds NaN or infinity: give finite numbers")
-        if self.metric == "cosine" and not row.any():
-            raise ZeroVectorError("the vector is zero and has no direction: give another one")
-        return row
+        return storable_vector("vector", vector, self.dim, self.metric, self._kind.embedder)
 
     def _embedded(self, texts: Sequence[str]) -> list[Vector]:
         for one in texts:
-            if not isinstance(one, str):
-                raise wrong("a text", one, "a str", InvalidInputError)
-            try:
-                one.encode()
-            except UnicodeEncodeError as error:
-                raise InvalidInputError(
-                    f"a text cannot be stored ({error}): replace lone surrogates first"
-                ) from error
+            storable_text("a text", one)
         return [self._checked(row) for row in self.embedder.embed(texts)] if texts else []
 
     def _remember_handing_out(

@@ -9,8 +9,8 @@ from cvx.arguments import a_filter, a_flag, a_text, checked, optional, wrong
 from cvx.memory import frames
 from cvx.memory.recalling import Recalling, asker_of
 from cvx.recall.scope import scope_of
-from cvx.store.spaces import STATES
 from cvx.types import DEFAULT_NAMESPACE, Filter
+from cvx.validation import STATES
 
 if TYPE_CHECKING:
     import polars as pl

@@ -182,6 +182,8 @@ class Corpus:
             for name, seen in zip(columns[4], columns[5], strict=True)
         ]
         self.spaces = self._spaces.extend(spaces)
+        if self.record.refused:
+            self.nodes[np.isin(self.nodes, list(self.record.refused))] = -1
         self._map(self.nodes[first:], np.arange(first, len(self)))
         sessions: list[object] = []
         for row, said in enumerate(columns[14], start=first):

@@ -10,7 +10,10 @@ from cvx.recall.titles import title_key
 
 _READ = ("session", "speaker", "name", "title")
 _PATHS = ", ".join(f"'$.{key}'" for key in _READ)
-READ_SQL = f"CASE metadata WHEN '{{}}' THEN NULL ELSE json_extract(metadata, {_PATHS}) END"
+READ_SQL = (
+    "CASE WHEN metadata = '{}' OR NOT json_valid(metadata) THEN NULL"
+    f" ELSE json_extract(metadata, {_PATHS}) END"
+)
 """What `Naming.note` takes, as JSON."""
 
 

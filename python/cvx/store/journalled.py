@@ -23,10 +23,13 @@ class Journalled(ABC):
     damaged : dict of str to None
         The rows that were left out because they are not what was written, in the order in which
         they were met. Reading what was asked for by name raises instead.
+    refused : set of int
+        The nodes whose rows the index would not take: no recall shows their events.
     """
 
     path: str
     damaged: dict[str, None]
+    refused: set[int]
     _lock: threading.RLock
 
     @abstractmethod
@@ -53,7 +56,7 @@ class Journalled(ABC):
         """Return rows, every one as it was written, or raise what is wrong with one."""
         found = self._read(table, rest, values)
         for row in found:
-            if not _is_whole(row):
+            if not rows.whole(row):
                 raise DamagedRecordError(
                     f"{self.path}: row {_key(table, row)} of {table} is not what was written: "
                     "restore a copy, or let doctor save the rest"
@@ -66,7 +69,7 @@ class Journalled(ABC):
         """Return the rows that are as they were written, and note the others as damaged."""
         found = []
         for row in self._read(table, rest, values):
-            if _is_whole(row):
+            if rows.whole(row):
                 found.append(row)
             else:
                 self.damaged[f"{table} {_key(table, row)}"] = None
@@ -123,14 +126,6 @@ class Journalled(ABC):
             finally:
                 db.text_factory = factory
         return found + [page for page in pages if page != "ok"]
-
-
-def _is_whole(row: tuple[Any, ...]) -> bool:
-    try:
-        return bool(rows.row_crc(*row[:-1]) == row[-1])
-    except (TypeError, ValueError):
-        # Bytes where a text was, or a lone surrogate.
-        return False
 
 
 def _key(table: str, row: tuple[Any, ...]) -> list[object]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cvx.errors import InvalidInputError
 from cvx.types import Decision, Event, Vector
+from cvx.validation import check_cue, check_event, optional_text, storable_metadata, storable_text
 
 _compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
@@ -27,12 +27,7 @@ def metadata_of(value: Mapping[str, Any]) -> str:
     InvalidInputError
         It is no mapping, or JSON cannot hold it.
     """
-    try:
-        return json_of(dict(value))
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"metadata {value!r} cannot be stored ({error}): give a mapping of what JSON can hold"
-        ) from error
+    return json_of(storable_metadata("metadata", value))
 
 
 def bytes_of(vector: Vector | None) -> bytes | None:
@@ -43,14 +38,21 @@ def bytes_of(vector: Vector | None) -> bytes | None:
 def event_row(
     event: Event, ids: tuple[int, int | None, int | None], recallable: bool, recorded: int
 ) -> tuple[object, ...]:
-    """Return an event in the order of its columns; ids are its own, its node's, its episode's."""
+    """Return an event in the order of its columns; ids are its own, its node's, its episode's.
+
+    Raises
+    ------
+    InvalidInputError
+        A field that cannot be stored, by name.
+    """
+    check_event(event)
     number, node, episode = ids
     return (
         number,
-        event.timestamp,
+        int(event.timestamp),
         event.text,
         bytes_of(event.vector),
-        event.entity_id,
+        int(event.entity_id),
         node,
         event.namespace,
         event.kind,
@@ -71,7 +73,16 @@ def event_row(
 
 
 def decision_row(decision: Decision, recorded: int, record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return a decision in the order of its columns."""
+    """Return a decision in the order of its columns.
+
+    Raises
+    ------
+    InvalidInputError
+        A text that cannot be stored, by name.
+    """
+    check_cue(decision.cue)
+    storable_text("rendered", decision.rendered)
+    optional_text("action", decision.action)
     noted = dict(record)
     if decision.propensities is not None:
         noted["propensities"] = decision.propensities

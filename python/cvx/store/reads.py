@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from cvx.errors import DamagedRecordError
 from cvx.store import rows, wordsearch
 from cvx.store.nodes import Nodes
 from cvx.types import Episode, Event, IntArray
 
 OWN_ENTITIES = 2**62
 """Entities that nobody named are given numbers below this one; those of the user may lie beyond."""
+
+UNREADABLE = (ValueError, TypeError, RecursionError)
+"""What reading a row raises that another program wrote: no JSON, or no floats."""
 
 _MOST_AT_ONCE = 500
 _IN = "IN (SELECT value FROM json_each(?))"
@@ -110,11 +114,24 @@ class Reads(Nodes):
             some = wanted[at : at + _MOST_AT_ONCE]
             marks = ", ".join("?" * len(some))
             rest = f"WHERE event_id IN ({marks}) ORDER BY event_id"
-            out += map(_event, self._whole("events", rest, some))
+            for row in self._whole("events", rest, some):
+                try:
+                    out.append(event_of(row))
+                except UNREADABLE:
+                    self.damaged[f"events [{row[0]}]"] = None
         return out
 
     def _events(self, rest: str, values: Sequence[object] = ()) -> list[Event]:
-        return [_event(row) for row in self._checked("events", rest, values)]
+        out = []
+        for row in self._checked("events", rest, values):
+            try:
+                out.append(event_of(row))
+            except UNREADABLE as error:
+                raise DamagedRecordError(
+                    f"{self.path}: row {row[0]} of events cannot be read ({error}): let doctor "
+                    "repair it"
+                ) from error
+        return out
 
     def public_namespaces(self) -> list[str]:
         """Return the namespaces that hold something public."""
@@ -152,7 +169,8 @@ class Reads(Nodes):
         return int(found[0][0]) if found else None
 
 
-def _event(row: tuple[Any, ...]) -> Event:
+def event_of(row: Sequence[Any]) -> Event:
+    """Return the event of a row, in the order of ``rows.COLUMNS``."""
     return Event(
         event_id=row[0],
         timestamp=row[1],

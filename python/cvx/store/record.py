@@ -83,6 +83,7 @@ class Record(Transactions):
         self._refusal = None
         self._still: Still | None = None
         self.damaged: dict[str, None] = {}
+        self.refused: set[int] = set()
         self.blocks_taken_back = 0
         self._clock = clock or (lambda: time.time_ns() // 1000)
         self._lock = threading.RLock()

@@ -24,6 +24,8 @@ from cvx.store.writer import Writer
 _CHUNK = 20_000
 _FOR_THE_PAST = ("row", "metadata", "episode")
 """What the journal keeps for views of the past; the index knows nothing of it."""
+_REFUSED = (CvxError, ValueError, TypeError, OverflowError)
+"""What a row raises that no index takes, such as one that another program wrote."""
 _MOST_BEHIND = 4096
 """So many transactions may wait for the next read, which takes them into the index all at once."""
 
@@ -54,7 +56,7 @@ class Replica(Generic[Index]):
     changes : int
         How many rows of the journal changed the index, since this object was made.
     incomplete : bool
-        Whether the last build left out damaged rows.
+        Whether damaged rows, or rows that the index refuses, are left out of it.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class Replica(Generic[Index]):
         with self.record.mutex:
             if self._stale:
                 self.rebuild()
+            known = len(self.record.damaged)
             try:
                 unread = self.record.journal(self.seq)
             except DamagedRecordError:
@@ -125,6 +128,7 @@ class Replica(Generic[Index]):
                 self.changes += op not in _FOR_THE_PAST
             self._fill(self.index, int(self.record.meta("next_node") or 0))
             self._behind = 0
+            self._tell_what_is_left_out(known)
 
     def rebuild(self) -> None:
         """Build the index from the rows of the record.
@@ -149,9 +153,14 @@ class Replica(Generic[Index]):
             self.changes += 1
             self._stale = False
             self._behind = 0
-            self.incomplete = len(self.record.damaged) > known
-            if self.incomplete:
-                _warn_of([*self.record.damaged][known:])
+            self.incomplete = False
+            self._tell_what_is_left_out(known)
+
+    def _tell_what_is_left_out(self, known: int) -> None:
+        """Warn of the rows that were found damaged, or refused, beyond those known before."""
+        if len(self.record.damaged) > known:
+            self.incomplete = True
+            _warn_of([*self.record.damaged][known:])
 
     def _given(self) -> int:
         return int(self.index.stats()["ids_given"])
@@ -223,8 +232,21 @@ class Replica(Generic[Index]):
             while end < len(rows) and rows[end][0] == rows[end - 1][0] + 1:
                 end += 1
             self._fill(index, rows[at][0])
-            _insert_rows(index, rows[at:end])
+            try:
+                _insert_rows(index, rows[at:end])
+            except _REFUSED:
+                self._insert_one_by_one(index, rows[at:end])
             at = end
+
+    def _insert_one_by_one(self, index: Index, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert what can be, and name the rows that the index refuses: no row stops a store."""
+        for row in rows:
+            self._fill(index, row[0])
+            try:
+                _insert_rows(index, [row])
+            except _REFUSED as error:
+                self.record.refused.add(row[0])
+                self.record.damaged[f"the event of node {row[0]} ({error})"] = None
 
     def _fill(self, index: Index, until: int) -> None:
         missing = until - int(index.stats()["ids_given"])
@@ -237,8 +259,8 @@ class Replica(Generic[Index]):
 def _warn_of(damaged: Sequence[str]) -> None:
     more = f" and {len(damaged) - 3} more" if len(damaged) > 3 else ""
     warnings.warn(
-        f"{', '.join(damaged[:3])}{more}: not what was written, and left out of the index; "
-        "restore a copy, or let doctor save the rest",
+        f"{', '.join(damaged[:3])}{more}: not what was written, or what no index takes, and "
+        "left out of the index; restore a copy, or let doctor save the rest",
         DamagedRowsWarning,
         stacklevel=2,
     )

@@ -76,7 +76,19 @@ def row_crc(*values: object) -> int:
         if type(value) is bytes:
             crc = zlib.crc32(value, crc)
             plain[at] = len(value)
+        elif type(value) is float:
+            # SQLite stores -0.0 as 0.0.
+            plain[at] = value + 0.0
     return zlib.crc32(_plain_json(plain).encode("ascii"), crc)
+
+
+def whole(row: Sequence[object]) -> bool:
+    """Return whether a row, whose last value is its checksum, is what was written."""
+    try:
+        return row_crc(*row[:-1]) == row[-1]
+    except (TypeError, ValueError):
+        # Bytes where a text was, or half of a surrogate pair.
+        return False
 
 
 def insert_sql(table: str, *, replace: bool = False) -> str:
@@ -103,9 +115,5 @@ def damaged(db: sqlite3.Connection, tables: Iterable[str] = tuple(COLUMNS)) -> I
         width = len(KEYS[table])
         cursor = db.execute(f"SELECT {', '.join((*KEYS[table], *names))}, crc FROM {table}")
         for row in cursor:
-            try:
-                right = row_crc(*row[width:-1]) == row[-1]
-            except (TypeError, ValueError):
-                right = False
-            if not right:
+            if not whole(row[width:]):
                 yield Damage(table, tuple(row[:width]))

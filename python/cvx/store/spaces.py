@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from cvx.errors import InvalidInputError
-
-VISIBILITIES = ("private", "shared", "public")
-STATES = ("active", "archived", "quarantined")
+from cvx.validation import VISIBILITIES, storable_namespace
 
 _MARK = "\x1f"
 
@@ -20,9 +18,7 @@ def check_namespace(namespace: str) -> str:
     InvalidInputError
         Not a string, or with the character U+001F in it.
     """
-    if not isinstance(namespace, str) or _MARK in namespace:
-        raise InvalidInputError(f"namespace {namespace!r}: give a string without U+001F")
-    return namespace
+    return storable_namespace("namespace", namespace)
 
 
 def check_also(also: Sequence[str]) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from typing import Any
 from cvx.arguments import wrong
 from cvx.errors import (
     DuplicateKeyError,
-    InvalidInputError,
     RewardRangeError,
     UnknownEventError,
 )
@@ -18,6 +17,7 @@ from cvx.store import text
 from cvx.store.learnedwriter import LearnedWriter
 from cvx.store.packing import bytes_of, event_row, json_of
 from cvx.types import Edge, Episode, Event, Vector
+from cvx.validation import check_edge, check_episode, storable_text
 
 
 class Writer(LearnedWriter):
@@ -53,6 +53,7 @@ class Writer(LearnedWriter):
             raise wrong(
                 "the episode's reward", reward, "its outcome in [0, 1] first", RewardRangeError
             )
+        check_episode(episode)
         number = episode.episode_id
         if number is None:
             number = self._next("episodes", "episode_id")
@@ -110,7 +111,7 @@ class Writer(LearnedWriter):
         Raises
         ------
         InvalidInputError
-            A text that is no Unicode (a lone surrogate).
+            A field that cannot be stored, by name.
         DuplicateKeyError
             A key that another event of the namespace has.
         """
@@ -128,10 +129,6 @@ class Writer(LearnedWriter):
         try:
             self._put("events", stored)
             text.add(self._db, found)
-        except UnicodeEncodeError as error:
-            raise InvalidInputError(
-                f"a text cannot be stored ({error}): replace lone surrogates first"
-            ) from error
         except sqlite3.IntegrityError as error:
             if "events.key" not in str(error):
                 raise
@@ -170,7 +167,7 @@ class Writer(LearnedWriter):
 
     def add_aliases(self, event_id: int, aliases: Iterable[tuple[str, Vector]]) -> list[int]:
         """Give an event further vectors to be found by; returns their nodes."""
-        listed = list(aliases)
+        listed = [(storable_text("an alias", words), vector) for words, vector in aliases]
         nodes = list(self.take_nodes(len(listed)))
         before = text.whole(self._db, event_id)
         self._put(
@@ -188,6 +185,7 @@ class Writer(LearnedWriter):
         """Store edges; one of the same ends and kind replaces the older one."""
         changes = []
         for e in edges:
+            check_edge(e)
             ends = (e.from_node, e.to_node, e.kind)
             after = (float(e.weight), e.why, e.evidence, self.recorded)
             changes.append([*ends, self._link(ends), after])

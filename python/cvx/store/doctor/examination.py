@@ -94,6 +94,7 @@ def _checks(
     return [
         lambda: _foreign_parts(db),
         lambda: rowwise.damaged_rows(db),
+        lambda: rowwise.unstorable_rows(db),
         lambda: rowwise.damaged_pages(db),
         lambda: words.differing_words(db, damaged("events") | _owners(db, damaged("aliases"))),
         lambda: graph.orphans(db),

@@ -13,6 +13,7 @@ class Check(StrEnum):
     FILE = "file"
     SCHEMA = "schema"
     ROW = "row"
+    VALUE = "value"
     PAGE = "page"
     SECONDARY_INDEX = "secondary_index"
     WORD_MISSING = "word_missing"

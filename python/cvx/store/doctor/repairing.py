@@ -208,7 +208,7 @@ def _make_its_own(folder: Path, done: list[str]) -> None:
 
 def _changes_an_index(one: Finding) -> bool:
     """Whether an index that was built before the repair may hold something else than the rows."""
-    if one.check is Check.ROW:
+    if one.check in (Check.ROW, Check.VALUE):
         return one.table in ("events", "aliases", "journal")
     return one.check in (Check.JOURNAL_GAP, Check.JOURNAL_CHAIN, Check.INDEX_DIFFERS)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +14,9 @@ from cvx.store.doctor import aside
 from cvx.store.doctor.bitflip import put_right
 from cvx.store.doctor.findings import Check, Finding
 from cvx.store.doctor.history import PLACEHOLDER
+from cvx.store.doctor.rowwise import alias_refused, event_refused
 from cvx.store.writer import Writer
+from cvx.validation import cleaned
 
 
 @dataclass(slots=True)
@@ -41,6 +45,8 @@ def mend(write: Writer, findings: Iterable[Finding]) -> Mended:
     for one in listed:
         if one.check is Check.ROW and one.table is not None:
             _damaged(write, one.table, one.key, out)
+        elif one.check is Check.VALUE and one.table is not None:
+            _unstorable(write, one.table, one.key, out)
     for one in listed:
         if one.check is Check.ORPHAN and one.table is not None:
             _orphan(write, one, out)
@@ -66,6 +72,39 @@ def _damaged(write: Writer, table: str, key: Sequence[object], out: Mended) -> N
     if table == "journal":
         _mark(write, int(str(key[0])), why, out)
         return
+    _move_aside(write, table, key, row, why, out)
+
+
+def _unstorable(write: Writer, table: str, key: Sequence[object], out: Mended) -> None:
+    """Replace what cannot be stored in the texts of a row; move it aside where that is no cure."""
+    row = aside.read(write.connection, table, key)
+    if row is None:
+        return
+    clean = tuple(
+        _clean(name, value) for name, value in zip(rows.COLUMNS[table], row, strict=False)
+    )
+    meta = dict(write.connection.execute("SELECT key, value FROM meta"))
+    refused = event_refused if table == "events" else alias_refused
+    why = refused(clean, int(meta.get("dim", 0)), str(meta.get("metric")))
+    if why is None and _rewrite(write.connection, table, key, clean):
+        out.texts_changed = True
+        out.done.append(f"replaced what cannot be stored in {table} {list(key)} by U+FFFD or null")
+        return
+    _move_aside(write, table, key, row, why or "its key is taken", out)
+
+
+def _clean(name: str, value: Any) -> Any:
+    if name in ("tags", "metadata"):
+        with suppress(ValueError, RecursionError):
+            return json.dumps(cleaned(json.loads(value)), separators=(",", ":"))
+    return cleaned(value) if isinstance(value, str) else value
+
+
+def _move_aside(
+    write: Writer, table: str, key: Sequence[object], row: aside.Row, why: str, out: Mended
+) -> None:
+    """Move a row into ``set_aside`` with what only makes sense beside it."""
+    db, shown = write.connection, f"{table} {list(key)}"
     if table == "events":
         _event(write, row, why, out)
     elif table == "episodes":
@@ -76,7 +115,7 @@ def _damaged(write: Writer, table: str, key: Sequence[object], out: Mended) -> N
         out.texts_changed = True
         _hanging_on(write, [row[0]], out)
     aside.move(db, table, key, why, write.recorded)
-    out.done.append(f"moved {shown} to the table set_aside: it could not be put right")
+    out.done.append(f"moved {shown} to the table set_aside: {why}")
 
 
 def _rewrite(db: sqlite3.Connection, table: str, key: Sequence[object], right: aside.Row) -> bool:

@@ -1,0 +1,291 @@
+"""What may be stored: every value that is written is checked here, before anything is committed.
+
+What passes survives recall, reopening, export and import; what would not is refused with an error
+that names the value, the bound and the cure. The record's writer, the loop, imports and the doctor
+ask the same functions.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from cvx.arguments import whole, wrong
+from cvx.errors import (
+    DimensionError,
+    InvalidEntityError,
+    InvalidInputError,
+    InvalidParameterError,
+    InvalidVectorError,
+    NonFiniteVectorError,
+    RewardRangeError,
+    ZeroVectorError,
+)
+from cvx.types import Cue, Edge, Episode, Event, Vector
+
+VISIBILITIES = ("private", "shared", "public")
+STATES = ("active", "archived", "quarantined")
+FURTHEST = 2**62
+"""The bound of a timestamp, both ways: differences of two still have 64 bits."""
+DEEPEST = 32
+"""So many levels may metadata have; JSON of any depth overflows somebody's stack."""
+LONGEST_VECTOR = 1e18
+"""The bound of a vector's length where the metric is not cosine; squares still fit a float32."""
+
+# Half of a surrogate pair cannot be written as UTF-8; a NUL ends a text for much that reads it.
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_an_entity = whole(0, error=InvalidEntityError)
+_a_time = whole(-FURTHEST, FURTHEST, error=InvalidInputError)
+_an_integer = whole(error=InvalidInputError)
+
+
+def storable_text(name: str, value: Any, error: type[InvalidInputError] = InvalidInputError) -> str:
+    r"""Return a text if every character of it can be stored.
+
+    Raises
+    ------
+    InvalidInputError
+        Not a string, or with a NUL or half of a surrogate pair in it.
+
+    Examples
+    --------
+    >>> storable_text("text", "a \ud83d")
+    Traceback (most recent call last):
+    cvx.errors.InvalidInputError: text has '\ud83d' at 2: replace NUL and lone surrogates first
+    """
+    if not isinstance(value, str):
+        raise wrong(name, value, "a str", error)
+    found = _UNSTORABLE.search(value) if not value.isascii() or "\0" in value else None
+    if found is not None:
+        raise error(
+            f"{name} has {found[0]!a} at {found.start()}: replace NUL and lone surrogates first"
+        )
+    return value
+
+
+def optional_text(name: str, value: Any) -> str | None:
+    """Return a text as ``storable_text`` does, or None."""
+    return None if value is None else storable_text(name, value)
+
+
+def storable_namespace(name: str, value: Any) -> str:
+    """Return the name of a namespace if it can be one: a text without U+001F.
+
+    Raises
+    ------
+    InvalidInputError
+        It cannot be one.
+    """
+    if "\x1f" in storable_text(name, value):
+        raise InvalidInputError(f"{name} is {value!r}: give a string without U+001F")
+    return str(value)
+
+
+def storable_time(name: str, value: Any) -> int:
+    """Return a timestamp, an int in [-2**62, 2**62].
+
+    Raises
+    ------
+    InvalidInputError
+        It is none.
+    """
+    return int(_a_time(name, value))
+
+
+def storable_metadata(name: str, value: Any) -> dict[str, Any]:
+    """Return a copy of metadata that JSON gives back as it is.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in an error.
+    value : mapping
+        With strings as keys, and as values strings, ints of 64 bits, finite floats, True, False,
+        None, or lists and mappings of these, at most 32 levels deep. Tuples become lists.
+
+    Raises
+    ------
+    InvalidInputError
+        Something else is in it; the error says where.
+
+    Examples
+    --------
+    >>> storable_metadata("metadata", {"turn": 3, "at": [float("nan")]})
+    Traceback (most recent call last):
+    cvx.errors.InvalidInputError: metadata['at'][0] is nan: give a finite number
+    """
+    if not isinstance(value, Mapping):
+        raise wrong(name, value, "a mapping, such as a dict", InvalidInputError)
+    return {
+        storable_text(f"a key of {name}", key): _json_value(f"{name}[{key!a}]", one, 1)
+        for key, one in value.items()
+    }
+
+
+def _json_value(name: str, value: Any, depth: int) -> Any:
+    if value is None or value is True or value is False:
+        return value
+    if isinstance(value, str):
+        return str(storable_text(name, value))
+    if isinstance(value, int):
+        return _an_integer(name, value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise wrong(name, value, "a finite number", InvalidInputError)
+        return float(value)
+    if not isinstance(value, Mapping | list | tuple):
+        raise wrong(name, value, "what JSON can hold", InvalidInputError)
+    if depth >= DEEPEST:
+        raise InvalidInputError(
+            f"the metadata is more than {DEEPEST} levels deep: flatten it, or store it as a text"
+        )
+    if isinstance(value, Mapping):
+        return {
+            storable_text(f"a key of {name}", key): _json_value(f"{name}[{key!a}]", one, depth + 1)
+            for key, one in value.items()
+        }
+    return [_json_value(f"{name}[{at}]", one, depth + 1) for at, one in enumerate(value)]
+
+
+def check_reward(reward: Any) -> float:
+    """Return a reward as a float if it lies in [0, 1].
+
+    Raises
+    ------
+    RewardRangeError
+        It is outside, or not a number.
+    """
+    try:
+        value = float(reward)
+    except (TypeError, ValueError):
+        raise RewardRangeError(
+            f"reward is {reward!r}: give a number in [0, 1], 1 is a win"
+        ) from None
+    if not 0.0 <= value <= 1.0:
+        raise RewardRangeError(
+            f"reward is {reward}, outside [0, 1]: scale outcomes to that range, 1 is a win"
+        )
+    return value
+
+
+def _share(name: str, value: Any) -> float:
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not 0.0 <= number <= 1.0:
+        raise wrong(name, value, "a number in [0, 1]")
+    return number
+
+
+def storable_vector(
+    name: str, value: Any, dim: int, metric: str, embedder: str = "its model"
+) -> Vector:
+    """Return a vector that an index of this dimension and metric takes, as float32.
+
+    Raises
+    ------
+    InvalidVectorError, DimensionError, NonFiniteVectorError, ZeroVectorError
+        It takes none such.
+    """
+    try:
+        with np.errstate(over="ignore"):
+            row = np.asarray(value, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise wrong(name, value, f"{dim} numbers", InvalidVectorError) from error
+    if row.shape != (dim,):
+        raise DimensionError(
+            f"{name} has shape {row.shape}, the memory holds ({dim},): embed it with {embedder}"
+        )
+    if not np.isfinite(row).all():
+        raise NonFiniteVectorError(f"{name} holds NaN or infinity: give finite numbers")
+    if metric == "cosine":
+        if not row.any():
+            raise ZeroVectorError(f"{name} is zero and has no direction: give another one")
+    elif (length := float(np.linalg.norm(row.astype(np.float64)))) > LONGEST_VECTOR:
+        raise InvalidVectorError(
+            f"{name} has length {length:e}, the bound is {LONGEST_VECTOR:e}: scale it down"
+        )
+    return row
+
+
+def check_event(event: Any) -> None:
+    """Raise what is wrong with an event, if it cannot be stored; its vector is another matter.
+
+    Raises
+    ------
+    InvalidInputError and its subclasses
+        A field that cannot be stored, by name.
+    """
+    if not isinstance(event, Event):
+        raise InvalidInputError(f"{event!r} is no Event: give one, or a text to add")
+    storable_text("text", event.text)
+    storable_text("kind", event.kind)
+    storable_text("source", event.source)
+    optional_text("action", event.action)
+    optional_text("key", event.key)
+    storable_namespace("namespace", event.namespace)
+    _an_entity("entity", event.entity_id)
+    _a_time("timestamp", event.timestamp)
+    if isinstance(event.tags, str):
+        raise InvalidParameterError(f"tags is the string {event.tags!a}: give several strings")
+    for tag in event.tags:
+        storable_text("a tag", tag, InvalidParameterError)
+    if event.metadata:
+        storable_metadata("metadata", event.metadata)
+    if event.reward is not None:
+        check_reward(event.reward)
+    _share("trust", event.trust)
+    if event.salience is not None:
+        _share("salience", event.salience)
+    for name, value, known in (
+        ("visibility", event.visibility, VISIBILITIES),
+        ("state", event.state, STATES),
+    ):
+        if value not in known:
+            raise InvalidParameterError(f"{name} is {value!a}: give one of {', '.join(known)}")
+
+
+def check_episode(episode: Episode) -> None:
+    """Raise what is wrong with an episode, its steps apart, if it cannot be stored."""
+    storable_text("goal", episode.goal)
+    storable_text("kind", episode.kind)
+    optional_text("task_type", episode.task_type)
+    storable_namespace("namespace", episode.namespace)
+    _an_entity("entity", episode.entity_id)
+    storable_metadata("metadata", episode.metadata)
+
+
+def check_edge(edge: Edge) -> None:
+    """Raise what is wrong with the words of a link, if they cannot be stored."""
+    for name in ("kind", "why", "evidence"):
+        storable_text(name, getattr(edge, name))
+
+
+def check_cue(cue: Cue) -> None:
+    """Raise what is wrong with the words of a cue, if they cannot be stored with a decision."""
+    for name in ("goal", "step", "text"):
+        storable_text(name, getattr(cue, name))
+    for question in cue.questions:
+        storable_text("a question", question)
+    optional_text("task_type", cue.task_type)
+
+
+def cleaned(value: Any) -> Any:
+    """Return a value of text or JSON in which what cannot be stored is replaced.
+
+    NUL and halves of surrogate pairs become U+FFFD, numbers that JSON cannot hold texts or None.
+    """
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, list | tuple):
+        return [cleaned(one) for one in value]
+    if isinstance(value, Mapping):
+        return {cleaned(key): cleaned(one) for key, one in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return str(value)
+    return value
