@@ -40,23 +40,25 @@ LONGEST_VECTOR = 1e18
 # Half of a surrogate pair cannot be written as UTF-8; a NUL ends a text for much that reads it.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _an_entity = whole(0, error=InvalidEntityError)
-_a_time = whole(-FURTHEST, FURTHEST, error=InvalidInputError)
-_an_integer = whole(error=InvalidInputError)
+_a_time = whole(-FURTHEST, FURTHEST, error=InvalidParameterError)
+_an_integer = whole()
 
 
-def storable_text(name: str, value: Any, error: type[InvalidInputError] = InvalidInputError) -> str:
+def storable_text(
+    name: str, value: Any, error: type[InvalidInputError] = InvalidParameterError
+) -> str:
     r"""Return a text if every character of it can be stored.
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         Not a string, or with a NUL or half of a surrogate pair in it.
 
     Examples
     --------
     >>> storable_text("text", "a \ud83d")
     Traceback (most recent call last):
-    cvx.errors.InvalidInputError: text has '\ud83d' at 2: replace NUL and lone surrogates first
+    cvx.errors.InvalidParameterError: text has '\ud83d' at 2: replace NUL and lone surrogates first
     """
     if not isinstance(value, str):
         raise wrong(name, value, "a str", error)
@@ -78,11 +80,11 @@ def storable_namespace(name: str, value: Any) -> str:
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         It cannot be one.
     """
     if "\x1f" in storable_text(name, value):
-        raise InvalidInputError(f"{name} is {value!r}: give a string without U+001F")
+        raise InvalidParameterError(f"{name} is {value!r}: give a string without U+001F")
     return str(value)
 
 
@@ -91,7 +93,7 @@ def storable_time(name: str, value: Any) -> int:
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         It is none.
     """
     return int(_a_time(name, value))
@@ -110,17 +112,17 @@ def storable_metadata(name: str, value: Any) -> dict[str, Any]:
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         Something else is in it; the error says where.
 
     Examples
     --------
     >>> storable_metadata("metadata", {"turn": 3, "at": [float("nan")]})
     Traceback (most recent call last):
-    cvx.errors.InvalidInputError: metadata['at'][0] is nan: give a finite number
+    cvx.errors.InvalidParameterError: metadata['at'][0] is nan: give a finite number
     """
     if not isinstance(value, Mapping):
-        raise wrong(name, value, "a mapping, such as a dict", InvalidInputError)
+        raise wrong(name, value, "a mapping, such as a dict")
     return {
         storable_text(f"a key of {name}", key): _json_value(f"{name}[{key!a}]", one, 1)
         for key, one in value.items()
@@ -136,12 +138,12 @@ def _json_value(name: str, value: Any, depth: int) -> Any:
         return _an_integer(name, value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise wrong(name, value, "a finite number", InvalidInputError)
+            raise wrong(name, value, "a finite number")
         return float(value)
     if not isinstance(value, Mapping | list | tuple):
-        raise wrong(name, value, "what JSON can hold", InvalidInputError)
+        raise wrong(name, value, "what JSON can hold")
     if depth >= DEEPEST:
-        raise InvalidInputError(
+        raise InvalidParameterError(
             f"the metadata is more than {DEEPEST} levels deep: flatten it, or store it as a text"
         )
     if isinstance(value, Mapping):
@@ -220,7 +222,7 @@ def check_event(event: Any) -> None:
         A field that cannot be stored, by name.
     """
     if not isinstance(event, Event):
-        raise InvalidInputError(f"{event!r} is no Event: give one, or a text to add")
+        raise InvalidParameterError(f"{event!r} is no Event: give one, or a text to add")
     storable_text("text", event.text)
     storable_text("kind", event.kind)
     storable_text("source", event.source)
@@ -232,7 +234,7 @@ def check_event(event: Any) -> None:
     if isinstance(event.tags, str):
         raise InvalidParameterError(f"tags is the string {event.tags!a}: give several strings")
     for tag in event.tags:
-        storable_text("a tag", tag, InvalidParameterError)
+        storable_text("a tag", tag)
     if event.metadata:
         storable_metadata("metadata", event.metadata)
     if event.reward is not None:
