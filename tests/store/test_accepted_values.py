@@ -214,16 +214,12 @@ def forge(folder: Path, change: Forge) -> int:
     """Rewrite the second event as another program might have, with a fitting checksum."""
     names = rows.COLUMNS["events"]
     with planted.opened(folder) as db:
-        row = dict(
-            zip(
-                names,
-                db.execute(f"SELECT {', '.join(names)} FROM events WHERE event_id = 2").fetchone(),
-                strict=True,
-            )
-        )
+        found = db.execute(f"SELECT {', '.join(names)} FROM events WHERE event_id = 2").fetchone()
+        row = dict(zip(names, found, strict=True))
         change(row)
+        values = ", ".join(f"{name} = ?" for name in (*names, "crc"))
         db.execute(
-            f"UPDATE events SET {', '.join(f'{name} = ?' for name in (*names, 'crc'))} WHERE event_id = 2",
+            f"UPDATE events SET {values} WHERE event_id = 2",
             (*row.values(), rows.row_crc(*row.values())),
         )
     return int(row["event_id"])
