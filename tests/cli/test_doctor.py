@@ -77,9 +77,9 @@ def test_damaged_pages_are_beyond_repair_and_the_rest_is_saved(cvx: Cvx, tmp_pat
 
 def test_findings_that_a_crash_leaves_are_no_problem(cvx: Cvx) -> None:
     cvx("add", "a mug")
-    (cvx.store / "index" / "7.cvx.tmp").write_text("")
+    (cvx.store / "index" / "7.json.tmp").write_text("")
     done = cvx("doctor")
     assert done.code == 0
     assert "stray_file (harmless)" in done.out
-    assert "removed index/7.cvx.tmp" in cvx("doctor", "--repair").out
-    assert not (cvx.store / "index" / "7.cvx.tmp").exists()
+    assert "removed index/7.json.tmp" in cvx("doctor", "--repair").out
+    assert not (cvx.store / "index" / "7.json.tmp").exists()

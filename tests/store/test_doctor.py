@@ -92,15 +92,16 @@ PLANTS: dict[str, tuple[planted.Plant, str, str]] = {
         lambda folder: (folder / "LOCK").write_text("what?"), "lock_damaged", "LOCK",
     ),
     "a temporary snapshot": (
-        lambda folder: (folder / "index" / "9.cvx.tmp").write_text(""),
-        "stray_file", "index/9.cvx.tmp",
+        lambda folder: (folder / "index" / "9.cvx.77-0.tmp").write_text(""),
+        "stray_file", "index/9.cvx.77-0.tmp",
     ),
     "a snapshot without manifest": (
         lambda folder: (folder / "index" / "999.cvx").write_text("?"),
         "stray_file", "index/999.cvx",
     ),
     "a temporary file": (
-        lambda folder: (folder / "export.tmp").write_text(""), "stray_file", "export.tmp",
+        lambda folder: (folder / "all.jsonl.77.partial").write_text(""),
+        "stray_file", "all.jsonl.77.partial",
     ),
     "an unfinished erase": (
         sql("INSERT INTO meta VALUES ('erasing', '1')"), "erase_unfinished", "memory.db",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cvx.store.cached import Index
+from cvx.store.ownfiles import regular
 from cvx.store.store import Store
 
 
@@ -52,7 +53,7 @@ def size_of(folder: Path | None) -> int:
         if path.name.endswith("-shm"):
             continue
         try:
-            total += path.stat().st_size if path.is_file() else 0
+            total += path.stat(follow_symlinks=False).st_size if regular(path) else 0
         except FileNotFoundError:
             # A log may go away while we look.
             continue

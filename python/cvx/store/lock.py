@@ -6,14 +6,17 @@ import ctypes
 import fcntl
 import os
 import re
+import stat
 import threading
 import weakref
 from pathlib import Path
 from typing import NamedTuple
 
 from cvx.errors import NestedTransactionError, RecordIOError
+from cvx.store.ownfiles import read_own, refuse_link
 
 _TAIL = re.compile(rb"(\d{20}) ([0-9a-f]{8})\n")
+_SIZE = 30
 
 
 class Tail(NamedTuple):
@@ -27,6 +30,14 @@ def parse_tail(content: bytes) -> Tail | None:
     """Return what a lock file says, None if nothing legible."""
     found = _TAIL.fullmatch(content)
     return Tail(int(found[1]), int(found[2], 16)) if found else None
+
+
+def tail_in(path: Path) -> Tail | None:
+    """Return what a lock file says, None if there is none that is legible."""
+    try:
+        return parse_tail(read_own(path))
+    except OSError:
+        return None
 
 
 class _Mutex:
@@ -56,19 +67,28 @@ class FileLock:
     Raises
     ------
     RecordIOError
-        The file system refused.
+        The file system refused, or there is something else in its place.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        refuse_link(path)
+        how = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._fd = os.open(path, how, 0o644)
         except OSError as error:
             raise RecordIOError(
                 f"{path} cannot be opened ({error.strerror}): make its folder writable, or open "
                 "the store with read_only=True"
             ) from error
         known = os.fstat(self._fd)
+        if not stat.S_ISREG(known.st_mode) or known.st_size > _SIZE:
+            # Whatever it is, it was not written here.
+            os.close(self._fd)
+            what = f"holds {known.st_size} bytes, a lock at most {_SIZE}"
+            if not stat.S_ISREG(known.st_mode):
+                what = "is no regular file"
+            raise RecordIOError(f"{path} {what}: move it away, and it is made anew")
         with _mutexes_guard:
             self._mutex = _mutexes.setdefault((known.st_dev, known.st_ino), _Mutex())
         _locks.add(self)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from cvx.errors import DamagedRecordError, LostTailError, RecordError, StoreNotFoundError
 from cvx.store.following import typed_error
-from cvx.store.lock import parse_tail
+from cvx.store.lock import tail_in
 from cvx.store.reading import connect_to_read
 from cvx.store.schema import version_of
 
@@ -90,9 +90,7 @@ def _typed(path: Path, error: sqlite3.DatabaseError) -> Exception:
 
 def _absent(path: Path, what: str) -> RecordError:
     """A record without anything in it was never made to the end, or it is lost."""
-    tail = None
-    with suppress(OSError):
-        tail = parse_tail(path.with_name("LOCK").read_bytes())
+    tail = tail_in(path.with_name("LOCK"))
     if tail is not None and tail.seq:
         return LostTailError(
             f"{path.parent} was written up to change {tail.seq}, and {what}: restore a copy, or "

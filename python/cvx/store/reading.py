@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from cvx.errors import RecordIOError
+from cvx.store.ownfiles import refuse_link
 
 _Print: TypeAlias = tuple[int, int, int]
 
@@ -88,8 +89,10 @@ def connect_to_read(path: Path) -> tuple[sqlite3.Connection, Still | None]:
     Raises
     ------
     RecordIOError
-        It cannot be read, or only together with a write-ahead log that would have to be taken in.
+        It cannot be read, or only together with a write-ahead log that would have to be taken in;
+        or it is a link.
     """
+    refuse_link(path)
     address = f"{path.absolute().as_uri()}?mode=ro"
     try:
         return _connected(address), None

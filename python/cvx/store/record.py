@@ -22,7 +22,8 @@ from cvx.errors import (
 from cvx.store import rows
 from cvx.store.failpoints import reach
 from cvx.store.following import Follower, typed_error
-from cvx.store.lock import FileLock, Tail, keep_after_fork, parse_tail
+from cvx.store.lock import FileLock, Tail, keep_after_fork, tail_in
+from cvx.store.ownfiles import refuse_link
 from cvx.store.reading import Still, connect, connect_to_read
 from cvx.store.schema import SCHEMA_VERSION, migrate, version_of
 from cvx.store.transactions import Transactions
@@ -97,6 +98,7 @@ class Record(Transactions):
             if read_only:
                 self._db, self._still = connect_to_read(Path(path))
             else:
+                refuse_link(Path(path))
                 self._db = connect(self.path)
         except sqlite3.Error as error:
             raise RecordError(
@@ -235,10 +237,7 @@ class Record(Transactions):
     def _noted_tail(self) -> Tail | None:
         if self._file is not None:
             return self._file.tail()
-        if self.path != ":memory:":
-            with suppress(OSError):
-                return parse_tail(self._lock_path().read_bytes())
-        return None
+        return None if self.path == ":memory:" else tail_in(self._lock_path())
 
     def data_version(self) -> int:
         """Return a number that differs after another connection has committed.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +21,7 @@ from cvx.errors import RecordIOError, SnapshotError
 from cvx.store.cached import Index
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
+from cvx.store.ownfiles import HALF_SNAPSHOT, SNAPSHOT, read_own, refuse_link, regular
 from cvx.store.record import Record
 
 KEEP = 2
@@ -77,7 +79,8 @@ class Snapshots(Generic[Index]):
     Parameters
     ----------
     folder : Path
-        Made if it does not exist and the record may be written to.
+        Made if it does not exist and the record may be written to. Files of other names than ours
+        are left alone.
     record : Record
         What the snapshots are of.
     load : callable
@@ -89,6 +92,11 @@ class Snapshots(Generic[Index]):
     ----------
     refused : list of str
         Why snapshots were passed over when the store was opened.
+
+    Raises
+    ------
+    RecordIOError
+        The folder is a link, or cannot be made.
     """
 
     def __init__(
@@ -103,6 +111,7 @@ class Snapshots(Generic[Index]):
         self.refused: list[str] = []
         self._load = load
         self._kind = kind
+        refuse_link(folder)
         if record.frozen:
             return
         try:
@@ -113,14 +122,28 @@ class Snapshots(Generic[Index]):
     def manifests(self) -> list[Manifest]:
         """Return what there is of this record, newest first."""
         out = []
-        for path in self.folder.glob("*.json"):
+        for path in self._files(SNAPSHOT):
+            if path.suffix != ".json":
+                continue
+            if not regular(path):
+                self._refuse(f"{path.name}: a symbolic link, or no file")
+                continue
             with suppress(OSError):
-                found = Manifest.from_bytes(path.read_bytes())
+                found = Manifest.from_bytes(read_own(path))
                 if found is None or path.stem != str(found.seq):
                     self._refuse(f"{path.name}: not what was written")
                 elif found.uuid == self.record.meta("uuid"):
                     out.append(found)
         return sorted(out, key=lambda one: -one.seq)
+
+    def _files(self, *kinds: re.Pattern[str]) -> list[Path]:
+        """Return what is in the folder under names of ours, that of a link included."""
+        refuse_link(self.folder)
+        try:
+            found = sorted(self.folder.iterdir())
+        except FileNotFoundError:
+            return []
+        return [path for path in found if any(kind.fullmatch(path.name) for kind in kinds)]
 
     def ahead(self) -> Tail | None:
         """Return the end of the journal in a snapshot that the record does not reach, if any."""
@@ -138,6 +161,8 @@ class Snapshots(Generic[Index]):
                 self._refuse(f"{path.name}: of another history")
             elif (one.embedder, one.metric, one.dim) != self._kind:
                 self._refuse(f"{path.name}: of embedder {one.embedder}")
+            elif not regular(path):
+                self._refuse(f"{path.name}: a symbolic link, or no file")
             else:
                 try:
                     if path.stat().st_size == one.size:
@@ -182,8 +207,9 @@ class Snapshots(Generic[Index]):
             f"{one.seq}.{ending}" for one in self.manifests()[:keep] for ending in ("cvx", "json")
         }
         # Names of manifests first: a snapshot may be without one, never the other way round.
-        for path in sorted(self.folder.iterdir(), key=lambda path: path.suffix != ".json"):
-            if path.name not in kept and path.suffix != ".lost":
+        ours = self._files(SNAPSHOT, HALF_SNAPSHOT)
+        for path in sorted(ours, key=lambda path: path.suffix != ".json"):
+            if path.name not in kept:
                 with suppress(OSError):
                     path.unlink()
                 reach("snapshot.pruned")
@@ -201,7 +227,8 @@ class Snapshots(Generic[Index]):
 
 def _write_whole(path: Path, content: bytes) -> None:
     beside = path.with_name(f"{path.name}.tmp")
-    with beside.open("wb") as file:
+    beside.unlink(missing_ok=True)
+    with beside.open("xb") as file:
         file.write(content)
         file.flush()
         reach("manifest.written")

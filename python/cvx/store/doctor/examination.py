@@ -47,6 +47,9 @@ def examine(
     """
     findings: list[Finding] = []
     seen = files.look(folder)
+    if "memory.db" in seen.misplaced:
+        found_there = tuple(files.misplaced(seen))
+        return Report(found_there, left=found_there)
     try:
         _check_version(folder)
         with read_only(folder) as db:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -13,11 +13,10 @@ from cvx.errors import SnapshotError
 from cvx.store.cached import Index
 from cvx.store.doctor.findings import Check, Finding
 from cvx.store.lock import Tail, parse_tail
+from cvx.store.ownfiles import HALF_EXPORT, HALF_SNAPSHOT, SNAPSHOT, read_own, regular
 from cvx.store.snapshots import Manifest
 from cvx.store.store import IndexKind
 from cvx.store.transfer.founding import STAGING
-
-_TEMPORARY = re.compile(r"\.tmp(-?\d+)?$|\.partial$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +42,33 @@ def look(folder: Path) -> Seen:
     """Read the small files of a store, without taking the lock."""
     lock = None
     with suppress(OSError):
-        lock = (folder / "LOCK").read_bytes()
+        lock = read_own(folder / "LOCK")
     manifests = {}
-    for path in sorted((folder / "index").glob("*.json")):
+    for path in _own_snapshots(folder):
         # Another process may write a newer one meanwhile and remove this.
-        with suppress(OSError):
-            manifests[path] = path.read_bytes()
+        if path.suffix == ".json":
+            with suppress(OSError):
+                manifests[path] = read_own(path)
     others = {}
-    if (folder / "LOCK").is_dir():
-        others["LOCK"] = "the lock file is a folder: move it away"
-    if (folder / "index").is_file():
-        others["index"] = "the folder of snapshots is a file: move it away"
+    for name, is_one, wanted in (
+        ("memory.db", Path.is_file, "file of the record"),
+        ("LOCK", Path.is_file, "lock file"),
+        ("index", Path.is_dir, "folder of snapshots"),
+    ):
+        path = folder / name
+        if path.is_symlink():
+            others[name] = f"the {wanted} is a symbolic link, which is not followed: move it away"
+        elif path.exists() and not is_one(path):
+            what = "a folder" if path.is_dir() else "a file" if path.is_file() else "no file"
+            others[name] = f"the {wanted} is {what}: move it away"
     return Seen(lock, manifests, others)
+
+
+def _own_snapshots(folder: Path) -> list[Path]:
+    index = folder / "index"
+    if index.is_symlink() or not index.is_dir():
+        return []
+    return sorted(path for path in index.iterdir() if SNAPSHOT.fullmatch(path.name))
 
 
 def misplaced(seen: Seen) -> Iterator[Finding]:
@@ -101,9 +115,12 @@ def snapshots(
             yield _damaged(path, "its manifest is not what was written")
         else:
             yield from _snapshot(db, path, manifest, own, kind)
-    for path in sorted((folder / "index").glob("*")):
+    for path in _own_snapshots(folder):
         pair = path.with_suffix(".json")
-        if path.suffix not in (".lost", ".json") and not (path.suffix == ".cvx" and pair.exists()):
+        if not regular(path):
+            what = f"{path.name} is a symbolic link, or no file"
+            yield Finding(Check.SNAPSHOT_FOREIGN, f"index/{path.stem}.cvx", what)
+        elif path.suffix == ".cvx" and not os.path.lexists(pair):
             yield Finding(Check.STRAY_FILE, f"index/{path.name}", "a crash left it")
 
 
@@ -150,10 +167,16 @@ def _loaded(path: Path, manifest: Manifest, kind: IndexKind[Index]) -> Iterator[
 
 
 def stray_files(folder: Path) -> Iterator[Finding]:
-    """Name temporary files beside the record, and what an import that was killed left."""
-    for path in sorted(folder.iterdir()):
-        if path.name == STAGING or (path.is_file() and _TEMPORARY.search(path.name)):
-            yield Finding(Check.STRAY_FILE, path.name, "a crash left it")
+    """Name what a process that was killed left beside the record and the snapshots."""
+    found = [*folder.iterdir()]
+    if not (folder / "index").is_symlink() and (folder / "index").is_dir():
+        found += (folder / "index").iterdir()
+    for path in sorted(found):
+        inside = path.parent != folder
+        ours = HALF_SNAPSHOT if inside else HALF_EXPORT
+        if path.is_symlink() or not (ours.fullmatch(path.name) or path == folder / STAGING):
+            continue
+        yield Finding(Check.STRAY_FILE, str(path.relative_to(folder)), "a crash left it")
 
 
 def _tail(db: sqlite3.Connection) -> Tail:

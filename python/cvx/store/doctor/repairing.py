@@ -170,10 +170,11 @@ class _Repair(Generic[Index]):
                 path = self.folder / one.where
                 if one.check in _BAD_SNAPSHOTS and not all_snapshots:
                     # The name of the manifest goes first: a snapshot may be without one.
-                    path.with_suffix(".json").unlink(missing_ok=True)
-                    path.unlink(missing_ok=True)
-                    self.done.append(f"dropped {one.where}")
-                elif one.check is Check.STRAY_FILE and path.exists():
+                    with suppress(OSError):
+                        path.with_suffix(".json").unlink(missing_ok=True)
+                        path.unlink(missing_ok=True)
+                        self.done.append(f"dropped {one.where}")
+                elif one.check is Check.STRAY_FILE and not path.is_symlink() and path.exists():
                     with suppress(OSError):
                         shutil.rmtree(path) if path.is_dir() else path.unlink()
                         self.done.append(f"removed {one.where}")

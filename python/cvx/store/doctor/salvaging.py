@@ -13,6 +13,7 @@ from cvx.store import rows, text
 from cvx.store.doctor.aside import Row
 from cvx.store.doctor.bitflip import put_right
 from cvx.store.lock import Tail
+from cvx.store.ownfiles import refuse_link
 from cvx.store.reading import connect
 from cvx.store.record import Record
 from cvx.store.transfer.header import OWN
@@ -74,6 +75,7 @@ def salvage(folder: Path, target: Path) -> Salvaged:
     path = folder / "memory.db"
     if not path.is_file():
         raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")
+    refuse_link(path)
     if target.exists():
         raise OutputError(f"{target} is there already: give a folder that is not")
     with closing(connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:

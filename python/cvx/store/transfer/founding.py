@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cvx.errors import ExportError, RecordIOError
+from cvx.store.ownfiles import refuse_link
 from cvx.store.record import Record
 
 STAGING = "import.partial"
@@ -46,6 +47,7 @@ def founded(folder: Path) -> Iterator[Record]:
     try:
         with _alone_in(folder):
             staging = folder / STAGING
+            refuse_link(staging)
             shutil.rmtree(staging, ignore_errors=True)
             try:
                 staging.mkdir()

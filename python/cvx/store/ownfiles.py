@@ -1,0 +1,60 @@
+"""Files of a store's folder: known by their names, and opened without following links.
+
+A folder may come from somebody else. A link in it could lead anywhere, so that what is read,
+written or deleted through it would be another file of the user's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from cvx.errors import RecordIOError
+
+SNAPSHOT = re.compile(r"(0|[1-9][0-9]{0,18})\.(json|cvx)")
+"""What a snapshot is called: the number of the last change in it."""
+HALF_SNAPSHOT = re.compile(r"[0-9]{1,19}\.(json\.tmp|cvx\.[0-9]+-[0-9]+\.tmp)")
+"""What is renamed into one, and left by a process that was killed before that."""
+HALF_EXPORT = re.compile(r".+\.[0-9]+\.partial")
+"""What an export writes to until it is whole."""
+
+
+def regular(path: Path) -> bool:
+    """Return whether there is a file, no link and nothing else."""
+    try:
+        return stat.S_ISREG(path.stat(follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a link where a file or folder of a store has its place.
+
+    Raises
+    ------
+    RecordIOError
+        There is one.
+    """
+    if path.is_symlink():
+        raise RecordIOError(
+            f"{path} is a symbolic link, and links in a store are not followed: move what is meant "
+            "to its place, or remove the link"
+        )
+
+
+def read_own(path: Path, most: int = 1 << 16) -> bytes:
+    """Return what a small file of a store holds, as far as ``most`` bytes.
+
+    Raises
+    ------
+    OSError
+        There is none, or a link or something else in its place.
+    """
+    # A pipe would hold up whoever opens it.
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(f"{path} is no regular file")
+        return file.read(most)

@@ -1,0 +1,189 @@
+"""A folder from somebody else: links in it are not followed, and only our own files are deleted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from cvx.errors import CvxError, RecordIOError
+from cvx.memory import Memory
+from cvx.memory.checking import check, rescue
+from cvx.memory.moving import compact
+from cvx.memory.transfer import export, import_export
+from cvx.store.compacting import size_of
+from cvx.store.doctor.findings import Check
+from cvx.store.peek import describe
+from cvx.store.transfer.founding import STAGING
+from tests.store import planted
+from tests.store.processes import embedder
+
+pytestmark = pytest.mark.requirement("B16")
+
+
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("foreign") / "m"
+    planted.rich_store(folder)
+    return folder
+
+
+@pytest.fixture
+def store(rich: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(rich, tmp_path / "m"))
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A folder of the user's with files of every name, which nobody may touch."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("1.json", "5.cvx", "thesis.txt", "a.tmp", "memory.db", "LOCK"):
+        (folder / name).write_text(f"my {name}, longer than a lock would ever be, and dear to me")
+    return folder
+
+
+def state(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def use(folder: Path) -> None:
+    """Everything that writes to a store, or deletes files of it."""
+
+    def opened(work: Callable[[Memory], object]) -> None:
+        with Memory.open(folder, embedder()) as memory:
+            work(memory)
+
+    for work in (
+        lambda memory: memory.add("one more"),
+        lambda memory: memory.snapshot(),
+        lambda memory: memory.erase([1]),
+        compact,
+    ):
+        with suppress(CvxError):
+            opened(work)
+    for way in (
+        lambda: Memory.open(folder, embedder(), read_only=True).close(),
+        lambda: describe(folder),
+        lambda: check(folder),
+        lambda: check(folder, mend=True, accept_lost_tail=True),
+        lambda: rescue(folder, folder.with_name("rescued")),
+    ):
+        with suppress(CvxError):
+            way()
+
+
+@pytest.mark.parametrize("name", ["index", "LOCK", "memory.db"])
+def test_a_link_in_a_store_is_not_followed(store: Path, mine: Path, name: str) -> None:
+    before = state(mine)
+    path = store / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    path.symlink_to(mine if name == "index" else mine / name)
+    with pytest.raises(RecordIOError, match=f"{name} is a symbolic link.*move"):
+        Memory.open(store, embedder())
+    found = check(store).findings
+    assert [(one.check, one.where) for one in found if "symbolic link" in one.what] == [
+        (Check.MISPLACED, name)
+    ]
+    use(store)
+    assert state(mine) == before
+    assert path.is_symlink()
+
+
+@pytest.mark.parametrize("ending", ["json", "cvx"])
+def test_a_linked_snapshot_is_passed_over(store: Path, tmp_path: Path, ending: str) -> None:
+    # What it leads to would do as a snapshot: it is the link that is refused.
+    newest = planted.manifest(store).with_suffix(f".{ending}")
+    outside = newest.rename(tmp_path / newest.name)
+    newest.symlink_to(outside)
+    with Memory.open(store, embedder()) as memory:
+        assert "symbolic link" in "".join(memory.stats()["snapshots_refused"])
+    assert outside.exists()
+
+
+def test_a_link_that_never_ends_holds_nobody_up(store: Path) -> None:
+    os.mkfifo(store / "index" / "7.json")
+    (store / "index" / "8.json").symlink_to("/dev/zero")
+    (store / "LOCK").unlink()
+    os.mkfifo(store / "LOCK")
+    for way in (lambda: Memory.open(store, embedder()), lambda: describe(store / "nothing")):
+        with pytest.raises(CvxError):
+            way()
+    assert Check.MISPLACED in {one.check for one in check(store).findings}
+    (store / "LOCK").unlink()
+    Memory.open(store, embedder()).close()
+
+
+def test_a_lock_that_is_another_file_is_not_written_to(store: Path, mine: Path) -> None:
+    before = state(mine)
+    (store / "LOCK").unlink()
+    os.link(mine / "thesis.txt", store / "LOCK")
+    use(store)
+    assert state(mine) == before
+    with pytest.raises(RecordIOError, match=r"LOCK holds [0-9]+ bytes, a lock at most 30: move it"):
+        Memory.open(store, embedder())
+
+
+def test_only_files_of_our_own_are_deleted(store: Path) -> None:
+    theirs = [
+        store / "notes.tmp",
+        store / "draft.partial",
+        store / "index" / "thesis.txt",
+        store / "index" / "0007.cvx",
+        store / "index" / "x.cvx",
+        store / "index" / "notes.json.bak",
+        store / "index" / "folder" / "5.cvx",
+    ]
+    ours = [
+        store / "index" / "9.cvx",
+        store / "index" / "9.json.tmp",
+        store / "index" / "9.cvx.1234-0.tmp",
+        store / "all.jsonl.1234.partial",
+        store / STAGING / "memory.db",
+    ]
+    for path in (*theirs, *ours):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+    strays = {one.where for one in check(store).findings if one.check is Check.STRAY_FILE}
+    assert strays == {str(path.relative_to(store)).removesuffix("/memory.db") for path in ours}
+    check(store, mend=True)
+    assert not any(path.exists() for path in ours)
+    use(store)
+    assert all(path.read_text() == "x" for path in theirs)
+
+
+def test_a_linked_staging_folder_is_left_alone(store: Path, mine: Path, tmp_path: Path) -> None:
+    with Memory.open(store, embedder()) as memory:
+        export(memory, tmp_path / "all.jsonl")
+    before = state(mine)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / STAGING).symlink_to(mine)
+    with pytest.raises(RecordIOError, match=f"{STAGING} is a symbolic link"):
+        import_export(tmp_path / "new", tmp_path / "all.jsonl")
+    (store / STAGING).symlink_to(mine)
+    check(store, mend=True)
+    assert state(mine) == before
+
+
+def test_a_snapshot_is_never_written_through_a_link(store: Path, mine: Path) -> None:
+    before = state(mine)
+    with Memory.open(store, embedder()) as memory:
+        memory.add("one more")
+        seq = memory.record.tail().seq
+        for name in (f"{seq}.json.tmp", f"{seq}.json", f"{seq}.cvx"):
+            (store / "index" / name).symlink_to(mine / "thesis.txt")
+        assert memory.snapshot()
+    assert state(mine) == before
+    with Memory.open(store, embedder()) as memory:
+        assert memory.stats()["snapshot_seq"] == seq
+
+
+def test_what_a_link_leads_to_is_not_counted(store: Path, tmp_path: Path) -> None:
+    before = size_of(store)
+    (tmp_path / "large").write_bytes(bytes(1_000_000))
+    (store / "a link").symlink_to(tmp_path / "large")
+    assert size_of(store) < before + 1000
