@@ -165,6 +165,27 @@ def test_agents_that_act_on_their_own_are_not_linked() -> None:
     assert loop.index.edges() == []
 
 
+@pytest.mark.requirement("V20")
+def test_a_pair_that_passes_alone_by_chance_does_not_pass_among_all_pairs() -> None:
+    pytest.importorskip("statsmodels")
+    rng = np.random.default_rng(6)
+    index, agents = TemporalIndex(DIM), range(6)
+    for agent in agents:
+        counts = rng.poisson(2.0, 120)
+        inside = [10 * at + n for at, most in enumerate(counts) for n in range(min(most, 9))]
+        times = [0, *inside, 1199]
+        index.bulk_insert([agent] * len(times), times, np.ones((len(times), DIM)))
+    assert granger_edges(index, agents, 10, max_lag=2) == []
+    (likeliest,) = granger_edges(index, agents, 10, max_lag=2, alpha=1.0)
+    ends = likeliest.from_node, likeliest.to_node
+    pair = [index.step(node).entity_id for node in ends]
+    (alone,) = granger_edges(index, pair, 10, max_lag=2)
+    assert (alone.from_node, alone.to_node) == ends
+    # Bonferroni: its p value counts once for each of the 30 pairs, or for each of 2.
+    assert (1.0 - likeliest.weight) / 30 == pytest.approx((1.0 - alone.weight) / 2)
+    assert 1.0 - alone.weight < 0.05 < 1.0 - likeliest.weight < 1.0
+
+
 def test_series_that_are_too_short_or_never_change_are_not_linked() -> None:
     index = TemporalIndex(DIM)
     index.bulk_insert([1] * 40 + [2] * 40, [*range(40)] * 2, np.ones((80, DIM)))

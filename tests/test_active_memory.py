@@ -283,6 +283,38 @@ def test_only_followed_advice_of_the_same_family_decays() -> None:
 
 
 @pytest.mark.requirement("V14", "V16")
+def test_a_loop_decays_each_memory_by_its_own_family_and_the_quality_of_its_region() -> None:
+    index = TemporalIndex(3)
+    places = np.eye(3, dtype=np.float32)
+    # Regions of level 0 are the nodes there were when they were drawn, for a while.
+    index.bulk_insert([99] * 30, range(30), np.tile(places, (10, 1)))
+    index.refresh_regions()
+    am = ActiveMemory(index, mdp=RegionMDP(index, 0, on_stale="error"), distinct=None)
+    assert am.mdp is not None
+
+    def seen(place: int, family: str, outcome: float) -> int:
+        steps = [("", f"take mug {place}", places[place])]
+        node = am.add_demonstration("a mug", steps, family, reward=outcome).steps[0].node
+        assert node is not None
+        return node
+
+    good, bad, other = seen(0, "clean", 0.8), seen(1, "clean", 0.8), seen(2, "heat", 0.8)
+    for _ in range(3):
+        seen(0, "clean", 1.0)
+        seen(1, "clean", 0.0)
+    quality = [am.mdp.region_quality(place) for place in range(2)]
+    assert quality[0] > 0.75 > 0.5 > quality[1]
+    run = am.begin("a mug", "clean")
+    for place in range(3):
+        decision = am.recall(Cue(vector=places[place]), k=50)
+        advice = [hit for hit in decision.hits if hit.node in (good, bad, other)]
+        am.act(decision, f"take mug {place}", [hit for hit in advice if hit.similarity > 0.5])
+    am.close(run, 0.0)
+    expected = [0.8 * (0.7 + 0.25 * quality[0]), 0.8 * (0.7 + 0.25 * quality[1]), 0.8]
+    assert [index.reward(node) for node in (good, bad, other)] == pytest.approx(expected)
+
+
+@pytest.mark.requirement("V14", "V16")
 def test_advice_that_nobody_followed_does_not_decay_unless_decay_is_blind() -> None:
     careful, blind = memory(), memory(decay=BlindDecay(0.5))
     for am in (careful, blind):

@@ -50,6 +50,27 @@ def test_every_decision_keeps_what_was_expected_of_it_before_it_was_known() -> N
             assert logged[one.decision_id] == one.predicted
 
 
+@pytest.mark.requirement("B6", "V12")
+def test_followed_advice_is_judged_by_the_learned_weights_and_anything_else_by_its_region() -> None:
+    am, _ = played()
+    assert am.weights is not None
+    assert am.mdp is not None
+    am.begin("game 12", "heat")
+    told = am.recall(Cue(step="a kitchen 12"))
+    values = [{factor.name: factor.value for factor in hit.factors} for hit in told.hits[:3:2]]
+    each = am.weights.predict([[one[name] for name in am.weights.names] for one in values])
+    assert abs(each[0] - each[1]) > 1e-4
+    assert told.region is not None
+    by_region = am.mdp.success(told.region, "go_to", "heat")
+    assert by_region is not None
+    assert abs(by_region - each.mean()) > 1e-3
+    followed = am.act(told, "go to a sink", told.hits[:3:2])
+    assert followed.predicted == pytest.approx(each.mean())
+    # Nobody's advice was taken: what is left is where it is, and what is done.
+    alone = am.act(am.recall(Cue(step="a kitchen 12")), "go to a sink", followed=[])
+    assert alone.predicted == pytest.approx(by_region)
+
+
 @pytest.mark.requirement("B6")
 def test_stats_judge_the_predictions_by_what_happened() -> None:
     am, games = played()

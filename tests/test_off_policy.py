@@ -78,6 +78,20 @@ def test_doubly_robust_intervals_are_narrower_than_weighted_ones() -> None:
     assert widths["dr"] < widths["ips"]
 
 
+@pytest.mark.requirement("B5")
+def test_what_a_group_would_have_earned_is_foretold_from_the_other_groups_alone() -> None:
+    def choice(reward: float, group: int) -> LoggedChoice:
+        return LoggedChoice(np.ones((2, 1)), 0, 0.5, reward, group)
+
+    # Known from itself, the first group would be expected to fail, and the second to succeed.
+    log = [*[choice(0.0, group=0)] * 3, choice(1.0, group=1)]
+    foretold = off_policy_value(log, lambda _: np.array([0.0, 1.0]), method="dr")
+    assert foretold.value == pytest.approx((3 * 1.0 + 0.0) / 4)
+    # Each is corrected by twice what its own reward is above what was foretold.
+    corrected = off_policy_value(log, lambda _: np.array([1.0, 0.0]), method="dr")
+    assert corrected.value == pytest.approx((3 * (1.0 - 2.0) + (0.0 + 2.0)) / 4)
+
+
 def test_the_logging_policy_itself_is_worth_its_mean_reward() -> None:
     log, _ = world(500, 3, logistic)
     mean = np.mean([choice.reward for choice in log])

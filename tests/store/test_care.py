@@ -1,14 +1,17 @@
 """Trust, forgetting, budgets and the past."""
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cvx.errors import InvalidParameterError, ReadOnlyRecordError, UnknownEventError
 from cvx.memory import Memory
 from cvx.store import Record
-from cvx.types import Cue, Edge, Event
+from cvx.types import Cue, Edge, Event, Filter
 from tests.store.facade import memory, texts
 from tests.store.processes import embedder
 
@@ -151,6 +154,44 @@ def test_a_budget_puts_the_least_useful_away_and_says_so_first(memory: Memory) -
     assert texts(memory, "alpha words", k=1) == ["alpha words"]
     order = memory.keep_within(events=0).events
     assert order.index(b) < order.index(a)
+
+
+SHARES = st.sampled_from([None, 0.25, 0.5, 1.0])
+
+
+@pytest.mark.requirement("B8")
+@given(
+    st.lists(st.tuples(SHARES, SHARES, st.integers(0, 3)), min_size=1, max_size=10),
+    st.integers(0, 10),
+)
+@settings(max_examples=30, deadline=None)
+def test_a_budget_goes_by_reward_times_salience_and_of_equals_puts_the_oldest_away(
+    told: list[tuple[float | None, float | None, int]], most: int
+) -> None:
+    with Memory(embedder()) as memory:
+        for number, (reward, salience, timestamp) in enumerate(told):
+            memory.add(f"note {number}", reward=reward, salience=salience, timestamp=timestamp)
+
+        def worth(event: int) -> tuple[float, int, int]:
+            reward, salience, timestamp = told[event - 1]
+            halves = (0.5 if share is None else share for share in (reward, salience))
+            return math.prod(halves), timestamp, event
+
+        least_useful_first = sorted(range(1, len(told) + 1), key=worth)
+        gone = memory.keep_within(events=most).events
+        assert gone == tuple(least_useful_first[: max(0, len(told) - most)])
+
+
+@pytest.mark.requirement("B8", "R12")
+def test_what_happened_long_ago_stays_where_it_was_used_lately(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        old, new = memory.add("a red lamp", timestamp=1), memory.add("a blue door", timestamp=50)
+        for event, now in ((old, 90), (new, 60)):
+            only = Filter(ids=[event])
+            assert memory.context(Cue(text="lamp or door", time=now), where=only, floor=0.0).hits
+        assert memory.keep_within(events=1).events == (new,)
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        assert memory.keep_within(events=1).events == (new,)
 
 
 @pytest.mark.requirement("B1")
