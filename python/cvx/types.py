@@ -423,6 +423,8 @@ class Decision:
         Probability of each hit's place, where the order was sampled.
     predicted : float, optional
         The chance of success of the episode, as expected when the agent acted.
+    namespace : str, default ""
+        Who asked.
     """
 
     decision_id: int
@@ -437,6 +439,7 @@ class Decision:
     outcome: float | None = None
     propensities: tuple[float, ...] | None = None
     predicted: float | None = None
+    namespace: str = DEFAULT_NAMESPACE
 
 
 _TASK_TAG = "task:"

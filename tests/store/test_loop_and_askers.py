@@ -6,7 +6,7 @@ import pytest
 
 from cvx.active import ActiveMemory
 from cvx.memory import Memory
-from cvx.types import Cue
+from cvx.types import Cue, Filter
 from tests.store.facade import memory
 
 __all__ = ["memory"]
@@ -53,3 +53,33 @@ def test_an_episode_is_as_visible_as_it_was_begun(memory: Memory) -> None:
     assert [
         hit.event.action for hit in memory.recall("a kitchen", namespace="bob") if hit.event
     ] == ["look public"]
+
+
+@pytest.mark.requirement("B9", "X17")
+def test_a_filter_of_namespaces_only_narrows_what_the_asker_may_see(memory: Memory) -> None:
+    loop, ana = memory.active, memory.loop(namespace="ana", also=["bob"])
+    for namespace in ("ana", "bob"):
+        for visibility in ("private", "shared", "public"):
+            loop.add_demonstration(
+                "clean",
+                [("a kitchen", f"{namespace} {visibility}")],
+                namespace=namespace,
+                visibility=visibility,
+            )
+            memory.add("a kitchen", namespace=namespace, visibility=visibility, action=namespace)
+
+    def seen(asker: ActiveMemory, *names: str) -> set[str | None]:
+        where = Filter(namespaces=names) if names else None
+        return {hit.action for hit in asker.recall(Cue(step="a kitchen"), where, distinct=None).hits}
+
+    public, shared = {"ana public", "bob public", "ana", "bob"}, {"bob shared"}
+    own = {"ana private", "ana shared"}
+    assert seen(loop) == public
+    assert seen(loop, "bob") == {"bob public", "bob"}
+    assert seen(ana) == public | shared | own
+    assert seen(ana, "bob") == {"bob public", "bob shared", "bob"}
+    assert seen(ana, "nobody") == set()
+    # The namespace of an episode asks, whoever's the loop is.
+    loop.begin("clean", namespace="bob")
+    assert seen(loop) == public | {"bob private", "bob shared"}
+    assert seen(loop, "ana") == {"ana public", "ana"}

@@ -12,6 +12,7 @@ from cvx.episodes import OpenEpisode
 from cvx.errors import InvalidParameterError
 from cvx.recall.cue import checked_cue
 from cvx.recall.tokens import CountTokens, estimate_tokens
+from cvx.store.spaces import narrowed, visible_spaces
 from cvx.types import Cue, Decision, Filter, Hit
 
 
@@ -35,8 +36,9 @@ class Recall(Parts):
         cue : Cue
             Its vector, or else its words, say where to look.
         where : Filter, optional
-            What may come back; ``recallable`` is set by ``outcome``, and namespaces that it does
-            not name are those of the episode.
+            What may come back; ``recallable`` is set by ``outcome``. The namespace of the episode
+            asks (the loop's own, outside of one): its own, what ``also`` shares and what is public
+            can come back, and namespaces of the filter narrow that.
         k : int, optional
             How many hits; default that of the memory.
         distinct : {"episode", "entity", None}, optional
@@ -76,9 +78,11 @@ class Recall(Parts):
         if run is not None and run.closed:
             run = None
         cue = locate(self, cue, run)
-        where = (where or Filter())._replace(recallable=outcome == "success")
-        if where.namespaces is None and run is not None and run.namespace:
-            where = where._replace(namespaces=(run.namespace,))
+        asker = self.namespace if run is None else run.namespace
+        where = where or Filter()
+        where = where._replace(
+            recallable=outcome == "success", namespaces=self._readable(asker, where)
+        )
         if distinct == "default":
             distinct = self.distinct
         elif distinct not in ("episode", "entity", None):
@@ -99,7 +103,12 @@ class Recall(Parts):
             None if run is None else run.episode_id,
             found.region,
             propensities=chances,
+            namespace=asker,
         )
+
+    def _readable(self, asker: str, where: Filter) -> list[str]:
+        spaces = visible_spaces(asker, self.also, self.record.public_namespaces())
+        return spaces if where.namespaces is None else narrowed(spaces, where.namespaces)
 
     def render(
         self,

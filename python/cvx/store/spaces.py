@@ -70,6 +70,18 @@ def visible_spaces(own: str, also: Sequence[str], public: Iterable[str]) -> list
     return list(dict.fromkeys(seen))
 
 
+def narrowed(spaces: Iterable[str], namespaces: Iterable[str]) -> list[str]:
+    r"""Return those of some spaces that belong to these namespaces.
+
+    Examples
+    --------
+    >>> narrowed(visible_spaces("ana", ["bob"], ["eve"]), ["bob"])
+    ['bob\x1fshared', 'bob\x1fpublic']
+    """
+    wanted = set(namespaces)
+    return [one for one in spaces if one.partition(_MARK)[0] in wanted]
+
+
 def visible_sql(own: str, also: Sequence[str]) -> tuple[str, list[object]]:
     """Return the same as a condition over the columns of ``events``."""
     marks = ", ".join("?" * len(also))
