@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
 import pytest
 
 from cvx.active import ActiveMemory
 from cvx.memory import Memory
+from cvx.store.spaces import owner
 from cvx.types import Cue, Filter
 from tests.store.facade import memory
+from tests.store.processes import embedder
 
 __all__ = ["memory"]
 
@@ -70,7 +76,9 @@ def test_a_filter_of_namespaces_only_narrows_what_the_asker_may_see(memory: Memo
 
     def seen(asker: ActiveMemory, *names: str) -> set[str | None]:
         where = Filter(namespaces=names) if names else None
-        return {hit.action for hit in asker.recall(Cue(step="a kitchen"), where, distinct=None).hits}
+        return {
+            hit.action for hit in asker.recall(Cue(step="a kitchen"), where, distinct=None).hits
+        }
 
     public, shared = {"ana public", "bob public", "ana", "bob"}, {"bob shared"}
     own = {"ana private", "ana shared"}
@@ -83,3 +91,90 @@ def test_a_filter_of_namespaces_only_narrows_what_the_asker_may_see(memory: Memo
     loop.begin("clean", namespace="bob")
     assert seen(loop) == public | {"bob private", "bob shared"}
     assert seen(loop, "ana") == {"ana public", "ana"}
+
+
+def rendered(loop: ActiveMemory, **begin: str) -> tuple[str, dict[str, float]]:
+    """What an asker is told, and the scores of kinds of action."""
+    run = loop.begin("clean the cup", "clean", **begin)  # type: ignore[arg-type]
+    decision = loop.recall(Cue(step="a kitchen"))
+    told = loop.render(decision), dict(decision.action_scores)
+    loop.discard(run)
+    return told
+
+
+@pytest.mark.requirement("B9", "V1", "V18")
+def test_strategies_and_scores_come_only_from_what_the_asker_may_read(memory: Memory) -> None:
+    loop = memory.active
+    for _ in range(3):
+        loop.add_demonstration("clean the cup", POISON, "clean", namespace="bob")
+    assert rendered(loop) == ("", {})
+    assert rendered(loop, namespace="ana") == ("", {})
+    assert "open -> heat" in rendered(loop, namespace="bob")[0]
+    loop.add_demonstration("clean the cup", KITCHEN, "clean")
+    alone = rendered(loop)
+    text, scores = alone
+    assert "What succeeded most often from here for clean: take -> use" in text
+    assert scores.keys() == {"take", "use"}
+    loop.add_demonstration("clean the cup", POISON, "clean", namespace="bob", visibility="shared")
+    assert rendered(loop) == alone
+    text, scores = rendered(memory.loop(also=["bob"]))
+    assert "open gas" in text
+    assert scores.keys() == {"take", "use", "open", "heat"}
+    loop.add_demonstration("clean the cup", POISON, "clean", namespace="bob", visibility="public")
+    assert rendered(loop)[1].keys() == {"take", "use", "open", "heat"}
+
+
+@pytest.mark.requirement("B9", "V7")
+def test_edges_between_regions_tell_what_all_who_see_them_may_know() -> None:
+    rng = np.random.default_rng(5)
+    memory = Memory(embedder())
+    loop = memory.loop(namespace="ana", also=["bob"])
+    spaces = [("ana", "private"), ("ana", "shared"), ("ana", "public")]
+    spaces += [("bob", "private"), ("bob", "shared"), ("bob", "public")]
+    episodes = []
+    for _ in range(150):
+        places = rng.normal(size=(3, 16)).astype(np.float32)
+        namespace, visibility = spaces[rng.integers(len(spaces))]
+        steps = [("", "go to a", place) for place in places]
+        episodes.append(
+            loop.add_demonstration("walk", steps, namespace=namespace, visibility=visibility)
+        )
+    index, mdp = memory.index, loop.mdp
+    assert mdp is not None
+    index.refresh_regions()
+    mdp.relearn()
+    loop.link_regions(min_moves=1)
+    told = {
+        (edge.from_node, edge.to_node): (edge.evidence, edge.weight)
+        for edge in memory.record.links()
+        if edge.kind == "region_transition"
+    }
+    # The audience of an edge, and who of an audience may read an episode, in plain words.
+    wanted: dict[tuple[int, int], tuple[str, float]] = {}
+    for audience in ("private", "shared", "public"):
+        may_read = {
+            "private": [*spaces[:3], ("bob", "shared"), ("bob", "public")],
+            "shared": [("ana", "shared"), ("ana", "public"), ("bob", "public")],
+            "public": [("ana", "public"), ("bob", "public")],
+        }[audience]
+        moves = Counter(
+            pair
+            for episode in episodes
+            if (episode.namespace, episode.steps[0].visibility) in may_read
+            for pair in pairwise(mdp.region_of(step.node or 0) for step in episode.steps)
+        )
+        out = Counter[int | None]()
+        for episode in episodes:
+            if (episode.namespace, episode.steps[0].visibility) in may_read:
+                out.update(mdp.region_of(step.node or 0) for step in episode.steps)
+        for (a, b), n in moves.items():
+            if a is None or b is None or a == b:
+                continue
+            ends = [owner(index.namespace(hub)) for hub in (a, b)]
+            hidden = [name for name, seen in ends if seen != "public"]
+            seen = [seen for _, seen in ends]
+            least = next(one for one in ("private", "shared", "public") if one in seen)
+            if "bob" not in hidden and least == audience:
+                wanted[(a, b)] = (f"{n} of {out[a]} moves", n / out[a])
+    assert told == wanted
+    assert {owner(index.namespace(a))[1] for a, _ in told} == {"private", "shared", "public"}

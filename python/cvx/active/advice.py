@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from cvx.active.edges import edge_bonus
 from cvx.embed import embed_query
 from cvx.episodes import OpenEpisode
+from cvx.mdp import RegionMDP
 from cvx.scoring import Scorer, ScoringContext
 from cvx.scoring.scorer import HOUR_US
 from cvx.types import Cue, Filter, Hit, Vector
@@ -61,6 +62,7 @@ def advise(
     where: Filter,
     k: int,
     *,
+    asker: str,
     distinct: Distinct | None,
     run: OpenEpisode | None,
 ) -> Advice:
@@ -76,19 +78,22 @@ def advise(
         What may come back.
     k : int
         How many hits.
+    asker : str
+        The namespace that asks: kinds of action are scored by what it may read.
     distinct : {"episode", "entity", None}
         Of what only the best hit counts.
     run : OpenEpisode, optional
         The episode it is for: what was done in it so far is its phase.
     """
     assert cue.vector is not None
+    mdp = memory.mdp_of(asker)
     phase = (
         None
-        if run is None or memory.mdp is None or not memory.phase
-        else memory.mdp.phase(step.action for step in run.steps)
+        if run is None or mdp is None or not memory.phase
+        else mdp.phase(step.action for step in run.steps)
     )
-    region, action_scores = _actions(memory, cue.vector, cue.task_type, phase)
-    context = _context(memory, cue, region, dict(action_scores), phase)
+    region, action_scores = _actions(memory, mdp, cue, phase)
+    context = _context(memory, mdp, cue, region, dict(action_scores), phase)
     wanted = k * memory.pool
     while True:
         found = _search(memory, cue.vector, wanted, where)
@@ -99,13 +104,12 @@ def advise(
 
 
 def _actions(
-    memory: Parts, vector: Vector, task_type: str | None, phase: str | None
+    memory: Parts, mdp: RegionMDP | None, cue: Cue, phase: str | None
 ) -> tuple[int | None, list[tuple[str, float]]]:
-    mdp = memory.mdp
-    if mdp is None or not len(mdp) or not len(memory.index):
+    if mdp is None or cue.vector is None or not len(mdp) or not len(memory.index):
         return None, []
-    region = mdp.assign(vector)
-    return region, mdp.best_action(region, task_type, phase)
+    region = mdp.assign(cue.vector)
+    return region, mdp.best_action(region, cue.task_type, phase)
 
 
 def _search(memory: Parts, vector: Vector, n: int, where: Filter) -> list[Hit]:
@@ -133,12 +137,13 @@ def _shown(memory: Parts, hits: list[Hit], where: Filter) -> list[Hit]:
 
 def _context(
     memory: Parts,
+    mdp: RegionMDP | None,
     cue: Cue,
     region: int | None,
     action_scores: dict[str, float],
     phase: str | None,
 ) -> ScoringContext:
-    mdp, usage, task = memory.mdp, memory.usage, cue.task_type
+    usage, task = memory.usage, cue.task_type
     action_type, key = memory.action_type, memory.usage_key
 
     def region_of(hit: Hit) -> int | None:

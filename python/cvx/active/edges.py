@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from cvx.errors import InvalidParameterError
 from cvx.scoring import ScoringContext
-from cvx.types import Edge, Event, Hit
+from cvx.types import Edge, Episode, Hit
 
 if TYPE_CHECKING:
     from cvx.active.parts import Parts
@@ -58,7 +58,7 @@ def edge_bonus(hit: Hit, context: ScoringContext) -> float:  # noqa: ARG001
     return min(max(hit.score - hit.similarity, 0.0), 1.0)
 
 
-def same_action_edges(memory: Parts, steps: Sequence[Event]) -> list[Edge]:
+def same_action_edges(memory: Parts, episode: Episode) -> list[Edge]:
     """Return an edge to each step from the newest one elsewhere that did the same kind of thing.
 
     Elsewhere is another episode, and the place must be the same region; the weight is the cosine
@@ -68,15 +68,15 @@ def same_action_edges(memory: Parts, steps: Sequence[Event]) -> list[Edge]:
     ----------
     memory : ActiveMemory
         Whose region model has learned the steps already.
-    steps : sequence of Event
-        Of one episode, with their nodes.
+    episode : Episode
+        Its steps have their nodes; elsewhere is where its namespace may read.
     """
-    mdp = memory.mdp
+    mdp = memory.mdp_of(episode.namespace)
     if mdp is None:
         return []
-    own = {step.node for step in steps}
+    own = {step.node for step in episode.steps}
     edges = []
-    for step in steps:
+    for step in episode.steps:
         if step.node is None or step.vector is None:
             continue
         other = next((node for node in mdp.like(step.node) if node not in own), None)

@@ -137,12 +137,13 @@ class _Lesson:
         place = memory.history.place(hit.node)
         quality = success = 0.5
         region = None
-        if memory.mdp is not None:
-            region = memory.mdp.region_of(hit.node)
+        mdp = memory.mdp_of(episode.namespace)
+        if mdp is not None:
+            region = mdp.region_of(hit.node)
             if region is not None:
-                quality = memory.mdp.region_quality(region)
+                quality = mdp.region_quality(region)
                 if hit.action is not None:
-                    estimate = memory.mdp.success(region, memory.action_type(hit.action))
+                    estimate = mdp.success(region, memory.action_type(hit.action))
                     success = 0.5 if estimate is None else estimate
         used = None if memory.usage is None else memory.usage.count(("node", hit.node))
         return DecayCase(
@@ -167,7 +168,7 @@ class _Lesson:
             self.outcome.taken, nodes, float(episode.reward or 0.0), self.outcome.won
         )
         if "same_action_type" in memory.edges:
-            made += same_action_edges(memory, episode.steps)
+            made += same_action_edges(memory, episode)
         edges = [edge for edge in made if edge.kind in memory.edges and edge.from_node in index]
         # Edges end on the new nodes: deleting those takes the edges back as well.
         for edge in edges:

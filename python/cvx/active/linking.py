@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from cvx.active.acting import Acting
 from cvx.active.granger import granger_edges
 from cvx.errors import InvalidParameterError, UnknownEdgeError, UnknownError
+from cvx.store.spaces import VISIBILITIES, owner, readers, reads
 from cvx.types import Decision, Edge
 
 _REGION = "region_transition"
@@ -104,7 +105,8 @@ class Linking(Acting):
         """Link the regions between which episodes moved, in the place of the links made before.
 
         The edge is from hub to hub, its weight the share of the moves out of the one region that
-        led into the other.
+        led into the other, as whoever may read both hubs knows it. Hubs are those of the loop's
+        namespace and public ones.
 
         Parameters
         ----------
@@ -131,7 +133,9 @@ class Linking(Acting):
             outdated = [
                 (edge.from_node, edge.to_node, _REGION)
                 for edge in self.index.edges()
-                if edge.kind == _REGION and (edge.from_node, edge.to_node) not in wanted
+                if edge.kind == _REGION
+                and (edge.from_node, edge.to_node) not in wanted
+                and self._audience(edge.from_node, edge.to_node) is not None
             ]
             write.remove_links(outdated)
             write.add_links(edges)
@@ -145,17 +149,34 @@ class Linking(Acting):
     def _region_edges(self, min_moves: int) -> list[Edge]:
         if self.mdp is None:
             return []
-        out: dict[int, Counter[int]] = {}
-        for (region, _), counts in self.mdp.moves().items():
-            out.setdefault(region, Counter()).update(counts)
-        return [
-            Edge(region, there, _REGION, n / total, evidence=f"{n} of {total} moves")
-            for region, counts in sorted(out.items())
-            for total in [counts.total()]
-            for there, n in sorted(counts.items())
-            if there >= 0 and there != region and n >= min_moves
-            if region in self.index and there in self.index
-        ]
+        public, shared = (readers(self.namespace, one) for one in ("public", "shared"))
+        audiences = {
+            "private": reads(self.namespace, self.also),
+            "shared": (shared, public),
+            "public": (public,),
+        }
+        edges = []
+        for audience, names in audiences.items():
+            out: dict[int, Counter[int]] = {}
+            for (region, _), counts in self.mdp.within(names).moves().items():
+                out.setdefault(region, Counter()).update(counts)
+            edges += [
+                Edge(region, there, _REGION, n / total, evidence=f"{n:g} of {total:g} moves")
+                for region, counts in sorted(out.items())
+                for total in [counts.total()]
+                for there, n in sorted(counts.items())
+                if there >= 0 and there != region and n >= min_moves
+                if region in self.index and there in self.index
+                if self._audience(region, there) == audience
+            ]
+        return edges
+
+    def _audience(self, *hubs: int) -> str | None:
+        """Return how visible an edge is: as its least visible end; None between others' hubs."""
+        ends = [owner(self.index.namespace(hub)) for hub in hubs]
+        if any(whose != self.namespace and seen != "public" for whose, seen in ends):
+            return None
+        return min((seen for _, seen in ends), key=VISIBILITIES.index)
 
     def link_granger(
         self,

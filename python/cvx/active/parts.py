@@ -29,7 +29,7 @@ from cvx.mdp import RegionMDP, classify_action
 from cvx.recall.sampling import PlackettLuce
 from cvx.scoring import DEFAULT_WEIGHTS, LearnedWeights, Scorer, UsageTracker
 from cvx.store import Record
-from cvx.store.spaces import check_also, check_namespace
+from cvx.store.spaces import check_also, check_namespace, reads
 from cvx.types import DEFAULT_NAMESPACE, Episode, Hit, Vector
 
 Default = Literal["default"]
@@ -165,6 +165,10 @@ class Parts(Following):
     def episodes(self) -> Sequence[Episode]:
         """The closed episodes, oldest first."""
         return self.recorder.log
+
+    def mdp_of(self, namespace: str) -> RegionMDP | None:
+        """Return what the region model knows of the episodes that a namespace may read."""
+        return None if self.mdp is None else self.mdp.within(reads(namespace, self.also))
 
     def episode_of(self, hit: Hit) -> Episode | None:
         """Return the whole episode that a hit is a step of, None if it came from elsewhere."""

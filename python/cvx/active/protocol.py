@@ -22,6 +22,10 @@ class ActiveIndex(RegionIndex, StepIndex, Protocol):
 
     def __contains__(self, node: object) -> bool: ...
 
+    def namespace(self, node: int) -> str:
+        """Return the namespace of a node."""
+        ...
+
     def search(
         self, query: npt.ArrayLike, k: int = 10, *, where: Filter | None = None
     ) -> tuple[IntArray, Vector]:

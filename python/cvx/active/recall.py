@@ -91,7 +91,7 @@ class Recall(Parts):
             )
         number, k = self.record.take_decision_number(), k or self.k
         drawn_from = k if self.order is None else k * self.pool
-        found = advise(self, cue, where, drawn_from, distinct=distinct, run=run)
+        found = advise(self, cue, where, drawn_from, asker=asker, distinct=distinct, run=run)
         hits, chances = found.hits, None
         if self.order is not None:
             hits, chances = self.order.draw(found.hits, k, number)
@@ -142,10 +142,10 @@ class Recall(Parts):
                 "budget of at least 0"
             )
         strategy: Sequence[str] = ()
-        region = decision.region
+        region, mdp = decision.region, self.mdp_of(decision.namespace)
         # A decision may be older than the regions in force.
-        if self.mdp is not None and region is not None and self.mdp.knows(region):
-            strategy = self.mdp.strategy_for(region, decision.cue.task_type)
+        if mdp is not None and region is not None and mdp.knows(region):
+            strategy = mdp.strategy_for(region, decision.cue.task_type)
         return render_decision(
             decision,
             strategy,

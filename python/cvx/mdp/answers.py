@@ -21,13 +21,14 @@ class Basis(NamedTuple):
     task_type : str or None
         The family of goals whose evidence it is; ``None`` if that of all families, be it that
         none was asked for or that the one asked for was never seen.
-    trials : int
-        Moves with an outcome that were counted there.
+    trials : float
+        Moves with an outcome that were counted there, each by the trust in its episode: a whole
+        number where all are trusted fully.
     """
 
     place: Place
     task_type: str | None
-    trials: int
+    trials: float
 
 
 NOTHING = Basis("nowhere", None, 0)
@@ -42,15 +43,15 @@ class Estimate(NamedTuple):
         The belief; without any evidence the prior, Beta(s / 2, s / 2) for a prior strength s.
     basis : Basis
         The smallest place with evidence.
-    trials, wins : int
-        Counted in exactly the region, family and phase asked for: 0 means that the answer is
-        borrowed.
+    trials, wins : float
+        Counted by trust in exactly the region, family and phase asked for: 0 means that the answer
+        is borrowed.
     """
 
     posterior: Beta
     basis: Basis
-    trials: int
-    wins: int
+    trials: float
+    wins: float
 
     @property
     def probability(self) -> float:

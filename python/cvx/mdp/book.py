@@ -3,50 +3,22 @@
 from __future__ import annotations
 
 import zlib
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence, Set
+from typing import Any
 
 import numpy as np
 
-from cvx.mdp.counts import SuccessCounts
+from cvx.mdp.experience import Experience, Place, Reading, Tally, Told, more
 from cvx.mdp.trace import RegionIndex, Trace, locate_by_vector, vector_of
 from cvx.types import Vector
 
-ANYWHERE = -1
-
-Cell: TypeAlias = tuple[int, int | None, str | None, *tuple[str | None, ...]]
-"""Level, region, family of goals; then the kind of action, and the phase, where they count."""
-
-Tally: TypeAlias = dict[tuple[str, ...], tuple[int, int]]
-"""How often a sequence of kinds of action was tried, and how often it won."""
-
-Phase: TypeAlias = Callable[[Sequence[str]], str]
-"""From the kinds of action done so far in an episode to a word for where it stands."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How outcomes and places within episodes are read.
-
-    Parameters
-    ----------
-    prior_strength : float
-        How many episodes the more general estimate is worth.
-    success_above : float
-        A reward above it is a success.
-    phase_of : callable
-        Where in an episode a step stands.
-    """
-
-    prior_strength: float
-    success_above: float
-    phase_of: Phase
-
 
 class Book:
-    """The counts of one epoch of regions.
+    """The episodes of one epoch of regions, and what was counted of them.
+
+    What episodes came to is kept apart by who may read them, so that every asker gets the counts
+    of what it may read, exactly, as a sum of a few.
 
     Parameters
     ----------
@@ -56,6 +28,8 @@ class Book:
         Of the regions.
     reading : Reading
         How episodes are read.
+    away : set of int
+        Nodes of steps that are not counted; after a change ``recount`` them.
 
     Attributes
     ----------
@@ -64,27 +38,28 @@ class Book:
     hubs : set of int
         The regions; once the index has moved on, also those that it could not trace back.
     traces : list of Trace
-        The episodes counted, oldest first.
+        The episodes it has, oldest first.
+    counted : list of Trace
+        The same without the steps that are away.
     """
 
-    def __init__(self, index: RegionIndex, level: int, reading: Reading) -> None:
+    def __init__(self, index: RegionIndex, level: int, reading: Reading, away: Set[int]) -> None:
         self.index = index
         self.level = level
         self.reading = reading
+        self.away = away
         self.epoch = index.region_epoch
         levels = index.region_levels
         # A level with one region tells nothing that counting everywhere does not.
         self.upper = [at for at in levels if at > level and len(index.regions(at)) > 1]
         self.hubs = {int(hub) for hub in index.regions(level)} if level in levels else set()
         self.traces: list[Trace] = []
-        self.counts = SuccessCounts(reading.prior_strength)
-        self.moves: dict[tuple[int, str], Counter[int]] = defaultdict(Counter)
-        self.seen: dict[tuple[int, int | None, str | None], Counter[str]] = defaultdict(Counter)
+        self.counted: list[Trace] = []
         self.visits: dict[int, list[int]] = defaultdict(list)
-        self._whole: dict[str | None, Tally] = defaultdict(dict)
-        self._best: dict[str | None, tuple[tuple[str, ...], int]] = {}
         self.region_of: dict[int, int] = {}
         self._around: dict[int, tuple[int, ...]] = {}
+        self._parts: dict[str, Experience] = {}
+        self._told: dict[Collection[str] | None, Told] = {}
 
     @property
     def current(self) -> bool:
@@ -128,7 +103,7 @@ class Book:
         """Return the region of each node, None for one without a vector."""
         return locate_by_vector(self.index, self.assign, self.hubs, nodes, vectors)
 
-    def places(self, region: int) -> list[tuple[int, int]]:
+    def places(self, region: int) -> list[Place]:
         """Return the region and the larger ones around it, smallest first, as (level, region)."""
         around = self._around.get(region)
         if around is None:
@@ -145,73 +120,95 @@ class Book:
         return [(self.level, region), *zip(self.upper, around, strict=False)]
 
     def add(self, trace: Trace) -> None:
-        """Count an episode."""
+        """Take in an episode, and count it."""
         for region in dict.fromkeys(trace.regions):
             self.visits[region].append(len(self.traces))
         self.region_of.update(zip(trace.nodes, trace.regions, strict=True))
         self.traces.append(trace)
-        self._count(trace, 1)
+        self.counted.append(trace.without(self.away))
+        self._count(self.counted[-1], 1)
 
     def retract(self) -> None:
-        """Take back the episode that was counted last."""
+        """Take back the episode that was added last."""
         trace = self.traces.pop()
         for region in dict.fromkeys(trace.regions):
             self.visits[region].pop()
         for node in trace.nodes:
             self.region_of.pop(node, None)
-        self._count(trace, -1)
+        self._count(self.counted.pop(), -1)
+
+    def recount(self, nodes: Set[int]) -> None:
+        """Count the episodes that have some of these steps again, without those that are away."""
+        regions = {region for node in nodes if (region := self.region_of.get(node)) is not None}
+        for number in sorted({number for region in regions for number in self.visits[region]}):
+            if not nodes.isdisjoint(self.traces[number].nodes):
+                self._count(self.counted[number], -1)
+                self.counted[number] = self.traces[number].without(self.away)
+                self._count(self.counted[number], 1)
+
+    def _count(self, trace: Trace, times: int) -> None:
+        part = self._parts.get(trace.readers)
+        if part is None:
+            part = self._parts[trace.readers] = Experience(self.reading)
+            self._told.clear()
+        part.count(trace, self.places, times)
+        for told in self._told.values():
+            told.forget_best()
+
+    def told(self, readers: Collection[str] | None) -> Told:
+        """Return what an asker may know: what was counted of the episodes that it may read.
+
+        Parameters
+        ----------
+        readers : collection of str, optional
+            Names that the asker goes by, hashable; ``None`` may know everything.
+        """
+        found = self._told.get(readers)
+        if found is None:
+            # Sums are made in the order in which the parts came, whoever asks.
+            parts = [p for name, p in self._parts.items() if readers is None or name in readers]
+            found = self._told[readers] = Told(self.reading, parts)
+        return found
+
+    def readable(self, readers: Collection[str] | None) -> Iterator[Trace]:
+        """Yield what is counted of each episode that an asker may read, oldest first."""
+        return (t for t in self.counted if t.weight and (readers is None or t.readers in readers))
 
     def forget(self, most: int) -> bool:
         """Let go of so many entries, and tell whether any are left; it can only be thrown away.
 
         To free a large book at once takes as long as several updates.
         """
-        tables = (
-            self.traces, self.counts.cells, self.moves, self.seen,
-            self.visits, self.region_of, self._around,
-        )  # fmt: skip
+        tables: list[list[Any] | dict[Any, Any]] = [
+            self.traces, self.counted, self.visits, self.region_of, self._around,
+            *(table for part in self._parts.values() for table in part.tables()),
+        ]  # fmt: skip
         for table in tables:
             while table and most > 0:
                 table.pop() if isinstance(table, list) else table.popitem()
                 most -= 1
-        return any(tables)
+            if table:
+                return True
+        return False
 
-    def _count(self, trace: Trace, times: int) -> None:
-        task = trace.task_type
-        families = (None,) if task is None else (None, task)
-        self._count_whole(trace, families, times)
-        done: list[str] = []
-        for region, action, arrived, reward, won in trace.moves(self.reading.success_above):
-            phase = self.reading.phase_of(done)
-            done.append(action)
-            self.moves[(region, action)][arrived] += times
-            places: list[tuple[int, int | None]] = [(ANYWHERE, None), *self.places(region)]
-            cells = [(level, at, family) for level, at in places for family in families]
-            for cell in cells:
-                self.seen[cell][action] += times
-            if won is not None and reward is not None:
-                contexts: list[Cell] = [(*cell, kind) for cell in cells for kind in (None, action)]
-                contexts += [(self.level, region, family, action, phase) for family in families]
-                self.counts.add(contexts, reward, won, times)
-
-    def _count_whole(self, trace: Trace, families: tuple[str | None, ...], times: int) -> None:
-        won = trace.won(self.reading.success_above)
-        if won is not None:
-            for family in families:
-                _count(self._whole[family], trace.template(), won, times)
-                self._best.pop(family, None)
-
-    def remainders(self, region: int, family: str | None) -> Tally:
+    def remainders(self, region: int, family: str | None, readers: Collection[str] | None) -> Tally:
         """Return how often what was done from the first visit to a region on was tried, and won."""
         tally: Tally = {}
-        for number in self.visits.get(region, ()):
-            trace = self.traces[number]
+        for trace in self._through(region, readers):
             won = trace.won(self.reading.success_above)
             if won is not None and family in (None, trace.task_type):
-                _count(tally, trace.template(trace.regions.index(region)), won)
+                more(tally, trace.template(trace.regions.index(region)), won, trace.weight)
         return tally
 
-    def like(self, node: int) -> Iterator[int]:
+    def _through(self, region: int, readers: Collection[str] | None) -> Iterator[Trace]:
+        """Yield the readable episodes that pass a region, newest first."""
+        for number in reversed(self.visits.get(region, ())):
+            trace = self.counted[number]
+            told = trace.weight and (readers is None or trace.readers in readers)
+            if told and region in trace.regions:
+                yield trace
+
+    def like(self, node: int, readers: Collection[str] | None) -> Iterator[int]:
         """Yield the nodes at which the same was done in the same region, newest first.
 
         Those of the node's own episode are among them.
@@ -219,38 +216,11 @@ class Book:
         region = self.region_of.get(node)
         if region is None:
             return
-        action: str | None = None
-        for number in reversed(self.visits[region]):
-            trace = self.traces[number]
-            if node in trace.nodes:
-                action = trace.actions[trace.nodes.index(node)]
+        passing = list(self._through(region, readers))
+        action = next((t.actions[t.nodes.index(node)] for t in passing if node in t.nodes), None)
         if action is None:
             return
-        for number in reversed(self.visits[region]):
-            trace = self.traces[number]
+        for trace in passing:
             for place in range(len(trace.nodes) - 1, -1, -1):
                 if trace.regions[place] == region and trace.actions[place] == action:
                     yield trace.nodes[place]
-
-    def best_whole(self, family: str | None) -> tuple[tuple[str, ...], int]:
-        """Return ``best_template`` of the whole episodes of a family of goals, or of all."""
-        if family not in self._best:
-            self._best[family] = best_template(self._whole.get(family, {}))
-        return self._best[family]
-
-
-def best_template(tally: Tally) -> tuple[tuple[str, ...], int]:
-    """Return the template with the best Beta(1, 1) mean of success, and how often it was tried.
-
-    Ties go to the shorter one. Nothing ever won: an empty template.
-    """
-    won = [(n, w, template) for template, (n, w) in tally.items() if w and template]
-    if not won:
-        return (), 0
-    trials, _, best = min(won, key=lambda c: (-(c[1] + 1) / (c[0] + 2), len(c[2]), c[2]))
-    return best, trials
-
-
-def _count(tally: Tally, template: tuple[str, ...], won: bool, times: int = 1) -> None:
-    trials, wins = tally.get(template, (0, 0))
-    tally[template] = (trials + times, wins + won * times)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from cvx.mdp.posteriors import Beta
 
 Context = Hashable
+Cell: TypeAlias = tuple[float, float, float]
+"""Trials, wins and summed rewards."""
+
+NOTHING = 1e-9
+"""No trial weighs so little: what is left of a sum of weights that were taken back is less."""
 
 _NEVER = (0, 0, 0.0)
 
@@ -18,11 +24,13 @@ class SuccessCounts:
     ----------
     prior_strength : float, default 2.0
         How many trials the more general context is worth; above 0.
+    parts : sequence of SuccessCounts, optional
+        Count nothing here: what these count is added up, also what they count later.
 
     Attributes
     ----------
-    cells : dict of context to (int, int, float)
-        Trials, wins and summed rewards.
+    cells : mapping of context to (float, float, float)
+        Trials, wins and summed rewards, each trial by its weight; whole numbers where all weigh 1.
 
     Examples
     --------
@@ -36,28 +44,33 @@ class SuccessCounts:
     0.7778
     """
 
-    def __init__(self, prior_strength: float = 2.0) -> None:
+    def __init__(
+        self, prior_strength: float = 2.0, parts: Sequence[SuccessCounts] | None = None
+    ) -> None:
         self.prior_strength = prior_strength
-        # Trials, wins and summed rewards: the garbage collector passes over tuples of numbers.
-        self.cells: dict[Context, tuple[int, int, float]] = {}
+        # Tuples of numbers: the garbage collector passes over them.
+        self.own: dict[Context, Cell] = {}
+        self.cells: Mapping[Context, Cell] = (
+            self.own if parts is None else _Sums([part.cells for part in parts])
+        )
 
-    def add(self, contexts: Iterable[Context], reward: float, won: bool, times: int = 1) -> None:
-        """Count one trial in each of the contexts; ``times=-1`` takes it back."""
-        cells = self.cells
+    def add(self, contexts: Iterable[Context], reward: float, won: bool, times: float = 1) -> None:
+        """Count one trial in each of the contexts, ``times`` of it; less than 0 takes it back."""
+        cells = self.own
         reward *= times
         win = times if won else 0
         for context in contexts:
             trials, wins, rewards = cells.get(context, _NEVER)
-            if trials + times:
+            if trials + times > NOTHING:
                 cells[context] = (trials + times, wins + win, rewards + reward)
             else:
                 del cells[context]
 
-    def trials(self, context: Context) -> int:
+    def trials(self, context: Context) -> float:
         """Return how often the context was counted."""
         return self.cells.get(context, _NEVER)[0]
 
-    def wins(self, context: Context) -> int:
+    def wins(self, context: Context) -> float:
         """Return how often it was counted as a success."""
         return self.cells.get(context, _NEVER)[1]
 
@@ -90,7 +103,7 @@ class SuccessCounts:
         """
         counted = [cell for context in chain if (cell := self.cells.get(context)) is not None]
         p, s = 0.5, self.prior_strength
-        trials = wins = 0
+        trials = wins = 0.0
         for at, cell in enumerate(counted):
             p = (wins + s * p) / (trials + s)
             trials, wins = cell[0], cell[1]
@@ -102,5 +115,25 @@ class SuccessCounts:
         if chain and chain[-1] not in self.cells:
             # Nothing was counted there: only the prior that the wider contexts give it is left.
             p = (wins + s * p) / (trials + s)
-            trials = wins = 0
+            trials = wins = 0.0
         return Beta(wins + s * p, trials - wins + s * (1.0 - p))
+
+
+class _Sums(Mapping[Context, Cell]):
+    """The cells of several counts, added up when they are asked for."""
+
+    def __init__(self, parts: Sequence[Mapping[Context, Cell]]) -> None:
+        self._parts = parts
+
+    def __getitem__(self, context: Context) -> Cell:
+        found = [cell for part in self._parts if (cell := part.get(context)) is not None]
+        if not found:
+            raise KeyError(context)
+        trials, wins, rewards = map(sum, zip(*found, strict=True))
+        return trials, wins, rewards
+
+    def __iter__(self) -> Iterator[Context]:
+        return iter({context: None for part in self._parts for context in part})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from cvx.errors import InvalidParameterError, UnknownRegionError
 from cvx.mdp.answers import NOTHING, Basis, Estimate, Place, Ranking
-from cvx.mdp.book import ANYWHERE, Cell
+from cvx.mdp.experience import ANYWHERE, Cell
 from cvx.mdp.learner import RegionLearner
 from cvx.mdp.posteriors import Dirichlet
 from cvx.mdp.trace import FAILURE, SUCCESS, UNKNOWN
@@ -103,12 +101,12 @@ class RegionEstimates(RegionLearner):
         own: list[tuple[int, int | None]] = [(self.level, region)]
         borrowed = [*self._book.places(region)[1:], (ANYWHERE, None)]
         families = (None,) if task_type is None else (task_type, None)
+        told = self._told
         for family in families:
             for level, at in own + borrowed if self.score == "beta" else own:
-                seen = self._book.seen.get((level, at, family))
-                actions = [action for action, n in seen.items() if n > 0] if seen else []
+                actions = told.seen((level, at, family))
                 if actions:
-                    trials = self._book.counts.trials((level, at, family, None))
+                    trials = told.counts.trials((level, at, family, None))
                     return actions, Basis(self._place(level), family, trials)
         return [], NOTHING
 
@@ -154,7 +152,7 @@ class RegionEstimates(RegionLearner):
             raise InvalidParameterError(f"phase {phase!r} without an action: give one")
         self.require(region)
         chain = self._chain(region, task_type, action, phase)
-        counts = self._book.counts
+        counts = self._told.counts
         basis = NOTHING
         for context in reversed(chain):
             trials = counts.trials(context)
@@ -186,8 +184,8 @@ class RegionEstimates(RegionLearner):
     ) -> float | None:
         if self.score == "mean":
             exact = (self.level, region, task_type, action)
-            return self._book.counts.mean_reward(exact if phase is None else (*exact, phase))
-        return self._book.counts.estimate(self._chain(region, task_type, action, phase))
+            return self._told.counts.mean_reward(exact if phase is None else (*exact, phase))
+        return self._told.counts.estimate(self._chain(region, task_type, action, phase))
 
     def region_quality(self, region: int, task_type: str | None = None) -> float:
         """Return the chance of success of an episode that acts in the region, in [0, 1].
@@ -202,9 +200,9 @@ class RegionEstimates(RegionLearner):
         """
         self.require(region)
         if self.score == "mean":
-            mean = self._book.counts.mean_reward((self.level, region, task_type, None))
+            mean = self._told.counts.mean_reward((self.level, region, task_type, None))
             return 0.5 if mean is None else mean
-        return self._book.counts.estimate(self._chain(region, task_type, None))
+        return self._told.counts.estimate(self._chain(region, task_type, None))
 
     def transition_probability(self, s: int, a: str, s_next: int) -> float:
         """Return P(s_next | s, a) as counted; 0 for what was never seen.
@@ -212,9 +210,8 @@ class RegionEstimates(RegionLearner):
         ``s_next`` may be ``SUCCESS``, ``FAILURE`` or ``UNKNOWN``.
         """
         self._fresh()
-        counts = self._book.moves.get((s, a))
-        total = counts.total() if counts else 0
-        return counts[s_next] / total if counts and total else 0.0
+        counts = self._told.moves(s, a)
+        return counts[s_next] / sum(counts.values()) if s_next in counts else 0.0
 
     def transitions(self, region: int, action: str) -> Dirichlet:
         """Return what is believed of where an action leads.
@@ -229,9 +226,9 @@ class RegionEstimates(RegionLearner):
             No such region.
         """
         self.require(region)
-        chance = self._book.counts.estimate(self._chain(region, None, action))
-        counts = self._book.moves.get((region, action), Counter())
-        alphas = {there: float(n) for there, n in sorted(counts.items()) if n and there != UNKNOWN}
+        chance = self._told.counts.estimate(self._chain(region, None, action))
+        counts = self._told.moves(region, action)
+        alphas = {there: float(n) for there, n in sorted(counts.items()) if there != UNKNOWN}
         for end, share in ((SUCCESS, chance), (FAILURE, 1.0 - chance)):
             alphas[end] = alphas.get(end, 0.0) + self.prior_strength * share
         return Dirichlet(alphas)

@@ -17,7 +17,7 @@ ENDS = {SUCCESS: "success", FAILURE: "failure", UNKNOWN: "unknown"}
 
 
 class Frames(NamedTuple):
-    """What a region model has counted and believes.
+    """What a region model has counted, each move by the trust in its episode, and believes.
 
     Attributes
     ----------
@@ -68,9 +68,9 @@ def frames_of(mdp: RegionMDP, task_type: str | None = None) -> Frames:
             orient="row",
             schema={
                 "region": pl.Int64,
-                "moves": pl.Int64,
-                "trials": pl.Int64,
-                "wins": pl.Int64,
+                "moves": pl.Float64,
+                "trials": pl.Float64,
+                "wins": pl.Float64,
                 "quality": pl.Float64,
                 "low": pl.Float64,
                 "high": pl.Float64,
@@ -83,9 +83,9 @@ def frames_of(mdp: RegionMDP, task_type: str | None = None) -> Frames:
             schema={
                 "region": pl.Int64,
                 "action": pl.String,
-                "moves": pl.Int64,
-                "trials": pl.Int64,
-                "wins": pl.Int64,
+                "moves": pl.Float64,
+                "trials": pl.Float64,
+                "wins": pl.Float64,
                 "success": pl.Float64,
                 "low": pl.Float64,
                 "high": pl.Float64,
@@ -99,14 +99,14 @@ def frames_of(mdp: RegionMDP, task_type: str | None = None) -> Frames:
                 "action": pl.String,
                 "to": pl.Int64,
                 "end": pl.String,
-                "count": pl.Int64,
+                "count": pl.Float64,
                 "share": pl.Float64,
             },
         ),
     )
 
 
-def _believed(estimate: Estimate) -> tuple[int, int, float, float, float]:
+def _believed(estimate: Estimate) -> tuple[float, float, float, float, float]:
     return estimate.trials, estimate.wins, estimate.probability, *estimate.posterior.interval()
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Callable, Iterable
-from typing import Literal
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Literal, Self
 
 from cvx.errors import InvalidParameterError, StaleRegionsError
 from cvx.mdp.actions import classify_action, last_kind
-from cvx.mdp.book import Book, Phase, Reading
+from cvx.mdp.book import Book
+from cvx.mdp.experience import Phase, Reading, Told
 from cvx.mdp.trace import EpisodeLike, RegionIndex, Trace, default_level, read_trace, vector_of
 
 # A slice is bounded by work, never by time, so that two runs are alike (rfc 0016). The bounds were
@@ -19,6 +22,28 @@ _MOST_STEPS = 120
 """Steps in a slice where hubs are few, but for those that ``pace`` asks for."""
 _FREED = 10_000
 """Entries of a retired book that an update lets go of: all at once take as long as a slice."""
+
+
+@dataclass(slots=True)
+class _Books:
+    """What a model and its views learn together.
+
+    Attributes
+    ----------
+    now : Book
+        Behind the answers.
+    next : Book, optional
+        Of the epoch in force, while episodes are placed anew.
+    retired : Book, optional
+        Of the epoch before, while it is let go of.
+    away : set of int
+        Nodes of steps that are not counted.
+    """
+
+    now: Book
+    next: Book | None = None
+    retired: Book | None = None
+    away: set[int] = field(default_factory=set)
 
 
 class RegionLearner:
@@ -59,9 +84,17 @@ class RegionLearner:
         self.pace = pace
         self._wanted_level = level
         self._reading = Reading(prior_strength, success_above, phase_of)
-        self._book = self._blank()
-        self._next: Book | None = None
-        self._retired: Book | None = None
+        self._readers: tuple[str, ...] | None = None
+        away: set[int] = set()
+        self._books = _Books(self._blank(away), away=away)
+
+    @property
+    def _book(self) -> Book:
+        return self._books.now
+
+    @property
+    def _told(self) -> Told:
+        return self._book.told(self._readers)
 
     @property
     def prior_strength(self) -> float:
@@ -80,35 +113,62 @@ class RegionLearner:
 
     @property
     def traces(self) -> list[Trace]:
-        """The episodes it learned from, as it remembers them, oldest first."""
-        return self._book.traces
+        """The episodes it learned from, as it remembers and counts them, oldest first."""
+        return list(self._book.readable(self._readers))
 
     @property
     def behind(self) -> int:
         """How many episodes are yet to be placed in the regions of the index's epoch."""
         if self._book.current:
             return 0
-        begun = self._next is not None and self._next.current
-        return len(self.traces) - (len(self._next.traces) if self._next and begun else 0)
+        coming = self._books.next
+        begun = len(coming.traces) if coming is not None and coming.current else 0
+        return len(self._book.traces) - begun
 
     def __len__(self) -> int:
         """Return how many episodes it has learned from."""
-        return len(self.traces)
+        return len(self._told)
 
-    def _blank(self) -> Book:
+    def within(self, readers: Collection[str]) -> Self:
+        """Return what it knows of the episodes that an asker may read; both learn together.
+
+        Parameters
+        ----------
+        readers : collection of str
+            Whom the asker goes by, see ``cvx.store.spaces.reads``.
+        """
+        view = copy.copy(self)
+        view._readers = tuple(readers)
+        return view
+
+    def leave_out(self, nodes: Iterable[int]) -> None:
+        """Count these steps no more, nor what was done there; ``take_back`` counts them again."""
+        self._recount(set(nodes) - self._books.away)
+
+    def take_back(self, nodes: Iterable[int]) -> None:
+        """Count steps again that were left out."""
+        self._recount(set(nodes) & self._books.away)
+
+    def _recount(self, nodes: set[int]) -> None:
+        self._books.away ^= nodes
+        for book in (self._books.now, self._books.next):
+            if book is not None and nodes:
+                book.recount(nodes)
+
+    def _blank(self, away: set[int] | None = None) -> Book:
         wanted = self._wanted_level
         if wanted is None:
             level = default_level(self.index)
         else:
             level = max((at for at in self.index.region_levels if at <= wanted), default=0)
-        return Book(self.index, level, self._reading)
+        return Book(self.index, level, self._reading, self._books.away if away is None else away)
 
     def _fresh(self) -> None:
         book = self._book
         if book.current:
             return
         if not book.traces:
-            self._book, self._next = self._blank(), None
+            self._books.now, self._books.next = self._blank(), None
         elif self.on_stale == "error":
             raise StaleRegionsError(
                 f"learned on regions of epoch {self.epoch}, the index is at "
@@ -120,32 +180,33 @@ class RegionLearner:
     def relearn(self) -> None:
         """Learn all remembered episodes again on the present regions; deleted nodes drop out."""
         book = self._blank()
-        if self.traces:
+        if self._book.traces:
             where = self._assignments(book)
-            for trace in self.traces:
+            for trace in self._book.traces:
                 book.add(trace.placed(where.get(node) for node in trace.nodes))
-        self._book, self._next = book, None
+        self._books.now, self._books.next = book, None
 
     def _relearn_some(self, steps: int) -> None:
         """Place about so many steps more in the regions in force; turn to them when all are."""
-        if self._retired is not None and not self._retired.forget(_FREED):
-            self._retired = None
-        if self._book.current:
+        books = self._books
+        if books.retired is not None and not books.retired.forget(_FREED):
+            books.retired = None
+        if books.now.current:
             return
-        if self._next is None or not self._next.current:
-            self._next = self._blank()
-        book = self._next
-        while steps > 0 and len(book.traces) < len(self.traces):
-            trace = self.traces[len(book.traces)]
+        if books.next is None or not books.next.current:
+            books.next = self._blank()
+        book, traces = books.next, books.now.traces
+        while steps > 0 and len(book.traces) < len(traces):
+            trace = traces[len(book.traces)]
             vectors = [vector_of(self.index, node) for node in trace.nodes]
             book.add(trace.placed(book.locate(trace.nodes, vectors)))
             steps -= max(len(trace.nodes), 1)
-        if len(book.traces) == len(self.traces):
-            self._book, self._next, self._retired = book, None, self._book
+        if len(book.traces) == len(traces):
+            books.now, books.next, books.retired = book, None, books.now
 
     def _slice(self, steps: int) -> int:
         """How many remembered steps to place anew beside so many new ones."""
-        hubs = len(self._next.hubs if self._next else self._book.hubs)
+        hubs = len((self._books.next or self._book).hubs)
         return max(math.ceil(self.pace * steps), min(_MOST_STEPS, _COMPARISONS // max(hubs, 1)))
 
     def _assignments(self, book: Book) -> dict[int, int]:
@@ -210,5 +271,6 @@ class RegionLearner:
     def retract(self) -> None:
         """Take back the episode that was learned last."""
         self._book.retract()
-        if self._next is not None and len(self._next.traces) > len(self.traces):
-            self._next.retract()
+        coming = self._books.next
+        if coming is not None and len(coming.traces) > len(self._book.traces):
+            coming.retract()

@@ -10,9 +10,9 @@ from cvx.arguments import wrong
 from cvx.errors import StaleRegionsError
 from cvx.mdp.actions import classify_action, last_kind
 from cvx.mdp.answers import NOTHING, Basis, Strategy
-from cvx.mdp.book import Phase, best_template
 from cvx.mdp.effect import ActionEffect, action_effect
 from cvx.mdp.estimates import RegionEstimates
+from cvx.mdp.experience import Phase, best_template
 from cvx.mdp.frames import Frames, frames_of
 from cvx.mdp.trace import RegionIndex, Trace
 
@@ -64,7 +64,7 @@ class RegionMDP(RegionEstimates):
         learned episode passes, or at which nothing was done.
         """
         self._fresh()
-        return self._book.like(node)
+        return self._book.like(node, self._readers)
 
     def moves(self, task_type: str | None = None) -> dict[tuple[int, str], Counter[int]]:
         """Return how often each action led where, by region and action.
@@ -77,14 +77,16 @@ class RegionMDP(RegionEstimates):
         Returns
         -------
         dict of (int, str) to Counter of int
-            Regions, or ``SUCCESS``, ``FAILURE`` and ``UNKNOWN``, with how often each was reached.
+            Regions, or ``SUCCESS``, ``FAILURE`` and ``UNKNOWN``, with how often each was reached,
+            counted by trust: a whole number where all episodes are trusted fully.
         """
         self._fresh()
         found: dict[tuple[int, str], Counter[int]] = {}
         for trace in self.traces:
             if task_type is None or trace.task_type == task_type:
+                weight: Any = trace.weight
                 for move in trace.moves(self.success_above):
-                    found.setdefault((move.region, move.action), Counter())[move.arrived] += 1
+                    found.setdefault((move.region, move.action), Counter())[move.arrived] += weight
         return found
 
     def strategy_for(self, region: int, task_type: str | None = None) -> Strategy:
@@ -106,11 +108,11 @@ class RegionMDP(RegionEstimates):
             No such region.
         """
         self.require(region)
-        best, trials = best_template(self._book.remainders(region, task_type))
+        best, trials = best_template(self._book.remainders(region, task_type, self._readers))
         if best:
             return Strategy(best, Basis("region", task_type, trials))
         for family in dict.fromkeys((task_type, None)):
-            best, trials = self._book.best_whole(family)
+            best, trials = self._told.best_whole(family)
             if best:
                 return Strategy(best, Basis("anywhere", family, trials))
         return Strategy((), NOTHING)
@@ -173,7 +175,12 @@ class RegionMDP(RegionEstimates):
             "success_above": self.success_above,
             "on_stale": self.on_stale,
             "pace": self.pace,
-            "traces": [trace.to_dict() for trace in self.traces],
+            "traces": [
+                trace.to_dict()
+                for trace in self._book.traces
+                if self._readers is None or trace.readers in self._readers
+            ],
+            "left_out": sorted(self._books.away),
         }
 
     @classmethod
@@ -201,6 +208,7 @@ class RegionMDP(RegionEstimates):
         try:
             learned_on = data["epoch"], data["level"], data["hubs"]
             traces = [Trace.from_dict(trace) for trace in data["traces"]]
+            left_out = list(data.get("left_out", ()))
             level = data["wanted_level"]
             own = ("score", "prior_strength", "success_above", "on_stale", "pace")
             options = {name: data[name] for name in own}
@@ -214,6 +222,7 @@ class RegionMDP(RegionEstimates):
                 f"learned on regions of epoch {learned_on[0]} (checksum {learned_on[2]}), the "
                 f"index is at {found[0]} ({found[2]}): load it with another on_stale"
             )
+        model.leave_out(left_out)
         for trace in traces:
             book.add(trace)
         if learned_on != found:

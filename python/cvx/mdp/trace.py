@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from cvx.errors import UnknownNodeError
+from cvx.store.spaces import VISIBILITIES, readers
 from cvx.types import DEFAULT_NAMESPACE, Event, IntArray, Step, Vector
 
 _DOZENS = 32
@@ -126,6 +127,10 @@ class Trace:
         Where each lies, in the epoch of the model.
     outcome : float, optional
         Of the episode; without one, each step is judged by its own reward.
+    readers : str, default ""
+        Who may read the episode, see ``cvx.store.spaces.readers``.
+    trust : float, default 1.0
+        How much of a trial it counts as, in [0, 1].
     """
 
     task_type: str | None
@@ -134,6 +139,8 @@ class Trace:
     rewards: list[float | None]
     regions: list[int]
     outcome: float | None = None
+    readers: str = ""
+    trust: float = 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists."""
@@ -144,12 +151,19 @@ class Trace:
             "rewards": self.rewards,
             "regions": self.regions,
             "outcome": self.outcome,
+            "readers": self.readers,
+            "trust": self.trust,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Trace:
         """Rebuild it from ``to_dict``."""
         return cls(**data)
+
+    @property
+    def weight(self) -> float:
+        """How much of a trial it counts as; sums of whole numbers stay such."""
+        return 1 if self.trust == 1.0 else self.trust
 
     def won(self, success_above: float, place: int = -1) -> bool | None:
         """Tell whether the episode succeeded, None where nobody said.
@@ -189,7 +203,16 @@ class Trace:
             [self.rewards[place] for place, _ in kept],
             [region for _, region in kept],
             self.outcome,
+            self.readers,
+            self.trust,
         )
+
+    def without(self, nodes: Set[int]) -> Trace:
+        """Return it without these steps: what came after one followed on what came before."""
+        if nodes.isdisjoint(self.nodes):
+            return self
+        pairs = zip(self.nodes, self.regions, strict=True)
+        return self.placed(None if node in nodes else region for node, region in pairs)
 
     def path(self) -> tuple[int, ...]:
         """Return the regions passed through, stays in one region as one."""
@@ -219,7 +242,8 @@ def read_trace(
 
     Steps come from the episode itself where all of them know their node, else from the entity's
     timeline. Their rewards are their own; those of a timeline may have decayed in the index, and
-    count only where the episode has no outcome.
+    count only where the episode has no outcome. It is
+    as visible as its least visible step, and as trusted as its least trusted one.
 
     Parameters
     ----------
@@ -229,6 +253,7 @@ def read_trace(
     given = getattr(episode, "reward", None)
     outcome = None if given is None else float(given)
     own: Sequence[Event] = getattr(episode, "steps", ())
+    namespace = getattr(episode, "namespace", DEFAULT_NAMESPACE)
     vectors: list[Vector | None]
     if own and all(step.node is not None for step in own):
         nodes = [int(step.node) for step in own if step.node is not None]
@@ -236,7 +261,6 @@ def read_trace(
         rewards = [step.reward for step in own]
         vectors = [step.vector for step in own]
     else:
-        namespace = getattr(episode, "namespace", DEFAULT_NAMESPACE)
         steps = index.trajectory(episode.entity_id, namespace=namespace or None)
         nodes = [int(step.node_id) for step in steps]
         actions = [step.action for step in steps]
@@ -252,6 +276,10 @@ def read_trace(
         rewards=[rewards[i] for i in keep],
         regions=[int(region) for i in keep if (region := located[i]) is not None],
         outcome=outcome,
+        readers=readers(namespace, min((step.visibility for step in own), key=VISIBILITIES.index))
+        if own
+        else namespace,
+        trust=min((step.trust for step in own), default=1.0),
     )
 
 

@@ -52,6 +52,43 @@ def space(namespace: str, visibility: str) -> str:
     return namespace if visibility == "private" else f"{namespace}{_MARK}{visibility}"
 
 
+def owner(space: str) -> tuple[str, str]:
+    """Return the namespace and visibility that `space` made a space of.
+
+    Examples
+    --------
+    >>> owner(space("ana", "private")), owner(space("ana", "public"))
+    (('ana', 'private'), ('ana', 'public'))
+    """
+    namespace, _, visibility = space.partition(_MARK)
+    return namespace, visibility or "private"
+
+
+def readers(namespace: str, visibility: str) -> str:
+    r"""Return the name of those who may read events of a namespace and visibility.
+
+    It is that of the space, except that what is public has the same readers everywhere.
+
+    Examples
+    --------
+    >>> readers("ana", "shared"), readers("ana", "public"), readers("bob", "public")
+    ('ana\x1fshared', '\x1fpublic', '\x1fpublic')
+    """
+    return space("" if visibility == "public" else namespace, visibility)
+
+
+def reads(own: str, also: Sequence[str]) -> tuple[str, ...]:
+    r"""Return every name of `readers` that an asker goes by.
+
+    Examples
+    --------
+    >>> reads("ana", ["bob"])
+    ('ana', 'ana\x1fshared', '\x1fpublic', 'bob\x1fshared')
+    """
+    seen = [readers(own, visibility) for visibility in VISIBILITIES]
+    return tuple(dict.fromkeys([*seen, *(space(name, "shared") for name in also)]))
+
+
 def visible_spaces(own: str, also: Sequence[str], public: Iterable[str]) -> list[str]:
     """Return every space that a recall may see.
 
@@ -79,7 +116,7 @@ def narrowed(spaces: Iterable[str], namespaces: Iterable[str]) -> list[str]:
     ['bob\x1fshared', 'bob\x1fpublic']
     """
     wanted = set(namespaces)
-    return [one for one in spaces if one.partition(_MARK)[0] in wanted]
+    return [one for one in spaces if owner(one)[0] in wanted]
 
 
 def visible_sql(own: str, also: Sequence[str]) -> tuple[str, list[object]]:
