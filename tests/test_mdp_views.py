@@ -36,7 +36,15 @@ def played(ix: TemporalIndex, rng: np.random.Generator, number: int) -> Episode:
         reward=float(rng.integers(0, 3)) / 2,
         namespace=namespace,
         steps=tuple(
-            Event(number, at, "", node=node, action=act, visibility=visibility, trust=trust)
+            Event(
+                number,
+                at,
+                node=node,
+                action=act,
+                reward=(None, 0.25, 1.0)[int(rng.integers(0, 3))],
+                visibility=visibility,
+                trust=trust,
+            )
             for at, (node, act) in enumerate(zip(nodes, actions, strict=True))
         ),
     )

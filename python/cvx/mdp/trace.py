@@ -242,8 +242,8 @@ def read_trace(
 
     Steps come from the episode itself where all of them know their node, else from the entity's
     timeline. Their rewards are their own; those of a timeline may have decayed in the index, and
-    count only where the episode has no outcome. It is
-    as visible as its least visible step, and as trusted as its least trusted one.
+    count only where the episode has no outcome. It is as visible as its least visible step, and as
+    trusted as its least trusted one.
 
     Parameters
     ----------
