@@ -95,7 +95,7 @@ class Experience:
         if not trace.weight or not trace.nodes:
             return
         self.episodes += times
-        weight = times * trace.weight
+        weight: Any = times * trace.weight
         task = trace.task_type
         families = (None,) if task is None else (None, task)
         success_above = self.reading.success_above
@@ -107,11 +107,14 @@ class Experience:
         for region, action, arrived, reward, success in trace.moves(success_above):
             phase = self.reading.phase_of(done)
             done.append(action)
-            _add(self.moves[(region, action)], arrived, weight)
+            tallied: list[tuple[Counter[Any], object]] = [(self.moves[(region, action)], arrived)]
             around: list[Place] = [(ANYWHERE, None), *places(region)]
             cells = [(level, at, family) for level, at in around for family in families]
-            for cell in cells:
-                _add(self.seen[cell], action, weight)
+            tallied += [(self.seen[cell], action) for cell in cells]
+            for counter, key in tallied:
+                counter[key] += weight
+                if times < 0 and counter[key] <= NOTHING:
+                    del counter[key]
             if success is not None and reward is not None:
                 contexts: list[Cell] = [(*cell, kind) for cell in cells for kind in (None, action)]
                 contexts += [(*around[1], family, action, phase) for family in families]
@@ -156,7 +159,7 @@ class Told:
         out: Counter[int] = Counter()
         for part in self._parts:
             for there, n in part.moves.get((region, action), {}).items():
-                _add(out, there, n)
+                out[there] += n
         return out
 
     def best_whole(self, family: str | None) -> tuple[tuple[str, ...], float]:
@@ -194,11 +197,3 @@ def more(tally: Tally, template: tuple[str, ...], won: bool, weight: float) -> N
         tally[template] = (trials + weight, wins + won * weight)
     else:
         del tally[template]
-
-
-def _add(counter: Counter[Any], key: object, weight: float) -> None:
-    total = counter[key] + weight
-    if total > NOTHING:
-        counter[key] = total  # type: ignore[assignment]
-    else:
-        del counter[key]
