@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from cvx.active.acting import Acting
 from cvx.active.granger import granger_edges
 from cvx.errors import InvalidParameterError, UnknownEdgeError, UnknownError
-from cvx.store.spaces import VISIBILITIES, owner, readers, reads
+from cvx.store.spaces import owner, readers, reads
 from cvx.types import Decision, Edge
+from cvx.validation import VISIBILITIES
 
 _REGION = "region_transition"
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from cvx.errors import UnknownNodeError
-from cvx.store.spaces import VISIBILITIES, readers
+from cvx.store.spaces import readers
 from cvx.types import DEFAULT_NAMESPACE, Event, IntArray, Step, Vector
+from cvx.validation import VISIBILITIES
 
 _DOZENS = 32
 
