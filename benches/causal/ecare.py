@@ -18,12 +18,21 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from benches.causal.fitting import (
+    Embed,
+    Example,
+    as_pairs,
+    fit_judge,
+    fit_scorer,
+    groups_by_text,
+    probabilities,
+)
 from benches.causal.report import Figure, Report
-from cvx.causal.judges.statistical import StatisticalJudge
-from cvx.causal.pairs import WORDS_WEIGHT, Embed, Example, PairScorer, as_pairs, groups_by_text
 
 FOLDS, UNTOUCHED = 10, 3
 SHIPPED_PAIRS = 28_000
+# Both count in log-odds; words that go together are seen together, so that their sum says too much.
+WORDS_WEIGHT = 0.15
 MUST, MUST_NEW, AIM = 0.725, 0.65, 0.75
 
 
@@ -51,7 +60,7 @@ def run(report: Report, path: Path, embed: Embed | None) -> None:
         out = folds == fold
         shown = [one for one, held in zip(examples, out, strict=True) if not held]
         asked = [one for one, held in zip(examples, out, strict=True) if held]
-        scorer = PairScorer.fit(shown, embed)
+        scorer = fit_scorer(shown, embed)
         true, false = (
             as_pairs(side, embed)
             for side in ([one.true for one in asked], [one.false for one in asked])
@@ -59,7 +68,7 @@ def run(report: Report, path: Path, embed: Embed | None) -> None:
         difference = scorer.evidence(true) - scorer.evidence(false)
         margins["words"][out] = WORDS_WEIGHT * difference[:, 0]
         margins["heads"][out] = difference[:, 1]
-        margins["both"][out] = scorer.score(true) - scorer.score(false)
+        margins["both"][out] = margins["words"][out] + margins["heads"][out]
         if embed is not None:
             margins["cosine"][out] = _cosines(embed, [one.true for one in asked]) - _cosines(
                 embed, [one.false for one in asked]
@@ -88,7 +97,7 @@ def ship(path: Path, out: Path) -> None:
     python -c "from pathlib import Path; from benches.causal import ecare;
     ecare.ship(Path('.../ecare/train.jsonl'), Path('python/cvx/causal/judges/ecare.npz'))"
     """
-    StatisticalJudge.fit(read(path), limit=SHIPPED_PAIRS).save(out)
+    fit_judge(read(path), limit=SHIPPED_PAIRS).save(out)
 
 
 def _judges(
@@ -111,9 +120,9 @@ def _judges(
     if embed is not None:
         kinds.append(("words and heads", embed, None))
     for name, encode, limit in kinds:
-        judge = StatisticalJudge.fit(shown, encode, limit=limit)
+        judge = fit_judge(shown, encode, limit=limit)
         chance = {
-            kind: judge.probabilities(as_pairs(texts, encode))
+            kind: probabilities(judge, as_pairs(texts, encode))
             for kind, texts in (
                 ("true", [one.true for one in asked]),
                 ("alike", [one.false for one in asked]),

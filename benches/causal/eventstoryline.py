@@ -16,11 +16,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from benches.causal.antecedents import candidates_of
+from benches.causal.cause_ranker import CauseRanker
+from benches.causal.passages import KnownLinks, Passage
 from benches.causal.report import Figure, Report
 from benches.causal.scenarios import Rows
-from cvx.causal.antecedents import candidates_of
-from cvx.causal.cause_ranker import CauseRanker
-from cvx.causal.passages import KnownLinks, Passage
 from cvx.embed import LexicalEmbedder
 
 CHOSEN_ON = frozenset(("1", "4", "7", "12", "14", "18", "20", "23"))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.causal.antecedents import NAMES, PLAIN, candidates_of, compared, evidence
-from cvx.causal.cause_ranker import CauseRanker
-from cvx.causal.passages import KnownLinks, Passage, head
+from benches.causal.antecedents import NAMES, PLAIN, candidates_of, compared, evidence
+from benches.causal.cause_ranker import CauseRanker
+from benches.causal.passages import KnownLinks, Passage, head
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, InvalidParameterError, LengthMismatchError
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cvx.causal.heads import Contrasts, Heads, Training, loss_and_gradients
+from benches.causal.training import Contrasts, Training, loss_and_gradients, train
+from cvx.causal.heads import Heads
 from cvx.errors import DimensionError, InvalidInputError, LengthMismatchError
 
 
@@ -73,14 +74,14 @@ def test_heads_learn_that_effects_lie_elsewhere_than_their_causes() -> None:
             axis=1
         )
     )
-    heads = Heads.train(rotated(800, seed=1), Training(hidden=64, epochs=40, batch=64, rate=3e-3))
+    heads = train(rotated(800, seed=1), Training(hidden=64, epochs=40, batch=64, rate=3e-3))
     assert plain < 0.5 < 0.9 < accuracy(heads, asked)
 
 
 def test_the_same_seed_gives_the_same_heads() -> None:
     training = Training(hidden=8, epochs=2, batch=16)
-    a, b = (Heads.train(rotated(64, seed=3), training) for _ in range(2))
-    other = Heads.train(rotated(64, seed=3), Training(hidden=8, epochs=2, batch=16, seed=1))
+    a, b = (train(rotated(64, seed=3), training) for _ in range(2))
+    other = train(rotated(64, seed=3), Training(hidden=8, epochs=2, batch=16, seed=1))
     for name, weights in a.weights.items():
         assert np.array_equal(weights, b.weights[name])
     assert any(not np.array_equal(a.weights[name], other.weights[name]) for name in a.weights)
@@ -89,7 +90,7 @@ def test_the_same_seed_gives_the_same_heads() -> None:
 def test_texts_that_recur_in_a_batch_are_no_mistakes() -> None:
     one = drawn(4, 5, 3, np.float32)
     twice = Contrasts(*(np.concatenate([column, column]) for column in one))
-    weights = Heads.train(one, Training(hidden=4, epochs=1, batch=4)).weights
+    weights = train(one, Training(hidden=4, epochs=1, batch=4)).weights
     once, again = (loss_and_gradients(weights, batch)[0] for batch in (one, twice))
     assert np.isfinite(again)
     # Each row's twin is left out, so that finding the own column is hardly harder than before.
@@ -97,11 +98,11 @@ def test_texts_that_recur_in_a_batch_are_no_mistakes() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    heads = Heads.train(rotated(8, seed=4), Training(hidden=4, epochs=1))
+    heads = train(rotated(8, seed=4), Training(hidden=4, epochs=1))
     with pytest.raises(DimensionError, match="refit"):
         heads.score(np.zeros((2, 3), np.float32), np.zeros((2, 16), np.float32))
     with pytest.raises(InvalidInputError):
-        Heads.train(rotated(1, seed=4))
+        train(rotated(1, seed=4))
     one = rotated(8, seed=4)
     with pytest.raises(LengthMismatchError):
-        Heads.train(one._replace(wrong=one.wrong[:3]))
+        train(one._replace(wrong=one.wrong[:3]))

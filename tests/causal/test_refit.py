@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benches.causal.fitting import probabilities
+from benches.causal.refit import main, read_examples
 from cvx.causal.judges.protocol import Pair
-from cvx.causal.judges.refit import main, read_examples
 from cvx.causal.judges.statistical import StatisticalJudge
 from cvx.errors import InvalidInputError
 
@@ -34,8 +35,9 @@ def test_the_command_fits_what_the_pairs_teach(
     assert main([str(pairs), str(out)]) == 0
     assert "80 pairs" in capsys.readouterr().out
     for cause, effect, other in (("zorps", "glip", "snur"), ("blems", "snur", "glip")):
-        likely, unlikely = StatisticalJudge.load(out).probabilities(
-            [Pair(f"some {cause}", f"a {effect}"), Pair(f"some {cause}", f"a {other}")]
+        likely, unlikely = probabilities(
+            StatisticalJudge.load(out),
+            [Pair(f"some {cause}", f"a {effect}"), Pair(f"some {cause}", f"a {other}")],
         )
         assert likely > unlikely
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.causal.heads import Training
+from benches.causal.fitting import Example, as_pairs, fit_judge, groups_by_text, probabilities
+from benches.causal.training import Training
 from cvx.causal.judges.protocol import Judge, Pair
 from cvx.causal.judges.statistical import Calibration, StatisticalJudge
-from cvx.causal.pairs import Example, PairScorer, as_pairs, groups_by_text
+from cvx.causal.pairs import PairScorer
 from cvx.causal.word_pairs import WordPairs
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, InvalidParameterError
@@ -44,20 +45,20 @@ def examples(seed: int, count: int) -> list[Example]:
 
 @pytest.fixture(scope="module")
 def judge() -> StatisticalJudge:
-    return StatisticalJudge.fit(examples(0, 500))
+    return fit_judge(examples(0, 500))
 
 
 def test_it_tells_causes_from_look_alikes(judge: StatisticalJudge) -> None:
     asked = examples(1, 300)
-    true = judge.probabilities(as_pairs([one.true for one in asked], None))
-    false = judge.probabilities(as_pairs([one.false for one in asked], None))
+    true = probabilities(judge, as_pairs([one.true for one in asked], None))
+    false = probabilities(judge, as_pairs([one.false for one in asked], None))
     assert np.mean(true > false) > 0.75
 
 
 def test_its_probabilities_are_frequencies(judge: StatisticalJudge) -> None:
     asked = examples(2, 600)
     texts = [*(one.true for one in asked), *(one.false for one in asked)]
-    said = judge.probabilities(as_pairs(texts, None))
+    said = probabilities(judge, as_pairs(texts, None))
     held = np.repeat([1.0, 0.0], len(asked))
     # The judge was told that a quarter of all pairs are effects of other causes: those it also
     # turns away, so that look-alikes alone come out a little too likely.
@@ -109,9 +110,7 @@ def test_a_rarer_truth_makes_every_yes_less_likely(prior: float, bound: float) -
 
 def test_a_judge_with_heads_needs_vectors_and_survives_being_kept(tmp_path: Path) -> None:
     embed = LexicalEmbedder(32).embed
-    made = StatisticalJudge.fit(
-        examples(3, 80), embed, training=Training(hidden=8, epochs=2, batch=32)
-    )
+    made = fit_judge(examples(3, 80), embed, training=Training(hidden=8, epochs=2, batch=32))
     made.save(tmp_path / "judge.npz")
     kept = StatisticalJudge.load(tmp_path / "judge.npz")
     pairs = as_pairs([("some rain was seen", "there was flood")], embed)
@@ -140,7 +139,7 @@ def test_the_shipped_judge_knows_something_of_the_world() -> None:
     ]
     first = []
     for at, (cause, _) in enumerate(known):
-        chances = judge.probabilities([Pair(cause, effect) for _, effect in known])
+        chances = probabilities(judge, [Pair(cause, effect) for _, effect in known])
         first.append(int(chances.argmax()) == at)
     # By chance one of ten.
     assert sum(first) >= 6
@@ -161,9 +160,9 @@ def test_groups_share_no_text() -> None:
 
 def test_what_cannot_be_fitted_or_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="40"):
-        StatisticalJudge.fit(examples(4, 10))
+        fit_judge(examples(4, 10))
     with pytest.raises(InvalidInputError, match="apart"):
-        StatisticalJudge.fit([Example("a", f"b{n}", f"c{n}", False) for n in range(60)])
+        fit_judge([Example("a", f"b{n}", f"c{n}", False) for n in range(60)])
     (tmp_path / "bad.npz").write_bytes(b"no judge")
     with pytest.raises(InvalidInputError, match="no judge"):
         StatisticalJudge.load(tmp_path / "bad.npz")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benches.causal.fitting import count_words
 from cvx.causal.word_pairs import WordPairs, beginnings, overlap
 from cvx.errors import InvalidInputError, InvalidParameterError, LengthMismatchError
 
@@ -26,7 +27,7 @@ def texts(seed: int, count: int = 12) -> tuple[list[str], list[str]]:
 @given(seed=st.integers(0, 2**32))
 def test_a_score_is_the_sum_of_counted_pairs(seed: int) -> None:
     causes, effects = texts(seed)
-    pairs = WordPairs.fit(causes, effects)
+    pairs = count_words(causes, effects)
     asked, answer = texts(seed + 1)
     for cause, effect in zip(asked, answer, strict=True):
         expected = 0.0
@@ -43,7 +44,7 @@ def test_a_score_is_the_sum_of_counted_pairs(seed: int) -> None:
 
 
 def test_what_goes_together_beats_what_does_not() -> None:
-    pairs = WordPairs.fit(
+    pairs = count_words(
         ["heavy rain", "rain again", "a spark", "sparks fly"],
         ["the river floods", "flooded fields", "the barn burns", "burning hay"],
     )
@@ -57,7 +58,7 @@ def test_what_goes_together_beats_what_does_not() -> None:
 @given(seed=st.integers(0, 2**32))
 def test_a_table_survives_being_kept(seed: int) -> None:
     causes, effects = texts(seed)
-    pairs = WordPairs.fit(causes, effects)
+    pairs = count_words(causes, effects)
     kept = WordPairs.from_arrays(pairs.to_arrays())
     assert len(kept) == len(pairs)
     for cause, effect in zip(causes, effects, strict=True):
@@ -70,7 +71,7 @@ def test_a_table_survives_being_kept(seed: int) -> None:
 def test_a_limit_keeps_the_strongest_pairs() -> None:
     causes, effects = ["rain"] * 5 + ["spark"] * 5, ["flood"] * 5 + ["fire"] * 5
     causes, effects = [*causes, "rain"], [*effects, "fire"]
-    pairs = WordPairs.fit(causes, effects, limit=2)
+    pairs = count_words(causes, effects, limit=2)
     assert len(pairs) == 2
     assert pairs.score("rain", "flood") > 0
     assert pairs.score("rain", "fire") == 0.0
@@ -85,9 +86,9 @@ def test_overlap_is_a_share_of_the_shorter_text() -> None:
 
 def test_what_cannot_be_counted_is_refused() -> None:
     with pytest.raises(LengthMismatchError):
-        WordPairs.fit(["a"], [])
+        count_words(["a"], [])
     with pytest.raises(InvalidInputError):
-        WordPairs.fit([], [])
+        count_words([], [])
     with pytest.raises(InvalidParameterError, match="limit"):
-        WordPairs.fit(["a"], ["b"], limit=0)
+        count_words(["a"], ["b"], limit=0)
     assert WordPairs({}).scores([]).shape == np.zeros(0).shape

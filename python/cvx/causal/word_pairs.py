@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx.causal.witnesses import Floats
-from cvx.errors import InvalidInputError, InvalidParameterError, LengthMismatchError
 
 _WORD = re.compile(r"\w+")
 _LETTERS = 5
 _TELLING = 4
-_SMOOTHING = 0.01
 
 
 @lru_cache(maxsize=4_096)
@@ -52,10 +48,9 @@ class WordPairs:
 
     Examples
     --------
-    >>> pairs = WordPairs.fit(["heavy rain", "a spark", "rain all day"],
-    ...                       ["the river floods", "a fire", "floods in town"])
-    >>> pairs.score("rain", "flooding") > 0 == pairs.score("rain", "fire")
-    True
+    >>> pairs = WordPairs({("rain", "flood"): 2.0, ("spark", "fire"): 1.5})
+    >>> pairs.score("heavy rain", "flooding"), pairs.score("rain", "fire")
+    (2.0, 0.0)
     """
 
     def __init__(self, weights: Mapping[tuple[str, str], float]) -> None:
@@ -65,47 +60,6 @@ class WordPairs:
 
     def __len__(self) -> int:
         return sum(len(row) for row in self._weights.values())
-
-    @classmethod
-    def fit(
-        cls, causes: Sequence[str], effects: Sequence[str], *, limit: int | None = None
-    ) -> WordPairs:
-        """Count over pairs of texts that are true.
-
-        Parameters
-        ----------
-        causes, effects : sequence of str
-            Text i of one led to text i of the other.
-        limit : int, optional
-            Keep only so many pairs of words: those with the largest |weight| * sqrt(count).
-
-        Raises
-        ------
-        LengthMismatchError
-            As many causes as effects are needed.
-        InvalidInputError
-            No texts.
-        """
-        if len(causes) != len(effects):
-            raise LengthMismatchError(f"{len(causes)} causes and {len(effects)} effects: pair them")
-        if not causes:
-            raise InvalidInputError("no pair of texts to count: give some")
-        if limit is not None and limit < 1:
-            raise InvalidParameterError(f"limit is {limit}: give at least 1")
-        left, right, both = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
-        for cause, effect in zip(causes, effects, strict=True):
-            ours, theirs = beginnings(cause), beginnings(effect)
-            left.update(ours)
-            right.update(theirs)
-            both.update((a, b) for a in ours for b in theirs)
-        weights = {
-            (a, b): math.log((n + _SMOOTHING) / (left[a] * right[b] / len(causes) + _SMOOTHING))
-            for (a, b), n in both.items()
-        }
-        if limit is not None and limit < len(weights):
-            order = sorted(weights, key=lambda at: (-abs(weights[at]) * math.sqrt(both[at]), at))
-            weights = {pair: weights[pair] for pair in order[:limit]}
-        return cls(weights)
 
     def score(self, cause: str, effect: str) -> float:
         """Add up the weights of all pairs of words; pairs never seen weigh nothing."""

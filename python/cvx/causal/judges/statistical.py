@@ -2,12 +2,12 @@
 
 The one that ships counts words alone, so that it fits every embedder. It was fitted on the
 training part of e-CARE (Du et al. 2022, https://github.com/Waste-Wood/e-CARE, MIT licence,
-copyright 2022 HIT-SCIR), of which it holds statistics and no texts.
+copyright 2022 HIT-SCIR), of which it holds statistics and no texts; ``benches/causal/fitting.py``
+fits it, and others.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -16,23 +16,14 @@ from typing import IO, Any
 
 import numpy as np
 
-from cvx.causal.heads import Heads, Training
+from cvx.causal.heads import Heads
 from cvx.causal.judges.protocol import Judgement, Pair, Verdict
-from cvx.causal.pairs import (
-    EVIDENCE,
-    Embed,
-    Example,
-    PairScorer,
-    as_pairs,
-    groups_by_text,
-)
+from cvx.causal.pairs import EVIDENCE, PairScorer
 from cvx.causal.witnesses import Floats
 from cvx.causal.word_pairs import WordPairs
 from cvx.errors import InvalidInputError, InvalidParameterError
 
 _SHIPPED = "ecare.npz"
-_HELD_BACK = 0.15
-_FEWEST = 40
 
 
 @dataclass(frozen=True)
@@ -118,60 +109,11 @@ class StatisticalJudge:
         parts = dict(zip(able, self.calibration.parts(rows), strict=True))
         return [self._judged(pair, parts.get(at)) for at, pair in enumerate(pairs)]
 
-    def probabilities(self, pairs: Sequence[Pair]) -> Floats:
-        """Return the probability of each pair, (n,), in whatever order the two happened."""
-        odds = self._odds(self.calibration.parts(self.scorer.evidence(pairs)).sum(axis=1))
-        return np.asarray(1 / (1 + np.exp(-odds)))
-
     @classmethod
     def shipped(cls, *, bound: float = 0.5, prior: float = 0.5) -> StatisticalJudge:
         """Return the judge that comes with cvx: words alone, fitted on e-CARE."""
         with resources.files("cvx.causal.judges").joinpath(_SHIPPED).open("rb") as file:
             return cls._read(file, bound=bound, prior=prior)
-
-    @classmethod
-    def fit(
-        cls,
-        examples: Sequence[Example],
-        embed: Embed | None = None,
-        *,
-        training: Training | None = None,
-        limit: int | None = None,
-    ) -> StatisticalJudge:
-        """Fit a judge on examples, and calibrate it on texts that it did not see.
-
-        A scorer is fitted on 85% of the examples, its evidence on the others (true pairs, look-
-        alikes, and effects of other causes; half of the weight on the true ones) calibrates the
-        probability, and the scorer is then fitted again on everything. Examples that share a text
-        stay together.
-
-        Parameters
-        ----------
-        examples : sequence of Example
-            At least 40, of many different texts.
-        embed : callable, optional
-            Texts to rows of norm 1; the judge then needs vectors of the same embedder.
-        training : Training, optional
-            Of the heads.
-        limit : int, optional
-            How many word pairs to keep.
-
-        Raises
-        ------
-        InvalidInputError
-            Too few examples, or examples that all share texts.
-        """
-        held = np.array([_place(group) < _HELD_BACK for group in groups_by_text(examples)], bool)
-        if len(examples) < _FEWEST or not held.any() or held.all():
-            raise InvalidInputError(
-                f"{len(examples)} examples, {int(held.sum())} of them apart from the others: give "
-                f"at least {_FEWEST} with different texts"
-            )
-        shown = [one for one, out in zip(examples, held, strict=True) if not out]
-        asked = [one for one, out in zip(examples, held, strict=True) if out]
-        first = PairScorer.fit(shown, embed, training=training, limit=limit)
-        calibration = _calibrated(first, asked, embed)
-        return cls(PairScorer.fit(examples, embed, training=training, limit=limit), calibration)
 
     def save(self, path: str | Path) -> None:
         """Write the judge as a compressed npz of plain arrays."""
@@ -235,26 +177,3 @@ class StatisticalJudge:
 
     def _odds(self, evidence: Any) -> Any:
         return evidence + self.calibration.bias + np.log(self.prior / (1 - self.prior))
-
-
-def _calibrated(scorer: PairScorer, asked: Sequence[Example], embed: Embed | None) -> Calibration:
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
-
-    true = [one.true for one in asked]
-    alike = [one.false for one in asked]
-    # Shifted by one: effects of other causes.
-    strange = [(one.cause, asked[at - 1].effect) for at, one in enumerate(asked)]
-    rows = scorer.evidence(as_pairs([*true, *alike, *strange], embed))
-    labels = np.repeat([1, 0, 0], len(asked))
-    shares = np.repeat([2.0, 1.0, 1.0], len(asked))
-    spread = rows.std(axis=0) + 1e-9
-    model = LogisticRegression(max_iter=1000).fit(rows / spread, labels, sample_weight=shares)
-    return Calibration(tuple((model.coef_[0] / spread).tolist()), float(model.intercept_[0]))
-
-
-def _place(group: str) -> float:
-    """Return a number in [0, 1) that depends on the text alone."""
-    text = group.encode("utf-8", "surrogatepass")
-    # Salted, so that it has nothing to do with another split by the hash of the same text.
-    code = hashlib.blake2b(text, digest_size=8, salt=b"held back").digest()
-    return int.from_bytes(code, "little") / 2**64

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.causal.antecedents import NAMES, candidates_of, compared, evidence
-from cvx.causal.passages import KnownLinks, Passage
+from benches.causal.antecedents import NAMES, candidates_of, compared, evidence
+from benches.causal.passages import KnownLinks, Passage
 from cvx.causal.witnesses import Floats
 from cvx.errors import InvalidInputError, InvalidParameterError
 
@@ -35,12 +35,12 @@ class LikelyCause(NamedTuple):
 
 @dataclass(frozen=True)
 class CauseRanker:
-    """Weights over the evidence of `cvx.causal.antecedents`.
+    """Weights over the evidence of `benches.causal.antecedents`.
 
     Attributes
     ----------
     centre, scale, weights : tuple of float
-        One each for every name in `cvx.causal.antecedents.NAMES`.
+        One each for every name in `benches.causal.antecedents.NAMES`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Fit a statistical judge on labelled pairs: ``python -m cvx.causal.judges.refit pairs.jsonl out``.
+"""Fit a statistical judge on labelled pairs: ``python -m benches.causal.refit pairs.jsonl out``.
 
 A line of the file is a JSON object with the texts ``cause``, ``effect`` and ``wrong`` (what looks
 like one of the two), and ``"wrong_is": "cause"`` or ``"effect"`` for which one it stands in for.
@@ -12,8 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cvx.causal.judges.statistical import StatisticalJudge
-from cvx.causal.pairs import Embed, Example
+from benches.causal.fitting import Embed, Example, fit_judge
 from cvx.errors import CvxError, InvalidInputError
 
 _SIDES = ("cause", "effect")
@@ -36,14 +35,14 @@ def read_examples(path: Path) -> list[Example]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read pairs, fit, write; return 0, or 1 with what went wrong on the standard error."""
-    parser = argparse.ArgumentParser(prog="cvx.causal.judges.refit", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benches.causal.refit", description=__doc__)
     parser.add_argument("pairs", type=Path, help="labelled pairs, JSON lines")
     parser.add_argument("out", type=Path, help="where the judge goes: an .npz file")
     parser.add_argument("--model", type=Path, help="folder of a sentence encoder; words alone else")
     chosen = parser.parse_args(arguments)
     try:
         examples = read_examples(chosen.pairs)
-        StatisticalJudge.fit(examples, _embedder(chosen.model)).save(chosen.out)
+        fit_judge(examples, _embedder(chosen.model)).save(chosen.out)
     except (CvxError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cvx.causal.passages import KnownLinks, Passage, head
+from benches.causal.passages import KnownLinks, Passage, head
 from cvx.causal.witnesses import Floats
 
 _NEIGHBOURS = 10
