@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from cvx.active import ActiveMemory
 from cvx.memory import Memory
 from cvx.store.spaces import owner
-from cvx.types import Cue, Filter
+from cvx.types import Cue, Edge, Filter
 from tests.store.facade import memory
 from tests.store.processes import embedder
 
@@ -178,3 +180,127 @@ def test_edges_between_regions_tell_what_all_who_see_them_may_know() -> None:
                 wanted[(a, b)] = (f"{n} of {out[a]} moves", n / out[a])
     assert told == wanted
     assert {owner(index.namespace(a))[1] for a, _ in told} == {"private", "shared", "public"}
+
+
+TAKEN_BACK: dict[str, Callable[[Memory, list[int]], object]] = {
+    "quarantine": lambda memory, _: memory.quarantine("web"),
+    "roll_back": lambda memory, _: memory.roll_back("web"),
+    "forget": lambda memory, events: memory.forget(events),
+    "erase": lambda memory, events: memory.erase(events),
+}
+
+
+@pytest.mark.requirement("B3", "B8", "V18")
+@pytest.mark.parametrize("how", TAKEN_BACK)
+@pytest.mark.parametrize("learned", ["here", "by another loop", "before"])
+def test_what_was_taken_back_is_neither_continued_nor_counted_nor_rendered(
+    memory: Memory, how: str, learned: str
+) -> None:
+    loop = memory.loop(distinct=None)
+    teacher = memory.loop() if learned == "by another loop" else loop
+    good = teacher.add_demonstration("clean the cup", KITCHEN, "clean", source="ana")
+    before = rendered(loop)
+    teacher.add_demonstration(
+        "clean the cup", [*POISON, ("a door", "shut door")], "clean", source="web"
+    )
+    if learned == "before":
+        loop = memory.loop(distinct=None)
+    run = loop.begin("clean the cup", "clean")
+    decision = loop.recall(Cue(step="a kitchen"))
+    assert "open gas -> heat stove" in loop.render(decision)
+    web = [event.event_id or 0 for event in memory.audit("web")]
+    TAKEN_BACK[how](memory, web)
+    for asked in (decision, loop.recall(Cue(step="a kitchen"))):
+        told = loop.render(asked)
+        assert not {"open", "heat", "gas", "stove", "door"} & set(re.findall(r"\w+", told)), told
+        assert "take cup -> use tap" in told
+    assert {hit.node for hit in asked.hits} == {step.node for step in good.steps}
+    assert dict(asked.action_scores) == before[1]
+    loop.discard(run)
+    assert rendered(loop) == before
+    if how != "erase":
+        memory.restore(web)
+        assert "open gas -> heat stove" in rendered(loop)[0]
+
+
+@pytest.mark.requirement("B3", "V19")
+@pytest.mark.parametrize("known", [True, False])
+def test_a_step_that_was_put_away_is_no_continuation_of_those_around_it(
+    memory: Memory, known: bool
+) -> None:
+    for at, (text, action) in enumerate([*KITCHEN, ("a shelf", "put cup")]):
+        if not known:
+            memory.add(text, entity_id=7, timestamp=at, action=action)
+    loop = memory.loop(distinct=None)
+    if known:
+        loop.add_demonstration("clean the cup", [*KITCHEN, ("a shelf", "put cup")])
+    tap = next(e.event_id or 0 for e in memory.record.events() if e.action == "use tap")
+
+    def chains() -> dict[str | None, list[list[str | None]]]:
+        hits = loop.recall(Cue(step="a kitchen")).hits
+        return {
+            hit.action: [
+                [step.action for step in part] for part in (hit.predecessors, hit.successors)
+            ]
+            for hit in hits
+        }
+
+    whole = chains()
+    assert whole["take cup"] == [[], ["use tap", "put cup"]]
+    assert whole["put cup"] == [["take cup", "use tap"], []]
+    memory.forget(tap)
+    assert chains() == {"take cup": [[], ["put cup"]], "put cup": [["take cup"], []]}
+    memory.restore(tap)
+    assert chains() == whole
+
+
+@pytest.mark.requirement("B3", "V8")
+def test_what_was_put_away_leads_nowhere(memory: Memory) -> None:
+    loop = memory.loop(distinct=None, edge_boost={"caused_success": 1.0})
+    first, middle, last = (
+        loop.add_demonstration("go", [(text, text)], source=text).steps[0].node or 0
+        for text in ("a kitchen", "xylophone", "zebra")
+    )
+    with memory.record.transaction() as write:
+        write.add_links(
+            [Edge(first, middle, "caused_success"), Edge(middle, last, "caused_success")]
+        )
+
+    def bonus() -> dict[str | None, float]:
+        hits = loop.recall(Cue(step="a kitchen")).hits
+        return {hit.action: {f.name: f.value for f in hit.factors}["edge_bonus"] for hit in hits}
+
+    assert bonus()["zebra"] > 0.5
+    memory.quarantine("xylophone")
+    assert bonus() == {"a kitchen": 0.0, "zebra": 0.0}
+
+
+@pytest.mark.requirement("B3", "B4")
+def test_a_memory_that_was_rolled_back_meanwhile_gets_no_new_edge(memory: Memory) -> None:
+    loop = memory.active
+    expert = loop.add_demonstration("clean the cup", POISON, "clean", source="web")
+    run = loop.begin("clean the cup", "clean")
+    decision = loop.recall(Cue(step="a kitchen"))
+    loop.act(decision, decision.hits[0].action, decision.hits[0])
+    memory.roll_back("web")
+    loop.close(run, 1.0)
+    assert memory.record.links() == []
+    # The log still tells whose advice it was.
+    assert loop.attribution(decision).followed == (expert.steps[0].node,)
+
+
+def test_a_block_that_was_taken_back_puts_nothing_away(memory: Memory) -> None:
+    loop = memory.active
+    loop.add_demonstration("clean the cup", KITCHEN, "clean", source="ana")
+    before = rendered(loop)
+
+    def quarantine() -> None:
+        with memory.together():
+            memory.quarantine("ana")
+            assert loop.recall(Cue(step="a kitchen")).hits == ()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        quarantine()
+    decision = loop.recall(Cue(goal="clean the cup", step="a kitchen", task_type="clean"))
+    assert (loop.render(decision), dict(decision.action_scores)) == before

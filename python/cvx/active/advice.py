@@ -96,9 +96,9 @@ def advise(
     context = _context(memory, mdp, cue, region, dict(action_scores), phase)
     wanted = k * memory.pool
     while True:
-        found = _search(memory, cue.vector, wanted, where)
-        hits = _ranked(memory, _shown(memory, found, where), context, k, distinct)
-        if len(hits) >= k or len(found) < wanted or wanted >= _MOST_CANDIDATES:
+        n, found = _search(memory, cue.vector, wanted, where)
+        hits = _ranked(memory, found, context, k, distinct)
+        if len(hits) >= k or n < wanted or wanted >= _MOST_CANDIDATES:
             return Advice(hits, action_scores, region)
         wanted *= 4
 
@@ -112,27 +112,31 @@ def _actions(
     return region, mdp.best_action(region, cue.task_type, phase)
 
 
-def _search(memory: Parts, vector: Vector, n: int, where: Filter) -> list[Hit]:
-    make, context = memory.history.hit, memory.temporal_context
+def _search(memory: Parts, vector: Vector, n: int, where: Filter) -> tuple[int, list[Hit]]:
+    """Return how much was found, and what of it was not put away.
+
+    In the index what was put away is like failures, which may be asked for.
+    """
+    make, context, away = memory.history.hit, memory.temporal_context, memory.history.away
     if memory.edge_boost is not None:
-        found = memory.index.graph_search(vector, n, memory.edge_boost, where=where)
-        return [
-            make(hit.node, hit.distance, context, hit.path, hit.score - hit.similarity)
-            for hit in found
-        ]
+        linked = memory.index.graph_search(vector, n, memory.edge_boost, where=where)
+        hits = []
+        for hit in linked:
+            if hit.node in away:
+                continue
+            if any(edge.from_node in away or edge.to_node in away for edge in hit.path):
+                # What was put away leads nowhere.
+                hits.append(make(hit.node, hit.distance, context))
+            else:
+                bonus = hit.score - hit.similarity
+                hits.append(make(hit.node, hit.distance, context, hit.path, bonus))
+        return len(linked), hits
     ids, distances = memory.index.search(vector, n, where=where)
-    return [
+    return len(ids), [
         make(node, distance, context)
         for node, distance in zip(ids.tolist(), distances.tolist(), strict=True)
+        if node not in away
     ]
-
-
-def _shown(memory: Parts, hits: list[Hit], where: Filter) -> list[Hit]:
-    """Leave out what was put away: in the index it is like failures, which may be asked for."""
-    if where.recallable:
-        return hits
-    away = memory.record.put_away([hit.node for hit in hits])
-    return [hit for hit in hits if hit.node not in away]
 
 
 def _context(

@@ -22,11 +22,12 @@ def without_gone(outcome: Outcome, gone: Callable[[int], bool]) -> Outcome:
     gone : callable
         Whether a node is no longer there.
     """
-    taken = [replace(one, decision=_without(one.decision, gone)) for one in outcome.taken]
+    taken = [replace(one, decision=without(one.decision, gone)) for one in outcome.taken]
     return replace(outcome, taken=taken)
 
 
-def _without(decision: Decision, gone: Callable[[int], bool]) -> Decision:
+def without(decision: Decision, gone: Callable[[int], bool]) -> Decision:
+    """Return a decision without the hits and continuations that are gone."""
     if not any(gone(node) for hit in decision.hits for node in _shown(hit)):
         return decision
     kept = [place for place, hit in enumerate(decision.hits) if not gone(hit.node)]

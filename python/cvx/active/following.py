@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from cvx.active.attribution import Outcome
@@ -35,12 +35,16 @@ class Following:
     recorder: EpisodeRecorder
     clock: Callable[[], int] | None
     _seen: int
+    _noticed: int
+    _asked: int
+    _outdated: int
     _blocks_taken_back: int
     _known: set[int | None]
     _own_entities: set[int]
 
     def _restore(self) -> None:
-        self._seen = self.record.tail().seq
+        self._seen = self._noticed = self.record.tail().seq
+        self._put_away(self.record.put_away(), ())
         episodes = self._recorded()
         first_episode, first_entity = self.record.next_ids()
         self.recorder = EpisodeRecorder(
@@ -51,6 +55,7 @@ class Following:
             return
         if self.mdp is not None and not len(self.mdp):
             self.mdp.learn_from_episodes(self.index, learned)
+            self.mdp.leave_out(self.history.away)
         self._restore_counts()
 
     def _recorded(self, numbers: Iterable[int] | None = None) -> list[Episode]:
@@ -106,7 +111,7 @@ class Following:
         RecordMismatchError
             What this loop has learned from was taken back.
         """
-        self.record.refresh()
+        self.notice()
         if self.record.blocks_taken_back != self._blocks_taken_back:
             raise RecordMismatchError(
                 "what this loop may have learned from was taken back, with all that was written "
@@ -115,8 +120,6 @@ class Following:
         seen, self._seen = self._seen, self.record.tail().seq
         if seen == self._seen:
             return
-        for *_, nodes in self.record.journal(seen, op="erase"):
-            self._let_go(nodes)
         changes = self.record.journal(seen, op="episode")
         closed = {number for *_, body in changes for number in body} - self._known
         if not closed:
@@ -126,6 +129,39 @@ class Following:
                 self.mdp.update(episode)
         self._restore_counts()
         self.recorder.start_at(*self.record.next_ids())
+
+    def notice(self) -> None:
+        """Leave out what was put away or erased in the record since, and take back the rest."""
+        self.record.refresh()
+        seq = self.record.tail().seq
+        if seq == self._noticed:
+            return
+        after, self._noticed = self._noticed, seq
+        if seq < after or self.record.blocks_taken_back != self._blocks_taken_back:
+            away = self.record.put_away()
+            back = {node for node in self.history.away - away if node in self.index}
+            self._put_away(away - self.history.away, back)
+            return
+        states: dict[int, str] = {}
+        for *_, body in self.record.journal(after, op="state"):
+            states.update((event, state) for event, _, state in body)
+        gone, back = set[int](), set[int]()
+        for event, nodes in self.record.nodes_of_events([*states]).items():
+            (back if states[event] == "active" else gone).update(nodes)
+        for *_, nodes in self.record.journal(after, op="erase"):
+            self._let_go(nodes)
+            gone.update(nodes)
+        self._put_away(gone, back)
+
+    def _put_away(self, gone: Collection[int], back: Collection[int]) -> None:
+        if not gone and not back:
+            return
+        self.history.put_away(gone)
+        self.history.bring_back(back)
+        if self.mdp is not None:
+            self.mdp.leave_out(gone)
+            self.mdp.take_back(back)
+        self._outdated = self._asked
 
     def renumbered(self, outcome: Outcome) -> Outcome:
         """Return an outcome with numbers that no other process has used meanwhile."""

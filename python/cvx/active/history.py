@@ -43,23 +43,51 @@ class History:
     ----------
     index : TemporalIndex
         Where the nodes live.
+
+    Attributes
+    ----------
+    away : set of int
+        Nodes that are no part of a continuation: they were archived, quarantined or erased.
     """
 
     def __init__(self, index: StepIndex) -> None:
+        self.away: set[int] = set()
         self._index = index
         self._inverse = index.metric == "l2"
-        self._origin: dict[int, tuple[Episode, tuple[Step, ...], int]] = {}
+        self._origin: dict[int, tuple[Episode, tuple[Step, ...], int, int]] = {}
 
     def add(self, episode: Episode) -> None:
         """Take in an episode; its steps without node stay unknown."""
-        steps = tuple(
+        steps = [
             Step(step.node, step.entity_id, step.timestamp, step.action, step.reward)
             for step in episode.steps
             if step.node is not None
-        )
-        if len(steps) == len(episode.steps):
-            for place, step in enumerate(steps):
-                self._origin[step.node_id] = (episode, steps, place)
+        ]
+        if len(steps) < len(episode.steps):
+            return
+        shown = self._shown(steps)
+        at = 0
+        for place, step in enumerate(steps):
+            self._origin[step.node_id] = (episode, shown, at, place)
+            at += step.node_id not in self.away
+
+    def _shown(self, steps: Iterable[Step]) -> tuple[Step, ...]:
+        return tuple(step for step in steps if step.node_id not in self.away)
+
+    def put_away(self, nodes: Iterable[int]) -> None:
+        """Leave these nodes out of every continuation."""
+        self.away.update(nodes)
+        self._add_again(nodes)
+
+    def bring_back(self, nodes: Iterable[int]) -> None:
+        """Let nodes be part of continuations again."""
+        self.away.difference_update(nodes)
+        self._add_again(nodes)
+
+    def _add_again(self, nodes: Iterable[int]) -> None:
+        known = (self._origin.get(node) for node in nodes)
+        for episode in {id(one[0]): one[0] for one in known if one is not None}.values():
+            self.add(episode)
 
     def forget(self, nodes: Iterable[int]) -> None:
         """Let go of the episodes that these nodes are steps of."""
@@ -82,12 +110,12 @@ class History:
     def place(self, node: int) -> int | None:
         """Return the number of the step within its episode."""
         known = self._origin.get(node)
-        return known[2] if known else None
+        return known[3] if known else None
 
     def event(self, node: int) -> Event | None:
         """Return the step as it was recorded."""
         known = self._origin.get(node)
-        return known[0].steps[known[2]] if known else None
+        return known[0].steps[known[3]] if known else None
 
     def hit(
         self,
@@ -102,7 +130,7 @@ class History:
         Parameters
         ----------
         node : int
-            Index row.
+            Index row, not one that was put away.
         distance : float
             As the search gave it.
         context : int
@@ -117,14 +145,14 @@ class History:
         if known is None:
             own = self._index.step(node)
             event = None
-            before = tuple(self._index.predecessors(node, context))
-            after = tuple(self._index.successors(node, context))
+            before = self._shown(self._index.predecessors(node, context))
+            after = self._shown(self._index.successors(node, context))
         else:
-            episode, steps, place = known
-            own = steps[place]
+            episode, steps, at, place = known
+            own = steps[at]
             event = episode.steps[place]
-            before = steps[max(0, place - context) : place]
-            after = steps[place + 1 : place + 1 + context]
+            before = steps[max(0, at - context) : at]
+            after = steps[at + 1 : at + 1 + context]
         return Hit(
             node=node,
             distance=distance,

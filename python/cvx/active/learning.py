@@ -169,7 +169,12 @@ class _Lesson:
         )
         if "same_action_type" in memory.edges:
             made += same_action_edges(memory, episode)
-        edges = [edge for edge in made if edge.kind in memory.edges and edge.from_node in index]
+        away = memory.history.away
+        edges = [
+            edge
+            for edge in made
+            if edge.kind in memory.edges and edge.from_node in index and edge.from_node not in away
+        ]
         # Edges end on the new nodes: deleting those takes the edges back as well.
         for edge in edges:
             index.add_edge(edge.from_node, edge.to_node, edge.kind, edge.weight)

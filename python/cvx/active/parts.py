@@ -155,7 +155,8 @@ class Parts(Following):
         self._closed: set[int] = set()
         self._acted: set[int] = set()
         self._current: OpenEpisode | None = None
-        self._seen = 0
+        self._seen = self._noticed = 0
+        self._asked = self._outdated = -1
         self._blocks_taken_back = self.record.blocks_taken_back
         self._known: set[int | None] = set()
         self._own_entities: set[int] = set()

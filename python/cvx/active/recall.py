@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from cvx.active.advice import Distinct, advise, locate
+from cvx.active.erased import without
 from cvx.active.parts import Default, Parts
 from cvx.active.render import render_decision
 from cvx.episodes import OpenEpisode
@@ -73,7 +75,7 @@ class Recall(Parts):
             raise InvalidParameterError(f"k is {k}: give at least 1")
         if outcome not in ("success", "failure"):
             raise InvalidParameterError(f"outcome is {outcome!r}: give 'success' or 'failure'")
-        self.record.refresh()
+        self.notice()
         run = self._current if episode is None else self._running(episode)
         if run is not None and run.closed:
             run = None
@@ -90,6 +92,7 @@ class Recall(Parts):
                 f"distinct is {distinct!r}: give 'episode', 'entity' or None"
             )
         number, k = self.record.take_decision_number(), k or self.k
+        self._asked = number
         drawn_from = k if self.order is None else k * self.pool
         found = advise(self, cue, where, drawn_from, asker=asker, distinct=distinct, run=run)
         hits, chances = found.hits, None
@@ -141,18 +144,33 @@ class Recall(Parts):
                 f"limit {limit}, budget_tokens {budget_tokens}: give at least 2 actions, and a "
                 "budget of at least 0"
             )
+        self.notice()
         strategy: Sequence[str] = ()
         region, mdp = decision.region, self.mdp_of(decision.namespace)
         # A decision may be older than the regions in force.
         if mdp is not None and region is not None and mdp.knows(region):
             strategy = mdp.strategy_for(region, decision.cue.task_type)
         return render_decision(
-            decision,
+            self._still_told(decision),
             strategy,
             self._label,
             limit=limit,
             budget_tokens=budget_tokens,
             count=count,
+        )
+
+    def _still_told(self, decision: Decision) -> Decision:
+        """Return a decision without what was put away or erased after it was made."""
+        if decision.decision_id > self._outdated:
+            return decision
+        away, region, mdp = self.history.away, decision.region, self.mdp_of(decision.namespace)
+        known: dict[str, float] = {}
+        if mdp is not None and region is not None and mdp.knows(region):
+            known = dict(mdp.best_action(region, decision.cue.task_type))
+        scores = [(kind, known[kind]) for kind, _ in decision.action_scores if kind in known]
+        return replace(
+            without(decision, away.__contains__),
+            action_scores=tuple(sorted(scores, key=lambda pair: (-pair[1], pair[0]))),
         )
 
     def _label(self, hit: Hit) -> str:

@@ -81,20 +81,14 @@ class Nodes(Learned):
             )
         return out
 
-    def put_away(self, nodes: Sequence[int]) -> set[int]:
-        """Return those of these nodes whose events were archived or quarantined."""
-        out: set[int] = set()
-        for at in range(0, len(nodes), _MOST_AT_ONCE):
-            some = nodes[at : at + _MOST_AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            found = self.query(
-                f"SELECT node FROM events WHERE node IN ({marks}) AND state <> 'active'"
-                " UNION ALL SELECT aliases.node FROM aliases JOIN events USING (event_id)"
-                f" WHERE aliases.node IN ({marks}) AND state <> 'active'",
-                (*some, *some),
-            )
-            out.update(row[0] for row in found)
-        return out
+    def put_away(self) -> set[int]:
+        """Return the nodes of all events that were archived or quarantined, aliases included."""
+        found = self.query(
+            "SELECT node FROM events WHERE state <> 'active' AND node IS NOT NULL"
+            " UNION ALL SELECT aliases.node FROM events JOIN aliases USING (event_id)"
+            " WHERE state <> 'active'"
+        )
+        return {row[0] for row in found}
 
     def index_rows(self, first: int, last: int) -> list[tuple[Any, ...]]:
         """Return what an index holds of the nodes from first to last, by node.
