@@ -305,6 +305,10 @@ class RecordIOError(RecordError, OSError):
     """The disk is full, or the file system refused; nothing of the transaction was stored."""
 
 
+class LockTimeoutError(RecordIOError, TimeoutError):
+    """Another thread or process has kept every writer out for too long; nothing was stored."""
+
+
 class DamagedRecordError(RecordError, ValueError):
     """The record holds rows, or pages, that are not what was written."""
 

@@ -153,7 +153,7 @@ class Base:
         return self._store.snapshot()
 
     def _checked(self, vector: Vector) -> Vector:
-        return storable_vector("vector", vector, self.dim, self.metric, self._kind.embedder)
+        return storable_vector("the vector", vector, self.dim, self.metric, self._kind.embedder)
 
     def _embedded(self, texts: Sequence[str]) -> list[Vector]:
         for one in texts:
@@ -185,15 +185,16 @@ class Base:
     @contextmanager
     def _writing(self) -> Iterator[Writer]:
         """Open a transaction that writes down, too, what reading has noted."""
-        with self.record.mutex:
-            noted, self._noted = self._noted, Noted()
-            try:
-                with self.record.transaction() as write:
-                    yield write
-                    noted.write(write)
-            except BaseException:
+        noted = Noted()
+        try:
+            with self.record.transaction() as write:
+                noted, self._noted = self._noted, noted
+                yield write
+                noted.write(write)
+        except BaseException:
+            with self.record.mutex:
                 self._noted.join(noted)
-                raise
+            raise
 
     def _flush(self) -> None:
         if self._noted:

@@ -71,12 +71,18 @@ class Contexts(Recalling):
             budget = replace(plan.serving.budget, tokens=budget_tokens)
             plan = replace(plan, serving=replace(plan.serving, budget=budget))
         asker = asker_of(namespace, also, where, outcome)
-        recalled = recall_once(self._ground(), plan, asker, cue, k)
+        most = plan.serving.head(k)
+        recalled, hits = recall_once(
+            self._ground(),
+            plan,
+            asker,
+            cue,
+            k,
+            lambda found: hits_of(found, found.ranking.order[:most].tolist()),
+        )
         trace = recalled.trace
         self._notice_staleness(namespace, recalled, plan.serving.stale_after)
-        head = recalled.ranking.order[: plan.serving.head(k)].tolist()
         number = self.record.take_decision_number()
-        hits = hits_of(recalled, head)
         served = plan.serving.serve(hits, k, recalled.cue.words(), trace, number)
         told = (hit.event for hit in served.hits if hit.event is not None)
         self._remember_handing_out(namespace, told, served.fitted.text)

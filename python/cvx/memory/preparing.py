@@ -120,4 +120,6 @@ class Preparing(Contexts):
     ) -> list[Hit]:
         asker = asker_of(namespace, also, None, "success")
         asked = Cue(text=text, time=cue.time)
-        return head_of(recall_once(self._ground(), self.pipeline, asker, asked, each), each)
+        return recall_once(
+            self._ground(), self.pipeline, asker, asked, each, lambda found: head_of(found, each)
+        )[1]

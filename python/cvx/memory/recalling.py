@@ -184,8 +184,9 @@ class Recalling(Base):
         """
         asker = asker_of(namespace, also, where, outcome)
         plan = plan_of(pipeline or self.pipeline, sources, floor)
-        recalled = recall_once(self._ground(), plan, asker, cue, k)
-        hits = head_of(recalled, k)
+        recalled, hits = recall_once(
+            self._ground(), plan, asker, cue, k, lambda found: head_of(found, k)
+        )
         events = [hit.event for hit in hits if hit.event is not None]
         self._remember_handing_out(namespace, events)
         if plan.serving.refresh == "retrieved" and not self.record.frozen:
@@ -210,7 +211,10 @@ class Recalling(Base):
         Parameters and errors are those of ``recall``.
         """
         asker = asker_of(namespace, also, where, outcome)
-        return recall_once(self._ground(), pipeline or self.pipeline, asker, cue, k).ranking.table
+        plan = pipeline or self.pipeline
+        return recall_once(self._ground(), plan, asker, cue, k, lambda found: found.ranking.table)[
+            1
+        ]
 
     def _ground(self) -> Ground:
         if self._corpus is None:

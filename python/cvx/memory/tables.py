@@ -143,7 +143,7 @@ class Tables(Recalling):
         (5, 2)
         """
         asker = asker_of(namespace, also, where, outcome)
-        with self.record.mutex:
+        with self.record.reading():
             self._store.refresh()
             corpus = self._ground().corpus
             corpus.refresh()

@@ -137,7 +137,7 @@ class Corpus:
 
     def refresh(self) -> None:
         """Be level with the record; costs microseconds where nothing was committed since."""
-        with self.record.mutex:
+        with self.record.reading():
             version = self.record.data_version()
             if self._behind or version != self._version:
                 self._catch_up()

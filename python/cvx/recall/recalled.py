@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from cvx.index import TemporalIndex
 from cvx.recall.corpus import Corpus
@@ -14,6 +15,8 @@ from cvx.recall.scope import Asker, scope_of
 from cvx.recall.trace import Trace
 from cvx.recall.view import View
 from cvx.types import Cue, Edge, Event, Factor, Hit
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Ground:
     pending: Mapping[int, int]
 
     def view(self, asker: Asker, cue: Cue, k: int) -> View:
-        """Return what an asker sees at this moment; the caller holds the record's mutex."""
+        """Return what an asker sees at this moment, inside ``Record.reading``."""
         index = self.index()
         self.corpus.refresh()
         now = self.clock() if cue.time is None else cue.time
@@ -73,12 +76,17 @@ class Recalled:
 
 
 def recall_once(
-    ground: Ground, pipeline: Pipeline, asker: Asker, cue: str | Cue, k: int
-) -> Recalled:
-    """Run a pipeline.
+    ground: Ground,
+    pipeline: Pipeline,
+    asker: Asker,
+    cue: str | Cue,
+    k: int,
+    take: Callable[[Recalled], T],
+) -> tuple[Recalled, T]:
+    """Run a pipeline, and ``take`` what is wanted of the ranking.
 
-    The embedder and the sources of the user are asked while nothing is locked; the rest sees one
-    state of the record.
+    The embedder and the sources of the user are asked while nothing is locked; the rest, ``take``
+    too, sees one state of the record.
     """
     asked = sound_cue(cue)
     whole = cue.words() if isinstance(cue, Cue) else cue
@@ -87,17 +95,19 @@ def recall_once(
         trace.problems.append("the cue says nothing: nothing was looked for")
     if len(asked.words()) < len(whole):
         trace.problems.append(f"the cue has {len(whole)} characters: its beginning was used")
-    mutex = ground.corpus.record.mutex
-    with mutex:
+    record = ground.corpus.record
+    with record.reading():
         view = ground.view(asker, asked, k)
         view.question = question = pipeline.reader(view)
         if not pipeline.asks_outside(asked, question):
-            return _looked(pipeline, view, Outside(asked.vector, {}), trace)
+            recalled = _looked(pipeline, view, Outside(asked.vector, {}), trace)
+            return recalled, take(recalled)
     outside = ask_outside(pipeline, asked, question, ground.others, trace)
-    with mutex:
+    with record.reading():
         view = ground.view(asker, asked, k)
         view.question = question
-        return _looked(pipeline, view, outside, trace)
+        recalled = _looked(pipeline, view, outside, trace)
+        return recalled, take(recalled)
 
 
 def _looked(pipeline: Pipeline, view: View, outside: Outside, trace: Trace) -> Recalled:

@@ -6,8 +6,8 @@ import json
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from cvx.errors import DamagedRecordError
@@ -44,6 +44,27 @@ class Journalled(ABC):
     def mutex(self) -> threading.RLock:
         """What keeps the threads of this process apart; may be taken again by its holder."""
         return self._lock
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See one state of the record in all reads of the block, whoever commits meanwhile.
+
+        Blocks may stand inside each other and inside a transaction, which is a state of its own;
+        nothing may be written inside one.
+        """
+        with self._lock:
+            db = self._connection()
+            if db.in_transaction:
+                yield
+                return
+            with self.typed_errors():
+                db.execute("BEGIN")
+                try:
+                    yield
+                finally:
+                    # After an I/O error SQLite may have ended it by itself.
+                    if db.in_transaction:
+                        db.execute("ROLLBACK")
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, unchecked."""

@@ -9,7 +9,6 @@ from typing import Any
 from cvx.store import rows
 from cvx.store.journalled import Journalled
 
-_MOST_AT_ONCE = 500
 _JSON = ("cue", "hits", "action_scores", "followed", "record")
 
 
@@ -33,13 +32,9 @@ class Learned(Journalled):
             By event; those never retrieved or used are not in it. Times are in the unit of the
             events' timestamps.
         """
-        out: dict[int, tuple[int, int | None]] = {}
-        for at in range(0, len(events), _MOST_AT_ONCE):
-            contexts = {event_context(event): event for event in events[at : at + _MOST_AT_ONCE]}
-            marks = ", ".join("?" * len(contexts))
-            for row in self._checked("usage", f"WHERE context IN ({marks})", [*contexts]):
-                out[contexts[row[0]]] = (row[1], row[4])
-        return out
+        contexts = {event_context(event): event for event in events}
+        found = self._checked("usage", f"WHERE context {rows.AMONG}", (json.dumps(list(contexts)),))
+        return {contexts[row[0]]: (row[1], row[4]) for row in found}
 
     def newest_decisions(self, page: int = 500) -> Iterator[dict[str, Any]]:
         """Yield decisions as ``decisions`` returns them, the last one first."""

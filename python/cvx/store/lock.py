@@ -8,11 +8,13 @@ import os
 import re
 import stat
 import threading
+import time
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from cvx.errors import NestedTransactionError, RecordIOError
+from cvx.errors import LockTimeoutError, NestedTransactionError, RecordIOError
 from cvx.store.ownfiles import read_own, refuse_link
 
 _TAIL = re.compile(rb"(\d{20}) ([0-9a-f]{8})\n")
@@ -51,18 +53,23 @@ class _Mutex:
 _mutexes: dict[tuple[int, int], _Mutex] = {}
 _mutexes_guard = threading.Lock()
 _locks: weakref.WeakSet[FileLock] = weakref.WeakSet()
+_waiting: set[int] = set()
+"""Descriptors that a thread waits on: a child that is forked meanwhile must not keep them."""
 
 
 class FileLock:
     """The lock of a record: ``flock`` on a file, which the system drops when its holder dies.
 
     The file also says how far the journal went when it was last written; a record that ends
-    earlier has lost its tail.
+    earlier has lost its tail. Where the file was deleted or replaced, the next one to ask locks
+    what stands there now.
 
     Parameters
     ----------
     path : Path
-        Made if it does not exist.
+        Made if it does not exist, for its owner alone.
+    timeout_s : float, default 60
+        How long to wait for it.
 
     Raises
     ------
@@ -70,28 +77,32 @@ class FileLock:
         The file system refused, or there is something else in its place.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, timeout_s: float = 60.0) -> None:
         self.path = path
-        refuse_link(path)
+        self.timeout_s = timeout_s
+        self._fd = self._open()
+        self._mutex = _mutex_of(self._fd)
+        _locks.add(self)
+
+    def _open(self) -> int:
+        refuse_link(self.path)
         how = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            self._fd = os.open(path, how, 0o644)
+            fd = os.open(self.path, how, 0o600)
         except OSError as error:
             raise RecordIOError(
-                f"{path} cannot be opened ({error.strerror}): make its folder writable, or open "
-                "the store with read_only=True"
+                f"{self.path} cannot be opened ({error.strerror}): make its folder writable, or "
+                "open the store with read_only=True"
             ) from error
-        known = os.fstat(self._fd)
+        known = os.fstat(fd)
         if not stat.S_ISREG(known.st_mode) or known.st_size > _SIZE:
             # Whatever it is, it was not written here.
-            os.close(self._fd)
+            os.close(fd)
             what = f"holds {known.st_size} bytes, a lock at most {_SIZE}"
             if not stat.S_ISREG(known.st_mode):
                 what = "is no regular file"
-            raise RecordIOError(f"{path} {what}: move it away, and it is made anew")
-        with _mutexes_guard:
-            self._mutex = _mutexes.setdefault((known.st_dev, known.st_ino), _Mutex())
-        _locks.add(self)
+            raise RecordIOError(f"{self.path} {what}: move it away, and it is made anew")
+        return fd
 
     def acquire(self) -> None:
         """Wait for the lock.
@@ -100,19 +111,59 @@ class FileLock:
         ------
         NestedTransactionError
             This thread holds it already, perhaps through another object.
+        LockTimeoutError
+            Somebody else has held it for longer than ``timeout_s``.
         """
         me = threading.get_ident()
-        if self._mutex.owner == me:
-            raise NestedTransactionError(
-                f"this thread is writing to {self.path.parent} already: finish that first"
-            )
-        self._mutex.lock.acquire()
+        until = time.monotonic() + self.timeout_s
+        while True:
+            mutex = self._mutex
+            if mutex.owner == me:
+                raise NestedTransactionError(
+                    f"this thread is writing to {self.path.parent} already: finish that first"
+                )
+            if not mutex.lock.acquire(timeout=max(until - time.monotonic(), 0)):
+                raise self._timeout()
+            try:
+                if self._mutex is mutex and self._lock_file(until):
+                    mutex.owner = me
+                    return
+            except BaseException:
+                mutex.lock.release()
+                raise
+            mutex.lock.release()
+
+    def _lock_file(self, until: float) -> bool:
+        """Lock the file; False where it is not the one that stands at the path any more."""
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
-        except BaseException:
-            self._mutex.lock.release()
-            raise
-        self._mutex.owner = me
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            # A descriptor of its own: one that is given up must not unlock what others hold.
+            fd = _flock_until(self._open(), until)
+            if fd < 0:
+                raise self._timeout() from None
+            if _mutex_of(fd) is not self._mutex:
+                fcntl.flock(fd, fcntl.LOCK_UN)
+                self._replace(fd)
+                return False
+            self._replace(fd)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(self._fd), self.path.stat()):
+                return True
+        self._replace(self._open())
+        return False
+
+    def _replace(self, fd: int) -> None:
+        self.close()
+        self._fd = fd
+        # Last: whoever takes this mutex may use the descriptor.
+        self._mutex = _mutex_of(fd)
+
+    def _timeout(self) -> LockTimeoutError:
+        return LockTimeoutError(
+            f"{self.path} was held for more than {self.timeout_s:g} s by another thread or "
+            "process: let it finish, or end it, and try again"
+        )
 
     def release(self) -> None:
         """Let the next one in."""
@@ -147,6 +198,35 @@ class FileLock:
         self.release()
 
 
+def _mutex_of(fd: int) -> _Mutex:
+    known = os.fstat(fd)
+    with _mutexes_guard:
+        return _mutexes.setdefault((known.st_dev, known.st_ino), _Mutex())
+
+
+def _flock_until(fd: int, until: float) -> int:
+    """Wait in a thread, in the system's fair queue; return fd locked, or -1 once time is up."""
+    guard = threading.Lock()
+    done = threading.Event()
+    given_up = False
+
+    def wait() -> None:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        with guard:
+            _waiting.discard(fd)
+            if given_up:
+                os.close(fd)
+            else:
+                done.set()
+
+    _waiting.add(fd)
+    threading.Thread(target=wait, name="cvx-lock", daemon=True).start()
+    done.wait(max(until - time.monotonic(), 0))
+    with guard:
+        given_up = not done.is_set()
+    return -1 if given_up else fd
+
+
 _kept: list[object] = []
 
 
@@ -163,6 +243,9 @@ def _after_fork_in_child() -> None:
     # parent's death. Closing it does not unlock.
     for lock in list(_locks):
         lock.close()
+    for fd in _waiting:
+        os.close(fd)
+    _waiting.clear()
     _mutexes.clear()
 
 

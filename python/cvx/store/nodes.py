@@ -9,7 +9,6 @@ from cvx.store import rows
 from cvx.store.learned import Learned
 from cvx.types import Edge
 
-_MOST_AT_ONCE = 500
 _OF_A_NODE = (
     "node",
     "entity",
@@ -37,49 +36,34 @@ class Nodes(Learned):
             Leave out events that were archived or quarantined.
         """
         state = " AND state = 'active'" if active else ""
-        out: dict[int, int] = {}
-        for at in range(0, len(nodes), _MOST_AT_ONCE):
-            some = nodes[at : at + _MOST_AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            out.update(
-                self.query(
-                    f"SELECT node, event_id FROM events WHERE node IN ({marks}){state}"
-                    " UNION ALL SELECT aliases.node, event_id FROM aliases"
-                    f" JOIN events USING (event_id) WHERE aliases.node IN ({marks}){state}",
-                    (*some, *some),
-                )
-            )
-        return out
+        found = self.query(
+            f"SELECT node, event_id FROM events WHERE node {rows.AMONG}{state}"
+            " UNION ALL SELECT aliases.node, event_id FROM aliases"
+            f" JOIN events USING (event_id) WHERE aliases.node {rows.AMONG}{state}",
+            (rows.listed(nodes),),
+        )
+        return dict(found)
 
     def nodes_of_events(self, events: Sequence[int]) -> dict[int, list[int]]:
         """Return the nodes of each of these events, its own before those of its aliases."""
         out: dict[int, list[int]] = {}
-        for at in range(0, len(events), _MOST_AT_ONCE):
-            some = events[at : at + _MOST_AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            for event, node in self.query(
-                f"SELECT event_id, node FROM events WHERE event_id IN ({marks})"
-                f" AND node IS NOT NULL UNION ALL SELECT event_id, node FROM aliases"
-                f" WHERE event_id IN ({marks})",
-                (*some, *some),
-            ):
-                out.setdefault(event, []).append(node)
+        for event, node in self.query(
+            f"SELECT event_id, node FROM events WHERE event_id {rows.AMONG}"
+            " AND node IS NOT NULL UNION ALL SELECT event_id, node FROM aliases"
+            f" WHERE event_id {rows.AMONG}",
+            (rows.listed(events),),
+        ):
+            out.setdefault(event, []).append(node)
         return out
 
     def own_nodes(self, nodes: Sequence[int]) -> dict[int, int]:
         """Return, for those of these nodes that are aliases, the nodes of their events."""
-        out: dict[int, int] = {}
-        for at in range(0, len(nodes), _MOST_AT_ONCE):
-            some = nodes[at : at + _MOST_AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            out.update(
-                self.query(
-                    "SELECT aliases.node, events.node FROM aliases JOIN events USING (event_id)"
-                    f" WHERE aliases.node IN ({marks})",
-                    some,
-                )
-            )
-        return out
+        found = self.query(
+            "SELECT aliases.node, events.node FROM aliases JOIN events USING (event_id)"
+            f" WHERE aliases.node {rows.AMONG}",
+            (rows.listed(nodes),),
+        )
+        return dict(found)
 
     def put_away(self) -> set[int]:
         """Return the nodes of all events that were archived or quarantined, aliases included."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from cvx.errors import RecordIOError
@@ -58,3 +59,60 @@ def read_own(path: Path, most: int = 1 << 16) -> bytes:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(f"{path} is no regular file")
         return file.read(most)
+
+
+def make_private(path: Path) -> None:
+    """Make an empty file that its owner alone may read, unless something is there already."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+_NETWORKED = frozenset(
+    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ncpfs", "fuse.sshfs", "lustre", "gfs2")
+)
+
+
+def refuse_network(folder: Path, mounts: str | None = None) -> None:
+    """Raise where a folder lies on a file system whose locks do not keep machines apart.
+
+    Parameters
+    ----------
+    folder : Path
+        Of a store.
+    mounts : str, optional
+        What is mounted where, in the form of Linux's ``/proc/self/mountinfo``; by default that
+        file. Where there is none, nothing is refused.
+
+    Raises
+    ------
+    RecordIOError
+        It does.
+
+    References
+    ----------
+    SQLite, "Write-Ahead Logging": it "does not work over a network filesystem".
+    """
+    if mounts is None:
+        try:
+            mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape")
+        except OSError:
+            return
+    place = folder.resolve()
+    kind, depth = "", -1
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        fields = before.split()
+        if len(fields) < 5 or not after:
+            continue
+        point = Path(_UNESCAPED.sub(lambda found: chr(int(found[1], 8)), fields[4]))
+        # Of two on one point the later one hides the earlier.
+        if place.is_relative_to(point) and len(point.parts) >= depth:
+            kind, depth = after.split()[0], len(point.parts)
+    if kind in _NETWORKED:
+        raise RecordIOError(
+            f"{folder} lies on a network file system ({kind}), where locks and SQLite's log cannot "
+            "be relied on: keep the store on a local disk, and carry it over by export and import"
+        )
+
+
+_UNESCAPED = re.compile(r"\\([0-7]{3})")

@@ -19,9 +19,6 @@ OWN_ENTITIES = 2**62
 UNREADABLE = (ValueError, TypeError, RecursionError)
 """What reading a row raises that another program wrote: no JSON, or no floats."""
 
-_MOST_AT_ONCE = 500
-_IN = "IN (SELECT value FROM json_each(?))"
-
 
 class Reads(Nodes):
     """The reading half of a record."""
@@ -38,7 +35,13 @@ class Reads(Nodes):
 
     def episodes(self, ids: Iterable[int] | None = None) -> list[Episode]:
         """Return every closed episode with its steps, or those of these ids, in order."""
-        which, chosen = ("IS NOT NULL", ()) if ids is None else (_IN, (str(list(ids)),))
+        with self.reading():
+            return self._episodes(ids)
+
+    def _episodes(self, ids: Iterable[int] | None) -> list[Episode]:
+        which, chosen = "IS NOT NULL", tuple[str, ...]()
+        if ids is not None:
+            which, chosen = rows.AMONG, (rows.listed(ids),)
         steps: dict[int, list[Event]] = {}
         for event in self._events(f"WHERE episode {which} ORDER BY event_id", chosen):
             if event.episode_id is not None:
@@ -70,13 +73,7 @@ class Reads(Nodes):
         """
         if ids is None:
             return self._events("ORDER BY event_id")
-        wanted = sorted(set(ids))
-        out: list[Event] = []
-        for at in range(0, len(wanted), _MOST_AT_ONCE):
-            some = wanted[at : at + _MOST_AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            out += self._events(f"WHERE event_id IN ({marks}) ORDER BY event_id", some)
-        return out
+        return self._events(f"WHERE event_id {rows.AMONG} ORDER BY event_id", (rows.listed(ids),))
 
     def columns(
         self, table: str, rest: str = "", values: Sequence[object] = ()
@@ -108,17 +105,13 @@ class Reads(Nodes):
 
         Others are noted in ``damaged``: one bad row does not keep the rest of an answer back.
         """
-        wanted = sorted(set(ids))
         out: list[Event] = []
-        for at in range(0, len(wanted), _MOST_AT_ONCE):
-            some = wanted[at : at + _MOST_AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            rest = f"WHERE event_id IN ({marks}) ORDER BY event_id"
-            for row in self._whole("events", rest, some):
-                try:
-                    out.append(event_of(row))
-                except UNREADABLE:
-                    self.damaged[f"events [{row[0]}]"] = None
+        rest = f"WHERE event_id {rows.AMONG} ORDER BY event_id"
+        for row in self._whole("events", rest, (rows.listed(ids),)):
+            try:
+                out.append(event_of(row))
+            except UNREADABLE:
+                self.damaged[f"events [{row[0]}]"] = None
         return out
 
     def _events(self, rest: str, values: Sequence[object] = ()) -> list[Event]:

@@ -23,7 +23,7 @@ from cvx.store import rows
 from cvx.store.failpoints import reach
 from cvx.store.following import Follower, typed_error
 from cvx.store.lock import FileLock, Tail, keep_after_fork, tail_in
-from cvx.store.ownfiles import refuse_link
+from cvx.store.ownfiles import make_private, refuse_link, refuse_network
 from cvx.store.reading import Still, connect, connect_to_read
 from cvx.store.schema import SCHEMA_VERSION, migrate, version_of
 from cvx.store.transactions import Transactions
@@ -88,7 +88,9 @@ class Record(Transactions):
         self.blocks_taken_back = 0
         self._clock = clock or (lambda: time.time_ns() // 1000)
         self._lock = threading.RLock()
-        self._writing = self._together = False
+        self._writing = False
+        # The thread that makes several transactions durable at once, if any.
+        self._block: int | None = None
         self._closed = False
         self._followers: list[Follower] = []
         self._numbers: Iterator[int] = iter(())
@@ -98,7 +100,9 @@ class Record(Transactions):
             if read_only:
                 self._db, self._still = connect_to_read(Path(path))
             else:
-                refuse_link(Path(path))
+                if self.path != ":memory:":
+                    refuse_link(Path(path))
+                    make_private(Path(path))
                 self._db = connect(self.path)
         except sqlite3.Error as error:
             raise RecordError(
@@ -121,6 +125,7 @@ class Record(Transactions):
         self._version()
         self._db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
         if self.path != ":memory:":
+            refuse_network(Path(self.path).parent)
             self._file = FileLock(self._lock_path())
         with self.locked(), self.typed_errors():
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -177,24 +182,24 @@ class Record(Transactions):
             This thread is writing to it, or to the same file through another object; it stays open.
         """
         with self._lock:
-            if self._closed:
-                return
             if os.getpid() != self._process:
                 self._closed = True
+            if self._closed:
                 return
             if self.writing:
                 raise NestedTransactionError(
                     f"something is being written to {self.path}: close it after that has ended"
                 )
-            # The last connection to close writes the log back: a checkpoint like any other.
-            with self.locked():
+        # The last connection to close writes the log back: a checkpoint like any other.
+        with self.locked():
+            if not self._closed:
                 self._closed = True
                 _open_records.pop(id(self), None)
                 with suppress(sqlite3.Error):
                     self._db.close()
                     reach("close.checkpointed")
-            if self._file is not None:
-                self._file.close()
+        if self._file is not None:
+            self._file.close()
 
     def __enter__(self) -> Record:
         return self

@@ -103,7 +103,7 @@ class Replica(Generic[Index]):
 
     def refresh(self) -> None:
         """Be level with the record; costs microseconds where nothing was committed since."""
-        with self.record.mutex:
+        with self.record.reading():
             version = self.record.data_version()
             if version != self._version or self._behind or self._stale:
                 self.catch_up()
@@ -111,7 +111,7 @@ class Replica(Generic[Index]):
 
     def catch_up(self) -> None:
         """Replay the journal from where the index stands."""
-        with self.record.mutex:
+        with self.record.reading():
             if self._stale:
                 self.rebuild()
             known = len(self.record.damaged)
@@ -135,7 +135,7 @@ class Replica(Generic[Index]):
 
         Rows that are damaged are left out, with a warning that names them.
         """
-        with self.record.mutex:
+        with self.record.reading():
             known = len(self.record.damaged)
             seq = self.record.tail().seq
             index = self._fresh()

@@ -91,6 +91,15 @@ def whole(row: Sequence[object]) -> bool:
         return False
 
 
+AMONG = "IN (SELECT value FROM json_each(?1))"
+"""A condition on a column: one of the numbers that the first value lists, see ``listed``."""
+
+
+def listed(numbers: Iterable[int]) -> str:
+    """Return numbers as the one value that ``AMONG`` reads, however many there are."""
+    return f"[{','.join(map(str, map(int, numbers)))}]"
+
+
 def insert_sql(table: str, *, replace: bool = False) -> str:
     """Return the statement that inserts a row with its checksum."""
     names = (*COLUMNS[table], "crc")

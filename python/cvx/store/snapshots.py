@@ -115,7 +115,7 @@ class Snapshots(Generic[Index]):
         if record.frozen:
             return
         try:
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
 
@@ -187,6 +187,7 @@ class Snapshots(Generic[Index]):
         path = self.folder / f"{tail.seq}.cvx"
         reach("snapshot.begun")
         index.save(path)
+        path.chmod(0o600)
         reach("snapshot.renamed")
         try:
             manifest = Manifest(
@@ -228,7 +229,8 @@ class Snapshots(Generic[Index]):
 def _write_whole(path: Path, content: bytes) -> None:
     beside = path.with_name(f"{path.name}.tmp")
     beside.unlink(missing_ok=True)
-    with beside.open("xb") as file:
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
         file.write(content)
         file.flush()
         reach("manifest.written")

@@ -136,7 +136,7 @@ class Store(Generic[Index]):
         if not create:
             return
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
@@ -31,7 +32,7 @@ class Transactions(Reads):
     _refusal: str | None
     _clock: Callable[[], int]
     _writing: bool
-    _together: bool
+    _block: int | None
     _followers: list[Follower]
     _file: FileLock | None
     _numbers: Iterator[int]
@@ -57,7 +58,8 @@ class Transactions(Reads):
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep every other writer out, without a transaction; not inside one."""
-        with self._lock, self._file or nullcontext():
+        # The file first: while another process has it, this one's threads go on reading.
+        with self._file or nullcontext(), self._lock:
             yield
 
     @contextmanager
@@ -89,24 +91,29 @@ class Transactions(Reads):
         RecordIOError
             The disk is full or failed; nothing was stored.
         """
-        with self._lock:
+        self._writable()
+        in_block = self._block == threading.get_ident()
+        with nullcontext() if in_block else self.locked():
             db = self._writable()
             if self._writing:
                 raise NestedTransactionError(
                     f"a transaction of {self.path} is open already: write inside that one"
                 )
+            self._check_not_reading(db, in_block)
             self._writing = True
             try:
-                if self._together:
-                    with self.typed_errors():
-                        yield from self._part(db)
-                else:
-                    with self._file or nullcontext(), self.typed_errors():
-                        yield from self._alone(db)
+                with self.typed_errors():
+                    yield from self._part(db) if in_block else self._alone(db)
             finally:
                 self._writing = False
                 for follower in self._followers:
                     follower.ended()
+
+    def _check_not_reading(self, db: sqlite3.Connection, in_block: bool) -> None:
+        if db.in_transaction and not in_block:
+            raise NestedTransactionError(
+                f"{self.path} is being read by this thread: write after that has ended"
+            )
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -126,14 +133,16 @@ class Transactions(Reads):
         RecordIOError
             The disk is full or failed; nothing of the block was stored.
         """
-        with self._lock:
+        self._writable()
+        with self.locked():
             db = self._writable()
-            if self._writing or self._together:
+            if self._writing or self._block is not None:
                 raise NestedTransactionError(
                     f"a transaction of {self.path} is open already: end that one first"
                 )
-            with self._file or nullcontext(), self.typed_errors():
-                self._together = True
+            self._check_not_reading(db, in_block=False)
+            with self.typed_errors():
+                self._block = threading.get_ident()
                 try:
                     db.execute("BEGIN IMMEDIATE")
                     yield
@@ -147,7 +156,7 @@ class Transactions(Reads):
                         follower.taken_back()
                     raise
                 finally:
-                    self._together = False
+                    self._block = None
 
     def take_decision_number(self) -> int:
         """Return a number for a decision that nobody else has or ever gets.
@@ -174,7 +183,7 @@ class Transactions(Reads):
     @property
     def writing(self) -> bool:
         """Whether something is written that is not durable yet."""
-        return self._writing or self._together
+        return self._writing or self._block is not None
 
     def _writable(self) -> sqlite3.Connection:
         db = self._connection()

@@ -50,7 +50,7 @@ def founded(folder: Path) -> Iterator[Record]:
             refuse_link(staging)
             shutil.rmtree(staging, ignore_errors=True)
             try:
-                staging.mkdir()
+                staging.mkdir(mode=0o700)
                 with Record(staging / "memory.db") as record:
                     yield record
                 _place(staging, folder)
@@ -78,7 +78,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 def _locked(folder: Path) -> int:
     while True:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(handle, fcntl.LOCK_EX)
         # An import that failed may have taken its folder away while this one waited for it.

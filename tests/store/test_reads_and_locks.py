@@ -1,0 +1,279 @@
+"""Reads are one snapshot; waiting for the lock stops nobody but the writer, and not for ever."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from cvx.errors import (
+    LockTimeoutError,
+    NestedTransactionError,
+    RecordError,
+    RecordIOError,
+)
+from cvx.memory import Memory
+from cvx.store import Record
+from cvx.store.lock import FileLock
+from cvx.store.ownfiles import refuse_network
+from cvx.types import Episode, Event
+from tests.store.processes import embedder
+
+LONG = 60
+
+
+def an_episode(steps: int) -> Episode:
+    events = tuple(Event(0, at, text=f"step {at} of {steps}") for at in range(steps))
+    return Episode(0, goal=str(steps), reward=1.0, steps=events)
+
+
+def add(record: Record, steps: int) -> None:
+    with record.transaction() as write:
+        write.add_episode(an_episode(steps))
+
+
+def interfere(record: Record, before: str, act: Callable[[], None]) -> None:
+    """Do something once, as another process might, just before a statement of a record runs."""
+    todo = [act]
+
+    def see(sql: str) -> None:
+        if before in sql and todo:
+            todo.pop()()
+
+    record._connection().set_trace_callback(see)
+
+
+@pytest.mark.requirement("B17")
+@pytest.mark.parametrize("before", ["FROM events", "FROM episodes"])
+def test_an_episode_is_read_with_all_its_steps_or_not_at_all(tmp_path: Path, before: str) -> None:
+    with Record(tmp_path / "memory.db") as reader, Record(tmp_path / "memory.db") as writer:
+        add(writer, 2)
+        interfere(reader, before, lambda: add(writer, 3))
+        found = reader.episodes()
+        assert [len(episode.steps) for episode in found] == [int(one.goal) for one in found]
+        assert [len(episode.steps) for episode in reader.episodes()] == [2, 3]
+
+
+@pytest.mark.requirement("B17")
+def test_a_recall_sees_one_state_though_another_process_commits_in_its_middle(
+    tmp_path: Path,
+) -> None:
+    with (
+        Memory.open(tmp_path / "m", embedder()) as reader,
+        Memory.open(tmp_path / "m", embedder()) as writer,
+    ):
+        first = writer.add("the lamp is red", timestamp=1)
+        reader.recall("lamp")
+        # The event is archived after it was ranked, and before its row is read.
+        interfere(reader.record, "crc FROM events", lambda: writer.forget(first))
+        (hit,) = reader.recall("the red lamp")
+        assert hit.event is not None
+        assert hit.event.state == "active"
+        assert reader.recall("the red lamp") == []
+
+
+@pytest.mark.requirement("B17")
+def test_an_index_is_built_of_one_state(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as writer:
+        lamp, cup = writer.add("the lamp is red"), writer.add("the cup is blue")
+        record = Record(tmp_path / "m" / "memory.db")
+        interfere(record, "FROM links", lambda: writer.link(lamp, cup))
+        with record.reading():
+            before = (record.tail(), record.whole_links())
+        assert before == (before[0], [])
+        assert len(record.whole_links()) == 1
+        record.close()
+
+
+def test_nothing_is_written_inside_a_read_and_the_read_goes_on(tmp_path: Path) -> None:
+    with Record(tmp_path / "memory.db") as record:
+        with record.reading():
+            with pytest.raises(NestedTransactionError, match="being read"):
+                add(record, 1)
+            with record.reading():
+                assert record.episodes() == []
+        add(record, 1)
+        with record.transaction(), record.reading():
+            assert len(record.episodes()) == 1
+
+
+def elsewhere(act: Callable[[], object]) -> object:
+    """Run something in another thread, which must not take long."""
+    out: Future[object] = Future()
+
+    def run() -> None:
+        try:
+            out.set_result(act())
+        except BaseException as error:
+            out.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return out.result(LONG)
+
+
+class Holder:
+    """Another thread that has the lock of a file, through an object of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.has, self.may_go = threading.Event(), threading.Event()
+        self.thread = threading.Thread(target=self.hold, args=(path,), daemon=True)
+
+    def hold(self, path: Path) -> None:
+        with FileLock(path):
+            self.has.set()
+            self.may_go.wait(LONG)
+
+    def __enter__(self) -> None:
+        self.thread.start()
+        assert self.has.wait(LONG)
+
+    def __exit__(self, *exc: object) -> None:
+        self.may_go.set()
+        self.thread.join()
+
+
+@pytest.mark.requirement("B17")
+def test_a_thread_that_waits_for_the_lock_does_not_stop_its_siblings(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("the lamp is red")
+        begun = threading.Event()
+
+        def write() -> None:
+            begun.set()
+            memory.add("the cup is blue")
+
+        waiting = threading.Thread(target=write, daemon=True)
+        with Holder(tmp_path / "m" / "LOCK"):
+            waiting.start()
+            assert begun.wait(LONG)
+            for _ in range(50):
+                elsewhere(lambda: memory.recall("the red lamp"))
+            assert len(memory) == 1
+        waiting.join(LONG)
+        assert len(memory) == 2
+
+
+@pytest.mark.requirement("B17")
+def test_the_lock_is_waited_for_so_long_and_no_longer(tmp_path: Path) -> None:
+    path = tmp_path / "LOCK"
+    lock = FileLock(path, timeout_s=0.05)
+    with Holder(path):
+        for _ in range(2):
+            with pytest.raises(LockTimeoutError, match=r"LOCK was held for more than 0\.05 s"):
+                lock.acquire()
+    # Whoever gave up holds nothing, now or later.
+    with FileLock(path, timeout_s=LONG), pytest.raises(NestedTransactionError):
+        lock.acquire()
+    with lock:
+        pass
+
+
+HOLD = """
+import sys, pathlib
+from cvx.store.lock import FileLock
+with FileLock(pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.mark.requirement("B17")
+def test_another_process_is_waited_for_and_a_timeout_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "LOCK"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(LockTimeoutError):
+            FileLock(path, timeout_s=0.05).acquire()
+        patient = FileLock(path, timeout_s=LONG)
+        got = threading.Event()
+
+        def take() -> None:
+            with patient:
+                got.set()
+
+        waiting = threading.Thread(target=take, daemon=True)
+        waiting.start()
+        other.stdin.write(b"\n")
+        other.stdin.flush()
+        assert got.wait(LONG)
+        waiting.join(LONG)
+    with FileLock(path, timeout_s=LONG):
+        pass
+
+
+@pytest.mark.requirement("B17")
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_deleted_lock_is_noticed_and_made_anew(tmp_path: Path, replaced: bool) -> None:
+    path = tmp_path / "m" / "LOCK"
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("the lamp is red")
+        path.unlink()
+        if replaced:
+            path.write_bytes(b"")
+        memory.add("the cup is blue")
+        with memory.record.locked(), pytest.raises(LockTimeoutError):
+            # It is the file at the path that keeps others out.
+            elsewhere(FileLock(path, 0.05).acquire)
+        with Memory.open(tmp_path / "m", embedder()) as second:
+            second.add("the door is green")
+        assert len(memory) == 3
+    assert path.stat().st_size == 30
+
+
+@pytest.mark.requirement("B16")
+@pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
+def test_a_new_store_is_its_owners_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with Memory.open(tmp_path / "m", embedder()) as memory:
+            memory.add("the lamp is red")
+            memory.snapshot()
+            modes = {
+                path.name: stat.S_IMODE(path.stat().st_mode)
+                for path in (tmp_path / "m", *(tmp_path / "m").rglob("*"))
+            }
+    finally:
+        os.umask(before)
+    folders = {"m", "index"}
+    assert {name: mode for name, mode in modes.items() if mode & 0o077} == {}
+    assert all(modes[name] == 0o700 for name in folders)
+    assert len(modes) >= 6
+
+
+MOUNTS = """\
+22 1 0:20 / / rw shared:1 - ext4 /dev/root rw
+30 22 0:30 / /home\\040of/nfs rw - nfs4 server:/x rw
+31 30 0:31 / /home\\040of/nfs/local rw - ext4 /dev/sdb rw
+32 22 0:32 / /mnt/share rw,relatime shared:7 - cifs //a/b rw
+"""
+
+
+@pytest.mark.requirement("B16")
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [("/home of/nfs/m", "nfs4"), ("/home of/nfs", "nfs4"), ("/mnt/share/a/b", "cifs")],
+)
+def test_a_network_file_system_is_refused_by_name(folder: str, kind: str) -> None:
+    with pytest.raises(RecordIOError, match=kind):
+        refuse_network(Path(folder), MOUNTS)
+
+
+@pytest.mark.parametrize("folder", ["/", "/home of", "/home of/nfs/local/m", "/mnt/shared"])
+def test_a_local_file_system_is_not_refused(folder: str) -> None:
+    refuse_network(Path(folder), MOUNTS)
+    refuse_network(Path(folder), "no such form\n- - -\n")
+
+
+def test_a_store_in_a_folder_that_does_not_exist_makes_no_file(tmp_path: Path) -> None:
+    with pytest.raises(RecordError):
+        Record(tmp_path / "none" / "memory.db")
+    assert list(tmp_path.iterdir()) == []
