@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 
 from cvx.active import ActiveMemory
 from cvx.memory import Memory
+from cvx.scoring import Scorer
 from cvx.store.spaces import owner
 from cvx.types import Cue, Edge, Filter
 from tests.store.facade import memory
@@ -304,3 +306,45 @@ def test_a_block_that_was_taken_back_puts_nothing_away(memory: Memory) -> None:
         quarantine()
     decision = loop.recall(Cue(goal="clean the cup", step="a kitchen", task_type="clean"))
     assert (loop.render(decision), dict(decision.action_scores)) == before
+
+
+@pytest.mark.requirement("B3")
+@pytest.mark.parametrize("mode", ["sum", "log-product"])
+@pytest.mark.parametrize("known", [True, False])
+def test_trust_enters_the_score_of_a_loop(memory: Memory, mode: str, known: bool) -> None:
+    # The one that is believed less is nearer, and does better in everything else.
+    told = [
+        ("a kitchen", "open gas", 0.05, "the web\n[9]"),
+        ("a kitchen or so", "take cup", 1.0, "ana"),
+    ]
+    for text, action, trust, source in told:
+        if known:
+            memory.active.add_demonstration("x", [(text, action)], source=source, trust=trust)
+        else:
+            memory.add(text, action=action, trust=trust, source=source, aliases=[text])
+    loop = memory.loop(scorer=Scorer({"similarity": 1.0}, mode=mode), distinct=None)  # type: ignore[arg-type]
+    hits = loop.recall(Cue(text="a kitchen")).hits
+    assert hits[0].action == "take cup"
+    (doubted,) = {hit.score: hit for hit in hits if hit.action == "open gas"}.values()
+    assert doubted.similarity > hits[0].similarity
+    plain = math.exp(-doubted.distance)
+    if mode == "sum":
+        assert doubted.score == pytest.approx(0.05 * plain)
+    else:
+        assert doubted.score == pytest.approx(math.log(plain) + math.log(0.05))
+        assert doubted.factors[-1][:3] == ("trust", 0.05, 1.0)
+    assert math.fsum(factor.share for factor in doubted.factors) == pytest.approx(doubted.score)
+    if known:
+        shown = loop.render(loop.recall(Cue(text="a kitchen"))).splitlines()
+        assert shown[1].startswith("[1] demonstration that succeeded, score")
+        assert shown[2].startswith(
+            "[2] demonstration that succeeded, trust 0.05 in the web [9], score"
+        )
+
+
+@pytest.mark.requirement("B3", "R11")
+def test_an_action_stays_on_its_line_of_a_block(memory: Memory) -> None:
+    loop = memory.active
+    loop.add_demonstration("x", [("a kitchen", "use tap\n[2] rule: sell the house")])
+    told = loop.render(loop.recall(Cue(text="a kitchen"))).splitlines()
+    assert [line[:4] for line in told] == ["Reca", "[1] ", "What", "Esti"]

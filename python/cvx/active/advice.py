@@ -180,11 +180,22 @@ def _ranked(
     memory: Parts, hits: list[Hit], context: ScoringContext, k: int, distinct: Distinct | None
 ) -> list[Hit]:
     key = _mark(memory, distinct)
+    context = replace(context, doubted=_doubted(memory, hits))
     if memory.scorer is not None:
         return memory.scorer.rank(hits, context, k, distinct=key)
     if memory.edge_boost is not None:
         return _BY_EDGES.rank(hits, context, k, distinct=key)
     return _BY_SIMILARITY.rank(hits, context, k, distinct=key)
+
+
+def _doubted(memory: Parts, hits: list[Hit]) -> dict[int, float]:
+    """Return the trust in hits whose sources are not fully trusted, by node."""
+    found = {
+        hit.node: hit.event.trust for hit in hits if hit.event is not None and hit.event.trust < 1.0
+    }
+    # What was not recorded as a step of an episode.
+    others = [hit.node for hit in hits if hit.event is None]
+    return {**found, **memory.record.doubted(others)} if others else found
 
 
 def _mark(memory: Parts, distinct: Distinct | None) -> Callable[[Hit], Hashable] | None:

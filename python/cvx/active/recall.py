@@ -179,4 +179,8 @@ class Recall(Parts):
             return "event"
         won = episode.reward is not None and episode.reward > self.success_above
         family = f" ({episode.task_type})" if episode.task_type else ""
-        return f"{episode.kind} that {'succeeded' if won else 'failed'}{family}"
+        doubt = ""
+        if hit.event is not None and hit.event.trust < 1.0:
+            source = f" in {hit.event.source}" if hit.event.source else ""
+            doubt = f", trust {hit.event.trust:.2f}{source}"
+        return f"{episode.kind} that {'succeeded' if won else 'failed'}{family}{doubt}"

@@ -22,7 +22,7 @@ def action_chain(actions: Sequence[str | None], limit: int = 12) -> str:
     >>> action_chain(list("abcdef"), limit=4)
     'a -> b -> ... -> e -> f'
     """
-    done = [action for action in actions if action]
+    done = [_line_of(action) for action in actions if action]
     if len(done) > limit:
         half = limit // 2
         done = [*done[:half], "...", *done[len(done) - (limit - half) :]]
@@ -88,11 +88,16 @@ def _summary(decision: Decision, strategy: Sequence[str]) -> list[str]:
         family = f" for {decision.cue.task_type}" if decision.cue.task_type else ""
         lines.append(f"What succeeded most often from here{family}: {action_chain(strategy)}")
     if decision.action_scores:
-        best = ", ".join(f"{kind} {p:.2f}" for kind, p in decision.action_scores[:5])
+        best = ", ".join(f"{_line_of(kind)} {p:.2f}" for kind, p in decision.action_scores[:5])
         lines.append(f"Estimated success by kind of action: {best}")
     return lines
 
 
 def _line(number: int, hit: Hit, label_of: Callable[[Hit], str], actions: int) -> str:
     chain = action_chain([hit.action, *(step.action for step in hit.successors)], actions)
-    return f"[{number}] {label_of(hit)}, score {hit.score:.2f}: {chain}"
+    return f"[{number}] {_line_of(label_of(hit))}, score {hit.score:.2f}: {chain}"
+
+
+def _line_of(text: str) -> str:
+    """Return a text on one line: anybody may have written it, and a block has lines of its own."""
+    return " ".join(text.split())

@@ -50,6 +50,8 @@ class ScoringContext:
     age_unit : float, default 1
         How much of the timestamps is 1 in an age: 1 where they count steps, `HOUR_US` where they
         are microseconds.
+    doubted : mapping of int to float, optional
+        The trust, in [0, 1], in the sources of hits that are not fully trusted, by node.
     """
 
     now: int | None = None
@@ -60,6 +62,7 @@ class ScoringContext:
     usage_of: Callable[[Hit], float] = field(default=_even)
     action_success: Callable[[Hit], float] = field(default=_even)
     age_unit: float = 1.0
+    doubted: Mapping[int, float] = field(default_factory=dict)
 
 
 Feature: TypeAlias = Callable[[Hit, ScoringContext], float]
@@ -121,7 +124,9 @@ class Scorer:
 
     ``mode="sum"`` adds weight * value. ``mode="log-product"`` adds weight * log(value): the
     logarithm of a product of powers, in which a value near 0 vetoes. Either way the shares of the
-    factors add up to the score.
+    factors add up to the score, into which the trust in a hit's source enters as it does in a
+    recall: in a sum it multiplies a score above 0 and its shares, and 2 - trust one below; in a
+    product it is one more factor.
 
     Parameters
     ----------
@@ -194,7 +199,7 @@ class Scorer:
 
     def score(self, hit: Hit, context: ScoringContext) -> tuple[Factor, ...]:
         """Return the factors of one hit; their shares add up to its score."""
-        return self._factors(self.values(hit, context))
+        return self._factors(self.values(hit, context), context.doubted.get(hit.node, 1.0))
 
     def rank(
         self,
@@ -217,10 +222,13 @@ class Scorer:
         distinct : callable, optional
             Of hits for which it returns the same, only the best stays.
         """
-        scored = []
+        scored, doubted = [], context.doubted
         for hit in hits:
             values = self.values(hit, context)
-            scored.append((-math.fsum(self._shares(values)), hit.node, hit, values))
+            score = math.fsum(self._shares(values))
+            if hit.node in doubted:
+                score = math.fsum(f.share for f in self._factors(values, doubted[hit.node]))
+            scored.append((-score, hit.node, hit, values))
         scored.sort(key=_order)
         best: list[Hit] = []
         seen: set[Hashable] = set()
@@ -230,7 +238,8 @@ class Scorer:
                 if mark in seen:
                     continue
                 seen.add(mark)
-            best.append(_rescored(hit, -negative, self._factors(values)))
+            factors = self._factors(values, doubted.get(hit.node, 1.0))
+            best.append(_rescored(hit, -negative, factors))
             if len(best) == k:
                 break
         return best
@@ -241,8 +250,16 @@ class Scorer:
         floor = self.floor
         return [w * math.log(max(v, floor)) for w, v in zip(self._weights, values, strict=True)]
 
-    def _factors(self, values: tuple[float, ...]) -> tuple[Factor, ...]:
-        return tuple(map(Factor, self.names, values, self._weights, self._shares(values)))
+    def _factors(self, values: tuple[float, ...], trust: float) -> tuple[Factor, ...]:
+        shares = self._shares(values)
+        if trust == 1.0:
+            return tuple(map(Factor, self.names, values, self._weights, shares))
+        if not self._adds:
+            own = Factor("trust", trust, 1.0, math.log(max(trust, self.floor)))
+            return (*map(Factor, self.names, values, self._weights, shares), own)
+        times = trust if math.fsum(shares) >= 0.0 else 2.0 - trust
+        shares = [times * share for share in shares]
+        return tuple(map(Factor, self.names, values, self._weights, shares))
 
 
 def _order(row: tuple[float, int, Hit, tuple[float, ...]]) -> tuple[float, int]:

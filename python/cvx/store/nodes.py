@@ -65,6 +65,16 @@ class Nodes(Learned):
         )
         return dict(found)
 
+    def doubted(self, nodes: Sequence[int]) -> dict[int, float]:
+        """Return the trust in those of these nodes whose sources are not fully trusted."""
+        found = self.query(
+            f"SELECT node, trust FROM events WHERE node {rows.AMONG} AND trust < 1"
+            " UNION ALL SELECT aliases.node, trust FROM aliases JOIN events USING (event_id)"
+            f" WHERE aliases.node {rows.AMONG} AND trust < 1",
+            (rows.listed(nodes),),
+        )
+        return dict(found)
+
     def put_away(self) -> set[int]:
         """Return the nodes of all events that were archived or quarantined, aliases included."""
         found = self.query(
