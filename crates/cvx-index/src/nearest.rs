@@ -87,6 +87,41 @@ impl TemporalIndex {
         filter: &Filter,
         threads: usize,
     ) -> Result<Vec<Vec<Neighbor>>> {
+        self.check_batch(queries, k, ef, filter)?;
+        batched(threads, || {
+            self.search_rows(queries, k, ef, filter, threads)
+        })?
+    }
+
+    /// Refuses what [`search_rows`](Self::search_rows) would, but for a row.
+    pub(crate) fn check_batch(
+        &self,
+        queries: &[f32],
+        k: usize,
+        ef: Option<usize>,
+        filter: &Filter,
+    ) -> Result<()> {
+        self.width(k, ef)?;
+        filter.check()?;
+        let dim = self.params.dim;
+        match queries.len() % dim {
+            0 => Ok(()),
+            found => Err(Error::Dimension {
+                found,
+                expected: dim,
+            }),
+        }
+    }
+
+    /// [`search_batch`](Self::search_batch) on the threads that are there.
+    pub(crate) fn search_rows(
+        &self,
+        queries: &[f32],
+        k: usize,
+        ef: Option<usize>,
+        filter: &Filter,
+        threads: usize,
+    ) -> Result<Vec<Vec<Neighbor>>> {
         let width = self.width(k, ef)?;
         let want = Want {
             least: k,
@@ -95,12 +130,6 @@ impl TemporalIndex {
         };
         let accepted = self.accepted(filter)?;
         let dim = self.params.dim;
-        if !queries.len().is_multiple_of(dim) {
-            return Err(Error::Dimension {
-                found: queries.len() % dim,
-                expected: dim,
-            });
-        }
         let route = self.route(filter, &accepted, width);
         let some = |rows: &[f32]| -> Result<Vec<Vec<Neighbor>>> {
             let mut found = Vec::with_capacity(rows.len() / dim);
@@ -117,7 +146,7 @@ impl TemporalIndex {
         let together = TOGETHER * dim;
         let found: Result<Vec<Vec<Vec<Neighbor>>>> = match threads {
             1 => queries.chunks(together).map(some).collect(),
-            _ => on_threads(threads, || queries.par_chunks(together).map(some).collect())?,
+            _ => queries.par_chunks(together).map(some).collect(),
         };
         Ok(found?.into_iter().flatten().collect())
     }
@@ -319,6 +348,14 @@ impl TemporalIndex {
             // Beyond the number of vectors no width finds more.
             _ => Ok(ef.unwrap_or(DEFAULT_EF).max(k).min(self.links.len().max(1))),
         }
+    }
+}
+
+/// Does the work of a batch of queries: one thread needs no other.
+pub(crate) fn batched<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T> {
+    match threads {
+        1 => Ok(work()),
+        _ => on_threads(threads, work),
     }
 }
 

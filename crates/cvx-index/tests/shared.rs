@@ -115,6 +115,32 @@ fn between_the_steps_of_changes_the_index_is_whole() {
 }
 
 #[test]
+fn a_batch_of_queries_finds_what_it_finds_in_an_index_alone() {
+    let mut numbers = Numbers(6);
+    let rows = numbers.clustered(600, DIM, 9);
+    let mut index = TemporalIndex::new(params()).unwrap();
+    index.bulk_insert(&nodes(&rows), 1).unwrap();
+    let queries: Vec<f32> = numbers.clustered(1200, DIM, 9).concat();
+    let filter = Filter {
+        until: Some(400),
+        ..Filter::default()
+    };
+    let alone = index.search_batch(&queries, 7, None, &filter, 1).unwrap();
+    let shared = SharedIndex::new(index);
+    for threads in [1, 2] {
+        let found = shared.search_batch(&queries, 7, None, &filter, threads);
+        assert_eq!(found.unwrap(), alone, "{threads} threads");
+    }
+    let refused = |queries: &[f32], k, threads| {
+        let found = shared.search_batch(queries, k, None, &filter, threads);
+        found.unwrap_err().to_string()
+    };
+    assert!(refused(&queries[1..], 7, 1).contains("dimensions"));
+    assert!(refused(&[], 0, 1).contains("k is 0"));
+    assert!(refused(&[], 7, 0).contains("threads is 0"));
+}
+
+#[test]
 fn of_two_threads_that_delete_the_same_node_one_does_and_the_other_is_told() {
     let rows = Numbers(3).clustered(400, DIM, 5);
     let mut index = TemporalIndex::new(params()).unwrap();

@@ -134,7 +134,7 @@ impl NativeIndex {
 
     /// Every typed edge, by start, kind and end.
     fn edges(&self, py: Python<'_>) -> PyResult<Vec<EdgeRow>> {
-        self.shared.read(py, |index| {
+        self.shared.read_long(py, |index| {
             let row = |e: cvx_index::Edge| (e.from.0, e.to.0, kind_name(index, e.kind), e.weight);
             Ok(index.edges().map(row).collect())
         })

@@ -6,7 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use cvx_index::{NewNode, NodeId, SharedIndex, TemporalIndex};
+use cvx_index::{Filter, Neighbor, NewNode, NodeId, SharedIndex, TemporalIndex};
 use pyo3::prelude::*;
 
 use crate::error;
@@ -30,13 +30,37 @@ impl Shared {
         Shared(SharedIndex::new(index))
     }
 
-    /// Asks the index something, beside other readers.
+    /// Asks the index something that takes no longer than a search, beside other readers.
     pub fn read<T: Send>(
         &self,
         py: Python<'_>,
         ask: impl FnOnce(&TemporalIndex) -> cvx_index::Result<T> + Send,
     ) -> PyResult<T> {
         fenced(py, || Ok(self.0.read(ask)?))
+    }
+
+    /// Asks the index something that may take long: see `SharedIndex::read_long`.
+    pub fn read_long<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&TemporalIndex) -> cvx_index::Result<T> + Send,
+    ) -> PyResult<T> {
+        fenced(py, || Ok(self.0.read_long(ask)?))
+    }
+
+    /// Searches for each of several queries, with changes in between.
+    pub fn search_batch(
+        &self,
+        py: Python<'_>,
+        queries: &[f32],
+        k: usize,
+        ef: Option<usize>,
+        filter: &Filter,
+        threads: usize,
+    ) -> PyResult<Vec<Vec<Neighbor>>> {
+        fenced(py, || {
+            Ok(self.0.search_batch(queries, k, ef, filter, threads)?)
+        })
     }
 
     /// Asks the index something when no change is under way.

@@ -59,7 +59,7 @@ impl NativeIndex {
         let (region, level) = (argument::node("region", region)?, self.level(py, level)?);
         let members = self
             .shared
-            .read(py, |index| index.region_members(region, level))?;
+            .read_long(py, |index| index.region_members(region, level))?;
         Ok(node_array(py, members.into_iter()))
     }
 
@@ -82,7 +82,7 @@ impl NativeIndex {
             Vectors::Many(rows) => {
                 let dim = rows.shape()[1];
                 let flat = rows.as_slice()?.to_vec();
-                let regions = self.shared.read(py, |index| {
+                let regions = self.shared.read_long(py, |index| {
                     check_dimension(index, dim)?;
                     let assign = |row: &[f32]| index.assign_region(row, level);
                     flat.chunks_exact(dim)
@@ -104,7 +104,7 @@ impl NativeIndex {
         let level = self.level(py, level)?;
         let pairs = self
             .shared
-            .read(py, |index| index.region_assignments(level))?;
+            .read_long(py, |index| index.region_assignments(level))?;
         Ok((
             node_array(py, pairs.iter().map(|pair| pair.0)),
             node_array(py, pairs.iter().map(|pair| pair.1)),
@@ -126,7 +126,7 @@ impl NativeIndex {
         let level = self.level(py, level)?;
         let window = integer("window", window, PARAMETER)?;
         let alpha = converted("alpha", alpha, "a number", PARAMETER)?;
-        let found = self.shared.read(py, |index| {
+        let found = self.shared.read_long(py, |index| {
             index.region_trajectory(namespace, entity, level, window, alpha)
         })?;
         let shape = [found.centres.len(), found.regions.len()];

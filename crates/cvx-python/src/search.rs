@@ -87,10 +87,10 @@ impl NativeIndex {
                     unreachable!("a matrix has two sides")
                 };
                 let flat = queries.as_slice()?.to_vec();
-                let found = self.shared.read(py, |index| {
-                    check_dimension(index, dim)?;
-                    index.search_batch(&flat, k, ef, &filter, threads)
-                })?;
+                self.shared.read(py, |index| check_dimension(index, dim))?;
+                let found = self
+                    .shared
+                    .search_batch(py, &flat, k, ef, &filter, threads)?;
                 let ids = found
                     .iter()
                     .map(|row| row.iter().map(|n| i64::from(n.node.0)));

@@ -33,7 +33,7 @@ class Search:
         Parameters
         ----------
         query : array_like of shape (dim,) or (n, dim)
-            One query or several.
+            One query or several. Changes by other threads come in between every few hundred.
         k : int, default 10
             How many, at least 1. With a filter, k come back whenever k match.
         ef : int, optional
