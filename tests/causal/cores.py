@@ -46,7 +46,7 @@ def core(llm: object = None, path: str = ":memory:", **options: object) -> Causa
 
 
 def yes(_prompt: str) -> str:
-    return "Water came in."
+    return "Yes. Water came in."
 
 
 def no(_prompt: str) -> str:

@@ -47,7 +47,11 @@ class TestRecording:
 
     @pytest.mark.requirement("C5")
     def test_the_first_confirmed_cause_wins_and_nobody_else_is_asked(self) -> None:
-        model = Model(lambda prompt: "It did." if "event: 'The mayor" in prompt else "No.")
+        model = Model(
+            lambda prompt: (
+                "Yes: the mayor opened a gate." if "event: 'The mayor" in prompt else "No."
+            )
+        )
         made = core(model)
         for text in ("Rain.", "A cat.", "The mayor."):
             made.add_event(text)
@@ -58,7 +62,7 @@ class TestRecording:
             (True, False),
             (False, True),
         ]
-        assert rows(made)[3][1:] == (3, "It did.")
+        assert rows(made)[3][1:] == (3, "the mayor opened a gate.")
 
     @pytest.mark.requirement("C7")
     def test_notably_is_not_no(self) -> None:

@@ -16,7 +16,7 @@ from cvx.memory.transfer import from_duckdb, to_duckdb
 def test_a_core_file_becomes_a_memory_that_tells_the_same_chain(tmp_path: Path) -> None:
     path = tmp_path / "core.db"
     embedder = LexicalEmbedder(dim=64)
-    with CausalMemoryCore(str(path), lambda _: "Water came in.", embedder) as core:
+    with CausalMemoryCore(str(path), lambda _: "Yes. Water came in.", embedder) as core:
         core.add_event("It rained all night.")
         core.add_event("The cellar flooded.")
         told = core.get_context("cellar")
@@ -36,7 +36,7 @@ def test_a_memory_becomes_a_core_file_that_goes_on(tmp_path: Path) -> None:
     memory.link(rain, flood, weight=0.8, why="the drain is too small")
     path = tmp_path / "memory.duckdb"
     to_duckdb(memory, path)
-    judge = LLMJudge(lambda prompt: "The water stayed." if "cellar" in prompt else "No.")
+    judge = LLMJudge(lambda prompt: "Yes. The water stayed." if "cellar" in prompt else "No.")
     with CausalMemoryCore(str(path), judge, embedder) as core:
         assert core.get_context("cellar") == memory.why(flood).narrative()
         core.add_event("The books of the cellar are mouldy.")

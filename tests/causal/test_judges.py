@@ -62,40 +62,61 @@ def test_a_denial_is_a_no(answer: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        ("Notably, the drain was blocked.", "Notably, the drain was blocked."),
-        ("Nobody had cleaned the drain.", "Nobody had cleaned the drain."),
-        ("No one had cleaned the drain.", "No one had cleaned the drain."),
-        ("No doubt it did: water came in.", "No doubt it did: water came in."),
-        ("Normally the drain holds; this time it did not.", None),
-        ("No repair was made, so it flooded.", None),
-        ("There is no doubt that the rain led to it.", None),
-        ("There was no pump, so the water rose.", None),
-        ("The drain did not hold, so the cellar flooded.", None),
-        ("It was not connected to the mains, so the pump stood still.", None),
+        ("Notably, the drain was blocked.", None),
+        ("Water came in because the drain was blocked.", None),
+        ("The rain led\nto the flood.", "The rain led to the flood."),
+        ("The drain was full, so the cellar flooded.", None),
         ("Answer: Yes, water came in.", "water came in."),
         ("Yes. Water came in.", "Water came in."),
         ("YES - water\n came in", "water came in"),
-        ("Yes", "the one directly led to the other"),
-        ("Water came in through the drain.", "Water came in through the drain."),
+        ("**Yes**, no pump worked, so water came in.", "no pump worked, so water came in."),
+        ("Yes.\n\nExplanation: Water came in.", "Water came in."),
+        ("Yes. The drain could not hold the water.", "The drain could not hold the water."),
+        ("<think>No? Perhaps.</think>Yes, water came in.", "water came in."),
+        ("No, or does it?</think> Yes, water came in.", "water came in."),
     ],
 )
-def test_an_explanation_is_a_yes_even_where_it_begins_with_n_o(
+def test_a_yes_with_a_reason_or_a_plain_statement_of_a_cause_is_a_yes(
     answer: str, why: str | None
 ) -> None:
     found = read_answer(answer)
-    assert found.verdict == "yes"
-    assert found.why == (why or answer)
+    assert (found.verdict, found.why) == ("yes", why or answer)
 
 
 @pytest.mark.requirement("C7")
 @pytest.mark.parametrize(
     "answer",
-    ["", "  \n", "I don't know.", "I cannot determine that.", "Unclear.", "Not sure.",
-     "It is not clear.", "As an AI, I cannot say",
-     "water " * 500, None, 7, {"verdict": "no"}],
+    [
+        *("", "  \n", "water " * 500, None, 7, {"verdict": "no"}),
+        # Shrugs, doubts, denials in words of their own.
+        *("I don't know.", "I cannot determine that.", "Unclear.", "Not sure.", "Maybe."),
+        *("It is not clear.", "As an AI, I cannot say", "Unlikely.", "I would say no."),
+        *("It may have caused the flood.", "Did the rain cause it?", "Rain and flood."),
+        *("Something else caused the flood.", "The flood was caused by another event."),
+        *("The drain did not hold, so the cellar flooded.", "Nobody had cleaned the drain."),
+        *("No one had cleaned the drain.", "No doubt it did: water came in."),
+        *("There is no doubt that the rain led to it.", "Water came in through the drain."),
+        # Other languages, other formats, messages of a server.
+        *("Nein", "Nein, das eine hat nichts mit dem anderen zu tun.", "Non.", "\u4e0d\u662f"),
+        *('{"verdict": "no"}', '{"caused": true, "why": "because of the rain"}', "[]"),
+        *('```json\n{"caused": false}\n```', "<answer>The rain caused it.</answer>"),
+        *("ERROR 500", "Internal Server Error: caused by upstream", "Error: led to a time-out"),
+        # A yes without a reason, halved, taken back, or beside a no.
+        *("Yes", "Yes.", "Yes, it did.", "Yes, that is correct.", "Yes?", "Yes/No", "Yes or no?"),
+        *("Yes and no.", "Yes, but not directly.", "Yes, indirectly: the drain was full."),
+        *("Yes, possibly because of rain.", "Yes, if the pump was off at night."),
+        *("Yes, it rained. However, the flood came from a pipe.", "No. Actually yes, it did."),
+        *("Yes. The first event did not lead to the second.", "Yesterday it rained all day."),
+        # Thoughts that never end.
+        *("<think>Yes, because the drain was blocked", "<thinking>No.", "No. <think>Or yes"),
+    ],
 )  # fmt: skip
-def test_a_page_a_shrug_or_no_text_is_no_judgement(answer: object) -> None:
-    assert read_answer(answer).verdict == "unjudged"
+def test_what_is_neither_a_clear_yes_with_a_reason_nor_a_clear_no_is_no_judgement(
+    answer: object,
+) -> None:
+    found = read_answer(answer)
+    assert found.verdict == "unjudged"
+    assert found.why
 
 
 @given(st.text())
@@ -107,12 +128,14 @@ def test_every_text_has_some_meaning(answer: str) -> None:
 
 class _Client:
     def __init__(self, method: str) -> None:
-        setattr(self, method, lambda prompt: f"Water came in. ({len(prompt)} characters asked)")
+        setattr(
+            self, method, lambda prompt: f"Yes. Water came in. ({len(prompt)} characters asked)"
+        )
 
 
 def openai_client() -> Any:
     def create(*, model: str | None, messages: list[dict[str, str]]) -> object:
-        content = f"Water came in. {model} {messages[0]['role']}"
+        content = f"Yes. Water came in. {model} {messages[0]['role']}"
         return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=content))])
 
     return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
@@ -121,9 +144,9 @@ def openai_client() -> Any:
 @pytest.mark.requirement("C13")
 def test_a_client_of_any_shape_can_be_asked() -> None:
     shapes: list[object] = [
-        lambda _: "Water came in.",
+        lambda _: "Yes. Water came in.",
         *(_Client(method) for method in ("complete", "generate", "invoke", "ask", "chat")),
-        lambda _: SimpleNamespace(content="Water came in."),
+        lambda _: SimpleNamespace(content="Yes. Water came in."),
     ]
     for client in shapes:
         assert LLMJudge(client).judge([RAIN])[0].why.startswith("Water came in.")
@@ -157,11 +180,12 @@ def test_what_a_function_answers_is_understood() -> None:
         (True, "yes", None),
         (False, "no", None),
         (None, "no", None),
+        ("Yes", "unjudged", None),
         (0.8, "yes", 0.8),
         (0.2, "no", 0.2),
         (1.5, "unjudged", None),
         ("No.", "no", None),
-        ("Water came in.", "yes", None),
+        ("Yes. Water came in.", "yes", None),
         (Judgement("unjudged"), "unjudged", None),
     ]
     for answer, verdict, probability in answers:

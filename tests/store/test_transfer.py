@@ -410,7 +410,7 @@ def test_a_core_and_a_memory_read_each_others_files(tmp_path: Path) -> None:
 
     class Judge:
         def complete(self, prompt: str) -> str:
-            return "The drain was full." if "rain" in prompt else "No."
+            return "Yes. The drain was full." if "rain" in prompt else "No."
 
     with CausalMemoryCore(str(tmp_path / "core.duckdb"), Judge(), embedder()) as core:
         for text in ("rain fell all night", "the rain flooded the cellar"):
@@ -436,7 +436,7 @@ def test_a_cause_that_was_confirmed_later_is_taken_over(tmp_path: Path) -> None:
 
     class Judge:
         def complete(self, prompt: str) -> str:
-            return "The drain was full." if "rain" in prompt else "No."
+            return "Yes. The drain was full." if "rain" in prompt else "No."
 
     with CausalMemoryCore(path, Silent(), embedder()) as core:
         for text in ("rain fell all night", "the rain flooded the cellar"):
