@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_what_is_old_or_far_back_comes_in_only_where_it_is_similar() -> None:
 
 @pytest.mark.requirement("C8")
 def test_the_private_helpers_do_what_the_blueprint_says() -> None:
-    made = core(Model(lambda prompt: "No." if "cat" in prompt else "Water came in."))
+    made = core(Model(lambda prompt: "No." if "cat" in prompt else "Yes. Water came in."))
     made._insert_event("Rain.", Words().embed("Rain."), None, None)
     made._insert_event("Flood.", Words().embed("Flood."), 1, "Water came in.")
     second = made._get_event_by_id(2)
@@ -84,7 +85,13 @@ def test_a_model_that_fails_leaves_no_link_and_is_asked_again_later() -> None:
     def broken(prompt: str) -> str:
         raise ConnectionError("no route")
 
-    for answer in (broken, lambda _: "", lambda _: "page " * 500):
+    for answer in (
+        broken,
+        lambda _: "",
+        lambda _: "page " * 500,
+        lambda _: "ERROR 500",
+        lambda _: "Nein",
+    ):
         made = core(Model(answer))
         made.add_event("Rain.")
         made.add_event("Rain and flood.")
@@ -142,8 +149,14 @@ def test_embedding_models_of_several_shapes_are_taken() -> None:
         made = CausalMemoryCore(":memory:", None, model)
         made.add_event("It rained.")
         assert made.get_context("rain") == "It rained."
-    with pytest.raises(InvalidParameterError, match="cannot embed"):
-        CausalMemoryCore(":memory:", None, object()).add_event("It rained.")
+
+
+@pytest.mark.requirement("C4")
+@pytest.mark.parametrize("model", [None, object(), 7, Words])
+def test_without_an_embedding_model_nothing_is_opened(tmp_path: Path, model: object) -> None:
+    with pytest.raises(InvalidParameterError, match=r"cannot embed: give an object with embed"):
+        CausalMemoryCore(tmp_path / "core.db", None, model)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_model_that_gives_no_vector_or_another_dimension_is_refused() -> None:

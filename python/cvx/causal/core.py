@@ -16,7 +16,7 @@ from cvx.causal.core_answers import NO_WORDS, CoreAnswers, pair_of
 from cvx.causal.core_event import CoreEvent
 from cvx.causal.core_file import CoreFile
 from cvx.causal.core_index import CauseSearch, CoreIndex
-from cvx.causal.embedding import embed_document, embed_question
+from cvx.causal.embedding import embed_document, embed_method, embed_question
 from cvx.causal.judges import Judge, Judgement, as_judge, judgements
 from cvx.causal.narrative import tell_chain
 from cvx.causal.vectors import unit
@@ -42,7 +42,8 @@ class CausalMemoryCore(CoreAnswers):
     Parameters
     ----------
     db_path : str or path
-        A DuckDB file, made if it does not exist; ":memory:" for none.
+        A DuckDB file, made if it does not exist; ":memory:" for none. Several cores of one process
+        may have it open, and see each other's events; of several processes, one.
     llm_client : object, optional
         Who judges causes: a language model's client of any shape (see ``cvx.causal.LLMJudge``), a
         ``Judge`` such as ``RuleJudge()``, or ``None`` for nobody; what nobody judged is kept for
@@ -62,7 +63,8 @@ class CausalMemoryCore(CoreAnswers):
     CoreLockedError, CoreDamagedError, CoreSchemaError, CoreFileError
         The file cannot be opened.
     InvalidParameterError
-        A path that is none.
+        A path that is none; an embedding model that cannot embed; a client that cannot be asked.
+        No file is made.
     MissingExtraError
         DuckDB is not installed (extra ``duckdb``).
 
@@ -90,6 +92,7 @@ class CausalMemoryCore(CoreAnswers):
     ) -> None:
         if not isinstance(db_path, (str, PathLike)):
             raise InvalidParameterError(f"db_path is {db_path!r}: give a path, or ':memory:'")
+        embed_method(embedding_model)
         self.db_path = str(db_path)
         self.llm = llm_client
         self.embedder = embedding_model
@@ -124,7 +127,6 @@ class CausalMemoryCore(CoreAnswers):
             raise InvalidInputError(f"the event is {effect_text!r}: say what happened")
         embedding = embed_document(self.embedder, effect_text)
         with self._lock:
-            self._index.check(embedding)
             self._recording = _Recording(embedding, self._now())
             try:
                 for cause in self._find_potential_causes(embedding):
@@ -163,9 +165,11 @@ class CausalMemoryCore(CoreAnswers):
     def _find_potential_causes(self, effect_embedding: Sequence[float] | Vector) -> list[CoreEvent]:
         """The most similar and the most recent events in turn, exact repetitions left out."""
         search, embedding = self.search, np.asarray(effect_embedding, dtype=np.float32)
-        similar = self._index.similar(embedding, search.most + 1, search.threshold)
+        index = self._level()
+        index.check(embedding)
+        similar = index.similar(embedding, search.most + 1, search.threshold)
         since = self._now() - timedelta(seconds=search.window_s)
-        recent = self._index.latest(search.latest, since)
+        recent = index.latest(search.latest, since)
         direction = unit(embedding)
         mixed: dict[int, CoreEvent] = {}
         turns = (event for turn in zip_longest(similar, recent) for event in turn)
@@ -200,7 +204,7 @@ class CausalMemoryCore(CoreAnswers):
         self, query_embedding: Sequence[float] | Vector
     ) -> CoreEvent | None:
         floor = -1.0 if self.floor is None else self.floor
-        found = self._index.similar(np.asarray(query_embedding, dtype=np.float32), 1, floor)
+        found = self._level().similar(np.asarray(query_embedding, dtype=np.float32), 1, floor)
         return self._get_event_by_id(found[0].event_id) if found else None
 
     def _insert_event(

@@ -27,7 +27,8 @@ class CoreAnswers:
     _clock: Callable[[], datetime]
 
     def __len__(self) -> int:
-        return len(self._index)
+        with self._lock:
+            return self._file.count()
 
     def chain(self, event_id: int) -> list[CoreEvent]:
         """Return an event's causes from the root on, the event itself last; [] if there is none.
@@ -118,6 +119,16 @@ class CoreAnswers:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def _level(self) -> CoreIndex:
+        """Return the index, with what other cores on the same file have written meanwhile."""
+        if self._file.count() != len(self._index):
+            missing = self._index.missing(self._file.ids())
+            if missing is None:
+                self._index = CoreIndex(self._file.events())
+            elif missing:
+                self._index.add(self._file.events(missing))
+        return self._index
 
     def _now(self) -> datetime:
         now = self._clock()

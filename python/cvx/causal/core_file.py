@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -50,6 +51,8 @@ CREATE INDEX IF NOT EXISTS judgements_by_effect ON judgements (effect_id);
 """
 
 _ROW = ", ".join(COLUMNS)
+# DuckDB refuses the second of two who make the same tables at once.
+_OPENING = threading.Lock()
 
 
 class CoreFile:
@@ -80,16 +83,15 @@ class CoreFile:
         self.path = path
         self._errors = duckdb.Error
         self._db: duckdb.DuckDBPyConnection | None = None
-        with self._typed():
+        with _OPENING, self._typed():
             self._db = duckdb.connect(path)
-        try:
-            with self._typed():
+            try:
                 self._check_columns()
                 self.connection.execute(_TABLES)
                 self._catch_up_ids()
-        except BaseException:
-            self.close()
-            raise
+            except BaseException:
+                self.close()
+                raise
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -223,8 +225,27 @@ class CoreFile:
         )
         return core_event((*row[:4], *later[0])) if later else event
 
-    def events(self) -> list[CoreEvent]:
-        """Return every event with the cause that counts for it, in the order of writing."""
+    def count(self) -> int:
+        """Return how many events there are."""
+        return int(self._rows("SELECT count(*) FROM events")[0][0])
+
+    def ids(self) -> list[int]:
+        """Return the id of every event."""
+        return [row[0] for row in self._rows("SELECT event_id FROM events")]
+
+    def events(self, only: Sequence[int] | None = None) -> list[CoreEvent]:
+        """Return events with the cause that counts for each, in the order of writing.
+
+        Parameters
+        ----------
+        only : sequence of int, optional
+            Their ids; by default every event.
+
+        Raises
+        ------
+        CoreSchemaError
+            Their vectors have different dimensions, or none.
+        """
         later = {
             row[0]: row[1:]
             for row in self._rows(
@@ -235,7 +256,10 @@ class CoreFile:
         with self._typed():
             # Vectors come as arrays this way, twenty times as fast as lists of numbers.
             found = self.connection.execute(
-                f"SELECT {_ROW} FROM events ORDER BY event_id"
+                f"SELECT {_ROW} FROM events"
+                " WHERE ?::BIGINT[] IS NULL OR event_id IN (SELECT unnest(?::BIGINT[]))"
+                " ORDER BY event_id",
+                (only, only),
             ).fetchnumpy()
         vectors = list(found["embedding"])
         lengths = {len(vector) if np.ndim(vector) == 1 else 0 for vector in vectors}

@@ -54,7 +54,7 @@ class CauseSearch:
 class CoreIndex:
     """What a core's events say and where they lie, in RAM, built anew at every opening.
 
-    The file is this process's alone, so nothing that is known here need be read from it again.
+    No other process can write to the file, other cores of this one can: ``missing`` tells what.
 
     Parameters
     ----------
@@ -70,6 +70,11 @@ class CoreIndex:
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def missing(self, ids: Sequence[int]) -> list[int] | None:
+        """Return which of the ids in the file are not here; None if more are here than there."""
+        known = {row[0] for row in self._rows}
+        return [one for one in ids if one not in known] if known <= set(ids) else None
 
     def check(self, embedding: Vector) -> None:
         """See to it that a vector can be compared.

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cvx.causal.vectors import as_vector
 from cvx.embed import Embedder, embed_query
 from cvx.errors import InvalidParameterError
 from cvx.types import Vector
+
+
+def embed_method(model: object) -> Callable[[str], object]:
+    """Return ``model.embed``, or ``model.encode`` where there is no such method.
+
+    Raises
+    ------
+    InvalidParameterError
+        A model that has neither; a class instead of an object.
+    """
+    found = (getattr(model, name, None) for name in ("embed", "encode"))
+    method = next((one for one in found if callable(one)), None)
+    if method is None or isinstance(model, type):
+        name = model.__name__ if isinstance(model, type) else type(model).__name__
+        raise InvalidParameterError(
+            f"{name} cannot embed: give an object with embed(text) or encode(text), such as "
+            "cvx.embed.LexicalEmbedder()"
+        )
+    return method
 
 
 def embed_document(model: object, text: str) -> Vector:
@@ -22,20 +43,14 @@ def embed_document(model: object, text: str) -> Vector:
     Raises
     ------
     InvalidParameterError
-        A model that has neither.
+        As for ``embed_method``.
     InvalidVectorError
         It gave no vector of finite numbers.
     """
     if isinstance(model, Embedder):
         return as_vector(model.embed([text])[0])
-    for name in ("embed", "encode"):
-        method = getattr(model, name, None)
-        if callable(method):
-            given = np.asarray(method(text), dtype=np.float32)
-            return as_vector(given[0] if given.ndim == 2 and len(given) == 1 else given)
-    raise InvalidParameterError(
-        f"{type(model).__name__} cannot embed: give an object with embed(text) or encode(text)"
-    )
+    given = np.asarray(embed_method(model)(text), dtype=np.float32)
+    return as_vector(given[0] if given.ndim == 2 and len(given) == 1 else given)
 
 
 def embed_question(model: object, text: str) -> Vector:
