@@ -47,8 +47,8 @@ def retrieved(
     return asyncio.run(TCMFRetriever(graph, settings).retrieve(QUESTION, citizens, **options))
 
 
-def plague() -> CausalGraph:
-    graph = CausalGraph()
+def plague(graph: CausalGraph | None = None) -> CausalGraph:
+    graph = CausalGraph() if graph is None else graph
     axis: dict[str, list[float]] = {
         "cuts": [0, 0.6, 0.8],
         "refusal": [0, 1, 0],

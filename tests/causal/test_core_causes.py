@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import math
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from cvx.causal.core import NOTHING_FOUND
 from cvx.embed import LexicalEmbedder
 from cvx.errors import DimensionError, InvalidParameterError, InvalidVectorError
 from cvx.types import Vector
-from tests.causal.cores import Clock, Model, Words, core, no, rows, yes
+from tests.causal.cores import START, Clock, Model, Words, core, no, rows, yes
 
 
 @pytest.mark.requirement("C6")
@@ -59,6 +60,75 @@ def test_what_is_old_or_far_back_comes_in_only_where_it_is_similar() -> None:
     for options in impossible:
         with pytest.raises(InvalidParameterError, match=next(iter(options))):
             CauseSearch(**options)  # type: ignore[arg-type]
+
+
+class Axes:
+    """Embeds "3 rain" as the third axis; "near N" has a cosine of N hundredths with the first."""
+
+    def embed(self, text: str) -> list[float]:
+        row = [0.0] * 64
+        first, _, rest = text.partition(" ")
+        if first == "near":
+            row[0], row[63] = int(rest) / 100, math.sqrt(1 - (int(rest) / 100) ** 2)
+        elif first == "half":
+            row[:4] = [0.5] * 4  # exactly, also in f32
+        else:
+            row[int(first)] = 1.0
+        return row
+
+
+def timed() -> tuple[CausalMemoryCore, list[datetime]]:
+    """A core with the defaults, and its clock, which stands still unless it is set."""
+    now = [START]
+    return CausalMemoryCore(":memory:", Model(no), Axes(), clock=lambda: now[0]), now
+
+
+def candidates(made: CausalMemoryCore, text: str) -> list[str]:
+    return [event.text for event in made._find_potential_causes(Axes().embed(text))]
+
+
+@pytest.mark.requirement("C6")
+def test_five_candidates_are_judged_unless_told_otherwise() -> None:
+    made, _ = timed()
+    for place in range(1, 9):
+        made.add_event(f"{place} rain")
+    asked = made.llm
+    assert isinstance(asked, Model)
+    asked.asked.clear()
+    made.add_event("0 rain")
+    assert [prompt.split("'")[1] for prompt in asked.asked] == [
+        f"{place} rain" for place in (8, 7, 6, 5, 4)
+    ]
+
+
+@pytest.mark.requirement("C6")
+def test_what_is_recent_is_at_most_24_hours_old() -> None:
+    made, now = timed()
+    made.add_event("1 rain")
+    now[0] = START + timedelta(hours=24)
+    assert candidates(made, "0 flood") == ["1 rain"]
+    now[0] += timedelta(microseconds=1)
+    assert candidates(made, "0 flood") == []
+
+
+@pytest.mark.requirement("C6")
+def test_what_is_similar_has_a_cosine_of_at_least_one_half() -> None:
+    made, now = timed()
+    for text in ("half rain", "near 49", "near 51"):
+        made.add_event(text)
+    now[0] += timedelta(days=2)
+    assert candidates(made, "0 flood") == ["near 51", "half rain"]
+
+
+@pytest.mark.requirement("C6")
+def test_the_last_fifty_events_are_looked_through_for_recent_ones() -> None:
+    made, _ = timed()
+    made.add_event("1 rain")
+    for _ in range(49):
+        made.add_event("0 flood")
+    assert candidates(made, "0 flood") == ["1 rain"]
+    made.add_event("0 flood")
+    assert candidates(made, "0 flood") == []
 
 
 @pytest.mark.requirement("C8")
@@ -172,6 +242,7 @@ def test_a_model_that_gives_no_vector_or_another_dimension_is_refused() -> None:
     made.add_event("It rained.")
     for bad, error in (
         ([1.0, 0.0, 0.0], DimensionError),
+        ([0.0, 0.0, 0.0], DimensionError),
         ([float("nan"), 0.0], InvalidVectorError),
         ("far", ValueError),
         ([], InvalidVectorError),

@@ -82,7 +82,7 @@ def test_a_core_follows_rows_that_come_late_or_go(tmp_path: Path) -> None:
             assert made.get_context(text) == text
         db.execute("DELETE FROM events WHERE event_id = 5")
         assert len(made) == 2
-        assert made.get_context("The mayor.") != "The mayor."
+        assert made.get_context("The mayor.") in ("Rain fell.", "A cat.")
 
 
 def test_another_embedding_model_in_a_second_core_is_refused(tmp_path: Path) -> None:

@@ -156,6 +156,29 @@ def test_a_budget_keeps_the_nearest_and_says_that_there_is_more(
     assert [r.depth for r in cut.found] == depths
 
 
+@pytest.mark.requirement("T8", "T22")
+def test_a_walk_goes_four_links_and_a_thousand_events_far_unless_told_otherwise() -> None:
+    graph = CausalGraph()
+    for tick in range(7):
+        graph.add_event(tick, f"event {tick}", tick)
+        if tick:
+            graph.link(tick - 1, tick)
+    assert graph.predecessors(6) == {5: 1, 4: 2, 3: 3, 2: 4}
+    assert graph.consequences(0) == {1: 1, 2: 2, 3: 3, 4: 4}
+    assert [reached.id for reached in graph.walk(6).found] == [5, 4, 3, 2]
+    assert [event.id for event in graph.story(6).events.values()] == [6, 5, 4, 3, 2]
+    wide = CausalGraph()
+    wide.add_event("flood", "flood", 9)
+    for tick in range(1000):
+        wide.add_event(tick, f"event {tick}", 1)
+        wide.link(tick, "flood")
+    assert (len(wide.walk("flood").found), wide.walk("flood").truncated) == (1000, False)
+    wide.add_event(1000, "one more", 1)
+    wide.link(1000, "flood")
+    assert (len(wide.walk("flood").found), wide.walk("flood").truncated) == (1000, True)
+    assert len(wide.story("flood").events) == 1001
+
+
 @pytest.mark.requirement("T22")
 def test_a_walk_reaches_across_a_chain_a_thousand_deep() -> None:
     graph = CausalGraph()

@@ -73,6 +73,80 @@ def test_lambda_threshold_and_depth_can_be_set(
     assert score == pytest.approx(expected, abs=1e-5)
 
 
+def tied(cosine: float) -> float:
+    """The boost of a memory with this cosine to the only cause, by the published settings."""
+    graph = CausalGraph()
+    graph.add_event("cuts", "budget cuts", 60, embedding=[1, 0])
+    graph.add_event("plague", QUESTION, 80)
+    graph.link("cuts", "plague")
+    stream = MemoryStream("ana")
+    stream.add("they cut it", 80, embedding=[cosine, math.sqrt(1 - cosine**2)])
+    (found,) = retrieved({"ana": stream}, graph).recalled
+    return (found.score / 1.5 - 1) / 0.6
+
+
+@pytest.mark.requirement("T10")
+def test_a_cosine_counts_from_the_threshold_up() -> None:
+    # .45 is .44999999 in f32, and counts all the same.
+    assert tied(0.45) == pytest.approx(0.45, abs=1e-6)
+    assert tied(0.4501) == pytest.approx(0.4501, abs=1e-6)
+    assert tied(0.4499) == 0.0
+
+
+@pytest.mark.requirement("T10", "T12")
+@pytest.mark.parametrize("settings", sorted(PRESETS))
+def test_causes_are_walked_four_links_back(settings: str) -> None:
+    graph, stream = CausalGraph(), MemoryStream("ana")
+    for depth in range(6):
+        axis = np.eye(6)[depth]
+        graph.add_event(depth, f"event {depth}", 80 - depth, embedding=axis)
+        stream.append(Memory(f"m{depth}", "ana", 80, f"memory {depth}", embedding=axis))
+        if depth:
+            graph.link(depth, depth - 1)
+    found = retrieved({"ana": stream}, graph, settings, crisis_event_id=0)
+    assert [event.id for event in found.chain] == [4, 3, 2, 1]
+    witnessed = {one.memory.id for one in found.recalled if one.witness_of is not None}
+    assert witnessed == {"m1", "m2", "m3", "m4"}
+    if settings == "tcmf-seed":
+        # Of depth 4 at the most: 1, 3/4, 1/2, 1/4, and nothing for the crisis and depth 5.
+        boosts = {one.memory.id: (one.score / 1.5 - 1) / 0.6 for one in found.recalled}
+        expected = {"m0": 0.0, "m1": 1.0, "m2": 0.75, "m3": 0.5, "m4": 0.25, "m5": 0.0}
+        assert boosts == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.requirement("T12")
+@pytest.mark.parametrize("settings", sorted(PRESETS))
+def test_the_last_twenty_events_of_the_institution_call_witnesses(settings: str) -> None:
+    graph, stream = CausalGraph(), MemoryStream("ana")
+    # Not written in the order in which they happened.
+    for number in (*range(1, 25, 2), *range(0, 25, 2)):
+        axis = np.eye(25)[number]
+        graph.add_event(
+            number, f"event {number}", 50 + number, institution_id="health", embedding=axis
+        )
+        stream.append(Memory(f"m{number}", "ana", 79, f"memory {number}", embedding=axis))
+    chosen = PRESETS[settings]
+    plan = replace(chosen, per_citizen=25 if chosen.per_citizen else None, chain="all")
+    found = retrieved({"ana": stream}, graph, plan, crisis_event_id=None, k=25)
+    assert [event.id for event in found.chain] == list(range(5, 25))
+    called = {one.memory.id for one in found.recalled if one.witness_of is not None}
+    last = {f"m{number}" for number in range(5, 25)}
+    assert called == last if settings == "tcmf-seed" else called < last
+
+
+@pytest.mark.requirement("T22")
+def test_a_walk_stops_at_a_thousand_causes_and_the_context_says_so() -> None:
+    graph = CausalGraph()
+    graph.add_event("plague", QUESTION, 80)
+    found = []
+    for number in range(1001):
+        graph.add_event(number, f"event {number}", 70)
+        graph.link(number, "plague")
+        if number >= 999:
+            found.append(retrieved({}, graph))
+    assert [(len(one.chain), one.truncated) for one in found] == [(1000, False), (1000, True)]
+
+
 @pytest.mark.requirement("X3")
 def test_the_root_the_direct_cause_or_all_alike_can_count_most() -> None:
     def boost(how: Any) -> float:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
 from itertools import combinations
+from typing import Any
 
 import pytest
 
@@ -13,9 +15,11 @@ from cvx.causal import (
     CausalGraph,
     EmbedderRouter,
     MemoryStream,
+    ScoredMemory,
     TCMFContext,
     TCMFRetriever,
 )
+from cvx.causal.walk import Walk
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidParameterError
 from tests.causal.councils import (
@@ -151,6 +155,112 @@ def test_the_event_loop_goes_on_while_a_router_is_waited_for() -> None:
     found, still_waiting = asyncio.run(meanwhile())
     assert still_waiting
     assert found.recalled[0].memory.text == REFUSAL
+
+
+class Jumping(asyncio.SelectorEventLoop):
+    """An event loop whose clock jumps to the next deadline where nothing else is left to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        select = self._selector.select  # type: ignore[attr-defined]
+
+        def jump(timeout: float | None = None) -> Any:
+            self.now += timeout or 0.0
+            return select(None if timeout is None else 0)
+
+        self._selector.select = jump  # type: ignore[attr-defined]
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.mark.requirement("T13", "T16")
+@pytest.mark.parametrize(("seconds", "answered"), [(1.999, True), (2.001, False)])
+def test_a_router_is_waited_for_two_seconds(seconds: float, answered: bool) -> None:
+    class Slow(Fixed):
+        async def embed(self, texts: list[str], /) -> list[list[float]]:
+            await asyncio.sleep(seconds)
+            return await super().embed(texts)
+
+    async def asking() -> tuple[TCMFContext, float]:
+        found = await TCMFRetriever(plague()).retrieve(
+            QUESTION, witnesses(), 80, "health", "plague", router=Slow([1, 0, 0])
+        )
+        return found, asyncio.get_running_loop().time()
+
+    with asyncio.Runner(loop_factory=Jumping) as runner:
+        found, ended = runner.run(asking())
+    assert ended == pytest.approx(min(seconds, 2.0))
+    assert found.degraded == (() if answered else ("the router failed: no answer within 2 s",))
+
+
+class HeldStream(MemoryStream):
+    held: Held
+
+    def retrieve(self, now: int, **options: Any) -> list[ScoredMemory]:
+        self.held.wait()
+        return super().retrieve(now, **options)
+
+
+class HeldGraph(CausalGraph):
+    held: Held
+
+    def walk(self, *given: Any, **options: Any) -> Walk:
+        self.held.wait()
+        return super().walk(*given, **options)
+
+
+class Held:
+    """Stops a reader until the event loop has noticed it."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.reached, self.go = asyncio.Event(), threading.Event()
+        self.in_time: list[bool] = []
+
+    def wait(self) -> None:
+        self.loop.call_soon_threadsafe(self.reached.set)
+        self.in_time.append(self.go.wait(10))
+
+
+@pytest.mark.requirement("T13")
+@pytest.mark.parametrize("part", ["memories", "links"])
+def test_the_event_loop_goes_on_while_memories_and_links_are_read(part: str) -> None:
+    async def meanwhile() -> tuple[TCMFContext, list[bool]]:
+        held, stream, walked = Held(), HeldStream("eve"), HeldGraph()
+        stream.held = walked.held = held
+        citizens, graph = witnesses(), plague(walked if part == "links" else None)
+        if part == "memories":
+            citizens["eve"] = stream
+        asking = TCMFRetriever(graph).retrieve(
+            QUESTION, citizens, 80, "health", "plague", router=Fixed([1, 0, 0])
+        )
+        waiting = asyncio.create_task(asking)
+        await held.reached.wait()
+        held.go.set()
+        return await waiting, held.in_time
+
+    found, in_time = asyncio.run(meanwhile())
+    assert in_time == [True]
+    assert found.recalled[0].memory.text == REFUSAL
+
+
+@pytest.mark.requirement("T13")
+def test_what_another_thread_adds_meanwhile_breaks_no_answer() -> None:
+    stream, graph = MemoryStream("eve"), plague()
+
+    class Tick(int):
+        def __le__(self, other: int) -> bool:
+            stream.add("said meanwhile", 70)
+            return int(self) <= other
+
+    stream.add("the well is foul", Tick(70), embedding=[1, 0, 0])
+    # The node of an event that is not listed yet.
+    graph.ground.index.insert(0, 79, None)  # type: ignore[attr-defined]
+    found = retrieved({"eve": stream}, graph, "default", institution_id="senate")
+    assert [one.memory.text for one in found.recalled] == ["the well is foul"]
+    assert len(stream) == 2
 
 
 @pytest.mark.requirement("T13")

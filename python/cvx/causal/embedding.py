@@ -21,7 +21,7 @@ def embed_method(model: object) -> Callable[[str], object]:
         A model that has neither; a class instead of an object.
     """
     found = (getattr(model, name, None) for name in ("embed", "encode"))
-    method = next((one for one in found if callable(one)), None)
+    method: Callable[[str], object] | None = next((m for m in found if callable(m)), None)
     if method is None or isinstance(model, type):
         name = model.__name__ if isinstance(model, type) else type(model).__name__
         raise InvalidParameterError(

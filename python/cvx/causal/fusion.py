@@ -63,6 +63,8 @@ class Blend:
             )
 
 
+_ROUNDING = 1e-6  # of a cosine of two rows of f32
+
 SEED = Blend()
 """TCMF as its author published it."""
 
@@ -101,8 +103,8 @@ def causal_boost(
         scale = np.ones(len(ancestors))
     if blend.edge_weights:
         scale = scale * ancestors.weights
-    # NaN, where either has no vector, compares false.
-    ties = np.where(cosines >= blend.threshold, cosines * scale, -np.inf)
+    # NaN, where either has no vector, compares false; .45 is .44999999 in f32.
+    ties = np.where(cosines >= blend.threshold - _ROUNDING, cosines * scale, -np.inf)
     best = ties.argmax(axis=1)
     boost = ties[np.arange(len(candidates)), best]
     return np.where(boost > 0, boost, 0.0), np.where(boost > 0, best, -1)

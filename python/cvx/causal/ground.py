@@ -152,7 +152,9 @@ class RamGround:
         entity = self._entity.get(institution_id)
         if entity is None:
             return []
-        return [self._events[step.node_id] for step in self.index.trajectory(entity)]
+        # An event that another thread is just adding has its node before it is listed.
+        steps, listed = self.index.trajectory(entity), len(self._events)
+        return [self._events[step.node_id] for step in steps if step.node_id < listed]
 
     def events(self) -> Iterable[CausalEvent]:
         """Return every event, in the order in which they came."""

@@ -244,7 +244,9 @@ class MemoryStream:
         """
         if k < 1:
             raise InvalidKError(f"k is {k}: ask for at least 1")
-        memories = [memory for memory in self if until is None or memory.tick <= until]
+        # A copy first: another thread may add while this one looks.
+        held = list(self._memories.values())
+        memories = [memory for memory in held if until is None or memory.tick <= until]
         if not memories:
             return []
         columns = self._columns(memories, now, query_embedding)

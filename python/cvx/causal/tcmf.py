@@ -103,8 +103,8 @@ class TCMFRetriever:
         """Find what a council should hear.
 
         Whatever is missing (a router, one that answers in time, a graph, a crisis event, vectors)
-        costs its share of the answer, never the answer, and is named in ``degraded``. The event
-        loop is given way to between citizens, and the ranking runs in a thread.
+        costs its share of the answer, never the answer, and is named in ``degraded``. Memories and
+        links are read and ranked in a thread: the event loop goes on.
 
         Parameters
         ----------
@@ -141,18 +141,21 @@ class TCMFRetriever:
             raise InvalidKError(f"k is {k}: ask for at least 1")
         degraded: list[str] = []
         query = await self._embedded(question, router, degraded)
-        precedents = self._precedents(crisis_event_id, institution_id, tick, degraded)
-        pool = await self._pool(citizens, tick, query)
-        if not any(one.scored.memory.embedding is not None for one in pool):
-            degraded.append("no memory has a vector: causes cannot be matched")
-        recalled = await asyncio.to_thread(
-            self._ranked, pool, precedents, query, shared_weights(citizens)
-        )
-        events = precedents.reached + (precedents.nearby if self.settings.chain == "all" else [])
-        chain = tuple(sorted(events, key=lambda event: event.tick))
-        return TCMFContext(
-            question, tuple(recalled[:k]), chain, tuple(degraded), precedents.truncated
-        )
+        present = dict(citizens)
+
+        def found() -> TCMFContext:
+            precedents = self._precedents(crisis_event_id, institution_id, tick, degraded)
+            pool = self._pool(present, tick, query)
+            if not any(one.scored.memory.embedding is not None for one in pool):
+                degraded.append("no memory has a vector: causes cannot be matched")
+            recalled = self._ranked(pool, precedents, query, shared_weights(present))[:k]
+            shown = precedents.nearby if self.settings.chain == "all" else []
+            chain = tuple(sorted(precedents.reached + shown, key=lambda event: event.tick))
+            return TCMFContext(
+                question, tuple(recalled), chain, tuple(degraded), precedents.truncated
+            )
+
+        return await asyncio.to_thread(found)
 
     async def _embedded(
         self, question: str, router: Router | None, degraded: list[str]
@@ -211,7 +214,7 @@ class TCMFRetriever:
             events[-self.settings.institution_events :] if self.settings.institution_events else []
         )
 
-    async def _pool(
+    def _pool(
         self, citizens: Mapping[str, Citizen | MemoryStream], tick: int, query: Vector | None
     ) -> list[_Candidate]:
         pool = []
@@ -227,7 +230,6 @@ class TCMFRetriever:
                 until=None if self.settings.hindsight else tick,
             )
             pool += [_Candidate(citizen_id, name, one) for one in scored]
-            await asyncio.sleep(0)
         return self._deduplicated(pool)
 
     def _deduplicated(self, pool: list[_Candidate]) -> list[_Candidate]:
