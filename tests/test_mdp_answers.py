@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
-from cvx.mdp import FAILURE, SUCCESS, UNKNOWN, RegionMDP, default_level
+from cvx.mdp import FAILURE, SUCCESS, UNKNOWN, RegionMDP, action_effect, default_level
 from cvx.types import Episode
 from tests.ruler import Ruler
 
@@ -73,6 +75,59 @@ def test_success_is_a_reward_above_the_threshold_that_was_given() -> None:
     lenient = model_of(ruler, success_above=0.4)
     assert lenient.transition_probability(0, "take", SUCCESS) == 1.0
     assert lenient.success(0, "take") > model_of(ruler).success(0, "take")  # type: ignore[operator]
+
+
+@pytest.mark.requirement("X22")
+def test_the_chance_of_success_and_the_mean_reward_are_two_answers() -> None:
+    ruler = Ruler()
+    for action, rewards in ((CLEAN, (1.0, 0.5, 0.5)), (TAKE, (0.6, 0.6, 0.6))):
+        for reward in rewards:
+            ruler.play([0], [action], reward)
+    mean, chance = model_of(ruler, score="mean"), model_of(ruler)
+    assert mean.best_action(0) == [
+        ("clean", pytest.approx(2 / 3)),
+        ("take", pytest.approx(0.6)),
+    ]
+    assert mean.success(0, "clean") == pytest.approx(2 / 3)
+    assert mean.region_quality(0) == pytest.approx(3.8 / 6)
+    # Above one half is a success, one half is none: 1 of 3, and 3 of 3.
+    assert [action for action, _ in chance.best_action(0)] == ["take", "clean"]
+    for model in (mean, chance):
+        found = [model.estimate(0, action) for action in ("clean", "take")]
+        assert [(one.wins, one.trials) for one in found] == [(1, 3), (3, 3)]
+
+
+@pytest.mark.requirement("X22")
+@pytest.mark.parametrize(
+    ("reward", "options", "won"),
+    [
+        (0.5, {}, False),
+        (0.51, {}, True),
+        (0.49, {}, False),
+        (0.5, {"success_above": 0.4}, True),
+        (0.4, {"success_above": 0.4}, False),
+        (0.7, {"success_above": 0.8}, False),
+    ],
+)
+def test_every_answer_means_the_same_by_success(
+    reward: float, options: dict[str, float], won: bool
+) -> None:
+    ruler = Ruler()
+    ruler.play([0, 1], [TAKE, CLEAN], reward)
+    ruler.play([0, 1], [TAKE, HEAT], 0.0)
+    model = model_of(ruler, **options)
+    assert model.estimate(1, "clean").wins == won
+    assert model.strategy_for(0) == (("take", "clean") if won else ())
+    assert model.strategy_for(77) == (("take", "clean") if won else ())
+    assert model.region_sequences() == ([((0, 1), 1)] if won else [])
+    assert model.moves()[1, "clean"] == {SUCCESS if won else FAILURE: 1}
+    assert model.transition_probability(1, "clean", SUCCESS) == won
+    assert (model.action_effect("clean").effect > 0) == won
+    if not options:
+        assert (action_effect(model.traces, "clean").effect > 0) == won
+    again = RegionMDP.from_dict(ruler, json.loads(json.dumps(model.to_dict())))
+    assert again.success_above == model.success_above
+    assert again.estimate(1, "clean").wins == won
 
 
 @pytest.mark.requirement("V3")

@@ -186,8 +186,59 @@ def test_all_survivors_are_shortened_before_one_is_left_out() -> None:
         assert f"The key {n} is here." in tight.text
     tiny = fit(events, "key", Budget(60), Renderer())
     assert tiny.shown == (0,)
+    assert "The key a is here." in tiny.text
     assert "(2 more did not fit)" in tiny.text
     assert fit(events, "key", Budget(0), Renderer()).text == ""
+
+
+@pytest.mark.requirement("R8")
+def test_the_best_survive_and_each_keeps_twenty_four_characters() -> None:
+    events = [Event(0, n, f"{n} {'abc ' * 40}") for n in range(4)]
+    for kept in range(5):
+        # Just room for so many at 24 characters each.
+        cut = [(event, excerpt(event.text, set(), 24)) for event in events[:kept]]
+        note = f"({4 - kept} more did not fit)" if kept < 4 else ""
+        least = letters(Renderer().block(cut, note)) if kept else 1
+        for tokens in (least, least - 1):
+            fitted = fit(events, "", Budget(tokens, letters), Renderer())
+            expected = kept if tokens == least else kept - 1
+            assert fitted.shown == tuple(range(max(expected, 0)))
+            assert [f"| {n} abc" in fitted.text for n in range(4)] == [
+                n < expected for n in range(4)
+            ]
+
+
+@pytest.mark.requirement("R8")
+@pytest.mark.parametrize("summary", [None, "", " \n", 7, ["in short"], b"in short"])
+def test_a_summary_that_says_nothing_is_not_used(summary: object) -> None:
+    events = [Event(0, n, f"The key {n} is here. " + "and so on " * 40) for n in range(3)]
+    budget = Budget(150, summarise=lambda _texts, _room: summary)  # type: ignore[arg-type, return-value]
+    fitted = fit(events, "key", budget, Renderer())
+    assert fitted.problem.startswith("summary: ")
+    assert fitted.shown == (0, 1, 2)
+    assert "previously inferred" not in fitted.text
+    for n in range(3):
+        assert f"The key {n} is here." in fitted.text
+
+
+@pytest.mark.requirement("R8", "R10")
+def test_a_summary_is_as_new_as_the_newest_and_as_trusted_as_the_least_of_its_sources() -> None:
+    events = [
+        Event(0, turn, "and so on " * 60, trust=trust)
+        for turn, trust in ((3, 0.9), (8, 0.2), (5, 0.7))
+    ]
+    rooms: list[int] = []
+
+    def summarise(texts: Sequence[str], room_left: int) -> str:
+        assert list(texts) == [event.text for event in events]
+        rooms.append(room_left)
+        return "w" * room_left
+
+    fitted = fit(events, "", Budget(400, letters, summarise), Renderer(clock="turn"))
+    assert "[recalled semantic memory, written turn 8] [previously inferred]" in fitted.text
+    assert "[trust 0.20, source summary of 3 memories]" in fitted.text
+    # The whole room that was offered may be used.
+    assert (fitted.tokens, fitted.compacted, fitted.shown) == (400, 3, (0, 1, 2))
 
 
 def wordily(texts: Sequence[str], room_left: int) -> str:

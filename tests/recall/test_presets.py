@@ -145,6 +145,19 @@ def test_what_a_recall_returns_is_warm_again_where_its_preset_says_so(
     assert used == {1: later, 2: None}
 
 
+@pytest.mark.requirement("R5")
+def test_the_net_is_thirty_wide_for_five_hits() -> None:
+    memory = room()
+    # The less similar, the more salient: the last in the net is its best, what is beyond better.
+    for n in range(40):
+        memory.add(f"memory {n}", vector=at(0.9 - n / 1000), timestamp=0, salience=n / 40)
+    hits = memory.recall(asked(0), 5, pipeline=composite())
+    assert texts(hits) == [f"memory {n}" for n in (29, 28, 27, 26, 25)]
+    assert (hits.trace.candidates, len(hits)) == (30, 5)
+    # More hits than a third of it widen the net: three candidates for each.
+    assert memory.recall(asked(0), 11, pipeline=composite()).trace.candidates == 33
+
+
 @pytest.mark.requirement("R6")
 def test_weights_fit_the_workload() -> None:
     memory = room()

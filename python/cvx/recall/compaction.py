@@ -200,9 +200,11 @@ def _summarised(
     if room <= 0:
         return "summary: the budget has no room for one"
     try:
-        text = str(budget.summarise(texts, room))
+        text = budget.summarise(texts, room)
     except Exception as error:
         return f"summary: {type(error).__name__}: {error}"
+    if not isinstance(text, str) or not text.strip():
+        return f"summary: {text!r:.40} is no text: give one that says something"
     block = renderer.block([(replace(frame, text=text), text)])
     size = budget.count(block)
     if size > budget.tokens:
