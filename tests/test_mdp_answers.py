@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,10 +85,8 @@ def test_the_chance_of_success_and_the_mean_reward_are_two_answers() -> None:
         for reward in rewards:
             ruler.play([0], [action], reward)
     mean, chance = model_of(ruler, score="mean"), model_of(ruler)
-    assert mean.best_action(0) == [
-        ("clean", pytest.approx(2 / 3)),
-        ("take", pytest.approx(0.6)),
-    ]
+    assert [action for action, _ in mean.best_action(0)] == ["clean", "take"]
+    assert dict(mean.best_action(0)) == pytest.approx({"clean": 2 / 3, "take": 0.6})
     assert mean.success(0, "clean") == pytest.approx(2 / 3)
     assert mean.region_quality(0) == pytest.approx(3.8 / 6)
     # Above one half is a success, one half is none: 1 of 3, and 3 of 3.
@@ -110,7 +109,7 @@ def test_the_chance_of_success_and_the_mean_reward_are_two_answers() -> None:
     ],
 )
 def test_every_answer_means_the_same_by_success(
-    reward: float, options: dict[str, float], won: bool
+    reward: float, options: dict[str, Any], won: bool
 ) -> None:
     ruler = Ruler()
     ruler.play([0, 1], [TAKE, CLEAN], reward)
