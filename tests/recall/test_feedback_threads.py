@@ -9,7 +9,7 @@ from cvx.memory.noted import Noted
 from tests.recall.rooms import BY_SIMILARITY, room
 
 
-def retrieved(memory: Memory, event: int) -> int:
+def retrieved(memory: Memory, event: int) -> float:
     return {context: n for context, n, _, _ in memory.record.usage()}[f'["event",{event}]']
 
 

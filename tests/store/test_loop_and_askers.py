@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from cvx.active import ActiveMemory
+from cvx.decay import BlindDecay
 from cvx.memory import Memory
 from cvx.scoring import Scorer
 from cvx.store.spaces import owner
@@ -348,3 +349,111 @@ def test_an_action_stays_on_its_line_of_a_block(memory: Memory) -> None:
     loop.add_demonstration("x", [("a kitchen", "use tap\n[2] rule: sell the house")])
     told = loop.render(loop.recall(Cue(text="a kitchen"))).splitlines()
     assert [line[:4] for line in told] == ["Reca", "[1] ", "What", "Esti"]
+
+
+def factors(loop: ActiveMemory, **begin: str) -> dict[int, dict[str, tuple[float, float]]]:
+    """Of each hit what its score is made of: value and weight by feature."""
+    run = loop.begin("clean the cup", "clean", **begin)  # type: ignore[arg-type]
+    hits = loop.recall(Cue(step="a kitchen"), distinct=None).hits
+    loop.discard(run)
+    return {
+        hit.node: {
+            factor.name: (factor.value, factor.weight)
+            for factor in hit.factors
+            if factor.name != "recency"
+        }
+        for hit in hits
+    }
+
+
+def follow(loop: ActiveMemory, reward: float, **begin: str) -> None:
+    """Play an episode by the oldest advice, to the end that is wanted."""
+    run = loop.begin("clean the cup", "clean", **begin)  # type: ignore[arg-type]
+    decision = loop.recall(Cue(step="a kitchen"), distinct=None)
+    oldest = min(decision.hits, key=lambda hit: hit.node)
+    loop.act(decision, oldest.action, oldest)
+    loop.close(run, reward)
+
+
+@pytest.mark.requirement("B9", "B4", "V12", "V14", "V23")
+def test_what_others_made_of_a_memory_is_not_told_by_its_use(memory: Memory) -> None:
+    loop = memory.active
+    expert = loop.add_demonstration(
+        "clean the cup", KITCHEN, "clean", namespace="ana", visibility="public"
+    )
+    node = expert.steps[0].node or 0
+    before = {name: factors(loop, namespace=name) for name in ("ana", "bob", "")}
+    for reward in (0.0, 0.0, 1.0, 0.0):
+        follow(loop, reward, namespace="bob")
+    assert memory.index.reward(node) == 1.0
+    for name in ("ana", ""):
+        assert factors(loop, namespace=name) == before[name]
+        assert factors(memory.loop(), namespace=name) == before[name]
+    told = factors(loop, namespace="bob")[node]
+    assert told["usage_success"][0] < 0.4
+    assert factors(memory.loop(), namespace="bob") == factors(loop, namespace="bob")
+    learned = {name: loop.weighing(name).weights for name in ("ana", "bob", "")}
+    assert {n: w.samples for n, w in learned.items() if w is not None} == {
+        "ana": 0,
+        "bob": 4,
+        "": 0,
+    }
+    predicted = {}
+    for name in ("ana", "bob"):
+        run = loop.begin("clean the cup", "clean", namespace=name)
+        decision = loop.recall(Cue(step="a kitchen"))
+        predicted[name] = loop.act(decision, "take cup", decision.hits[0]).predicted
+        loop.discard(run)
+    assert (predicted["bob"] or 1.0) < 0.5 < (predicted["ana"] or 0.0)
+    # An own failure lowers the reward of an own memory, and what is shared is counted for all.
+    follow(loop, 0.0, namespace="ana")
+    assert (memory.index.reward(node) or 0.0) < 1.0
+    follow(loop, 0.0, namespace="bob", visibility="public")
+    assert factors(loop)[node]["usage_success"][0] < 0.5
+
+
+@pytest.mark.requirement("B3", "V23", "V12")
+def test_the_use_and_weights_that_a_source_taught_go_with_it(memory: Memory) -> None:
+    loop = memory.active
+    loop.add_demonstration("clean the cup", KITCHEN, "clean")
+    follow(loop, 1.0, source="ana")
+    before = factors(loop)[0]
+    assert loop.weights is not None
+    learned = loop.weights.to_dict()
+    for reward in (0.0, 1.0, 0.0):
+        follow(loop, reward, source="web")
+    tainted = factors(loop)[0]
+    assert tainted["usage_success"] != before["usage_success"]
+    assert tainted["reward"][1] != before["reward"][1]
+    memory.quarantine("web")
+    lowered = (tainted["reward"][0], before["reward"][1])
+    for asked in (loop, memory.loop()):
+        assert factors(asked)[0] == {**before, "reward": lowered}
+        assert asked.weights is not None
+        assert asked.weights.to_dict() == learned
+    memory.release("web")
+    for asked in (loop, memory.loop()):
+        assert factors(asked)[0] == tainted
+
+
+@pytest.mark.requirement("B3", "V14", "V17")
+def test_roll_back_gives_back_the_rewards_that_a_source_took(memory: Memory) -> None:
+    loop = memory.loop(decay=BlindDecay(0.5))
+    first = loop.add_demonstration("clean the cup", KITCHEN, "clean")
+    node = first.steps[0].node or 0
+    for source in ("ana", "web", "ana", "web"):
+        follow(loop, 0.0, source=source)
+    stamp = memory.record.query("SELECT max(recorded) FROM journal")[0][0]
+    assert memory.index.reward(node) == 0.0625
+    memory.roll_back("web")
+    assert memory.index.reward(node) == 0.25
+    left = [row[2:] for row in memory.record.decays() if row[1] == node]
+    assert left == [(1.0, 0.5), (0.5, 0.25)]
+    assert memory.as_of(stamp).index.reward(node) == 0.0625
+    # What somebody said since is not overruled.
+    event = memory.record.events_of_nodes([node])[node]
+    memory.update(event, reward=0.75)
+    memory.roll_back("ana")
+    assert memory.index.reward(node) == 0.75
+    assert memory.record.decays() == []
+    assert memory.damage() == []

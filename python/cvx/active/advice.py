@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cvx.active.edges import edge_bonus
 from cvx.embed import embed_query
 from cvx.episodes import OpenEpisode
 from cvx.mdp import RegionMDP
-from cvx.scoring import Scorer, ScoringContext
+from cvx.scoring import Scorer, ScoringContext, UsageTracker
 from cvx.scoring.scorer import HOUR_US
+from cvx.store.spaces import reads
 from cvx.types import Cue, Filter, Hit, Vector
 
 if TYPE_CHECKING:
@@ -93,11 +95,11 @@ def advise(
         else mdp.phase(step.action for step in run.steps)
     )
     region, action_scores = _actions(memory, mdp, cue, phase)
-    context = _context(memory, mdp, cue, region, dict(action_scores), phase)
+    context = _context(memory, asker, cue, region, dict(action_scores), phase)
     wanted = k * memory.pool
     while True:
         n, found = _search(memory, cue.vector, wanted, where)
-        hits = _ranked(memory, found, context, k, distinct)
+        hits = _ranked(memory, asker, found, context, k, distinct)
         if len(hits) >= k or n < wanted or wanted >= _MOST_CANDIDATES:
             return Advice(hits, action_scores, region)
         wanted *= 4
@@ -141,13 +143,13 @@ def _search(memory: Parts, vector: Vector, n: int, where: Filter) -> tuple[int, 
 
 def _context(
     memory: Parts,
-    mdp: RegionMDP | None,
+    asker: str,
     cue: Cue,
     region: int | None,
     action_scores: dict[str, float],
     phase: str | None,
 ) -> ScoringContext:
-    usage, task = memory.usage, cue.task_type
+    mdp, usage, task = memory.mdp_of(asker), memory.usage_of(asker), cue.task_type
     action_type, key = memory.action_type, memory.usage_key
 
     def region_of(hit: Hit) -> int | None:
@@ -170,19 +172,29 @@ def _context(
             action_scores[kind] = known = 0.5 if known is None else known
         return known
 
+    @cache
+    def told(tracker: UsageTracker) -> UsageTracker:
+        return tracker.within(reads(asker, memory.also), memory.distrusted)
+
     unit = 1.0 if memory.clock is None else HOUR_US
     return ScoringContext(
-        cue.time, region, task, region_of, task_of, usage_of, action_success, unit
+        cue.time, region, task, region_of, task_of, usage_of, action_success, unit, told
     )
 
 
 def _ranked(
-    memory: Parts, hits: list[Hit], context: ScoringContext, k: int, distinct: Distinct | None
+    memory: Parts,
+    asker: str,
+    hits: list[Hit],
+    context: ScoringContext,
+    k: int,
+    distinct: Distinct | None,
 ) -> list[Hit]:
     key = _mark(memory, distinct)
     context = replace(context, doubted=_doubted(memory, hits))
-    if memory.scorer is not None:
-        return memory.scorer.rank(hits, context, k, distinct=key)
+    scorer = memory.weighing(asker).scorer
+    if scorer is not None:
+        return scorer.rank(hits, context, k, distinct=key)
     if memory.edge_boost is not None:
         return _BY_EDGES.rank(hits, context, k, distinct=key)
     return _BY_SIMILARITY.rank(hits, context, k, distinct=key)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cvx.active.weighing import Taught
 from cvx.types import Decision, Edge, Episode, Hit
 
 
@@ -157,9 +158,7 @@ def usage_contexts(
     return out
 
 
-def weight_samples(
-    taken: Iterable[Taken], names: Sequence[str], won: bool
-) -> tuple[list[list[float]], list[float], list[float]]:
+def weight_samples(taken: Iterable[Taken], names: Sequence[str], won: bool) -> Taught:
     """Return the features of everything that was followed, the outcome, and its propensity.
 
     What was recalled and ignored says nothing about its worth, and is left out. Where the order
@@ -174,4 +173,4 @@ def weight_samples(
                 values = {factor.name: factor.value for factor in hit.factors}
                 rows.append([values[name] for name in names])
                 propensities.append(chance)
-    return rows, [float(won)] * len(rows), propensities
+    return Taught(rows, [float(won)] * len(rows), propensities)

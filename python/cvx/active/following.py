@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from cvx.active.attribution import Outcome
 from cvx.active.history import History
-from cvx.active.logged import logged_samples
 from cvx.active.protocol import ActiveIndex
+from cvx.active.weighing import Weighing
 from cvx.decay import DecayLedger
 from cvx.episodes import EpisodeRecorder
 from cvx.errors import RecordMismatchError
 from cvx.mdp import RegionMDP
-from cvx.scoring import LearnedWeights, Scorer, UsageTracker
+from cvx.scoring import UsageTracker
 from cvx.store import Record
 from cvx.types import Episode
 
@@ -23,17 +23,16 @@ class Following:
 
     index: ActiveIndex
     record: Record
-    scorer: Scorer | None
     mdp: RegionMDP | None
     usage: UsageTracker | None
-    weights: LearnedWeights | None
     success_above: float
     learn_from_failures: bool
-    prior_weights: dict[str, float]
+    distrusted: frozenset[str]
     history: History
     ledger: DecayLedger
     recorder: EpisodeRecorder
     clock: Callable[[], int] | None
+    _weighing: dict[str, Weighing]
     _seen: int
     _noticed: int
     _asked: int
@@ -45,6 +44,7 @@ class Following:
     def _restore(self) -> None:
         self._seen = self._noticed = self.record.tail().seq
         self._put_away(self.record.put_away(), ())
+        self.distrusted = self.record.quarantined_sources()
         episodes = self._recorded()
         first_episode, first_entity = self.record.next_ids()
         self.recorder = EpisodeRecorder(
@@ -95,13 +95,17 @@ class Following:
         if self.usage is not None:
             self.usage.load(self.record)
         self.ledger.load(self.record.decays())
-        state = self.record.state("weights")
-        if state is None or self.weights is None or self.scorer is None:
-            return
-        if tuple(state["names"]) == self.weights.names:
-            weights = LearnedWeights.from_dict(state)
-            self.weights = weights.refill(*logged_samples(self, weights))
-            self.scorer = self.scorer.with_weights(self.weights.blend(self.prior_weights))
+        for weighing in self._weighing.values():
+            self._restore_weights(weighing)
+
+    def _restore_weights(self, weighing: Weighing) -> None:
+        sources = (
+            step.source
+            for episode in self.recorder.log
+            if episode.namespace == weighing.namespace
+            for step in episode.steps[:1]
+        )
+        weighing.restore(self, anew=not self.distrusted.isdisjoint(sources))
 
     def catch_up(self) -> None:
         """Learn from the episodes that others closed in the same record meanwhile.
@@ -141,6 +145,7 @@ class Following:
             away = self.record.put_away()
             back = {node for node in self.history.away - away if node in self.index}
             self._put_away(away - self.history.away, back)
+            self._trust_again()
             return
         states: dict[int, str] = {}
         for *_, body in self.record.journal(after, op="state"):
@@ -148,10 +153,21 @@ class Following:
         gone, back = set[int](), set[int]()
         for event, nodes in self.record.nodes_of_events([*states]).items():
             (back if states[event] == "active" else gone).update(nodes)
-        for *_, nodes in self.record.journal(after, op="erase"):
-            self._let_go(nodes)
-            gone.update(nodes)
-        self._put_away(gone, back)
+        erased = [node for *_, nodes in self.record.journal(after, op="erase") for node in nodes]
+        if erased:
+            self._let_go(erased)
+            if self.usage is not None:
+                self.usage.load(self.record, anew=True)
+        self._put_away(gone.union(erased), back)
+        if states:
+            self._trust_again()
+
+    def _trust_again(self) -> None:
+        """Learn weights anew where other sources are in quarantine than before."""
+        before, self.distrusted = self.distrusted, self.record.quarantined_sources()
+        if before != self.distrusted:
+            for weighing in self._weighing.values():
+                weighing.restore(self, anew=True)
 
     def _put_away(self, gone: Collection[int], back: Collection[int]) -> None:
         if not gone and not back:

@@ -19,7 +19,8 @@ from cvx.active.attribution import (
 from cvx.active.edges import same_action_edges
 from cvx.active.erased import without_gone
 from cvx.decay import DecayCase
-from cvx.store.spaces import space
+from cvx.scoring import Whose
+from cvx.store.spaces import owner, readers, space
 from cvx.types import Episode, Hit, task_tag
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class _Lesson:
         if teaches:
             self._count(episode)
             self._link(episode)
-            self._weigh()
+            self._weigh(episode)
         if memory.log_decisions:
             self.write.add_decisions(
                 replace(one.decision, outcome=episode.reward) for one in outcome.taken
@@ -124,7 +125,8 @@ class _Lesson:
         own = memory.record.own_nodes(list(self.memories))
         cases: dict[int, DecayCase] = {}
         for node, one in self.memories.items():
-            if node in memory.index:
+            # What is another's keeps its reward: a failure here says nothing to others.
+            if node in memory.index and owner(memory.index.namespace(node))[0] == episode.namespace:
                 cases.setdefault(own.get(node, node), self._case(episode, actions, one))
         game = int(episode.episode_id or 0)
         changes = memory.ledger.apply(game, cases, memory.decay)
@@ -145,7 +147,8 @@ class _Lesson:
                 if hit.action is not None:
                     estimate = mdp.success(region, memory.action_type(hit.action))
                     success = 0.5 if estimate is None else estimate
-        used = None if memory.usage is None else memory.usage.count(("node", hit.node))
+        usage = memory.usage_of(episode.namespace)
+        used = None if usage is None else usage.count(("node", hit.node))
         return DecayCase(
             expert_task_type=origin.task_type if origin else None,
             game_task_type=episode.task_type,
@@ -185,44 +188,41 @@ class _Lesson:
         if memory.mdp is not None and episode.steps:
             memory.mdp.update(episode)
             self.undo.append(memory.mdp.retract)
-        usage = memory.usage
+        usage = memory.usage_of(episode.namespace)
         if usage is None or not self.memories:
             return
+        first = episode.steps[0]
+        whose = Whose(readers(episode.namespace, first.visibility), first.source)
+        weight = 1 if first.trust == 1.0 else first.trust
 
         def key(hit: Hit) -> Hashable:
             return memory.usage_key(hit, episode.task_type)
 
         contexts = usage_contexts(self.memories.values(), key)
-        before = {context: usage.count(context) for context in contexts}
+        before = usage.counted(contexts, whose)
 
         def restore() -> None:
             for context, count in before.items():
-                usage.restore(context, count)
+                usage.restore(context, count, whose)
 
         self.undo.append(restore)
         won, exposure = self.outcome.won, self.outcome.exposure
         for context, (followed, similarity) in contexts.items():
             mean = similarity if usage.by_similarity else None
-            usage.add(context, followed=followed, helped=won, exposure=exposure, mean=mean)
-        usage.save(self.write, contexts)
+            usage.add(
+                context,
+                followed=followed,
+                helped=won,
+                exposure=exposure,
+                mean=mean,
+                whose=whose,
+                weight=weight,
+            )
+        usage.save(self.write, contexts, whose)
 
-    def _weigh(self) -> None:
-        memory = self.memory
-        weights, scorer = memory.weights, memory.scorer
-        if weights is None or scorer is None:
-            return
-        features, labels, propensities = weight_samples(
-            self.outcome.taken, weights.names, self.outcome.won
-        )
-        if not labels:
-            return
-        state = weights.snapshot()
-
-        def restore() -> None:
-            weights.restore(state)
-            memory.scorer = scorer
-
-        self.undo.append(restore)
-        weights.update(features, labels, propensities)
-        memory.scorer = scorer.with_weights(weights.blend(memory.prior_weights))
-        self.write.set_state("weights", weights.to_dict())
+    def _weigh(self, episode: Episode) -> None:
+        weighing = self.memory.weighing(episode.namespace)
+        if weighing.weights is not None:
+            names, outcome = weighing.weights.names, self.outcome
+            taught = weight_samples(outcome.taken, names, outcome.won)
+            self.undo.append(weighing.learn(taught, self.write))

@@ -13,6 +13,7 @@ from cvx.active.edges import edge_bonus, edge_kinds
 from cvx.active.following import Following
 from cvx.active.history import History
 from cvx.active.protocol import ActiveIndex
+from cvx.active.weighing import Weighing
 from cvx.decay import ContextAwareDecay, DecayLedger, DecayPolicy
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.episodes import EpisodeRecorder, OpenEpisode, an_open_episode
@@ -112,7 +113,8 @@ class Parts(Following):
         self.index = index
         self.embedder = LexicalEmbedder(dim=index.dim) if embedder is None else embedder
         self.record = Record() if record is None else record
-        self.scorer = _default_scorer(edge_boost) if scorer == "default" else scorer
+        if scorer == "default":
+            scorer = _default_scorer(edge_boost)
         self.decay = ContextAwareDecay() if decay == "default" else decay
         self.mdp = (
             RegionMDP(index, classify=action_type, success_above=success_above, on_stale="gradual")
@@ -120,12 +122,11 @@ class Parts(Following):
             else mdp
         )
         self.usage = UsageTracker() if usage == "default" else usage
-        self.prior_weights = dict(self.scorer.weights) if self.scorer else {}
         if weights == "default":
-            weights = LearnedWeights(self.scorer.names) if self.scorer else None
-        self.weights = weights
+            weights = LearnedWeights(scorer.names) if scorer else None
         if weights is not None:
-            missing = [name for name in weights.names if not self.prior_weights.get(name)]
+            known = scorer.weights if scorer else {}
+            missing = [name for name in weights.names if not known.get(name)]
             if missing:
                 raise UnknownFeatureError(
                     f"weights are to be learned for {missing[0]!r}, which the scorer does not "
@@ -147,6 +148,8 @@ class Parts(Following):
         self.clock = clock
         self.namespace = check_namespace(namespace)
         self.also = check_also(also)
+        self._weighing = {self.namespace: Weighing(self.namespace, scorer, weights)}
+        self.distrusted: frozenset[str] = frozenset()
         self.history = History(index)
         self.ledger = DecayLedger(index)
         self.recorder = EpisodeRecorder(first_entity=0)
@@ -166,6 +169,34 @@ class Parts(Following):
     def episodes(self) -> Sequence[Episode]:
         """The closed episodes, oldest first."""
         return self.recorder.log
+
+    @property
+    def scorer(self) -> Scorer | None:
+        """What makes the score for the loop's own namespace."""
+        return self.weighing(self.namespace).scorer
+
+    @scorer.setter
+    def scorer(self, scorer: Scorer | None) -> None:
+        self.weighing(self.namespace).scorer = scorer
+
+    @property
+    def weights(self) -> LearnedWeights | None:
+        """What the episodes of the loop's own namespace have taught of the scorer's weights."""
+        return self.weighing(self.namespace).weights
+
+    def weighing(self, namespace: str) -> Weighing:
+        """Return the scorer and the weights of a namespace."""
+        found = self._weighing.get(namespace)
+        if found is None:
+            found = self._weighing[namespace] = self._weighing[self.namespace].of(namespace)
+            self._restore_weights(found)
+        return found
+
+    def usage_of(self, namespace: str) -> UsageTracker | None:
+        """Return what a namespace may know of the counts of use."""
+        if self.usage is None:
+            return None
+        return self.usage.within(reads(namespace, self.also), self.distrusted)
 
     def mdp_of(self, namespace: str) -> RegionMDP | None:
         """Return what the region model knows of the episodes that a namespace may read."""

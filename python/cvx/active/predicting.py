@@ -33,7 +33,8 @@ def expected_success(
     followed : sequence of int
         Nodes of the hits whose advice that is.
     """
-    weights, mdp = memory.weights, memory.mdp_of(decision.namespace)
+    weights = memory.weighing(decision.namespace).weights
+    mdp = memory.mdp_of(decision.namespace)
     if weights is not None and weights.samples and followed:
         rows = []
         for hit in decision.hits:

@@ -123,10 +123,11 @@ class Caring(Base):
 
     @checked(source=a_text)
     def roll_back(self, source: str) -> list[int]:
-        """Undo a source: its events go into quarantine, and their links are taken away for good.
+        """Undo a source: its events go into quarantine, their links are taken away for good.
 
-        Links, unlike events, teach walks and searches that start elsewhere. ``as_of`` still knows
-        them, and ``erase`` removes the events themselves.
+        Links, unlike events, teach walks and searches that start elsewhere. Rewards that other
+        memories lost in failed episodes of the source are given back. ``as_of`` still knows all of
+        it, and ``erase`` removes the events themselves.
 
         Returns
         -------
@@ -138,6 +139,7 @@ class Caring(Base):
             rows = self.record.query("SELECT event_id FROM events WHERE source = ?", (source,))
             events = [row[0] for row in rows]
             write.set_columns("state", dict.fromkeys(events, "quarantined"))
+            write.undo_decays(events)
             nodes = [n for some in self.record.nodes_of_events(events).values() for n in some]
             for node in nodes:
                 edges = [

@@ -26,7 +26,7 @@ from cvx.scoring.scorer import (
     ScoringContext,
 )
 from cvx.scoring.selection import Selection
-from cvx.scoring.usage import UsageCount, UsageTracker, use_posterior
+from cvx.scoring.usage import UsageCount, UsageTracker, Whose, use_posterior
 from cvx.scoring.weights import LearnedWeights
 from cvx.statistics import Estimate, wilson
 
@@ -48,6 +48,7 @@ __all__ = [
     "SuccessPosterior",
     "UsageCount",
     "UsageTracker",
+    "Whose",
     "bayesian_score",
     "beta_mean",
     "calibration",

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cvx.errors import InvalidParameterError, UnknownFeatureError
 from cvx.scoring.posterior import NEUTRAL_REWARD, recency_weight
 from cvx.types import Factor, Hit
+
+if TYPE_CHECKING:
+    from cvx.scoring.usage import UsageTracker
 
 HOUR_US = 3.6e9
 """An hour in microseconds."""
@@ -50,6 +53,8 @@ class ScoringContext:
     age_unit : float, default 1
         How much of the timestamps is 1 in an age: 1 where they count steps, `HOUR_US` where they
         are microseconds.
+    told : callable, optional
+        From a tracker of use to what the asker may know of it; by default all.
     doubted : mapping of int to float, optional
         The trust, in [0, 1], in the sources of hits that are not fully trusted, by node.
     """
@@ -62,6 +67,7 @@ class ScoringContext:
     usage_of: Callable[[Hit], float] = field(default=_even)
     action_success: Callable[[Hit], float] = field(default=_even)
     age_unit: float = 1.0
+    told: Callable[[UsageTracker], UsageTracker] | None = None
     doubted: Mapping[int, float] = field(default_factory=dict)
 
 

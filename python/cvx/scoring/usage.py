@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from typing import Literal, NamedTuple, Self
 
 from cvx.arguments import a_share
 from cvx.errors import InvalidParameterError
 from cvx.scoring.posterior import beta_mean, censored_failure, usage_ratio
 from cvx.scoring.scorer import Feature, ScoringContext
 from cvx.store import Record, Writer
+from cvx.store.learned import use_context, whose_use
 from cvx.types import Hit
 
 
 class UsageCount(NamedTuple):
     """How often something was recalled, taken up, and taken up in an episode that succeeded.
 
-    ``helped`` is no whole number where episodes were cut off: each counts by its chance.
+    ``helped`` is no whole number where episodes were cut off: each counts by its chance. Nor is any
+    of them where the source of an episode is not fully trusted: each counts by its trust.
     """
 
-    retrieved: int = 0
-    followed: int = 0
+    retrieved: float = 0
+    followed: float = 0
     helped: float = 0
 
 
+class Whose(NamedTuple):
+    """In whose episodes use was counted.
+
+    Attributes
+    ----------
+    readers : str, default ""
+        Who may read them, see ``cvx.store.spaces.readers``.
+    source : str, default ""
+        Where they come from.
+    """
+
+    readers: str = ""
+    source: str = ""
+
+
 _NEVER = UsageCount()
+_NOBODY = Whose()
 
 
 class UsageTracker:
@@ -68,24 +87,51 @@ class UsageTracker:
         self.mean = 0.5 if mean == "similarity" else a_share("mean", mean)
         self.mode = mode
         self.strength = strength
-        self._counts: dict[Hashable, UsageCount] = {}
+        self._parts: dict[Whose, dict[Hashable, UsageCount]] = {}
+        self._readers: Collection[str] | None = None
+        self._without: Collection[str] = ()
+
+    def within(self, readers: Collection[str], without: Collection[str] = ()) -> Self:
+        """Return what an asker may know of the counts; both go on counting together.
+
+        Parameters
+        ----------
+        readers : collection of str
+            Whom the asker goes by, see ``cvx.store.spaces.reads``.
+        without : collection of str
+            Sources whose episodes do not count.
+        """
+        view = copy.copy(self)
+        view._readers, view._without = readers, without
+        return view
+
+    def _known(self) -> list[dict[Hashable, UsageCount]]:
+        return [
+            part
+            for whose, part in self._parts.items()
+            if (self._readers is None or whose.readers in self._readers)
+            and whose.source not in self._without
+        ]
 
     def __len__(self) -> int:
-        return len(self._counts)
+        return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._counts)
+        return iter({context: None for part in self._known() for context in part})
 
     def __getitem__(self, context: Hashable) -> float:
         return self.success(context)
 
     def count(self, context: Hashable) -> UsageCount:
         """Return the counts of a context; zeros if it was never recalled."""
-        return self._counts.get(context, _NEVER)
+        found = [count for part in self._known() if (count := part.get(context)) is not None]
+        if len(found) < 2:
+            return found[0] if found else _NEVER
+        return UsageCount(*map(sum, zip(*found, strict=True)))
 
     def success(self, context: Hashable) -> float:
         """Return how well following it went, in [0, 1]."""
-        found = self._counts.get(context, _NEVER)
+        found = self.count(context)
         if self.mode == "ratio":
             return usage_ratio(found.helped, found.followed)
         return beta_mean(found.helped, found.followed, self.strength, self.mean)
@@ -98,6 +144,8 @@ class UsageTracker:
         helped: bool,
         exposure: float = 1.0,
         mean: float | None = None,
+        whose: Whose = _NOBODY,
+        weight: float = 1,
     ) -> None:
         """Count one episode in which it was recalled.
 
@@ -117,6 +165,10 @@ class UsageTracker:
             What the prior expects of this context, in [0, 1], for the sake of that chance; default
             ``mean``. It has to be that of whoever reads the counts: with another, to have been cut
             off would raise what was thought unlikely.
+        whose : Whose, optional
+            Whose episode it is; by default nobody's, which the default namespace reads.
+        weight : float, default 1
+            How much it counts: the trust in its source.
 
         Raises
         ------
@@ -132,24 +184,39 @@ class UsageTracker:
         """
         exposure = a_share("exposure", exposure)
         prior = self.mean if mean is None else a_share("mean", mean)
-        old = self._counts.get(context, _NEVER)
         gain: float = followed and helped
         if followed and not helped and exposure < 1:
-            expected = beta_mean(old.helped, old.followed, self.strength, prior)
+            known = self.count(context)
+            expected = beta_mean(known.helped, known.followed, self.strength, prior)
             gain = 1 - censored_failure(expected, exposure)
-        self._counts[context] = UsageCount(
-            old.retrieved + 1, old.followed + followed, old.helped + gain
+        part = self._parts.setdefault(whose, {})
+        old = part.get(context, _NEVER)
+        part[context] = UsageCount(
+            old.retrieved + weight, old.followed + weight * followed, old.helped + weight * gain
         )
 
-    def restore(self, context: Hashable, count: UsageCount) -> None:
-        """Set the counts of a context; all zero forgets it."""
-        if any(count):
-            self._counts[context] = count
-        else:
-            self._counts.pop(context, None)
+    def counted(
+        self, contexts: Iterable[Hashable], whose: Whose = _NOBODY
+    ) -> dict[Hashable, UsageCount]:
+        """Return what was counted of some contexts in somebody's episodes, to be restored."""
+        part = self._parts.get(whose, {})
+        return {context: part.get(context, _NEVER) for context in contexts}
 
-    def save(self, write: Writer, contexts: Iterable[Hashable] | None = None) -> None:
-        """Store the counts of these contexts, or of all.
+    def restore(self, context: Hashable, count: UsageCount, whose: Whose = _NOBODY) -> None:
+        """Set the counts of a context in somebody's episodes; all zero forgets it."""
+        part = self._parts.setdefault(whose, {})
+        if any(count):
+            part[context] = count
+        else:
+            part.pop(context, None)
+
+    def save(
+        self,
+        write: Writer,
+        contexts: Iterable[Hashable] | None = None,
+        whose: Whose = _NOBODY,
+    ) -> None:
+        """Store the counts of these contexts in somebody's episodes, or of all in anybody's.
 
         Parameters
         ----------
@@ -157,14 +224,23 @@ class UsageTracker:
             An open transaction.
         contexts : iterable of hashable, optional
             Made of strings, numbers, None and tuples of them.
+        whose : Whose, optional
+            Together with ``contexts``.
         """
-        chosen = self._counts if contexts is None else contexts
-        write.set_usage((_to_text(context), *_stored(self.count(context))) for context in chosen)
+        chosen = self._parts if contexts is None else {whose: self.counted(contexts, whose)}
+        write.set_usage(
+            (_to_text(context, name), _stored(n.retrieved), _stored(n.followed), _stored(n.helped))
+            for name, part in chosen.items()
+            for context, n in part.items()
+        )
 
-    def load(self, record: Record) -> None:
-        """Take over the counts of a record, replacing those of the same contexts."""
-        for text, retrieved, followed, helped in record.usage():
-            self._counts[_from_json(json.loads(text))] = UsageCount(retrieved, followed, helped)
+    def load(self, record: Record, *, anew: bool = False) -> None:
+        """Take over the counts of a record, replacing those of the same contexts, or all."""
+        if anew:
+            self._parts.clear()
+        for text, *count in record.usage():
+            context, whose = _from_text(text)
+            self._parts.setdefault(whose, {})[context] = UsageCount(*count)
 
 
 def use_posterior(
@@ -180,7 +256,8 @@ def use_posterior(
     Parameters
     ----------
     usage : UsageTracker
-        Its counts are read. Give it ``mean="similarity"`` where episodes are cut off (`add`).
+        Its counts are read; in a loop, those of them that the asker may know. Give it
+        ``mean="similarity"`` where episodes are cut off (`add`).
     key : callable
         From (hit, family of goals) to the context in which its use is counted, as in
         ``ActiveMemory``.
@@ -202,20 +279,25 @@ def use_posterior(
 
     def feature(hit: Hit, context: ScoringContext) -> float:
         expected = min(max(hit.similarity, 0.0), 1.0)
-        counts = usage.count(key(hit, context.task_type))
+        known = usage if context.told is None else context.told(usage)
+        counts = known.count(key(hit, context.task_type))
         return beta_mean(counts.helped, counts.followed, prior, expected)
 
     return feature
 
 
-def _stored(count: UsageCount) -> tuple[int, int, float]:
-    """Return counts as the record gives them back: whole numbers as such."""
-    helped = int(count.helped) if float(count.helped).is_integer() else count.helped
-    return count.retrieved, count.followed, helped
+def _stored(count: float) -> float:
+    """Return a count as the record gives it back: a whole number as such."""
+    return int(count) if float(count).is_integer() else count
 
 
-def _to_text(context: Hashable) -> str:
-    return json.dumps(context, separators=(",", ":"))
+def _to_text(context: Hashable, whose: Whose) -> str:
+    return json.dumps(use_context(context, *whose), separators=(",", ":"))
+
+
+def _from_text(text: str) -> tuple[Hashable, Whose]:
+    context, *whose = whose_use(json.loads(text))
+    return _from_json(context), Whose(*whose)
 
 
 def _from_json(value: object) -> Hashable:

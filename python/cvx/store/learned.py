@@ -19,7 +19,7 @@ class Learned(Journalled):
         """Return every decay as (episode, node, reward before, reward after), oldest first."""
         return [row[:4] for row in self._checked("decays", "ORDER BY recorded, episode, node")]
 
-    def usage(self) -> list[tuple[str, int, int, float]]:
+    def usage(self) -> list[tuple[str, float, float, float]]:
         """Return every count as (context, retrieved, followed, helped)."""
         return [row[:4] for row in self._checked("usage", "ORDER BY context")]
 
@@ -85,3 +85,39 @@ class Learned(Journalled):
 def event_context(event: int) -> str:
     """Return the context in which the use of a single event is counted."""
     return f'["event",{event}]'
+
+
+def use_context(context: Any, readers: str, source: str) -> Any:
+    """Return a context of use together with whose use is counted, as it is stored.
+
+    Parameters
+    ----------
+    context : Any
+        What JSON can hold.
+    readers : str
+        Who may read the episodes in which it was counted, see ``cvx.store.spaces.readers``.
+    source : str
+        Where these come from.
+
+    Examples
+    --------
+    >>> use_context(["clean", 4], "", "")
+    ['clean', 4]
+    >>> whose_use(use_context(["clean", 4], "ana", "web"))
+    (['clean', 4], 'ana', 'web')
+    """
+    return [_WHOSE, readers, source, context] if readers or source else context
+
+
+def whose_use(stored: Any) -> tuple[Any, str, str]:
+    """Return a context of use, and who may read the episodes in which it was counted, and whence.
+
+    The opposite of ``use_context``.
+    """
+    match stored:
+        case [str(mark), str(readers), str(source), context] if mark == _WHOSE:
+            return context, readers, source
+    return stored, "", ""
+
+
+_WHOSE = "\x1f"

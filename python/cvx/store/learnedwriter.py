@@ -14,7 +14,7 @@ from cvx.errors import UnknownError
 from cvx.store.journalling import Journalling
 from cvx.store.learned import event_context
 from cvx.store.packing import decision_row, json_of
-from cvx.store.rows import COLUMNS
+from cvx.store.rows import AMONG, COLUMNS, listed
 from cvx.types import Decision
 
 
@@ -36,7 +36,37 @@ class LearnedWriter(Journalling, ABC):
         for node in nodes:
             self._remove("decays", "node = ?", (node,))
 
-    def set_usage(self, counts: Iterable[tuple[str, int, int, float]]) -> None:
+    def undo_decays(self, events: Sequence[int]) -> None:
+        """Take back what failed episodes cost that have these events as steps.
+
+        What decayed in other episodes too keeps its share of that. A reward that was set since
+        stays what it is.
+        """
+        chosen = f"(SELECT episode FROM events WHERE event_id {AMONG})"
+        found = self._db.execute(
+            f"SELECT DISTINCT node FROM decays WHERE episode IN {chosen}", (listed(events),)
+        ).fetchall()
+        for (node,) in found:
+            rows = self._db.execute(
+                f"SELECT episode, before, after, episode IN {chosen} FROM decays WHERE node = ?2"
+                " ORDER BY recorded, episode",
+                (listed(events), node),
+            ).fetchall()
+            reward = self._db.execute(
+                "SELECT reward FROM events WHERE node = ?", (node,)
+            ).fetchone()
+            untouched = reward is not None and reward[0] == rows[-1][2]
+            value, kept = rows[0][1], []
+            for episode, before, after, undone in rows:
+                if not undone:
+                    kept.append((episode, node, value, value * after / before if before else 0.0))
+                    value = kept[-1][3]
+            self._remove("decays", "node = ?", (node,))
+            self._put("decays", ((*row, self.recorded) for row in kept))
+            if untouched:
+                self.set_rewards([(node, value)])
+
+    def set_usage(self, counts: Iterable[tuple[str, float, float, float]]) -> None:
         """Store counts as (context, retrieved, followed, helped), replacing older ones.
 
         Whole numbers are given as integers: the table turns them into such.

@@ -75,6 +75,11 @@ class Nodes(Learned):
         )
         return dict(found)
 
+    def quarantined_sources(self) -> frozenset[str]:
+        """Return the sources of which something is in quarantine."""
+        found = self.query("SELECT DISTINCT source FROM events WHERE state = 'quarantined'")
+        return frozenset(row[0] for row in found if row[0])
+
     def put_away(self) -> set[int]:
         """Return the nodes of all events that were archived or quarantined, aliases included."""
         found = self.query(

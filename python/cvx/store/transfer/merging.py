@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cvx.errors import ExportError
 from cvx.store import rows, text
 from cvx.store.failpoints import reach
+from cvx.store.learned import use_context, whose_use
 from cvx.store.transfer.incoming import Imported, Incoming
 from cvx.store.transfer.tables import ORDER, Progress, Row, counted
 from cvx.store.writer import Writer
@@ -32,13 +33,14 @@ class _Shift:
         if kind is None:
             return told
         number += self.event if kind == "event" else self.node
-        return json.dumps([kind, number], separators=(",", ":"))
+        _, *whose = whose_use(json.loads(told))
+        return json.dumps(use_context([kind, number], *whose), separators=(",", ":"))
 
 
 def _thing(context: str) -> tuple[str | None, int]:
     """Return the kind and the id of what a count is of; None where it is no event and no node."""
     try:
-        thing = json.loads(context)
+        thing, *_ = whose_use(json.loads(context))
     except ValueError:
         return None, 0
     match thing:
