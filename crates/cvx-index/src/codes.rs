@@ -175,6 +175,11 @@ impl Codes {
     pub(crate) fn bytes(&self) -> usize {
         self.rows.heap_bytes() + self.scales.heap_bytes() + self.bases.heap_bytes()
     }
+
+    /// How many bytes a row takes, its scale and its base included.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.lines * size_of::<Line>() + 2 * size_of::<f32>()
+    }
 }
 
 /// The tables of the codes.

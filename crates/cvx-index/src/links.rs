@@ -172,6 +172,11 @@ impl Links {
             + self.upper_at.heap_bytes()
             + self.levels.heap_bytes()
     }
+
+    /// How many bytes a node takes at the ground.
+    pub(crate) fn row_bytes(&self) -> usize {
+        (self.most(0) + 1) * size_of::<u32>()
+    }
 }
 
 /// The tables of the links.

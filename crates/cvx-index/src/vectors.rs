@@ -260,6 +260,11 @@ impl Vectors {
     pub(crate) fn bytes(&self) -> usize {
         self.raw.heap_bytes() + self.codes.bytes()
     }
+
+    /// How many bytes a row takes, with its code.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.dim * size_of::<f32>() + self.codes.row_bytes()
+    }
 }
 
 /// What a vector of length `norm` is divided by to be compared: for cosine its length as seen from the

@@ -20,7 +20,7 @@ use super::{MAGIC, Name, corrupted};
 use crate::columns::{Columns, EMBEDDED};
 use crate::error::{Error, Result};
 use crate::id::NodeId;
-use crate::index::TemporalIndex;
+use crate::index::{MOST_NODES, TemporalIndex};
 use crate::insert::level_of;
 use crate::links::Links;
 use crate::params::IndexParams;
@@ -35,6 +35,10 @@ const EDGES: Name = "EDGE";
 const SECTION_HEADER: usize = 16;
 /// Bytes of a node in the columns.
 const COLUMN_BYTES: u64 = 8 + 8 + 4 + 4 + 4 + 4 + 1;
+/// Rows and links may take so many times the bytes of the file.
+const MOST_SPREAD: usize = 16;
+/// And so many bytes, however short it is.
+const ALWAYS_FITS: usize = 16 << 20;
 
 #[derive(Deserialize)]
 struct Meta {
@@ -72,6 +76,7 @@ pub(super) fn read(file: &[u8]) -> Result<TemporalIndex> {
     let mut index =
         TemporalIndex::new(meta.params.clone()).map_err(|error| corrupted(META, error))?;
     index.columns = read_columns(&meta, columns)?;
+    index.check_spread(file.len())?;
     index.read_rows(&meta, rows)?;
     index.links = index.read_links(&meta, links)?;
     index.edges = edges(&plain(EDGES, table)?, &index.columns)?;
@@ -96,6 +101,22 @@ pub(super) fn read(file: &[u8]) -> Result<TemporalIndex> {
 }
 
 impl TemporalIndex {
+    /// Refuses a few vectors spread over so many nodes that the tables, which hold a row for each
+    /// node up to the last that has a vector, would take far more than the file does.
+    fn check_spread(&self, file: usize) -> Result<()> {
+        let embedded = |&node: &u32| self.columns.has(node, EMBEDDED);
+        let rows = (0..self.columns.len() as u32).rfind(embedded);
+        let rows = rows.map_or(0, |last| last as usize + 1);
+        let a_row = self.vectors.row_bytes() + self.links.row_bytes();
+        match rows.saturating_mul(a_row) {
+            bytes if bytes <= ALWAYS_FITS.max(file.saturating_mul(MOST_SPREAD)) => Ok(()),
+            bytes => Err(corrupted(
+                ROWS,
+                format!("{bytes} bytes of tables for a file of {file}"),
+            )),
+        }
+    }
+
     fn read_rows(&mut self, meta: &Meta, bytes: &[u8]) -> Result<()> {
         let nodes: Vec<u32> = self
             .columns
@@ -204,7 +225,7 @@ fn section<'a>(rest: &mut &'a [u8], name: &'static str) -> Result<&'a [u8]> {
 fn read_columns(meta: &Meta, bytes: &[u8]) -> Result<Columns> {
     let refused = |reason: &str| Err(corrupted(COLUMNS, reason));
     if meta.nodes.checked_mul(COLUMN_BYTES) != Some(bytes.len() as u64)
-        || meta.nodes > u64::from(u32::MAX)
+        || meta.nodes > MOST_NODES as u64
     {
         return refused("another number of nodes");
     }

@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports)] // Each test binary uses its own part.
 
 mod drawn;
+pub mod forged;
 mod sample;
 pub mod spoilt;
 mod twin;
