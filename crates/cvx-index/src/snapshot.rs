@@ -21,9 +21,9 @@ mod names;
 mod v1;
 
 use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -62,11 +62,15 @@ struct Meta {
 impl TemporalIndex {
     /// Writes a snapshot: afterwards all of it is there, on disk, or what was there before.
     ///
+    /// It is written under a name that no other writer has, and renamed: a snapshot that is there
+    /// is replaced, never written to, and stays whole for whoever has it mapped.
+    ///
     /// `metadata` is the caller's, at most 65,536 bytes: it stands in the header, under its
     /// checksum, and comes back from [`read_metadata`](Self::read_metadata).
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Parameter`] for too much metadata.
+    /// [`Error::Io`], also where `path` is there and no regular file, such as a symbolic link;
+    /// [`Error::Parameter`] for too much metadata.
     pub fn save(&self, path: impl AsRef<Path>, metadata: &[u8]) -> Result<()> {
         if metadata.len() > MOST_METADATA {
             return Err(Error::Parameter {
@@ -76,15 +80,17 @@ impl TemporalIndex {
             });
         }
         let path = path.as_ref();
-        let beside = beside(path);
-        let written = write_synced(&beside, |file| {
+        let refused = |source| io_error("write", path, source);
+        check_place(path).map_err(refused)?;
+        let (beside, file) = create_beside(path).map_err(refused)?;
+        let written = write_synced(file, |file| {
             self.write(metadata, |part| file.write_all(part))
         })
         .and_then(|()| fs::rename(&beside, path));
         if let Err(source) = written {
-            // The first failure is the one to tell; what is left over has a name of its own.
+            // The first failure is the one to tell. The file was made here: it is nobody else's.
             let _ = fs::remove_file(&beside);
-            return Err(io_error("write", path, source));
+            return Err(refused(source));
         }
         sync_folder(path).map_err(|source| io_error("sync", path, source))
     }
@@ -185,20 +191,45 @@ fn corrupted(section: &'static str, reason: impl ToString) -> Error {
     }
 }
 
-/// A name in the folder of `path` that no other writer uses.
-fn beside(path: &Path) -> PathBuf {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}-{number}.tmp", std::process::id()));
-    path.with_file_name(name)
+/// Refuses a place where there is something else than a file: renaming would put the snapshot in
+/// the place of a device, a socket or a link, whatever it leads to.
+fn check_place(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(there) if there.is_file() => Ok(()),
+        Ok(there) => {
+            let what = match there.file_type() {
+                kind if kind.is_symlink() => "a symbolic link",
+                kind if kind.is_dir() => "a folder",
+                _ => "a device, a pipe or a socket",
+            };
+            let refused = format!("it is {what} and no regular file");
+            Err(io::Error::new(io::ErrorKind::InvalidInput, refused))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a file in the folder of `path` under a name that nobody can guess, and that nobody has.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    loop {
+        let random = RandomState::new().hash_one(path);
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{random:016x}.tmp"));
+        let beside = path.with_file_name(name);
+        match File::create_new(&beside) {
+            // Processes that were forked draw the same numbers.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|file| (beside, file)),
+        }
+    }
 }
 
 fn write_synced(
-    path: &Path,
+    file: File,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create_new(path)?);
+    let mut file = BufWriter::new(file);
     write(&mut file)?;
     file.into_inner()?.sync_all()
 }

@@ -66,6 +66,69 @@ fn metadata_comes_back_and_can_be_read_without_the_rest() {
     ));
 }
 
+/// Two machines, or two containers, on one folder: their processes have the same numbers.
+#[test]
+fn saving_leaves_files_alone_that_somebody_else_made_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.cvx");
+    let others: Vec<PathBuf> = (0..1000)
+        .map(|n| {
+            folder
+                .path()
+                .join(format!("a.cvx.{}-{n}.tmp", std::process::id()))
+        })
+        .collect();
+    others
+        .iter()
+        .for_each(|other| std::fs::write(other, "of another").unwrap());
+    let index = sample();
+    index.save(&path, b"").unwrap();
+    assert_eq!(
+        TemporalIndex::load(&path).unwrap().to_bytes(),
+        index.to_bytes()
+    );
+    for other in &others {
+        assert_eq!(std::fs::read(other).unwrap(), b"of another");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1001);
+}
+
+#[test]
+fn many_threads_that_save_to_one_place_leave_one_of_their_snapshots_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.cvx");
+    let index = sample();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (0..8).for_each(|_| index.save(&path, b"").unwrap()));
+        }
+    });
+    assert_eq!(std::fs::read(&path).unwrap(), index.to_bytes());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn saving_onto_what_is_no_regular_file_is_refused_and_leaves_it_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    std::fs::write(place("target"), "kept").unwrap();
+    std::os::unix::fs::symlink(place("target"), place("link")).unwrap();
+    std::os::unix::fs::symlink(place("nowhere"), place("dangling")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(place("socket")).unwrap();
+    std::fs::create_dir(place("folder")).unwrap();
+    for name in ["link", "dangling", "socket", "folder"] {
+        let before = std::fs::symlink_metadata(place(name)).unwrap().file_type();
+        let refused = sample().save(place(name), b"").unwrap_err();
+        assert!(matches!(refused, Error::Io { .. }), "{name}: {refused:?}");
+        assert!(refused.to_string().contains("no regular file"), "{refused}");
+        let after = std::fs::symlink_metadata(place(name)).unwrap().file_type();
+        assert_eq!(before, after, "{name}");
+    }
+    assert_eq!(std::fs::read(place("target")).unwrap(), b"kept");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5);
+}
+
 #[test]
 fn an_index_keeps_what_it_mapped_when_its_file_is_replaced_or_removed() {
     let folder = tempfile::tempdir().unwrap();
