@@ -128,7 +128,7 @@ def main() -> int:
         report["file_mb"] = path.stat().st_size >> 20
         del index
         before = memory_mb()
-        opened, report["open"] = timed(partial(TemporalIndex.load, path))
+        opened, report["open"] = timed(partial(TemporalIndex.load, path, mmap=True))
         report["memory_mb"] = {"before_open": before, "opened": memory_mb()}
         print({name: report[name] for name in ("save", "file_mb", "open", "memory_mb")}, flush=True)
         report["searches"] = searched(opened, queries, truth)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +88,52 @@ def test_saving_over_a_snapshot_replaces_it_and_leaves_nothing_beside(saved: Pat
     index.save(saved)
     assert len(TemporalIndex.load(saved)) == len(index)
     assert [p.name for p in saved.parent.iterdir()] == ["a.cvx"]
+
+
+@pytest.mark.parametrize("spoil", ["path.write_bytes(b'')", "shutil.copyfile(other, path)"])
+def test_a_process_that_read_a_snapshot_outlives_what_is_done_to_the_file(
+    tmp_path: Path, spoil: str
+) -> None:
+    index = TemporalIndex(64)
+    index.bulk_insert(
+        np.zeros(3000, int), np.arange(3000), np.random.default_rng(0).random((3000, 64))
+    )
+    index.save(tmp_path / "a.cvx")
+    TemporalIndex(64).save(tmp_path / "b.cvx")
+    # A process of its own: the system ends one whose map lost its file.
+    code = f"""
+import pathlib, shutil
+import numpy as np
+from cvx.index import TemporalIndex
+path, other = pathlib.Path("a.cvx"), pathlib.Path("b.cvx")
+index = TemporalIndex.load(path)
+{spoil}
+index.validate()
+print(len(index), len(index.search(np.ones(64), 3000)[0]))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (0, "3000 3000\n"), ran.stderr
+
+
+def test_a_mapped_snapshot_takes_no_memory_and_outlives_its_replacement(saved: Path) -> None:
+    read, mapped = TemporalIndex.load(saved), TemporalIndex.load(saved, mmap=True)
+    assert mapped.stats()["bytes"] < read.stats()["bytes"]
+    TemporalIndex(8).save(saved)
+    found = [index.search(np.ones((2, 8)), 60) for index in (read, mapped)]
+    assert found[0][0].tobytes() == found[1][0].tobytes()
+    assert found[0][1].tobytes() == found[1][1].tobytes()
+
+
+def test_saving_onto_what_is_no_regular_file_is_refused(saved: Path, tmp_path: Path) -> None:
+    index = TemporalIndex(2)
+    (tmp_path / "link").symlink_to(saved)
+    for place in ("link", ""):
+        with pytest.raises(SnapshotIOError, match=r"no regular file.*check the path"):
+            index.save(tmp_path / place)
+    assert (tmp_path / "link").is_symlink()
+    assert len(TemporalIndex.load(saved)) > 0
 
 
 def test_the_centre_and_the_rows_as_inserted_come_back(saved: Path) -> None:

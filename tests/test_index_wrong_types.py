@@ -70,6 +70,7 @@ RIGHT: dict[str, Any] = {
     "vector": [1, 0],
     "vectors": [[1, 0]],
     "verify": False,
+    "mmap": False,
     "weight": 0.5,
     "window": 2,
 }

@@ -90,7 +90,7 @@ class Opened(Cvx):
         from cvx.index import TemporalIndex
 
         self.data = data
-        self.build_s = cpu(lambda: setattr(self, "index", TemporalIndex.load(path)))
+        self.build_s = cpu(lambda: setattr(self, "index", TemporalIndex.load(path, mmap=True)))
         self.note = f"opened, not built, kernels={self.index.stats()['kernels']}"
 
 

@@ -55,8 +55,8 @@ class NativeIndex:
         exact_below: int,
     ) -> NativeIndex: ...
     @staticmethod
-    def load(path: _File, verify: bool) -> NativeIndex:
-        """Open a snapshot, and check its rows too if that is asked for."""
+    def load(path: _File, verify: bool, mmap: bool) -> NativeIndex:
+        """Open a snapshot: its rows checked too, and the file mapped, if that is asked for."""
 
     @staticmethod
     def read_metadata(path: _File) -> bytes:

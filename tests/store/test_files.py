@@ -90,6 +90,14 @@ def test_a_store_of_a_later_version_is_refused_untouched(tmp_path: Path) -> None
     assert (tmp_path / "m" / "memory.db").read_bytes() == before
 
 
+def test_a_store_maps_its_snapshot(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("written by this version")
+        built = memory.index.stats()["bytes"]
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        assert memory.index.stats()["bytes"] < built
+
+
 @pytest.mark.requirement("X9")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of a process need fork")
 def test_a_full_disk_is_a_typed_error_and_writing_resumes(tmp_path: Path) -> None:

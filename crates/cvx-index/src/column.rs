@@ -70,6 +70,14 @@ impl<T: Pod> Column<T> {
         whole.then(|| Column::Owned(bytemuck::allocation::pod_collect_to_vec(bytes)))
     }
 
+    /// The values in memory; those that are there are not copied.
+    pub(crate) fn into_vec(self) -> Vec<T> {
+        match self {
+            Column::Owned(values) => values,
+            Column::Mapped { .. } => self.to_vec(),
+        }
+    }
+
     /// The values to be changed.
     pub(crate) fn to_mut(&mut self) -> &mut Vec<T> {
         if let Column::Mapped { .. } = self {

@@ -3,13 +3,26 @@
 //! A walk reads rows from anywhere. In pages of 4 kB nearly each of them needs an address that the
 //! processor does not know any more; in pages of 2 MB it knows those of the whole table.
 
+use std::collections::TryReserveError;
+
 /// Tables below this size lie in few pages of any kind.
 const LARGE: usize = 4 << 20;
 
 /// A vector with room for so many values, in huge pages where the system gives them.
 pub(crate) fn with_room<T>(values: usize) -> Vec<T> {
     let room = Vec::with_capacity(values);
-    if values * size_of::<T>() >= LARGE {
+    asked(room)
+}
+
+/// [`with_room`], where there may be no such room.
+pub(crate) fn try_with_room<T>(values: usize) -> Result<Vec<T>, TryReserveError> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(values)?;
+    Ok(asked(room))
+}
+
+fn asked<T>(room: Vec<T>) -> Vec<T> {
+    if room.capacity() * size_of::<T>() >= LARGE {
         ask(&room);
     }
     room

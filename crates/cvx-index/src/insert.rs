@@ -84,7 +84,7 @@ pub(crate) fn level_of(seed: u64, node: NodeId, m: usize) -> usize {
 }
 
 /// The next number of Steele, Lea & Flood's SplitMix64 after `state`.
-fn splitmix(state: u64) -> u64 {
+pub(crate) fn splitmix(state: u64) -> u64 {
     let mut hash = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

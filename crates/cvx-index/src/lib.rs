@@ -86,3 +86,4 @@ pub use nodes::Stats;
 pub use params::{DEFAULT_EF, IndexParams};
 pub use regions::RegionTrajectory;
 pub use shared::SharedIndex;
+pub use snapshot::LoadOptions;

@@ -214,32 +214,55 @@ impl Postings {
         }
     }
 
-    /// The postings of a snapshot, if they can be those of these columns.
+    /// The postings of a snapshot, if they are those of these columns.
     pub(crate) fn from_table(
         table: &PostingsTable,
         columns: &Columns,
         by_time: &[u32],
     ) -> Option<Self> {
-        let read = |bytes: &[u8]| {
-            let posting = RoaringBitmap::deserialize_from(bytes).ok()?;
-            let inside = posting
-                .max()
-                .is_none_or(|node| (node as usize) < columns.len());
-            inside.then_some(posting)
-        };
-        let all = |postings: &[Vec<u8>], most: usize| {
-            let few = postings.len() <= most;
-            let read = postings.iter().map(|bytes| read(bytes));
-            few.then(|| read.collect::<Option<Vec<_>>>())?
-        };
-        Some(Postings {
+        let read = |bytes: &Vec<u8>| RoaringBitmap::deserialize_from(bytes.as_slice()).ok();
+        let all = |postings: &[Vec<u8>]| postings.iter().map(read).collect::<Option<_>>();
+        let postings = Postings {
             all: read(&table.all)?,
             withheld: read(&table.withheld)?,
-            by_namespace: all(&table.by_namespace, columns.namespaces.values().len())?,
-            by_tag: all(&table.by_tag, columns.tag_names.values().len())?,
+            by_namespace: all(&table.by_namespace)?,
+            by_tag: all(&table.by_tag)?,
             by_time: TimeOrder::restored(columns, by_time)?,
             by_reward: OnceLock::new(),
-        })
+        };
+        postings.fit(columns).then_some(postings)
+    }
+
+    /// Whether every posting lists the nodes that the columns say it does.
+    ///
+    /// Postings of one kind are together as long as the columns make them, and none lists a node that
+    /// it should not. Lengths come first: a few bytes can stand for a million nodes.
+    fn fit(&self, columns: &Columns) -> bool {
+        let embedded = |node: u32| columns.has(node, EMBEDDED);
+        let withheld = |node: u32| embedded(node) && !columns.has(node, RECALLABLE);
+        let of_namespace = |node: u32, place| columns.namespace[node as usize] == place;
+        let of_tag = |node: u32, place| columns.tag_places(node).binary_search(&place).is_ok();
+        let (mut vectors, mut not_recallable, mut tags) = (0, 0, 0);
+        for node in (0..columns.len() as u32).filter(|&node| embedded(node)) {
+            vectors += 1;
+            not_recallable += u64::from(withheld(node));
+            tags += columns.tag_places(node).len() as u64;
+        }
+        let len = |postings: &[RoaringBitmap]| postings.iter().map(RoaringBitmap::len).sum::<u64>();
+        let by_time = &self.by_time.nodes;
+        [self.all.len(), len(&self.by_namespace)] == [vectors; 2]
+            && by_time.len() as u64 == vectors
+            && self.withheld.len() == not_recallable
+            && len(&self.by_tag) == tags
+            && by_time.iter().all(|&(_, node)| embedded(node))
+            && self.withheld.iter().all(withheld)
+            && self
+                .by_namespace
+                .iter()
+                .all(|posting| posting.is_subset(&self.all))
+            && listed(&self.by_namespace)
+                .all(|(node, place)| embedded(node) && of_namespace(node, place))
+            && listed(&self.by_tag).all(|(node, place)| embedded(node) && of_tag(node, place))
     }
 
     /// Whether both hold the same of these columns, however it came about.
@@ -266,6 +289,12 @@ impl Postings {
             && filled(&self.by_tag) == filled(&other.by_tag)
             && times(self) == times(other)
     }
+}
+
+/// Every node of every posting, with the place of the posting.
+fn listed(postings: &[RoaringBitmap]) -> impl Iterator<Item = (u32, u32)> {
+    let places = postings.iter().zip(0..);
+    places.flat_map(|(posting, place)| posting.iter().map(move |node| (node, place)))
 }
 
 fn at(postings: &mut Vec<RoaringBitmap>, place: u32) -> &mut RoaringBitmap {

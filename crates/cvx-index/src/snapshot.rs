@@ -5,11 +5,10 @@
 //! memory, and the bytes are a function of state and metadata alone. A snapshot is written beside
 //! its place, and moved there when it is whole and on disk.
 //!
-//! Opening maps the file. Header and metadata, and every section but the rows, are held against
-//! their checksums and their bounds before the index is handed out; the rows, which make up most of
-//! the file, only on request: [`TemporalIndex::load_verified`]. Rows are numbers and lead nowhere: a
-//! damaged one is a wrong distance, never a fault. Then, too, the edges that start at nodes are held
-//! against those that end at them.
+//! Opening reads the file, or maps it where that is asked for ([`LoadOptions`]). Header and metadata,
+//! and every section but the rows, are held against their checksums, their bounds and each other
+//! before the index is handed out; the rows, which make up most of the file, only on request. Rows
+//! are numbers and lead nowhere: a damaged one is a wrong distance, never a fault.
 //!
 //! The third format holds typed edges as tables of both directions, which are mapped; the second held
 //! records, and is otherwise the same.
@@ -18,6 +17,7 @@ mod container;
 mod decode;
 mod encode;
 mod names;
+mod source;
 mod v1;
 
 use std::fs::{self, File};
@@ -33,6 +33,7 @@ use crate::index::TemporalIndex;
 use crate::params::IndexParams;
 use container::{Header, MOST_METADATA};
 use names::Name;
+use source::Source;
 
 const MAGIC: &[u8; 8] = b"CVXINDEX";
 /// Of the format that is written; those before are read.
@@ -57,6 +58,21 @@ struct Meta {
     worst: [f32; 3],
     /// After a compaction.
     next_id: Option<u32>,
+}
+
+/// How a snapshot is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// Whether the rows, too, are held against their checksums, and against what insertion asks of a
+    /// vector.
+    pub verify: bool,
+    /// Whether the file is mapped instead of read: opening then takes milliseconds, and only the
+    /// part of it that is used takes memory.
+    ///
+    /// Nobody may write to a mapped file: it may be replaced by another one, as
+    /// [`save`](TemporalIndex::save) does, or removed. To cut it off, or to copy another file over
+    /// it, ends the process (SIGBUS).
+    pub mmap: bool,
 }
 
 impl TemporalIndex {
@@ -95,26 +111,27 @@ impl TemporalIndex {
         sync_folder(path).map_err(|source| io_error("sync", path, source))
     }
 
-    /// Opens a snapshot: everything but its rows is checked, and rows are read as they are needed.
+    /// Reads a snapshot into memory: everything but its rows is checked.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::NotASnapshot`], [`Error::UnsupportedVersion`],
     /// [`Error::Truncated`], [`Error::Corrupted`], [`Error::InvalidEdgeTable`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let file = mapped(path)?;
-        Self::from_source(decode::Source::file(&file), path, false)
+        Self::load_with(path, LoadOptions::default())
     }
 
-    /// Opens a snapshot and holds its rows too against their checksums, and against what insertion
-    /// asks of a vector, which takes as long as reading the file does.
+    /// Opens a snapshot, mapped or verified as the options say.
     ///
     /// # Errors
     /// Those of [`load`](Self::load).
-    pub fn load_verified(path: impl AsRef<Path>) -> Result<Self> {
+    pub fn load_with(path: impl AsRef<Path>, options: LoadOptions) -> Result<Self> {
         let path = path.as_ref();
-        let file = mapped(path)?;
-        Self::from_source(decode::Source::file(&file), path, true)
+        let file = File::open(path).map_err(|source| io_error("read", path, source))?;
+        if options.mmap {
+            let map = MappedFile::open(&file).map_err(|source| io_error("read", path, source))?;
+            return Self::from_source(Source::Map(&map), path, options.verify);
+        }
+        Self::from_source(Source::file(&file, path)?, path, options.verify)
     }
 
     /// A sound index from the bytes of a snapshot, whatever they are; `path` is for messages.
@@ -122,7 +139,7 @@ impl TemporalIndex {
     /// # Errors
     /// Those of [`load`](Self::load); [`Error::Corrupted`] also for what good checksums hide.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self> {
-        let index = Self::from_source(decode::Source::bytes(bytes), path, true)?;
+        let index = Self::from_source(Source::Bytes(bytes), path, true)?;
         let unsound = |reason| corrupted("contents", reason);
         index.validate().map_err(unsound)?;
         Ok(index)
@@ -134,13 +151,11 @@ impl TemporalIndex {
     /// Those of [`load`](Self::load) that concern the header.
     pub fn read_metadata(path: impl AsRef<Path>) -> Result<Vec<u8>> {
         let path = path.as_ref();
-        let file = mapped(path)?;
-        match version(file.bytes(), path)? {
+        let file = File::open(path).map_err(|source| io_error("read", path, source))?;
+        let source = Source::file(&file, path)?;
+        match source.version(path)? {
             1 => Ok(Vec::new()),
-            version => {
-                let header = Header::read(version, file.bytes())?;
-                Ok(file.bytes()[header.metadata].to_vec())
-            }
+            version => Ok(Header::read(version, &source)?.metadata),
         }
     }
 
@@ -149,31 +164,6 @@ impl TemporalIndex {
     pub fn metadata(&self) -> &[u8] {
         &self.metadata
     }
-}
-
-/// The format of a snapshot that this version reads.
-fn version(bytes: &[u8], path: &Path) -> Result<u32> {
-    let Some(rest) = bytes.strip_prefix(MAGIC) else {
-        return Err(Error::NotASnapshot {
-            path: path.to_owned(),
-        });
-    };
-    let version = rest
-        .first_chunk()
-        .ok_or(Error::Truncated { section: "header" })?;
-    match u32::from_le_bytes(*version) {
-        found @ 1..=VERSION => Ok(found),
-        found => Err(Error::UnsupportedVersion {
-            found,
-            supported: VERSION,
-        }),
-    }
-}
-
-fn mapped(path: &Path) -> Result<std::sync::Arc<MappedFile>> {
-    File::open(path)
-        .and_then(|file| MappedFile::open(&file))
-        .map_err(|source| io_error("read", path, source))
 }
 
 fn io_error(action: &'static str, path: &Path, source: io::Error) -> Error {

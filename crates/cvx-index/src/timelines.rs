@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::columns::Columns;
+use crate::columns::{Columns, LIVE};
 
 /// A namespace, and an entity in it.
 type Whose = (u32, u64);
@@ -47,9 +47,17 @@ impl Lines {
         self.ends.push(self.nodes.len() as u32);
     }
 
-    /// Whether these can be the lines of an index of `nodes` nodes and `namespaces` namespaces.
-    pub(crate) fn sound(&self, nodes: usize, namespaces: usize) -> bool {
+    /// Whether these are the lines of the live nodes: each node on that of its entity, in order.
+    pub(crate) fn sound(&self, columns: &Columns) -> bool {
         let keys = || self.namespaces.iter().zip(&self.entities);
+        let line_sound = |(place, (&namespace, &entity)): (usize, (&u32, &u64))| {
+            let line = self.at(place);
+            let fits = |&node: &u32| {
+                columns.has(node, LIVE) && Timelines::whose(columns, node) == (namespace, entity)
+            };
+            let key = |&node: &u32| (columns.time[node as usize], node);
+            line.iter().all(fits) && line.is_sorted_by(|a, b| key(a) < key(b))
+        };
         self.entities.len() == self.namespaces.len()
             && self.ends.len() == self.namespaces.len()
             && self.ends.last().map_or(0, |&end| end as usize) == self.nodes.len()
@@ -59,8 +67,9 @@ impl Lines {
             && self
                 .namespaces
                 .last()
-                .is_none_or(|&last| (last as usize) < namespaces)
-            && self.nodes.iter().all(|&node| (node as usize) < nodes)
+                .is_none_or(|&last| (last as usize) < columns.namespaces.values().len())
+            && self.nodes.len() == columns.live().count()
+            && keys().enumerate().all(line_sound)
     }
 }
 

@@ -151,6 +151,7 @@ mod tests {
     use crate::error::Error;
     use crate::id::EntityId;
     use crate::params::IndexParams;
+    use crate::snapshot::LoadOptions;
 
     const ROWS: [[f32; 4]; 3] = [
         [1.0, 0.0, 2.0, 0.0],
@@ -188,7 +189,11 @@ mod tests {
             assert!(told.contains("node 1"), "{told}");
             index.save(&path, b"").unwrap();
             // The checksums fit: only who looks at the rows can know.
-            let opened = TemporalIndex::load_verified(&path).err();
+            let verified = LoadOptions {
+                verify: true,
+                ..LoadOptions::default()
+            };
+            let opened = TemporalIndex::load_with(&path, verified).err();
             assert!(
                 matches!(
                     opened,

@@ -4,9 +4,15 @@ mod common;
 
 use std::io::{Seek, SeekFrom, Write};
 
+use common::forged::{Meta, Postings, Sections};
 use common::spoilt::{ENTRY, FIXED, read, reseal_sections, snapshots};
-use common::{Numbers, sample};
-use cvx_index::{Direction, EdgeKind, Error, Filter, IndexParams, NodeId, Reach, TemporalIndex};
+use common::{MAPPED, Numbers, VERIFIED, sample};
+use cvx_index::{
+    Center, Direction, EdgeKind, EntityId, Error, Filter, IndexParams, LoadOptions, NewNode,
+    NodeId, Reach, TemporalIndex,
+};
+use proptest::prelude::*;
+use roaring::RoaringBitmap;
 
 /// Requirement: V10
 #[test]
@@ -85,7 +91,7 @@ fn damage_that_opening_does_not_look_for_is_harmless_to_searches() {
         }
         reseal_sections(&mut spoilt);
         std::fs::write(&path, &spoilt).unwrap();
-        if let Ok(index) = TemporalIndex::load(&path) {
+        if let Ok(index) = TemporalIndex::load_with(&path, MAPPED) {
             opened += 1;
             ask(&index);
         }
@@ -100,7 +106,7 @@ fn bytes_overwritten_in_an_open_file_are_harmless_to_searches() {
     let mut numbers = Numbers(7);
     for _ in 0..20 {
         walked().save(&path, b"").unwrap();
-        let index = TemporalIndex::load(&path).unwrap();
+        let index = TemporalIndex::load_with(&path, MAPPED).unwrap();
         let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         let length = file.metadata().unwrap().len() as usize;
         for _ in 0..200 {
@@ -139,6 +145,259 @@ fn sections_that_overlap_or_lie_askew_are_refused() {
                 "section {entry} moved by {shift}: {refused:?}"
             );
         }
+    }
+}
+
+/// One thing that a section says, said otherwise.
+#[derive(Clone, Debug)]
+enum Forgery {
+    /// A number of a table, by section, place and value.
+    Number(usize, usize, u32),
+    /// A number of a table in the place of another one.
+    Copy(usize, usize, usize),
+    /// The last row of a table left out, or put twice.
+    Length(usize, bool),
+    /// One of the counts, places and names.
+    Meta(usize, u32),
+    /// A node in one of the bitmaps, or out of it.
+    Posting(usize, u32),
+}
+
+/// Tables, and the bytes that a number of each takes.
+const TABLES: [(&str, usize); 24] = [
+    ("CIDS", 4),
+    ("CENT", 8),
+    ("CTIM", 8),
+    ("CREW", 4),
+    ("CNSP", 4),
+    ("CTAG", 4),
+    ("CACT", 4),
+    ("CFLG", 1),
+    ("ROWS", 4),
+    ("SCAL", 4),
+    ("BASE", 4),
+    ("GLEV", 1),
+    ("GLNK", 4),
+    ("GUPA", 4),
+    ("GUPL", 4),
+    ("TIME", 4),
+    ("LNSP", 4),
+    ("LENT", 8),
+    ("LEND", 4),
+    ("LNOD", 4),
+    ("EOEN", 8),
+    ("EOUT", 4),
+    ("EIEN", 8),
+    ("EINT", 4),
+];
+
+fn forgery() -> impl Strategy<Value = Forgery> {
+    let value = || {
+        let odd =
+            proptest::sample::select(vec![u32::MAX, u32::MAX - 1, 1 << 31, 1 << 20, 255, 127]);
+        prop_oneof![8 => 0u32..70, 1 => odd]
+    };
+    let (table, place) = (0..TABLES.len(), any::<prop::sample::Index>());
+    let place = place.prop_map(|place| place.index(1 << 20));
+    prop_oneof![
+        6 => (table.clone(), place.clone(), value()).prop_map(|(t, p, v)| Forgery::Number(t, p, v)),
+        3 => (table.clone(), place.clone(), place).prop_map(|(t, a, b)| Forgery::Copy(t, a, b)),
+        1 => (table, any::<bool>()).prop_map(|(t, longer)| Forgery::Length(t, longer)),
+        2 => (0usize..13, value()).prop_map(|(field, v)| Forgery::Meta(field, v)),
+        2 => (0usize..8, 0u32..64).prop_map(|(which, node)| Forgery::Posting(which, node)),
+    ]
+}
+
+fn forge(sections: &mut Sections, forgery: &Forgery) {
+    match *forgery {
+        Forgery::Number(table, place, value) => {
+            let (name, width) = TABLES[table];
+            if let Some(number) = number_of(sections.body(name), width, place) {
+                number.copy_from_slice(&u64::from(value).to_le_bytes()[..width]);
+            }
+        }
+        Forgery::Copy(table, from, to) => {
+            let (name, width) = TABLES[table];
+            let taken = number_of(sections.body(name), width, from).map(|number| number.to_vec());
+            if let (Some(taken), Some(number)) = (taken, number_of(sections.body(name), width, to))
+            {
+                number.copy_from_slice(&taken);
+            }
+        }
+        Forgery::Length(table, longer) => {
+            let (name, width) = TABLES[table];
+            let body = sections.body(name);
+            let last = body.len().saturating_sub(width);
+            match longer {
+                true => body.extend_from_within(last..),
+                false => body.truncate(last),
+            }
+        }
+        Forgery::Meta(field, value) => sections.record("META", |meta: &mut Meta| {
+            let long = u64::from(value);
+            match field {
+                0 => meta.nodes = long,
+                1 => meta.live = long,
+                2 => meta.vectors = long,
+                3 => meta.epoch = long,
+                4 => meta.epoch_nodes = long,
+                5 => meta.epoch_vectors = long,
+                6 => meta.entry = Some(value),
+                7 => meta.entry = None,
+                8 => meta.next_id = Some(value),
+                9 => meta.next_id = None,
+                10 => meta.params.m = value as usize,
+                11 => meta.params.seed = long,
+                _ => {
+                    meta.namespaces.pop();
+                }
+            }
+        }),
+        Forgery::Posting(which, node) => sections.record("POST", |postings: &mut Postings| {
+            let mut bitmaps = [&mut postings.all, &mut postings.withheld]
+                .into_iter()
+                .chain(&mut postings.by_namespace)
+                .chain(&mut postings.by_tag);
+            if let Some(bytes) = bitmaps.nth(which) {
+                let mut bitmap = RoaringBitmap::deserialize_from(&bytes[..]).unwrap();
+                if !bitmap.remove(node) {
+                    bitmap.insert(node);
+                }
+                bytes.clear();
+                bitmap.serialize_into(bytes).unwrap();
+            }
+        }),
+    }
+}
+
+/// The bytes of a number of a table; any place is one of it.
+fn number_of(body: &mut [u8], width: usize, place: usize) -> Option<&mut [u8]> {
+    let place = place.checked_rem(body.len() / width)?;
+    Some(&mut body[place * width..][..width])
+}
+
+/// The sample as it is, and as it is after a compaction, which gives its slots ids.
+fn to_be_forged() -> [Sections; 2] {
+    let index = sample();
+    [&index, &index.compacted().unwrap()].map(|index| Sections::of(&index.to_bytes()))
+}
+
+/// Opens a snapshot as a store does, and does to it all that changes an index.
+fn live_through(bytes: &[u8]) -> bool {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), bytes).unwrap();
+    let opened = |options| TemporalIndex::load_with(file.path(), options);
+    for options in [VERIFIED, MAPPED, LoadOptions::default()] {
+        let Ok(mut index) = opened(options) else {
+            continue;
+        };
+        ask(&index);
+        ask(&index.compacted().expect("no reason not to"));
+        index.refresh_regions().expect("no reason not to");
+        let row = vec![0.25; index.params().dim];
+        for n in 0..9 {
+            let new = NewNode {
+                namespace: "other",
+                tags: &["x"],
+                ..NewNode::new(EntityId(n), 5, Some(&row))
+            };
+            // Where there is no id left.
+            let _ = index.insert(new);
+        }
+        for node in (0..60).step_by(4).map(NodeId) {
+            let _ = index.set_reward(node, Some(0.75));
+            let _ = index.set_recallable(node, false);
+            let _ = index.delete(&[node, NodeId(node.0 + 1)]);
+        }
+        let _ = index.set_center(Center::Mean);
+        ask(&index);
+        index.compact().expect("no reason not to");
+        ask(&index);
+        let again = read(&index.to_bytes());
+        assert!(!options.verify || again.is_ok(), "{:?}", again.err());
+    }
+    opened(MAPPED).is_ok()
+}
+
+#[test]
+fn the_sections_that_are_forged_are_those_of_a_sound_index() {
+    for sections in to_be_forged() {
+        assert!(live_through(&sections.to_bytes()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn forged_sections_are_refused_or_harmless_to_whatever_is_done(
+        forgeries in proptest::collection::vec(forgery(), 1..4), compacted in any::<bool>(),
+    ) {
+        let mut sections = to_be_forged()[usize::from(compacted)].clone();
+        forgeries.iter().for_each(|forgery| forge(&mut sections, forgery));
+        live_through(&sections.to_bytes());
+    }
+}
+
+/// Each contradicts what another section says, and every checksum holds.
+#[test]
+fn sections_that_contradict_each_other_are_refused() {
+    fn set<T: bytemuck::Pod>(sections: &mut Sections, name: &str, place: usize, value: T) {
+        sections.table(name, |table: &mut Vec<T>| table[place] = value);
+    }
+    fn one_less(sections: &mut Sections) {
+        sections.record("META", |meta: &mut Meta| meta.live -= 1);
+    }
+    let mut sound = Sections::of(&sample().to_bytes());
+    let mut rises = sound.body("GLEV").iter().enumerate();
+    let mut next = || rises.find(|(_, level)| (1..9).contains(*level)).unwrap().0;
+    let (lower, upper) = (next(), next());
+    let at_lower = bytemuck::pod_collect_to_vec::<u8, u32>(sound.body("GUPA"))[lower];
+    let forgeries: [(&str, &dyn Fn(&mut Sections)); 11] = [
+        ("embedded without a row", &|s| {
+            set(s, "CFLG", 20, 1u8 | 2 | 4)
+        }),
+        ("a row, and not embedded", &|s| set(s, "CFLG", 30, 1u8 | 4)),
+        ("linked but gone", &|s| set(s, "GLNK", 30 * 9 + 1, 7u32)),
+        ("in the graph, and gone", &|s| {
+            set(s, "CFLG", 30, 0u8);
+            one_less(s);
+        }),
+        ("upper links of two nodes in one place", &|s| {
+            set(s, "GUPA", upper, at_lower)
+        }),
+        ("fewer live nodes than are counted", &one_less),
+        ("posted and not embedded", &|s| {
+            forge(s, &Forgery::Posting(0, 20))
+        }),
+        ("posted under another namespace", &|s| {
+            forge(s, &Forgery::Posting(2, 30));
+            forge(s, &Forgery::Posting(3, 30));
+        }),
+        ("on no timeline", &|s| {
+            s.table("LNOD", |nodes: &mut Vec<u32>| nodes[3] = nodes[4])
+        }),
+        ("later before earlier", &|s| {
+            s.table("LNOD", |nodes: &mut Vec<u32>| nodes.swap(0, 1))
+        }),
+        ("an edge that starts and does not end", &|s| {
+            set(s, "EOUT", 0, 3u32)
+        }),
+    ];
+    for (what, forge) in forgeries {
+        let mut sections = sound.clone();
+        forge(&mut sections);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), sections.to_bytes()).unwrap();
+        let refused = TemporalIndex::load_with(file.path(), MAPPED).err();
+        let refused = refused.unwrap_or_else(|| panic!("{what}"));
+        assert!(
+            matches!(
+                refused,
+                Error::Corrupted { .. } | Error::InvalidEdgeTable { .. }
+            ),
+            "{what}: {refused}"
+        );
     }
 }
 

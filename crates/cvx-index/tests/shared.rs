@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use common::Numbers;
+use common::{MAPPED, Numbers};
 use cvx_index::{
     EntityId, Error, Filter, IndexParams, NewNode, NodeId, SharedIndex, TemporalIndex,
 };
@@ -189,7 +189,7 @@ fn an_index_that_was_mapped_is_changed_as_one_in_memory() {
     alone.bulk_insert(&nodes(&rows[..600]), 1).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     alone.save(file.path(), b"").unwrap();
-    let shared = SharedIndex::new(TemporalIndex::load(file.path()).unwrap());
+    let shared = SharedIndex::new(TemporalIndex::load_with(file.path(), MAPPED).unwrap());
     shared.delete(&[NodeId(5)]).unwrap();
     shared.bulk_insert(&nodes(&rows[600..]), 2).unwrap();
     alone.delete(&[NodeId(5)]).unwrap();
@@ -206,7 +206,7 @@ fn what_brings_no_vector_copies_no_vectors_of_a_mapped_index() {
     let bare = alone.insert(NewNode::new(EntityId(1), 1, None)).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     alone.save(file.path(), b"").unwrap();
-    let shared = SharedIndex::new(TemporalIndex::load(file.path()).unwrap());
+    let shared = SharedIndex::new(TemporalIndex::load_with(file.path(), MAPPED).unwrap());
     let heap = || shared.read(|index| Ok(index.stats().bytes)).unwrap();
     let opened = heap();
     shared

@@ -4,7 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::sample;
+use common::{VERIFIED, sample};
 use cvx_index::{EntityId, Error, Filter, NewNode, NodeId, TemporalIndex};
 
 /// Requirement: V19
@@ -130,12 +130,30 @@ fn saving_onto_what_is_no_regular_file_is_refused_and_leaves_it_there() {
 }
 
 #[test]
+fn an_index_that_was_read_keeps_all_when_its_file_is_cut_off_or_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.cvx");
+    for version in ["v1", "v2", "v3"] {
+        std::fs::copy(golden(version), &path).unwrap();
+        let bytes = TemporalIndex::load_with(&path, VERIFIED)
+            .unwrap()
+            .to_bytes();
+        let read = TemporalIndex::load(&path).unwrap();
+        std::fs::write(&path, b"short").unwrap();
+        assert_eq!(read.to_bytes(), bytes);
+        read.validate().unwrap();
+        std::fs::File::create(&path).unwrap();
+        assert_eq!(read.to_bytes(), bytes);
+    }
+}
+
+#[test]
 fn an_index_keeps_what_it_mapped_when_its_file_is_replaced_or_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.cvx");
     let index = sample();
     index.save(&path, b"").unwrap();
-    let mapped = TemporalIndex::load_verified(&path).unwrap();
+    let mapped = TemporalIndex::load_with(&path, VERIFIED).unwrap();
     TemporalIndex::new(index.params().clone())
         .unwrap()
         .save(&path, b"")
@@ -155,7 +173,7 @@ fn golden(version: &str) -> PathBuf {
 #[test]
 fn the_snapshot_of_every_format_keeps_opening() {
     for version in ["v1", "v2", "v3"] {
-        let index = TemporalIndex::load_verified(golden(version))
+        let index = TemporalIndex::load_with(golden(version), VERIFIED)
             .expect("tests/golden is part of the repository");
         index.validate().unwrap();
         assert_eq!((index.len(), index.node_count()), (58, 60));

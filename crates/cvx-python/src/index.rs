@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cvx_index::{Center, IndexParams, Metric, TemporalIndex};
+use cvx_index::{Center, IndexParams, LoadOptions, Metric, TemporalIndex};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -44,14 +44,20 @@ impl NativeIndex {
         })
     }
 
-    /// Open a snapshot, and check its rows too if that is asked for.
+    /// Open a snapshot: its rows checked too, and the file mapped, if that is asked for.
     #[staticmethod]
-    fn load(py: Python<'_>, path: &Bound<'_, PyAny>, verify: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (path, verify) = (file(path)?, flag("verify", verify)?);
-        let index = without_gil(py, || match verify {
-            true => TemporalIndex::load_verified(&path),
-            false => TemporalIndex::load(&path),
-        })?;
+    fn load(
+        py: Python<'_>,
+        path: &Bound<'_, PyAny>,
+        verify: &Bound<'_, PyAny>,
+        mmap: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let path = file(path)?;
+        let options = LoadOptions {
+            verify: flag("verify", verify)?,
+            mmap: flag("mmap", mmap)?,
+        };
+        let index = without_gil(py, || TemporalIndex::load_with(&path, options))?;
         Ok(NativeIndex {
             shared: Shared::new(index),
         })

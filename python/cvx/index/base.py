@@ -134,38 +134,47 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
     def save(self, path: str | os.PathLike[str], metadata: bytes = b"") -> None:
         """Write a snapshot: one file, written beside and renamed, so that it is whole or absent.
 
+        A file that is there is replaced, never written to: who has it mapped keeps it.
+
         Parameters
         ----------
         path : str or os.PathLike
-            Where.
+            Where: a new file, or one to be replaced.
         metadata : bytes, default b""
             The caller's own, at most 65,536 bytes: it stands in the header, under its checksum.
 
         Raises
         ------
         SnapshotIOError
-            The file system refused.
+            The file system refused; or there is something else than a regular file, such as a
+            symbolic link, a device or a folder.
         InvalidParameterError
             Too much metadata.
         """
         self._native.save(path, metadata)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Self:
+    def load(
+        cls, path: str | os.PathLike[str], *, verify: bool = False, mmap: bool = False
+    ) -> Self:
         """Open a snapshot.
 
-        The file is mapped. Header, metadata, columns, links, timelines, postings and edges are held
-        against their checksums before this returns. The rows (vectors and their codes, most of the
-        file) are read where a search needs them: a damaged one is a wrong distance, never a fault.
+        Header, metadata, columns, links, timelines, postings and edges are held against their
+        checksums and against each other before this returns. A damaged row (vectors and their
+        codes, most of the file) is a wrong distance, never a fault.
 
         Parameters
         ----------
         path : str or os.PathLike
-            Of a file that nobody writes to any more: `save` replaces files, and never edits them.
+            What `save` wrote.
         verify : bool, default False
             Whether to hold the rows against their checksums as well, and to refuse one that
-            `insert` would refuse, which takes as long as reading the file. `validate` holds the
-            parts against each other.
+            `insert` would refuse, which takes as long as reading the file.
+        mmap : bool, default False
+            Whether to map the file instead of reading it: it opens in milliseconds, and rows take
+            memory only where a search needs them. Only for a file that nobody writes to while it is
+            open: one that is cut off, or copied over, ends the process (SIGBUS). To replace it by
+            `save` or a rename, or to remove it, is safe.
 
         Raises
         ------
@@ -186,7 +195,7 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
         (b'of 7 May', b'of 7 May')
         """
         index = cls.__new__(cls)
-        index._adopt(NativeIndex.load(path, verify))
+        index._adopt(NativeIndex.load(path, verify, mmap))
         return index
 
     @staticmethod

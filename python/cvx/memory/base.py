@@ -50,7 +50,7 @@ class Base:
         self.dim, self.metric = int(info["dim"]), metric
         self._kind = IndexKind(
             lambda **settings: TemporalIndex(self.dim, metric=metric, **settings),
-            partial(TemporalIndex.load, verify=True),
+            partial(TemporalIndex.load, verify=True, mmap=True),
             str(info["id"]),
             metric,
             self.dim,

@@ -118,7 +118,7 @@ def kind_of(folder: Path) -> IndexKind[TemporalIndex]:
     dim, metric = known.dim, known.metric
     return IndexKind(
         lambda **settings: TemporalIndex(dim, metric=metric, **settings),
-        partial(TemporalIndex.load, verify=True),
+        partial(TemporalIndex.load, verify=True, mmap=True),
         known.embedder,
         metric,
         dim,

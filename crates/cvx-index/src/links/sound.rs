@@ -1,6 +1,7 @@
 //! A graph from tables that may come from anywhere.
 
 use super::{Links, OUTSIDE};
+use crate::accepted::Bits;
 use crate::column::Column;
 
 /// The tables of a graph.
@@ -13,7 +14,7 @@ pub(crate) struct Tables {
 }
 
 impl Links {
-    /// The graph of these tables, if they are those of one: every link leads into its level.
+    /// The graph of these tables, if they are those of one: every link leads to a node of its level.
     pub(crate) fn restored(m: usize, tables: Tables, entry: Option<u32>) -> Option<Self> {
         let inside = || tables.levels.iter().filter(|&&level| level != OUTSIDE);
         let (len, top) = (inside().count(), inside().max().copied());
@@ -88,29 +89,47 @@ impl Links {
     fn sound(&self) -> bool {
         let nodes = self.levels.len();
         let stride = self.most(0) + 1;
-        let row_sound = |row: &[u32]| {
-            // A fold without an early end runs at the speed of the memory.
+        let outside: Vec<u32> = (0..nodes as u32)
+            .filter(|&node| self.level(node).is_none())
+            .collect();
+        let gone = Bits::of(&outside, nodes);
+        let row_sound = |(row, node): (&[u32], u32)| {
+            // Folds without an early end run at the speed of the memory.
             let last = row[1..].iter().fold(0, |last, &link| last.max(link));
-            row[0] as usize <= self.most(0) && (last as usize) < nodes
+            let count = row[0] as usize;
+            let leads_out =
+                |links: &[u32]| links.iter().fold(false, |any, &link| any | gone.has(link));
+            count <= self.most(0)
+                && (last as usize) < nodes
+                && (outside.is_empty() || gone.has(node) || !leads_out(&row[1..=count]))
         };
+        let mut end = 0;
         self.upper_at.len() == nodes
             && nodes.checked_mul(stride) == Some(self.ground.len())
-            && self.ground.chunks_exact(stride).all(row_sound)
-            && (0..nodes as u32).all(|node| self.block_sound(node))
+            && self.ground.chunks_exact(stride).zip(0..).all(row_sound)
+            && (0..nodes as u32).all(|node| self.block_sound(node, &mut end))
     }
 
-    fn block_sound(&self, node: u32) -> bool {
+    /// Whether the block of upper links of a node is sound and begins where those before it have
+    /// ended, at `end`, which it moves.
+    fn block_sound(&self, node: u32, end: &mut usize) -> bool {
         let levels = self.level(node).unwrap_or(0);
+        if levels == 0 {
+            // Nodes without upper levels, and those taken out, have no block to be wrong about.
+            return true;
+        }
         let start = self.upper_at[node as usize] as usize;
         let Some(block) = self.upper.get(start..start + levels * (self.m + 1)) else {
-            // Nodes without upper levels, and those taken out, have no block to be wrong about.
-            return levels == 0;
+            return false;
         };
+        let apart = start >= *end;
+        *end = start + block.len();
         let mut rows = block.chunks_exact(self.m + 1).zip(1..);
-        rows.all(|(row, level)| {
-            let count = row[0] as usize;
-            let reaches = |&link: &u32| self.level(link).is_some_and(|own| own >= level);
-            count <= self.m && row[1..=count].iter().all(reaches)
-        })
+        apart
+            && rows.all(|(row, level)| {
+                let count = row[0] as usize;
+                let reaches = |&link: &u32| self.level(link).is_some_and(|own| own >= level);
+                count <= self.m && row[1..=count].iter().all(reaches)
+            })
     }
 }

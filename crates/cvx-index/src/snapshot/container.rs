@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::names::{self, Name};
+use super::source::Source;
 use super::{MAGIC, corrupted};
 use crate::error::{Error, Result};
 
@@ -46,7 +47,7 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Header {
     entries: Vec<Entry>,
-    pub(super) metadata: Range<usize>,
+    pub(super) metadata: Vec<u8>,
 }
 
 /// Hands the bytes of a file with these sections to `sink`, piece by piece.
@@ -88,28 +89,23 @@ impl Header {
     /// Reads the header of a whole file, which begins with the magic and the version.
     ///
     /// # Errors
-    /// [`Error::Truncated`], [`Error::Corrupted`].
-    pub(super) fn read(version: u32, file: &[u8]) -> Result<Self> {
-        let truncated = Error::Truncated { section: "header" };
-        let Some(fixed) = file.first_chunk::<FIXED>() else {
-            return Err(truncated);
-        };
+    /// [`Error::Truncated`], [`Error::Corrupted`], [`Error::Io`].
+    pub(super) fn read(version: u32, source: &Source<'_>) -> Result<Self> {
+        let truncated = || Error::Truncated { section: "header" };
+        let fixed = source.bytes(0..FIXED)?.ok_or_else(truncated)?;
         let (sections, metadata) = (number(&fixed[16..]), number(&fixed[20..]));
         let (sections, metadata) = (sections as usize, metadata as usize);
         if sections > MOST_SECTIONS || metadata > MOST_METADATA {
             return Err(corrupted("header", "more of it than a snapshot has"));
         }
-        let table = FIXED..FIXED + ENTRY * sections;
-        let metadata = table.end..table.end + metadata;
-        let Some(rest) = file.get(16..metadata.end) else {
-            return Err(truncated);
-        };
-        if checksum(version, rest) != number(&fixed[12..]) {
+        let mut end = FIXED + ENTRY * sections + metadata;
+        let rest = source.bytes(16..end)?.ok_or_else(truncated)?;
+        if checksum(version, &rest) != number(&fixed[12..]) {
             return Err(corrupted("header", CHECKSUM));
         }
+        let (table, metadata) = rest[FIXED - 16..].split_at(ENTRY * sections);
         let mut entries = Vec::with_capacity(sections);
-        let mut end = metadata.end;
-        for entry in file[table].chunks_exact(ENTRY) {
+        for entry in table.chunks_exact(ENTRY) {
             let name = entry[..4].try_into().unwrap_or_default();
             let start = end.next_multiple_of(ALIGNMENT);
             let stated = usize::try_from(long(&entry[8..])).unwrap_or(usize::MAX);
@@ -121,7 +117,8 @@ impl Header {
                 ));
             }
             let place = start..start.saturating_add(length);
-            let Some(gap) = file.get(end..start).filter(|_| place.end <= file.len()) else {
+            let gap = source.bytes(end..start)?;
+            let Some(gap) = gap.filter(|_| place.end <= source.len()) else {
                 let section = names::all().find(|known| known.as_bytes() == name);
                 return Err(Error::Truncated {
                     section: section.unwrap_or("unknown"),
@@ -137,11 +134,14 @@ impl Header {
                 place,
             });
         }
-        if end != file.len() {
-            let more = format!("{} bytes too many", file.len() - end);
+        if end != source.len() {
+            let more = format!("{} bytes too many", source.len() - end);
             return Err(corrupted("after the last", more));
         }
-        Ok(Header { entries, metadata })
+        Ok(Header {
+            entries,
+            metadata: metadata.to_vec(),
+        })
     }
 
     /// Where a section lies; one that is not there is empty.
@@ -149,13 +149,13 @@ impl Header {
         self.entry(name).map_or(0..0, |entry| entry.place.clone())
     }
 
-    /// Reads a section, and holds its bytes against its checksum.
+    /// Holds the bytes of a section against its checksum.
     ///
     /// # Errors
     /// [`Error::Corrupted`].
-    pub(super) fn verify(&self, name: Name, file: &[u8]) -> Result<()> {
+    pub(super) fn verify(&self, name: Name, bytes: &[u8]) -> Result<()> {
         match self.entry(name) {
-            Some(entry) if crc32fast::hash(&file[entry.place.clone()]) != entry.checksum => {
+            Some(entry) if crc32fast::hash(bytes) != entry.checksum => {
                 Err(corrupted(name, CHECKSUM))
             }
             _ => Ok(()),

@@ -4,16 +4,16 @@
 //! whatever is used as an index later is held against its bounds here.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use bytemuck::Pod;
 use serde::Deserialize;
 
 use super::container::Header;
-use super::{Meta, Name, corrupted, names, v1, version};
+use super::source::Source;
+use super::{Meta, Name, corrupted, names, v1};
 use crate::codes;
-use crate::column::{Column, MappedFile};
-use crate::columns::{Columns, LIVE};
+use crate::column::Column;
+use crate::columns::{Columns, EMBEDDED, LIVE};
 use crate::edges::{EdgeTable, Flat, TypedEdgeLayer};
 use crate::error::{Error, Result};
 use crate::id::NodeId;
@@ -27,80 +27,51 @@ use crate::timelines::{Lines, Timelines};
 /// No index lives to see so many epochs.
 pub(super) const MOST_EPOCHS: u64 = 1 << 53;
 
-/// Where the bytes of a snapshot are.
-#[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
-    bytes: &'a [u8],
-    file: Option<&'a Arc<MappedFile>>,
-}
-
-impl<'a> Source<'a> {
-    pub(super) fn bytes(bytes: &'a [u8]) -> Self {
-        Source { bytes, file: None }
-    }
-
-    pub(super) fn file(file: &'a Arc<MappedFile>) -> Self {
-        Source {
-            bytes: file.bytes(),
-            file: Some(file),
-        }
-    }
-}
-
 /// A snapshot of the second format or a later one whose header is sound.
 struct Sections<'a> {
     version: u32,
     source: Source<'a>,
     header: Header,
+    /// Whether rows are held against their checksums.
+    verified: bool,
 }
 
 impl Sections<'_> {
-    /// A table, in the file where there is one.
+    /// A table whose checksum holds, in the file where that is mapped.
     fn column<T: Pod>(&self, name: Name) -> Result<Column<T>> {
-        let place = self.header.place(name);
-        let column = match self.source.file {
-            Some(file) => Column::mapped(file, place),
-            None => Column::copied(&self.source.bytes[place]),
-        };
-        column.ok_or_else(|| corrupted(name, "part of a number"))
+        let column = self.source.column(name, self.header.place(name))?;
+        if self.verified || !names::CHECKED_ON_REQUEST.contains(&name) {
+            self.header.verify(name, bytemuck::cast_slice(&column))?;
+        }
+        Ok(column)
     }
 
     /// A table in memory.
     fn table<T: Pod>(&self, name: Name) -> Result<Vec<T>> {
-        Ok(self.column(name)?.to_vec())
+        Ok(self.column(name)?.into_vec())
     }
 
     fn plain<T: for<'a> Deserialize<'a>>(&self, name: Name) -> Result<T> {
-        plain(name, &self.source.bytes[self.header.place(name)])
+        plain(name, &self.column(name)?)
     }
 }
 
 impl TemporalIndex {
     pub(super) fn from_source(source: Source<'_>, path: &Path, verified: bool) -> Result<Self> {
-        let version = version(source.bytes, path)?;
+        let version = source.version(path)?;
         if version == 1 {
-            return v1::read(source.bytes);
-        }
-        let header = Header::read(version, source.bytes)?;
-        for name in names::CHECKED_AT_ONCE {
-            header.verify(name, source.bytes)?;
-        }
-        if verified {
-            for name in names::CHECKED_ON_REQUEST {
-                header.verify(name, source.bytes)?;
-            }
+            let file = source.bytes(0..source.len())?;
+            return v1::read(&file.ok_or(Error::Truncated { section: "header" })?);
         }
         let index = Self::from_sections(&Sections {
             version,
+            header: Header::read(version, &source)?,
             source,
-            header,
+            verified,
         })?;
         if verified {
             let unsound = |reason| corrupted(names::ROWS, reason);
             index.validate_rows().map_err(unsound)?;
-            if !index.edges.agrees() {
-                return Err(corrupted(names::INTO, "other edges than start somewhere"));
-            }
         }
         Ok(index)
     }
@@ -119,7 +90,7 @@ impl TemporalIndex {
         let mut index =
             Self::new(meta.params.clone()).map_err(|error| corrupted(names::META, error))?;
         index.columns = columns(sections, &meta)?;
-        index.links = links(sections, &meta)?;
+        index.links = links(sections, &meta, &index.columns)?;
         index.map_rows(sections, &meta)?;
         index.postings = postings(sections, &index.columns)?;
         index.timelines = Timelines::loaded(lines(sections, &index.columns)?);
@@ -133,7 +104,7 @@ impl TemporalIndex {
             meta.epoch_nodes as usize,
             meta.epoch_vectors as usize,
         );
-        index.metadata = sections.source.bytes[sections.header.metadata.clone()].to_vec();
+        index.metadata.clone_from(&sections.header.metadata);
         Ok(index)
     }
 
@@ -191,13 +162,15 @@ fn columns(sections: &Sections<'_>, meta: &Meta) -> Result<Columns> {
         )
         .ok_or_else(|| corrupted(names::META, "impossible names"))?
     };
-    match columns.len() as u64 == meta.nodes && columns.sound() {
-        true => Ok(columns),
-        false => Err(corrupted("columns", "an impossible node")),
+    let fits = columns.len() as u64 == meta.nodes && columns.sound();
+    if !fits || columns.live().count() as u64 != meta.live {
+        return Err(corrupted("columns", "an impossible node"));
     }
+    Ok(columns)
 }
 
-fn links(sections: &Sections<'_>, meta: &Meta) -> Result<Links> {
+/// The graph, which holds the embedded nodes and no others.
+fn links(sections: &Sections<'_>, meta: &Meta, columns: &Columns) -> Result<Links> {
     let tables = Tables {
         levels: sections.table(names::LEVELS)?,
         ground: sections.column(names::GROUND)?,
@@ -206,7 +179,11 @@ fn links(sections: &Sections<'_>, meta: &Meta) -> Result<Links> {
     };
     Links::restored(meta.params.m, tables, meta.entry)
         .filter(|links| {
-            links.len() as u64 == meta.vectors && links.table_len() as u64 <= meta.nodes
+            let nodes = 0..meta.nodes as u32;
+            let same = |node| links.level(node).is_some() == columns.has(node, EMBEDDED);
+            links.len() as u64 == meta.vectors
+                && links.table_len() as u64 <= meta.nodes
+                && nodes.into_iter().all(same)
         })
         .ok_or_else(|| corrupted("links", "impossible links"))
 }
@@ -225,7 +202,7 @@ fn lines(sections: &Sections<'_>, columns: &Columns) -> Result<Lines> {
         ends: sections.table(names::LINE_ENDS)?,
         nodes: sections.table(names::LINE_NODES)?,
     };
-    match lines.sound(columns.len(), columns.namespaces.values().len()) {
+    match lines.sound(columns) {
         true => Ok(lines),
         false => Err(corrupted(names::LINE_NODES, "impossible timelines")),
     }

@@ -4,7 +4,7 @@ use cvx_index::{EntityId, Filter, IndexParams, Metric, NewNode, NodeId, Temporal
 use proptest::prelude::*;
 
 use super::twin::{Row, Twin};
-use super::{DIM, KINDS};
+use super::{DIM, KINDS, MAPPED};
 
 pub fn params(metric: Metric, exact_below: usize) -> IndexParams {
     IndexParams {
@@ -207,7 +207,7 @@ pub fn apply(step: &Step, index: &mut TemporalIndex, twin: &mut Twin) {
         Step::Reopen => {
             let file = tempfile::NamedTempFile::new().expect("a temporary file");
             index.save(file.path(), b"").expect("room");
-            *index = TemporalIndex::load(file.path()).expect("what was saved");
+            *index = TemporalIndex::load_with(file.path(), MAPPED).expect("what was saved");
         }
         Step::Refresh => index
             .refresh_regions()

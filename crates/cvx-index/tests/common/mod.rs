@@ -8,7 +8,7 @@ mod sample;
 pub mod spoilt;
 mod twin;
 
-use cvx_index::EdgeKind;
+use cvx_index::{EdgeKind, LoadOptions};
 
 pub use drawn::{Step, apply, filter, lived, metric, params, row, steps, vector};
 pub use sample::sample;
@@ -20,6 +20,17 @@ pub const KINDS: [EdgeKind; 3] = [
     EdgeKind::CausedSuccess,
     EdgeKind::Irrelevant,
 ];
+
+/// A file that is mapped, and whose rows nobody checks.
+pub const MAPPED: LoadOptions = LoadOptions {
+    verify: false,
+    mmap: true,
+};
+/// As a store opens its snapshots.
+pub const VERIFIED: LoadOptions = LoadOptions {
+    verify: true,
+    mmap: true,
+};
 
 /// A small generator of our own: tests need no distribution, only the same numbers.
 pub struct Numbers(pub u64);
