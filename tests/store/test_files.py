@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from cvx.errors import PastNotKeptError, RecordIOError, RecordVersionError
 from cvx.memory import Memory
 from cvx.memory.checking import check
 from cvx.store import Record
+from cvx.store.ownfiles import HALF_SNAPSHOT
 from cvx.store.schema import SCHEMA_VERSION
 from cvx.types import Filter
 from tests.store.processes import embedder
@@ -88,6 +92,22 @@ def test_a_store_of_a_later_version_is_refused_untouched(tmp_path: Path) -> None
     with pytest.raises(RecordVersionError, match="99"):
         Memory.open(tmp_path / "m", embedder())
     assert (tmp_path / "m" / "memory.db").read_bytes() == before
+
+
+def test_what_a_save_leaves_that_was_killed_is_known_as_our_own(tmp_path: Path) -> None:
+    # Beyond the limit the system ends the process, in the middle of the file.
+    code = """
+import resource, signal
+from cvx.index import TemporalIndex
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+TemporalIndex(2).save("7.cvx")
+"""
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False)
+    assert ran.returncode == -signal.SIGXFSZ
+    (left,) = tmp_path.iterdir()
+    assert HALF_SNAPSHOT.fullmatch(left.name)
 
 
 def test_a_store_maps_its_snapshot(tmp_path: Path) -> None:

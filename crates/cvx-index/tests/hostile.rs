@@ -339,6 +339,9 @@ proptest! {
     }
 }
 
+/// Makes sections say something else.
+type Forge<'a> = &'a dyn Fn(&mut Sections);
+
 /// Each contradicts what another section says, and every checksum holds.
 #[test]
 fn sections_that_contradict_each_other_are_refused() {
@@ -353,7 +356,7 @@ fn sections_that_contradict_each_other_are_refused() {
     let mut next = || rises.find(|(_, level)| (1..9).contains(*level)).unwrap().0;
     let (lower, upper) = (next(), next());
     let at_lower = bytemuck::pod_collect_to_vec::<u8, u32>(sound.body("GUPA"))[lower];
-    let forgeries: [(&str, &dyn Fn(&mut Sections)); 11] = [
+    let forgeries: [(&str, Forge<'_>); 11] = [
         ("embedded without a row", &|s| {
             set(s, "CFLG", 20, 1u8 | 2 | 4)
         }),

@@ -16,7 +16,7 @@ from cvx.errors import RecordIOError
 
 SNAPSHOT = re.compile(r"(0|[1-9][0-9]{0,18})\.(json|cvx)")
 """What a snapshot is called: the number of the last change in it."""
-HALF_SNAPSHOT = re.compile(r"[0-9]{1,19}\.(json\.tmp|cvx\.[0-9]+-[0-9]+\.tmp)")
+HALF_SNAPSHOT = re.compile(r"[0-9]{1,19}\.(json\.tmp|cvx\.([0-9a-f]{16}|[0-9]+-[0-9]+)\.tmp)")
 """What is renamed into one, and left by a process that was killed before that."""
 HALF_EXPORT = re.compile(r".+\.[0-9]+\.partial")
 """What an export writes to until it is whole."""

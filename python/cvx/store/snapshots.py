@@ -186,6 +186,12 @@ class Snapshots(Generic[Index]):
         """
         path = self.folder / f"{tail.seq}.cvx"
         reach("snapshot.begun")
+        try:
+            if path.is_symlink():
+                # No link in a store is followed, and save replaces none.
+                path.unlink()
+        except OSError as error:
+            raise RecordIOError(f"{path}: {error.strerror}") from error
         index.save(path)
         path.chmod(0o600)
         reach("snapshot.renamed")
