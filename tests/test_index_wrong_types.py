@@ -27,6 +27,7 @@ RIGHT: dict[str, Any] = {
     "budget": 9,
     "center": None,
     "context": 1,
+    "count": 1,
     "dim": 2,
     "direction": "out",
     "edge_boost": {"caused": 0.3},

@@ -115,6 +115,9 @@ class NativeIndex:
     def delete(self, nodes: int | Sequence[int] | npt.NDArray[np.integer[Any]]) -> None:
         """Remove nodes, all or none."""
 
+    def skip_ids(self, count: int) -> None:
+        """Pass over ids, which are then never given."""
+
     def compact(self) -> None:
         """Give back what deleted nodes take."""
 

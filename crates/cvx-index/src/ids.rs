@@ -1,7 +1,7 @@
 //! Which node lies where: ids stand for ever, slots are given up when an index is compacted.
 //!
 //! Inside the index a node is its slot. Slots ascend with ids, so that whatever is ordered by one is
-//! ordered by the other, and as long as nothing was compacted the two are the same number.
+//! ordered by the other, and as long as nothing was compacted or passed over the two are the same number.
 
 use crate::id::NodeId;
 
@@ -9,7 +9,7 @@ use crate::id::NodeId;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ids(Option<Given>);
 
-/// What an index remembers of its ids from its first compaction on.
+/// What an index remembers of its ids from its first compaction, or gap, on.
 #[derive(Clone, Debug, PartialEq)]
 struct Given {
     /// The id of each slot, ascending.
@@ -58,6 +58,15 @@ impl Ids {
             ids.push(*next);
             *next += 1;
         }
+    }
+
+    /// Passes over ids behind those of `slots` slots: the next slot's comes so many later.
+    pub(crate) fn skip(&mut self, slots: usize, count: u32) {
+        let known = || Given {
+            ids: (0..slots as u32).collect(),
+            next: slots as u32,
+        };
+        self.0.get_or_insert_with(known).next += count;
     }
 
     /// The ids when only these slots of `slots` are kept, ascending.

@@ -135,6 +135,27 @@ impl TemporalIndex {
         changes::delete(self, nodes)
     }
 
+    /// Passes over ids, which are then as those of deleted nodes: unknown, and never given again.
+    ///
+    /// It costs nothing, however many they are: what lies between two ids takes no room.
+    ///
+    /// # Errors
+    /// [`Error::Capacity`].
+    pub fn skip_ids(&mut self, count: usize) -> Result<()> {
+        let wanted = self.node_count().saturating_add(count);
+        if wanted > MOST_NODES {
+            return Err(Error::Capacity {
+                wanted,
+                bound: MOST_NODES,
+            });
+        }
+        if count > 0 {
+            let slots = self.columns.len();
+            self.columns.ids.skip(slots, count as u32);
+        }
+        Ok(())
+    }
+
     /// Takes distances from another center, links the graph anew and begins an epoch of regions.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 mod common;
 
 use common::Numbers;
-use cvx_index::{EntityId, Filter, IndexParams, Metric, NewNode, NodeId, TemporalIndex};
+use cvx_index::{EntityId, Error, Filter, IndexParams, Metric, NewNode, NodeId, TemporalIndex};
 
 fn of(rows: &[Vec<f32>], params: IndexParams) -> TemporalIndex {
     let mut index = TemporalIndex::new(params).unwrap();
@@ -156,4 +156,26 @@ fn ids_are_never_given_again_even_when_nothing_is_left() {
     assert_eq!((read.len(), read.node_count()), (1, 201));
     assert_eq!(found(&read, &rows[9], 5), [200]);
     assert!(!read.contains(NodeId(0)));
+}
+
+/// Requirement: B16
+#[test]
+fn ids_that_are_passed_over_take_no_room_and_never_more_than_there_are() {
+    let mut index = TemporalIndex::new(IndexParams::new(4)).expect("good parameters");
+    let far = u32::MAX as usize - 10;
+    index.skip_ids(far).expect("ids enough");
+    let node = NewNode::new(EntityId(1), 5, Some(&[1.0, 0.0, 0.0, 0.0]));
+    assert_eq!(index.insert(node).expect("a good node").index(), far);
+    assert_eq!((index.len(), index.stats().deleted_rows), (1, 0));
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    index.save(file.path(), b"").expect("room");
+    assert!(file.as_file().metadata().expect("a file").len() < 100_000);
+    let loaded = TemporalIndex::load(file.path()).expect("what was saved");
+    assert_eq!(loaded.node_count(), far + 1);
+    let refused = index.skip_ids(100);
+    assert!(
+        matches!(refused, Err(Error::Capacity { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(index.node_count(), far + 1);
 }

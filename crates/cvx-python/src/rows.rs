@@ -227,6 +227,12 @@ impl NativeIndex {
         self.shared.delete(py, &nodes)
     }
 
+    /// Pass over ids, which are then never given.
+    fn skip_ids(&self, py: Python<'_>, count: &Bound<'_, PyAny>) -> PyResult<()> {
+        let count = argument::at_least(0, "count", count, argument::PARAMETER)?;
+        self.shared.write(py, |index| index.skip_ids(count))
+    }
+
     /// Give back what deleted nodes take.
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
         self.shared.compact(py)

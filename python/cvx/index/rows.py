@@ -172,6 +172,31 @@ class Rows:
         """
         self._native.delete(nodes)
 
+    def skip_ids(self, count: int) -> None:
+        """Pass over ids, which are then as those of deleted nodes; they take no room.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 0.
+
+        Raises
+        ------
+        InvalidParameterError
+            No number from 0 up.
+        CapacityError
+            The index cannot give as many ids.
+
+        Examples
+        --------
+        >>> from cvx.index import TemporalIndex
+        >>> ix = TemporalIndex(dim=2)
+        >>> ix.skip_ids(1000)
+        >>> ix.insert(1, 10, [1, 0]), 999 in ix, len(ix)
+        (1000, False, 1)
+        """
+        self._native.skip_ids(count)
+
     def compact(self) -> None:
         """Give back what deleted nodes still take: memory, and the time to pass over them.
 

@@ -39,6 +39,10 @@ class CachedIndex(Protocol):
         """Remove nodes with their edges."""
         ...
 
+    def skip_ids(self, count: int) -> None:
+        """Pass over ids: no node ever has them."""
+        ...
+
     def set_reward(self, node: int, reward: float | None) -> None:
         """Attach an outcome to a node."""
         ...

@@ -34,7 +34,7 @@ class Replica(Generic[Index]):
     """Keeps an index equal to the record.
 
     A node's id is its place in the order of insertion, so ids that the record does not use
-    (erased events, transactions taken back) are filled with nodes that are deleted at once.
+    (erased events, transactions taken back) are passed over.
 
     Parameters
     ----------
@@ -251,9 +251,7 @@ class Replica(Generic[Index]):
     def _fill(self, index: Index, until: int) -> None:
         missing = until - int(index.stats()["ids_given"])
         if missing > 0:
-            nothing = [0] * missing
-            nodes = index.bulk_insert(nothing, nothing, [None] * missing)
-            index.delete(nodes.tolist())
+            index.skip_ids(missing)
 
 
 def _warn_of(damaged: Sequence[str]) -> None:

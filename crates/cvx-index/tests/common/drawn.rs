@@ -111,6 +111,7 @@ pub enum Step {
     Center(Option<Vec<f32>>),
     Refresh,
     Compact,
+    Skip(usize),
     /// Saved, and mapped again.
     Reopen,
 }
@@ -129,6 +130,7 @@ pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
         1 => proptest::option::of(center).prop_map(Step::Center),
         1 => Just(Step::Refresh),
         1 => Just(Step::Compact),
+        1 => (0usize..4).prop_map(Step::Skip),
         1 => Just(Step::Reopen),
     ];
     proptest::collection::vec(step, 0..most)
@@ -203,6 +205,10 @@ pub fn apply(step: &Step, index: &mut TemporalIndex, twin: &mut Twin) {
                 (after.nodes, after.ids_given),
                 (before.nodes, before.ids_given)
             );
+        }
+        Step::Skip(count) => {
+            index.skip_ids(*count).expect("ids enough");
+            twin.skip(*count);
         }
         Step::Reopen => {
             let file = tempfile::NamedTempFile::new().expect("a temporary file");

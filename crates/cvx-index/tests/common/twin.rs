@@ -52,6 +52,22 @@ impl Twin {
         (0..self.rows.len() as u32).filter(|&n| self.rows[n as usize].live)
     }
 
+    /// Rows as if they had been inserted and deleted.
+    pub fn skip(&mut self, count: usize) {
+        let gone = Row {
+            entity: 0,
+            time: 0,
+            vector: None,
+            reward: None,
+            namespace: "",
+            tags: Vec::new(),
+            action: None,
+            recallable: true,
+            live: false,
+        };
+        self.rows.extend(vec![gone; count]);
+    }
+
     pub fn delete(&mut self, node: u32) {
         self.rows[node as usize].live = false;
         self.edges
