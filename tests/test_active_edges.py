@@ -251,7 +251,7 @@ def test_which_memory_drove_this_decision_and_did_it_pay_is_one_call() -> None:
     assert (during.followed, during.outcome, during.helped) == ((advice.node,), None, None)
     loop.close(run, 1.0)
     after = loop.attribution(decision.decision_id)
-    assert after.retrieved == tuple((hit.node, hit.score) for hit in decision.hits)
+    assert after.retrieved == tuple(hit.node for hit in decision.hits)
     assert (after.followed, after.action) == ((advice.node,), advice.action)
     assert (after.outcome, after.helped) == (1.0, True)
     nobodys = loop.attribution(ignored)

@@ -112,12 +112,13 @@ def test_a_decision_keeps_its_hits_factors_and_outcome() -> None:
         6, Cue(goal="g", step="s"), (hit,), (("take", 0.5),), None, 8, "text", "take", (2,), 1.0
     )
     with record.transaction() as write:
-        write.add_decisions([decision])
+        write.add_decisions([(decision, {"helped": True})])
     (row,) = record.decisions()
     assert row["hits"] == [[2, 4, 0.5, 0.75, [["similarity", 0.5, 1.5]]]]
     assert row["cue"]["goal"] == "g"
     assert row["cue"]["region"] == 8
     assert (row["action"], row["followed"], row["outcome"]) == ("take", [2], 1.0)
+    assert row["record"] == {"helped": True}
     assert record.decisions(episode_id=1) == []
     assert record.take_decision_number() == 7
 

@@ -393,6 +393,27 @@ class Hit:
 _HIT_ITEMS = frozenset((*Hit.__slots__, "node_id"))
 
 
+class Drawn(NamedTuple):
+    """What a sampled order was drawn from: all that off-policy evaluation needs of it.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Features of the candidates.
+    features : tuple of tuples of float
+        A row for each candidate.
+    first : int
+        Which of them came first.
+    propensity : float
+        The chance it had to, in (0, 1].
+    """
+
+    names: tuple[str, ...]
+    features: tuple[tuple[float, ...], ...]
+    first: int
+    propensity: float
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """One recall and what became of it.
@@ -425,6 +446,8 @@ class Decision:
         The chance of success of the episode, as expected when the agent acted.
     namespace : str, default ""
         Who asked.
+    drawn_from : Drawn, optional
+        The candidates, where the order was sampled.
     """
 
     decision_id: int
@@ -440,6 +463,7 @@ class Decision:
     propensities: tuple[float, ...] | None = None
     predicted: float | None = None
     namespace: str = DEFAULT_NAMESPACE
+    drawn_from: Drawn | None = None
 
 
 _TASK_TAG = "task:"

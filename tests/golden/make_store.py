@@ -408,12 +408,10 @@ def _region(loop: ActiveMemory, view: str) -> int:
 
 def _attribution(memory: Memory) -> dict[str, Any]:
     """Of each decision: what was recalled, shown, followed, and whether it helped."""
-    loop = _loop(memory)
     out: dict[str, Any] = {}
     for row in memory.record.decisions():
         number = row["decision_id"]
-        asked = memory if "shown" in row["record"] else loop
-        found = asked.attribution(number)
+        found = memory.attribution(number)
         names = [name for name in found.__slots__ if name != "cue"]
         out[str(number)] = {name: getattr(found, name) for name in names}
         out[str(number)]["rendered"] = row["rendered"]

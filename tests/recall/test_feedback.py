@@ -1,6 +1,6 @@
 """Retrieved, shown, followed and helped are different things, and each is kept."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
+from cvx.active import ActiveMemory
 from cvx.errors import DecisionTakenError, InvalidParameterError, UnknownError
 from cvx.memory import Memory
+from cvx.recall.cue import cue_hash
 from cvx.recall.sampling import PlackettLuce
 from cvx.recall.serving import Refresh, Serving
+from cvx.scoring import Scorer, logged_choices
 from cvx.scoring.off_policy import off_policy_value, plackett_luce
-from cvx.types import Cue, Filter, Hit
+from cvx.types import Cue, Decision, Filter, Hit
 from tests.recall.rooms import BY_SIMILARITY, Axes, apart, axis, room
 
 
@@ -79,6 +82,90 @@ def test_a_memory_knows_the_decisions_that_it_was_shown_in(memory: Memory) -> No
     assert [found.decision_id for found in memory.decisions_with(1)] == numbers
     assert [found.decision_id for found in memory.decisions_with(2)] == numbers[1:]
     assert memory.decisions_with(4) == []
+
+
+def acted(
+    loop: ActiveMemory, followed: Sequence[int], outcome: float, place: int | None = None
+) -> Decision:
+    """One episode of a single decision among the notes, of which those at some places follow."""
+    run = loop.begin("x", "clean")
+    cue = Cue(vector=axis("x"), place=place)
+    decision = loop.recall(cue, Filter(until=10), k=3, distinct=None)
+    taken = loop.act(decision, "go north", [decision.hits[at] for at in followed])
+    loop.close(run, outcome)
+    return taken
+
+
+@pytest.mark.requirement("B4", "R14")
+def test_a_decision_of_a_loop_is_in_the_same_log(memory: Memory) -> None:
+    won = acted(memory.active, [1], 0.9, place=3)
+    found = memory.attribution(won)
+    assert (found.retrieved, found.shown) == ((1, 2, 3), (1, 2, 3))
+    assert (found.followed, found.helped, found.outcome) == ((2,), True, 0.9)
+    assert (found.action, found.turn, found.episode_id) == ("go north", 3, won.episode_id)
+    assert (found.cue.goal, found.cue_hash) == ("x", cue_hash(won.cue))
+    assert memory.attribution(won.decision_id) == found
+    own = memory.active.attribution(won)
+    assert replace(found, retrieved=own.retrieved, shown=own.shown, followed=own.followed) == own
+    assert own.followed == won.followed
+    lost, ignored = acted(memory.active, [0], 0.0), acted(memory.loop(), [], 0.0)
+    assert [memory.attribution(one).helped for one in (lost, ignored)] == [False, None]
+    assert memory.attribution(ignored).followed == ()
+    block = memory.context("x", k=2, where=Filter(until=10), pipeline=BY_SIMILARITY)
+    assert block.decision
+    mixed = [won.decision_id, lost.decision_id, ignored.decision_id, block.decision.decision_id]
+    assert [one.decision_id for one in memory.decisions_with(2)] == mixed
+    assert [one.decision_id for one in memory.decisions_with(3)] == mixed[:3]
+    assert memory.decisions_with(4) == []
+
+
+@pytest.mark.requirement("B4", "R14")
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_what_a_loop_found_by_an_alias_is_the_memory_that_has_it(nodes: int) -> None:
+    memory = room()
+    memory.add("x plainly", aliases=["y in other words"])
+    run = memory.begin("y")
+    decision = memory.active.recall(Cue(vector=axis("y")), k=nodes, distinct=None)
+    # By the alias alone, or by both.
+    assert [hit.similarity for hit in decision.hits] == pytest.approx([1.0, 0.0][:nodes])
+    memory.active.act(decision, "look", decision.hits)
+    memory.close(run, 1.0)
+    found = memory.attribution(decision)
+    assert found.retrieved == found.shown == found.followed == (1,)
+    assert [one.decision_id for one in memory.decisions_with(1)] == [decision.decision_id]
+
+
+@pytest.mark.requirement("B4")
+def test_what_is_left_of_a_decision_can_be_asked_when_a_memory_of_it_is_erased(
+    memory: Memory,
+) -> None:
+    taken = acted(memory.active, [0, 1], 1.0)
+    block = memory.context("x", k=2, where=Filter(until=10), pipeline=BY_SIMILARITY)
+    memory.feedback(block, followed=[1, 2], outcome=1.0)
+    memory.erase(1)
+    for decision in (taken, block):
+        found = memory.attribution(decision)
+        assert 1 not in {*found.retrieved, *found.shown}
+        assert (found.followed, found.helped, found.outcome) == ((2,), True, 1.0)
+    assert [one.decision_id for one in memory.decisions_with(2)] == [
+        taken.decision_id,
+        block.decision.decision_id if block.decision else -1,
+    ]
+
+
+def test_the_outcome_of_a_loops_decision_is_that_of_its_episode(memory: Memory) -> None:
+    taken = acted(memory.active, [0], 0.9)
+    before = memory.record.usage()
+    with pytest.raises(DecisionTakenError, match=f"is of episode {taken.episode_id}"):
+        memory.feedback(taken, followed=[1], helped=False)
+    assert memory.record.usage() == before
+    run = memory.begin("x")
+    asked = memory.active.recall(Cue(vector=axis("x")))
+    memory.active.act(asked, "go north", ())
+    with pytest.raises(UnknownError, match="once its episode is closed"):
+        memory.attribution(asked)
+    memory.close(run, 0.0)
+    assert memory.attribution(asked).helped is None
 
 
 def test_feedback_that_makes_no_sense_is_refused_and_changes_nothing(memory: Memory) -> None:
@@ -204,6 +291,52 @@ def test_a_sampled_recall_is_logged_for_off_policy_evaluation(memory: Memory) ->
     # Only the nearest memory pays, so that a policy which prefers it is worth more.
     assert sharp.value > flat.value
     assert memory.logged_choices(["unheard_of"]) == []
+
+
+@pytest.mark.requirement("B5")
+def test_the_sampled_decisions_of_a_loop_are_logged_for_off_policy_evaluation(
+    memory: Memory,
+) -> None:
+    by_similarity = Scorer({"similarity": 1.0})
+    order = PlackettLuce(seed=7, temperature=0.1)
+    loop = memory.loop(order=order, scorer=by_similarity, weights=None, distinct=None, mdp=None)
+    firsts = []
+    for _ in range(40):
+        run = loop.begin("x", "clean")
+        decision = loop.recall(Cue(vector=axis("x")), Filter(until=10), k=2)
+        firsts.append(decision)
+        loop.act(decision, "go north", decision.hits[:1], vector=axis("w"))
+        loop.close(run, float(decision.hits[0].node == 0))
+    # What is looked at by nobody, and a context that was not sampled, say nothing.
+    memory.context("x", pipeline=BY_SIMILARITY)
+    log = memory.logged_choices(["similarity"])
+    assert len(log) == len(logged_choices(loop.record, ["similarity"])) == 40
+    for choice, decision in zip(log, firsts, strict=True):
+        assert decision.propensities is not None
+        first = decision.hits[0]
+        assert choice.features.shape == (4, 1)
+        assert choice.features[choice.chosen] == [first.factors[0].value]
+        assert choice.propensity == decision.propensities[0]
+        own = plackett_luce([1.0], temperature=0.1)(choice.features)
+        assert own[choice.chosen] == pytest.approx(choice.propensity)
+        assert choice.reward == float(first.node == 0)
+        assert choice.group == decision.episode_id
+    sharp = off_policy_value(log, plackett_luce([1.0], 0.02), method="snips")
+    flat = off_policy_value(log, plackett_luce([0.0]), method="snips")
+    assert sharp.value > flat.value
+
+
+@pytest.mark.requirement("B5")
+def test_a_context_and_an_episode_of_one_number_are_two_groups(memory: Memory) -> None:
+    plan = replace(BY_SIMILARITY, serving=Serving(sampling=PlackettLuce(seed=7)))
+    for _ in range(3):
+        block = memory.context("x", 2_000, k=2, pipeline=plan)
+        memory.feedback(block, followed=[], outcome=1.0)
+    loop = memory.loop(order=PlackettLuce(seed=7))
+    for _ in range(3):
+        acted(loop, [0], 0.0)
+    log = memory.logged_choices(["similarity"])
+    assert len({choice.group for choice in log}) == len(log) == 6
 
 
 @pytest.mark.requirement("B5")

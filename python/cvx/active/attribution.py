@@ -1,18 +1,110 @@
-"""What an episode says about the memories that were recalled in it.
+"""What a decision, and an episode, say about the memories that were recalled in them.
 
-Retrieved, followed and helped are three different things. These functions read them off the
-decisions of one episode; none of them changes anything.
+Retrieved, followed and helped are three different things. They are read off decisions here, and
+nothing is changed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 from cvx.active.weighing import Taught
-from cvx.types import Decision, Edge, Episode, Hit
+from cvx.recall.cue import cue_hash
+from cvx.types import Cue, Decision, Edge, Episode, Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Which memories drove a decision, and whether it paid.
+
+    What was retrieved and ignored had no part in the outcome, and what was followed helped only if
+    it succeeded. Memories are named by the ids of their events, or by nodes where a loop is asked.
+
+    Parameters
+    ----------
+    decision_id : int
+        Which one.
+    cue : Cue
+        What was asked.
+    cue_hash : str
+        Equal for equal cues.
+    turn : int, optional
+        The turn it was asked in: the number of the step in an episode.
+    retrieved : tuple of int
+        What was recalled, best first.
+    shown : tuple of int
+        What of it was in the block of a context; all of it for an agent in a loop.
+    followed : tuple of int, optional
+        What the agent went by; None while nobody said.
+    helped : bool, optional
+        Whether it succeeded; None while that is unknown, or where a loop followed nothing.
+    action : str, optional
+        What the agent did.
+    outcome : float, optional
+        How it ended, in [0, 1].
+    propensities : tuple of float, optional
+        The probability of each shown memory at its place, where the order was sampled.
+    episode_id : int, optional
+        The episode of a loop that it was taken in.
+    """
+
+    decision_id: int
+    cue: Cue
+    cue_hash: str
+    turn: int | None
+    retrieved: tuple[int, ...]
+    shown: tuple[int, ...]
+    followed: tuple[int, ...] | None = None
+    helped: bool | None = None
+    action: str | None = None
+    outcome: float | None = None
+    propensities: tuple[float, ...] | None = None
+    episode_id: int | None = None
+
+    @classmethod
+    def of(cls, decision: Decision, noted: Mapping[str, Any]) -> Self:
+        """Return what is known of a decision that is not written down yet, by nodes."""
+        nodes, cue = tuple(hit.node for hit in decision.hits), decision.cue
+        return cls(
+            decision.decision_id,
+            cue,
+            noted.get("cue_hash") or cue_hash(cue),
+            cue.place,
+            nodes,
+            nodes,
+            decision.followed,
+            action=decision.action,
+            propensities=decision.propensities,
+            episode_id=decision.episode_id,
+        )
+
+    @classmethod
+    def logged(cls, row: Mapping[str, Any]) -> Self:
+        """Return what ``Record.decision`` knows of a decision, by nodes."""
+        noted, asked, outcome = row["record"], row["cue"], row["outcome"]
+        words = {name: asked[name] for name in ("goal", "step", "text", "task_type", "time")}
+        cue = Cue(**words, place=asked["place"], questions=tuple(asked["questions"]))
+        nodes, followed = tuple(int(hit[0]) for hit in row["hits"]), tuple(row["followed"])
+        # What was noted goes when a memory of the decision is erased.
+        helped = outcome > 0.5 if followed and outcome is not None else None
+        chances = noted.get("propensities")
+        return cls(
+            row["decision_id"],
+            cue,
+            noted.get("cue_hash") or cue_hash(cue),
+            cue.place,
+            nodes,
+            nodes,
+            followed,
+            noted.get("helped", helped),
+            row["action"],
+            outcome,
+            None if chances is None else tuple(chances),
+            row["episode"],
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ def without(decision: Decision, gone: Callable[[int], bool]) -> Decision:
         followed=tuple(node for node in decision.followed if not gone(node)),
         rendered="",
         propensities=None if chances is None else tuple(chances[place] for place in kept),
+        drawn_from=decision.drawn_from if len(kept) == len(decision.hits) else None,
     )
 
 

@@ -19,6 +19,7 @@ from cvx.active.attribution import (
 from cvx.active.edges import same_action_edges
 from cvx.active.erased import without_gone
 from cvx.decay import DecayCase
+from cvx.recall.cue import cue_hash
 from cvx.scoring import Whose
 from cvx.store.spaces import owner, readers, space
 from cvx.types import Episode, Hit, task_tag
@@ -78,7 +79,14 @@ class _Lesson:
             self._weigh(episode)
         if memory.log_decisions:
             self.write.add_decisions(
-                replace(one.decision, outcome=episode.reward) for one in outcome.taken
+                (
+                    replace(one.decision, outcome=episode.reward),
+                    {
+                        "cue_hash": cue_hash(one.decision.cue),
+                        "helped": outcome.won if one.decision.followed else None,
+                    },
+                )
+                for one in outcome.taken
             )
         return episode
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from cvx.active.acting import Acting
+from cvx.active.attribution import Attribution
 from cvx.active.granger import granger_edges
 from cvx.errors import InvalidParameterError, UnknownEdgeError, UnknownError
 from cvx.store.spaces import owner, readers, reads
@@ -17,45 +17,11 @@ from cvx.validation import VISIBILITIES
 _REGION = "region_transition"
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
-    """Which memories drove a decision, and whether it paid; memories are nodes.
-
-    Retrieved, followed and helped are three things: what was retrieved and ignored had no part in
-    the outcome, and what was followed helped only if the episode succeeded.
-
-    Parameters
-    ----------
-    decision_id : int
-        Which one.
-    episode_id : int, optional
-        Where it was taken.
-    retrieved : tuple of (int, float)
-        Node and score, best first.
-    followed : tuple of int
-        Whose advice was taken.
-    action : str, optional
-        What the agent did.
-    outcome : float, optional
-        How the episode ended; ``None`` while it runs.
-    helped : bool, optional
-        Whether following paid; ``None`` while the episode runs, or where nothing was followed.
-    """
-
-    decision_id: int
-    episode_id: int | None
-    retrieved: tuple[tuple[int, float], ...]
-    followed: tuple[int, ...]
-    action: str | None
-    outcome: float | None
-    helped: bool | None
-
-
 class Linking(Acting):
     """What a loop can say, and link, when it looks back."""
 
     def attribution(self, decision: Decision | int) -> Attribution:
-        """Return which memories drove a decision, and whether it paid.
+        """Return which memories drove a decision, and whether it paid; memories are nodes.
 
         Parameters
         ----------
@@ -72,35 +38,14 @@ class Linking(Acting):
         for taken in self._taken.values():
             for one in taken:
                 if one.decision.decision_id == number:
-                    return self._running_attribution(one.decision)
+                    return Attribution.of(one.decision, {})
         row = self.record.decision(number)
         if row is None:
             raise UnknownError(
                 f"there is no decision {number} in the record: act on it and close its episode, "
                 "with log_decisions on"
             )
-        followed = tuple(int(node) for node in row["followed"])
-        won = None if row["outcome"] is None else float(row["outcome"]) > self.success_above
-        return Attribution(
-            number,
-            row["episode"],
-            tuple((int(hit[0]), float(hit[3])) for hit in row["hits"]),
-            followed,
-            row["action"],
-            row["outcome"],
-            won if followed else None,
-        )
-
-    def _running_attribution(self, decision: Decision) -> Attribution:
-        return Attribution(
-            decision.decision_id,
-            decision.episode_id,
-            tuple((hit.node, hit.score) for hit in decision.hits),
-            decision.followed,
-            decision.action,
-            None,
-            None,
-        )
+        return Attribution.logged(row)
 
     def link_regions(self, *, min_moves: int = 3) -> list[Edge]:
         """Link the regions between which episodes moved, in the place of the links made before.

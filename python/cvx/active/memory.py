@@ -78,8 +78,10 @@ class ActiveMemory(Linking):
         Returns the time of a step in microseconds, by which ages are told in hours; by default
         steps are counted, and ages in steps. The loops of a ``Memory`` have the memory's clock.
     order : PlackettLuce, optional
-        Draws the order of the hits, from ``pool`` times as many, and keeps the chance of each: the
-        weights then compare with what might have been recalled. Default: the best come first.
+        Draws the order of the hits, from ``pool`` times as many, and keeps the chance of each, and
+        what it was drawn from: the weights then compare with what might have been recalled, and
+        ``cvx.scoring.logged_choices`` tells what others would have achieved. Default: the best come
+        first.
     namespace : str, default ""
         Who asks and learns where ``begin`` names nobody: it sees its own episodes and events, and
         what others made public.

@@ -13,6 +13,7 @@ from cvx.active.render import render_decision
 from cvx.episodes import OpenEpisode
 from cvx.errors import InvalidParameterError
 from cvx.recall.cue import checked_cue
+from cvx.recall.sampling import drawn_from
 from cvx.recall.tokens import CountTokens, estimate_tokens
 from cvx.store.spaces import narrowed, visible_spaces
 from cvx.types import Cue, Decision, Filter, Hit
@@ -93,11 +94,12 @@ class Recall(Parts):
             )
         number, k = self.record.take_decision_number(), k or self.k
         self._asked = number
-        drawn_from = k if self.order is None else k * self.pool
-        found = advise(self, cue, where, drawn_from, asker=asker, distinct=distinct, run=run)
-        hits, chances = found.hits, None
+        most = k if self.order is None else k * self.pool
+        found = advise(self, cue, where, most, asker=asker, distinct=distinct, run=run)
+        hits, chances, drawn = found.hits, None, None
         if self.order is not None:
             hits, chances = self.order.draw(found.hits, k, number)
+            drawn = drawn_from(found.hits, hits, chances)
         return Decision(
             number,
             cue,
@@ -107,6 +109,7 @@ class Recall(Parts):
             found.region,
             propensities=chances,
             namespace=asker,
+            drawn_from=drawn,
         )
 
     def _readable(self, asker: str, where: Filter) -> list[str]:

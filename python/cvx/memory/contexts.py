@@ -14,6 +14,7 @@ from cvx.memory.recalling import RECALL, Outcome, Recalling, Sources, asker_of, 
 from cvx.recall import Floor, Pipeline
 from cvx.recall.block import Block
 from cvx.recall.recalled import Recalled, hits_of, recall_once
+from cvx.recall.sampling import drawn_from
 from cvx.recall.serving import Served
 from cvx.recall.trace import Hits
 from cvx.types import DEFAULT_NAMESPACE, Cue, Decision, Filter, Hit
@@ -124,6 +125,9 @@ class Contexts(Recalling):
             tuple(served.shown),
             rendered=served.fitted.text,
             propensities=served.chances[: len(served.shown)] or None,
+            drawn_from=drawn_from(served.pool, served.hits, served.chances)
+            if served.pool
+            else None,
         )
         used = {"rendered": served.shown, "retrieved": served.hits}.get(refresh, [])
         noted: dict[str, Any] = {
@@ -140,13 +144,6 @@ class Contexts(Recalling):
             "beyond_k": trace.beyond_k,
             "tokens": trace.tokens,
         }
-        if served.pool:
-            noted["drawn_from"] = {
-                "names": [factor.name for factor in served.pool[0].factors],
-                "features": [[f.value for f in hit.factors] for hit in served.pool],
-                "first": served.pool.index(served.hits[0]),
-                "propensity": served.chances[0],
-            }
         # Not the text that was shown: what is erased must be gone here too.
         with self.record.mutex:
             self._noted.use(_events(used), view.now)

@@ -55,7 +55,7 @@ class Noted:
                 write.set_decision(decision, noted)
             else:
                 # What is noted of it tells of the erased ones too.
-                write.set_decision(replace(decision, hits=kept, propensities=None))
+                write.set_decision(replace(decision, hits=kept, propensities=None, drawn_from=None))
         write.touch({event: time for event, time in self.used.items() if event not in gone})
 
     def join(self, earlier: Noted) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, SupportsIndex
 
-import numpy as np
-
+from cvx.active import Attribution
 from cvx.arguments import (
     a_flag,
     a_share,
@@ -20,12 +19,11 @@ from cvx.arguments import (
     wrong,
 )
 from cvx.errors import DecisionTakenError, InvalidParameterError, UnknownError
-from cvx.memory.attribution import Attribution
 from cvx.memory.contexts import Contexts, event_of
 from cvx.recall.block import Block
-from cvx.scoring.off_policy import LoggedChoice
+from cvx.scoring import LoggedChoice, logged_choices
 from cvx.store.learned import event_context
-from cvx.types import Cue, Decision, Hit
+from cvx.types import Decision, Hit
 
 _number_of = whole(0)
 
@@ -88,7 +86,7 @@ class Outcomes(Contexts):
         UnknownError
             No such decision.
         DecisionTakenError
-            Whether it succeeded was said already.
+            Whether it succeeded was said already; or it is of a loop, whose episode says so.
         InvalidParameterError
             Something was followed that the decision did not show; an outcome outside [0, 1].
         """
@@ -101,6 +99,15 @@ class Outcomes(Contexts):
         with self.record.transaction() as write:
             row = self._decision_row(number)
             noted = row["record"]
+            if row["episode"] is not None:
+                raise DecisionTakenError(
+                    f"decision {number} is of episode {row['episode']}, with the outcome of which "
+                    "it was counted: say what was followed when it is acted on"
+                )
+            if "shown" not in noted:
+                raise UnknownError(
+                    f"a memory that decision {number} showed was erased: nothing can be said of it"
+                )
             if noted.get("helped") is not None:
                 raise DecisionTakenError(
                     f"there was feedback on decision {number} already: say once whether it helped, "
@@ -129,72 +136,78 @@ class Outcomes(Contexts):
 
     def _decision_row(self, number: int) -> dict[str, Any]:
         row = self.record.decision(number)
-        if row is None or "shown" not in row["record"]:
+        if row is None:
             raise UnknownError(
-                f"there is no decision {number} of a context in this memory: give what context "
-                "returned"
+                f"there is no decision {number} in this memory: give what context returned, or a "
+                "decision of a loop once its episode is closed"
             )
         return row
 
     @checked(decision=_decision)
     def attribution(self, decision: Block | Decision | int) -> Attribution:
-        """Return which memories drove a decision, and whether it paid.
+        """Return which memories drove a decision of a context or of a loop, and whether it paid.
 
         Raises
         ------
         UnknownError
-            No such decision.
+            No such decision; those of a loop are there once their episode is closed.
         """
         number = _number(decision)
-        noted = self._noted.decided.get(number)
-        if noted is not None:
-            return Attribution.of(number, noted[0].cue, noted[1])
+        waiting = self._noted.decided.get(number)
+        if waiting is not None:
+            return _with_events(Attribution.of(*waiting), waiting[1])
         row = self._decision_row(number)
-        cue = Cue(**{name: row["cue"][name] for name in ("goal", "step", "text", "place")})
-        cue = replace(cue, questions=tuple(row["cue"]["questions"]))
-        return Attribution.of(number, cue, row["record"], row["action"], row["outcome"])
+        found, noted = Attribution.logged(row), row["record"]
+        if "shown" not in noted:
+            # Of a loop; or of a context of which a memory was erased.
+            events = self.record.events_of_nodes(found.shown)
+            shown, followed = (
+                dict.fromkeys(events[node] for node in nodes if node in events)
+                for nodes in (found.shown, found.followed or ())
+            )
+            noted = {"retrieved": shown, "shown": shown, "followed": followed}
+        return _with_events(found, noted)
 
     @checked(event_id=an_event)
     def decisions_with(self, event_id: int) -> list[Attribution]:
-        """Return the decisions that a memory was shown in, oldest first."""
-        rows = self.record.query(
-            "SELECT decision_id FROM decisions, json_each(record, '$.shown') AS shown"
-            " WHERE shown.value = ? ORDER BY decision_id",
-            (event_id,),
-        )
+        """Return the decisions of contexts and of loops that a memory was shown in, oldest first.
+
+        Those of a loop count once their episode is closed.
+        """
         with self.record.mutex:
+            rows = self.record.query(
+                "SELECT decision_id FROM decisions WHERE EXISTS (SELECT 1 FROM json_each(hits)"
+                " WHERE json_extract(value, '$[0]') IN (SELECT node FROM events WHERE event_id = ?1"
+                " UNION ALL SELECT node FROM aliases WHERE event_id = ?1))",
+                (event_id,),
+            )
             waiting = [
                 number
                 for number, (_, noted) in self._noted.decided.items()
                 if event_id in noted["shown"]
             ]
-        return [self.attribution(number) for number in [*(row[0] for row in rows), *waiting]]
+            numbers = sorted([*(row[0] for row in rows), *waiting])
+            return [self.attribution(number) for number in numbers]
 
     @checked(names=some_texts)
     def logged_choices(self, names: Sequence[str]) -> list[LoggedChoice]:
-        """Return the sampled contexts with a known outcome, for ``cvx.scoring.off_policy_value``.
-
-        Parameters
-        ----------
-        names : sequence of str
-            Features, in the order of the columns wanted; contexts without one are left out.
-        """
-        out = []
-        for row in self.record.decisions():
-            drawn, reward = row["record"].get("drawn_from"), row["outcome"]
-            if drawn is None or reward is None or not set(names) <= set(drawn["names"]):
-                continue
-            columns = [drawn["names"].index(name) for name in names]
-            features = np.nan_to_num(np.array(drawn["features"], dtype=np.float64)[:, columns])
-            group = row["decision_id"] if row["episode"] is None else row["episode"]
-            out.append(
-                LoggedChoice(features, drawn["first"], drawn["propensity"], float(reward), group)
-            )
-        return out
+        """Return what was sampled and has a known outcome; see ``cvx.scoring.logged_choices``."""
+        return logged_choices(self.record, names)
 
 
 def _events(followed: Iterable[Hit | int]) -> list[int]:
     return [one if isinstance(one, int) else event_of(one) for one in followed]
+
+
+def _with_events(found: Attribution, noted: Mapping[str, Any]) -> Attribution:
+    """Return it with the memories that were noted, which are events."""
+    followed = noted.get("followed")
+    return replace(
+        found,
+        retrieved=tuple(noted["retrieved"]),
+        shown=tuple(noted["shown"]),
+        followed=None if followed is None else tuple(followed),
+    )
 
 
 def _number(decision: Block | Decision | int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cvx.errors import InvalidParameterError
-from cvx.types import Hit
+from cvx.types import Drawn, Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +74,23 @@ class PlackettLuce:
             chances.append(float(odds[at]))
             drawn.append(hits[left.pop(at)])
         return drawn, tuple(chances)
+
+
+def drawn_from(pool: Sequence[Hit], drawn: Sequence[Hit], chances: Sequence[float]) -> Drawn | None:
+    """Return what is to be logged of a sampled order, None where nothing was drawn.
+
+    Parameters
+    ----------
+    pool : sequence of Hit
+        What was drawn from; all have the same factors.
+    drawn, chances
+        As ``PlackettLuce.draw`` returned them.
+    """
+    if not drawn:
+        return None
+    return Drawn(
+        tuple(factor.name for factor in pool[0].factors),
+        tuple(tuple(factor.value for factor in hit.factors) for hit in pool),
+        [hit.node for hit in pool].index(drawn[0].node),
+        chances[0],
+    )

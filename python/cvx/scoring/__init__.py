@@ -3,7 +3,7 @@
 from cvx.scoring.calibration import Calibration, ReliabilityBin, calibration
 from cvx.scoring.durations import Durations
 from cvx.scoring.evidence import SuccessPosterior, evidence_posterior
-from cvx.scoring.logged import logged_calibration
+from cvx.scoring.logged import logged_calibration, logged_choices
 from cvx.scoring.off_policy import (
     LoggedChoice,
     OffPolicyEstimate,
@@ -55,6 +55,7 @@ __all__ = [
     "censored_failure",
     "evidence_posterior",
     "logged_calibration",
+    "logged_choices",
     "off_policy_value",
     "plackett_luce",
     "recency_weight",

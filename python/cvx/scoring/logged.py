@@ -1,8 +1,13 @@
-"""How the predictions that a record keeps turned out."""
+"""What the decisions that a record keeps say of predictions, and of weights."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from cvx.scoring.calibration import Calibration, calibration
+from cvx.scoring.off_policy import LoggedChoice
 from cvx.store import Record
 
 _PREDICTED = """
@@ -36,3 +41,36 @@ def logged_calibration(record: Record, *, resamples: int = 200) -> Calibration |
         return None
     predicted, happened, episodes = zip(*rows, strict=True)
     return calibration(predicted, happened, episodes, resamples=resamples)
+
+
+def logged_choices(record: Record, names: Sequence[str]) -> list[LoggedChoice]:
+    """Return the decisions whose order was sampled and whose outcome is known, oldest first.
+
+    Contexts and decisions of loops are in the same log. Those of one episode share its outcome,
+    and are a group; each context is one of its own.
+
+    Parameters
+    ----------
+    record : Record
+        With the decisions of ``Memory.context`` and ``ActiveMemory``.
+    names : sequence of str
+        Features, in the order of the columns wanted; decisions without one are left out.
+
+    Returns
+    -------
+    list of LoggedChoice
+        For ``off_policy_value``.
+    """
+    out = []
+    for row in record.decisions():
+        drawn, reward = row["record"].get("drawn_from"), row["outcome"]
+        if drawn is None or reward is None or not set(names) <= set(drawn["names"]):
+            continue
+        columns = [drawn["names"].index(name) for name in names]
+        features = np.nan_to_num(np.array(drawn["features"], dtype=np.float64)[:, columns])
+        # Numbers of contexts are below those of episodes.
+        group = -1 - row["decision_id"] if row["episode"] is None else row["episode"]
+        out.append(
+            LoggedChoice(features, drawn["first"], drawn["propensity"], float(reward), group)
+        )
+    return out

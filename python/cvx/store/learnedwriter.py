@@ -104,9 +104,12 @@ class LearnedWriter(Journalling, ABC):
         last: int | None = self._usage(context)[-1]
         return last
 
-    def add_decisions(self, decisions: Iterable[Decision]) -> None:
-        """Store decisions; a hit is kept as node, entity, distance, score and its factors."""
-        listed = [decision_row(decision, self.recorded, {}) for decision in decisions]
+    def add_decisions(self, decisions: Iterable[tuple[Decision, Mapping[str, Any]]]) -> None:
+        """Store decisions that are new, each with what else is to be noted of it.
+
+        A hit is kept as node, entity, distance, score and its factors.
+        """
+        listed = [decision_row(decision, self.recorded, record) for decision, record in decisions]
         self._put("decisions", listed)
         self.next_decision = max(self.next_decision, *(int(row[0]) + 1 for row in listed), 0)
 

@@ -88,6 +88,8 @@ def decision_row(decision: Decision, recorded: int, record: Mapping[str, Any]) -
         noted["propensities"] = decision.propensities
     if decision.predicted is not None:
         noted["predicted"] = decision.predicted
+    if decision.drawn_from is not None:
+        noted["drawn_from"] = decision.drawn_from._asdict()
     cue = decision.cue
     asked = {
         "goal": cue.goal,
