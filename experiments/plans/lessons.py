@@ -168,7 +168,8 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
 
 
 def _kept(episode: Episode) -> bool:
-    return bool(episode.steps) and episode.steps[0].node is not None
+    """Whether an episode is in an index, and is an attempt: others have no names of things."""
+    return bool(episode.steps) and episode.steps[0].node is not None and SLOTS in episode.metadata
 
 
 def take_trials(searches: Searches, episode: Episode) -> None:

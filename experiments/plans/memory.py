@@ -48,7 +48,8 @@ class PlanMemory:
     kinds of event are told apart by a tag, and each is recalled by ``ActiveMemory.recall``: the
     starts of attempts, whose continuations are plans; moments, in which something was explored.
     What the episodes teach about words (``lexicon``), about where to look (``searches``) and about
-    time (``durations``) is counted, and counted again from them when a memory is opened.
+    time (``durations``) is counted, and counted again from them when a memory is opened, or when
+    one of them was put away.
 
     Parameters
     ----------
@@ -86,10 +87,22 @@ class PlanMemory:
     ) -> None:
         self.memory, self.searching = memory, searching
         self.looked_at, self.neighbours, self.exponent = looked_at, neighbours, exponent
-        self.lexicon, self.durations = learned(memory.episodes), timed(memory.episodes)
-        self.searches = searched(memory.episodes if searching else [])
         self.decisions, self.seconds = 0, 0.0
+        self._learn()
+
+    def _learn(self) -> None:
+        """Learn from the episodes that the agent may read."""
+        memory, told = self.memory, self.memory.readable()
+        self.lexicon, self.durations = learned(told), timed(told)
+        self.searches = searched(told if self.searching else [])
         self._space = Space(memory.embedder, memory.index.dim, self.lexicon)
+        self._unlearned = memory.unlearned
+
+    def _notice(self) -> None:
+        """Learn anew if something of that was put away, brought back or erased."""
+        self.memory.notice()
+        if self._unlearned != self.memory.unlearned:
+            self._learn()
 
     def teach(self, demonstrations: Demonstrations) -> None:
         """Remember how somebody else reached goals.
@@ -104,6 +117,7 @@ class PlanMemory:
         InvalidParameterError
             A demonstration without a goal or without a step; nothing is learned of any.
         """
+        self._notice()
         for part in understand(self.lexicon, demonstrations):
             self._observe(part)
 
@@ -163,6 +177,7 @@ class PlanMemory:
         Attempt
             Without a plan if memory knows none, or if what is to be reached holds already.
         """
+        self._notice()
         run = self.memory.begin(item.clause, template(item.clause, slots))
         if holds(item.clause, slots, texts):
             return Attempt(run, Binding(slots, self.lexicon), search, (), idle=True, holds=True)
@@ -217,6 +232,7 @@ class PlanMemory:
 
     def consult(self, attempt: Attempt, text: str) -> Consulted:
         """Ask what was done in moments like this one, and what led to what is missing."""
+        self._notice()
         self.decisions += 1
         cue = Cue(step=text, vector=self._space.like(text))
         decision = self._recall(cue, MOMENT, self.neighbours)

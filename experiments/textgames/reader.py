@@ -73,13 +73,22 @@ class Reader:
         self.budget_tokens = budget_tokens
         self.log = log
         self._names: set[str] = set()
-        for episode in memory.episodes:
-            self._hear(episode.actions)
+        self._told: set[str] = set()
+        self._unlearned = -1
+        self._read()
+
+    def _read(self) -> None:
+        """Take the names of things from the episodes that may be read, as they are now."""
+        self.memory.notice()
+        if self._unlearned != self.memory.unlearned:
+            self._unlearned = self.memory.unlearned
+            said = (action for episode in self.memory.readable() for action in episode.actions)
+            self._told = _names_in(said)
 
     def learn(self, demonstrations: Demonstrations) -> None:
         """Remember won games that somebody else played."""
         for goal, steps in demonstrations:
-            self._hear(command for _, command in steps)
+            self._told |= _names_in(command for _, command in steps)
             told = [(f"{goal} {seen.text}", command) for seen, command in steps]
             self.memory.add_demonstration(goal, told, self._family(goal))
 
@@ -90,7 +99,7 @@ class Reader:
             self.log.close()
 
     def state(self) -> dict[str, Any]:
-        """Return what is not in the memory: the names that it heard in commands."""
+        """Return what is not in the memory: the names that it heard in the commands of games."""
         return {"names": sorted(self._names)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -100,7 +109,8 @@ class Reader:
     def play(self, game: Game) -> Result:
         """Play one game to its end; the episode is one of the memory."""
         seen, score, over, seconds = game.reset(), 0.0, False, 0.0
-        self._hear(seen.admissible_commands)
+        self._read()
+        self._names |= _names_in(seen.admissible_commands)
         run = self.memory.begin(seen.goal, self._family(seen.goal))
         history: list[tuple[str, str]] = []
         try:
@@ -125,13 +135,14 @@ class Reader:
             self.log.note("outcome", episode=run.episode_id, reward=score, steps=len(history))
         return Result(complete(score), len(history), 1, len(history), seconds, score)
 
-    def _hear(self, commands: Iterable[str]) -> None:
-        self._names.update(part.word for command in commands for part in arguments(command))
-
     def _family(self, goal: str) -> str:
         """Return a goal with gaps for what commands name, as far as was heard."""
-        named = [word for word, known in spans(goal, self._names) if known]
+        named = [word for word, known in spans(goal, self._names | self._told) if known]
         return template(goal, list(dict.fromkeys(named)))
+
+
+def _names_in(commands: Iterable[str]) -> set[str]:
+    return {part.word for command in commands for part in arguments(command)}
 
 
 def audited(decision: Decision, command: str, place: int) -> dict[str, Any]:

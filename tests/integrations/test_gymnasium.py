@@ -218,3 +218,22 @@ def test_a_text_game_is_played_with_commands_as_actions() -> None:
     assert first.actions == second.actions == plan
     assert first.reward == second.reward == 1.0
     assert memory.record.decisions()[-1]["followed"], "the second time it did as it was advised"
+
+
+@pytest.mark.requirement("B9", "B3")
+def test_what_an_environment_is_told_comes_from_what_its_agent_may_read() -> None:
+    store = Memory(LexicalEmbedder(64))
+    rooms = [f"You are in room number {letter}" for letter in "ab"]
+    for command, whose in (
+        ("swim", {"namespace": "bob"}),
+        ("dig", {"namespace": "bob", "visibility": "public", "source": "web"}),
+    ):
+        told = [(text, command) for text in rooms]
+        store.active.add_demonstration("find the hat", told, **whose)  # type: ignore[arg-type]
+    said = {
+        name: _wrapped(store.loop(namespace=name)).reset()[1]["memory"] for name in ("ana", "bob")
+    }
+    assert ("dig" in said["ana"], "swim" in said["ana"]) == (True, False)
+    assert "swim" in said["bob"]
+    store.quarantine("web")
+    assert _wrapped(store.loop(namespace="ana")).reset()[1]["memory"] == ""

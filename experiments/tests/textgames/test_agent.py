@@ -7,13 +7,17 @@ from itertools import pairwise
 
 import pytest
 
+from cvx.embed import LexicalEmbedder
+from cvx.memory import Memory
 from cvx.scoring import ScoringContext, use_posterior
 from cvx.types import Cue, Episode, Filter
 from experiments.harness.arms import arm_of
 from experiments.harness.memories import FrozenMemory
-from experiments.plans import Atlas, Attempt, use_key
+from experiments.plans import Atlas, Attempt, shape, use_key
+from experiments.plans.agenda import Item
 from experiments.plans.lessons import COMPOSED, SUBGOAL
 from experiments.plans.pursuit import Pursuit
+from experiments.plans.searches import Search
 from experiments.tests.textgames.hats import HatGame, demonstrations
 from experiments.textgames.agent import Agent
 from experiments.textgames.controls import ShuffledMemory
@@ -351,3 +355,30 @@ def test_what_lasted_of_several_attempts_is_filed_under_a_wrong_goal_in_the_cont
         guided.explore(f"hang {hat} on peg 1")
     filed = {e.goal for e in agent.memory.episodes if e.metadata.get(COMPOSED)}
     assert filed == {"hang a hat on the peg"}, "the other kind of goal"
+
+
+@pytest.mark.requirement("B9", "B3")
+def test_an_agent_knows_words_and_plans_only_of_what_it_may_read() -> None:
+    memory = Memory(LexicalEmbedder(128))
+
+    def agent(namespace: str) -> Agent:
+        loop = memory.loop(
+            namespace=namespace, action_type=shape, usage_key=use_key, temporal_context=128
+        )
+        return Agent(loop)
+
+    bob = agent("bob")
+    bob.learn(demonstrations())
+    assert "peg" in bob.plans.lexicon.nouns
+    ana = agent("ana")
+    assert ana.plans.lexicon.nouns == agent("cleo").plans.lexicon.nouns == set()
+    goal = Item("hang a hat on the peg")
+    for one, knows in ((bob, True), (ana, False)):
+        attempt = one.plans.begin(goal, ["hat", "peg"], [], Search(HatGame(goal.clause).reset()))
+        assert bool(attempt.plan) == knows
+        one.plans.discard(attempt)
+    memory.forget([event.event_id or 0 for event in memory.record.events()])
+    bob.learn([])
+    assert bob.plans.lexicon.nouns == set()
+    attempt = bob.plans.begin(goal, ["hat", "peg"], [], Search(HatGame(goal.clause).reset()))
+    assert not attempt.plan

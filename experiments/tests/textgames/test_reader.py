@@ -14,6 +14,7 @@ pytest.importorskip("stamina")
 
 from cvx.active import ActiveMemory
 from cvx.embed import LexicalEmbedder
+from cvx.memory import Memory
 from cvx.recall.tokens import estimate_tokens
 from cvx.temporal_index import TemporalIndex
 from experiments.chat import AnswerCache, AuditLog, read_audit
@@ -198,3 +199,52 @@ def test_the_words_of_goals_are_known_again_after_reopening(
     again = Reader(first.memory, first.policy)
     assert again._family("hang a felt hat on the peg") == "hang a {0} on the {1}"
     assert again._family("warm an egg") == "warm an egg"
+
+
+class Noting:
+    """Plays the winning commands, and keeps what it is shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def act(self, _: Observation, *, context: str, history: Any) -> str:
+        self.shown.append(context)
+        return WINS[len(history)]
+
+    def close(self) -> None:
+        """Hold nothing open."""
+
+
+@pytest.mark.requirement("B9", "B3")
+def test_a_prompt_shows_only_what_the_player_may_read() -> None:
+    memory = Memory(LexicalEmbedder(64))
+
+    def show(word: str, **whose: str) -> None:
+        goal, steps = DEMONSTRATION[0]
+        told = [(f"{goal} {seen.text}", f"{word} {word}er 1") for seen, _ in steps]
+        memory.active.add_demonstration(goal, told, "hang a {0} on the {1}", **whose)  # type: ignore[arg-type]
+
+    show("pawn", namespace="bob")
+    show("lend", namespace="bob", visibility="shared")
+    show("wash", namespace="bob", visibility="public", source="web")
+    policy = Noting()
+    for names in (["bob"], []):
+        loop = memory.loop(namespace="ana", also=names, action_type=shape)
+        reader = Reader(loop, policy)
+        # The names of things that it has heard of.
+        assert reader._told >= ({"washer", "lender"} if names else {"washer"})
+        assert "pawner" not in reader._told
+        policy.shown.clear()
+        reader.play(Room())
+        for context in policy.shown:
+            assert ("wash" in context, "lend" in context, "pawn" in context) == (
+                True,
+                bool(names),
+                False,
+            )
+    memory.quarantine("web")
+    policy.shown.clear()
+    reader.play(Room())
+    assert reader._told == {"felt hat", "table", "peg"}
+    assert not any(word in context for context in policy.shown for word in ("wash", "lend", "pawn"))
+    assert any("hang felt hat 1 on peg 1" in context for context in policy.shown)

@@ -37,6 +37,7 @@ class Following:
     _noticed: int
     _asked: int
     _outdated: int
+    unlearned: int
     _blocks_taken_back: int
     _known: set[int | None]
     _own_entities: set[int]
@@ -178,6 +179,7 @@ class Following:
             self.mdp.leave_out(gone)
             self.mdp.take_back(back)
         self._outdated = self._asked
+        self.unlearned += 1
 
     def renumbered(self, outcome: Outcome) -> Outcome:
         """Return an outcome with numbers that no other process has used meanwhile."""

@@ -10,9 +10,8 @@ from cvx.active.acting import Acting
 from cvx.active.attribution import Attribution
 from cvx.active.granger import granger_edges
 from cvx.errors import InvalidParameterError, UnknownEdgeError, UnknownError
-from cvx.store.spaces import owner, readers, reads
+from cvx.store.spaces import least_visible, owner, readers, reads
 from cvx.types import Decision, Edge
-from cvx.validation import VISIBILITIES
 
 _REGION = "region_transition"
 
@@ -122,7 +121,7 @@ class Linking(Acting):
         ends = [owner(self.index.namespace(hub)) for hub in hubs]
         if any(whose != self.namespace and seen != "public" for whose, seen in ends):
             return None
-        return min((seen for _, seen in ends), key=VISIBILITIES.index)
+        return least_visible(seen for _, seen in ends)
 
     def link_granger(
         self,

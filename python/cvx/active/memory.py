@@ -88,6 +88,12 @@ class ActiveMemory(Linking):
     also : sequence of str
         Further namespaces, of which what they share is seen too.
 
+    Attributes
+    ----------
+    unlearned : int
+        How often something was put away, brought back or erased: whoever learned from
+        ``readable`` episodes learns anew when it has changed.
+
     Raises
     ------
     InvalidParameterError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -30,7 +31,7 @@ from cvx.mdp import RegionMDP, classify_action
 from cvx.recall.sampling import PlackettLuce
 from cvx.scoring import DEFAULT_WEIGHTS, LearnedWeights, Scorer, UsageTracker
 from cvx.store import Record
-from cvx.store.spaces import check_also, check_namespace, reads
+from cvx.store.spaces import check_also, check_namespace, least_visible, readers, reads
 from cvx.types import DEFAULT_NAMESPACE, Episode, Hit, Vector
 
 Default = Literal["default"]
@@ -160,6 +161,7 @@ class Parts(Following):
         self._current: OpenEpisode | None = None
         self._seen = self._noticed = 0
         self._asked = self._outdated = -1
+        self.unlearned = 0
         self._blocks_taken_back = self.record.blocks_taken_back
         self._known: set[int | None] = set()
         self._own_entities: set[int] = set()
@@ -169,6 +171,28 @@ class Parts(Following):
     def episodes(self) -> Sequence[Episode]:
         """The closed episodes, oldest first."""
         return self.recorder.log
+
+    def readable(self, namespace: str | None = None) -> list[Episode]:
+        """Return the closed episodes that a namespace may read, oldest first.
+
+        They are without what was put away; ``unlearned`` changes when that does.
+
+        Parameters
+        ----------
+        namespace : str, optional
+            Who asks; default the loop's own.
+        """
+        asker = reads(self.namespace if namespace is None else namespace, self.also)
+        away = self.history.away
+        told = []
+        for episode in self.episodes:
+            seen = readers(
+                episode.namespace, least_visible(step.visibility for step in episode.steps)
+            )
+            left = tuple(step for step in episode.steps if step.node not in away)
+            if seen in asker and (left or not episode.steps):
+                told.append(episode if left == episode.steps else replace(episode, steps=left))
+        return told
 
     @property
     def scorer(self) -> Scorer | None:

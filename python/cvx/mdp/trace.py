@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from cvx.errors import UnknownNodeError
-from cvx.store.spaces import readers
+from cvx.store.spaces import least_visible, readers
 from cvx.types import DEFAULT_NAMESPACE, Event, IntArray, Step, Vector
-from cvx.validation import VISIBILITIES
 
 _DOZENS = 32
 
@@ -277,7 +276,7 @@ def read_trace(
         rewards=[rewards[i] for i in keep],
         regions=[int(region) for i in keep if (region := located[i]) is not None],
         outcome=outcome,
-        readers=readers(namespace, min((step.visibility for step in own), key=VISIBILITIES.index))
+        readers=readers(namespace, least_visible(step.visibility for step in own))
         if own
         else namespace,
         trust=min((step.trust for step in own), default=1.0),

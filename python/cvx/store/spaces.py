@@ -77,6 +77,17 @@ def readers(namespace: str, visibility: str) -> str:
     return space("" if visibility == "public" else namespace, visibility)
 
 
+def least_visible(visibilities: Iterable[str]) -> str:
+    """Return how visible a whole is, by its parts; without any it is private.
+
+    Examples
+    --------
+    >>> least_visible(["public", "shared"]), least_visible([])
+    ('shared', 'private')
+    """
+    return min(visibilities, key=VISIBILITIES.index, default="private")
+
+
 def reads(own: str, also: Sequence[str]) -> tuple[str, ...]:
     r"""Return every name of `readers` that an asker goes by.
 
