@@ -225,6 +225,9 @@ def ask(
     }
     only = rng.choice([None, None, [rng.choice(NAMES)], list(NAMES)])
     run = loop.begin("", rng.choice(["clean", "heat"]), namespace=own)
+    assert loop.mdp is not None
+    # Otherwise it may still be about the regions of an epoch before.
+    loop.mdp.relearn()
     decision = loop.recall(
         Cue(vector=place),
         None if only is None else Filter(namespaces=only),
@@ -254,15 +257,10 @@ def ask(
     view = loop.mdp_of(own)
     assert view is not None
     assert view.moves() == mdp.moves()
-    assert (
-        view.epoch != mdp.epoch
-        or decision.region is None
-        or (
-            dict(decision.action_scores)
-            == pytest.approx(dict(mdp.best_action(decision.region, run.task_type)))
-        )
-    )
-    # Counts of use, and how many samples the weights have.
+    if decision.region is not None:
+        best = dict(mdp.best_action(decision.region, run.task_type))
+        assert dict(decision.action_scores) == pytest.approx(best)
+    # Counts of use.
     distrusted = record.quarantined_sources()
     taught = [one for one in told if one.source not in distrusted]
     usage = loop.usage_of(own)
