@@ -142,6 +142,18 @@ def test_what_is_forgotten_leaves_no_byte_in_the_folder(path: Path, dim: int) ->
     assert cached.misses == 40
 
 
+@pytest.mark.requirement("B8")
+def test_a_cache_behind_prefixes_forgets_what_was_asked_through_them(path: Path) -> None:
+    cached = CachedEmbedder(Dense(32), path)
+    prefixed = Prefixed(cached, query="query: ", document="passage: ")
+    rows = [*prefixed.embed(["a mug", "a shelf"]), prefixed.embed_query("a mug")]
+    assert all(row.tobytes() in everything_in(path.parent) for row in rows)
+    prefixed.forget(["a mug"])
+    left = everything_in(path.parent)
+    assert [row.tobytes() in left for row in rows] == [False, True, False]
+    Prefixed(Dense(32), query="", document="passage: ").forget(["a mug"])
+
+
 def test_what_is_evicted_leaves_no_byte_either_and_the_oldest_goes_first(path: Path) -> None:
     now = [0.0]
     cached = CachedEmbedder(Dense(1024), path, max_bytes=1 << 20, clock=lambda: now[0])

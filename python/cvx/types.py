@@ -323,6 +323,10 @@ class Cue:
         """
         return " ".join(part for part in (self.goal, self.step, *self.questions, self.text) if part)
 
+    def silent(self) -> Cue:
+        """Return the same cue without its text and vector: where and when it was asked."""
+        return Cue(task_type=self.task_type, time=self.time, place=self.place)
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sys
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -13,6 +14,8 @@ import numpy as np
 
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
+from cvx.store import Record
+from cvx.store.transfer import export_record
 
 CONTEXT = get_context("forkserver")
 CONTEXT.set_forkserver_preload(["sklearn.linear_model", "cvx.memory", "tests.store.processes"])
@@ -50,6 +53,17 @@ def write_until_killed(folder: str, name: str, seed: int, acks: Connection) -> N
             acks.send(("forget", event, None))
         else:
             memory.snapshot()
+
+
+def export_until_killed(folder: str, path: str) -> None:
+    """Write an export, and die before it gets its name."""
+
+    def die_at_the_end(done: int, total: int) -> None:
+        if done == total:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with Record(Path(folder) / "memory.db", read_only=True) as record:
+        export_record(record, Path(path), progress=die_at_the_end)
 
 
 def consistent(folder: Path) -> None:

@@ -1,6 +1,9 @@
 """Erased is erased: no byte of it in any file."""
 
 import json
+import shutil
+import signal
+import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -9,13 +12,15 @@ import numpy as np
 import pytest
 
 from cvx.embed import CachedEmbedder, LexicalEmbedder
-from cvx.errors import UnknownEventError
+from cvx.errors import ForeignSchemaError, UnknownEventError
 from cvx.memory import Memory
 from cvx.memory.checking import check
+from cvx.memory.moving import reembed
 from cvx.scoring import UsageTracker
 from cvx.store.erase import Erased
-from cvx.types import Cue, Decision
-from tests.store.processes import consistent, embedder
+from cvx.types import Cue, Decision, Filter
+from tests.store.planted import opened
+from tests.store.processes import CONTEXT, consistent, embedder, export_until_killed
 
 SECRET = "xylophone zanzibar quixotic"
 
@@ -252,3 +257,230 @@ def test_what_an_erased_event_says_takes_away_no_count_of_anything_else(tmp_path
         memory.erase(erased)
         left = {context for context, *_ in memory.record.usage()}
         assert left >= {json.dumps(context, separators=(",", ":")) for context in contexts}
+
+
+WORDS = ("Schließfach", "4711", "Pässwörd", "Xylophon", "Zanzibar", "Tresor", "Quastenflosser")
+TEXT = "Schließfach 4711 öffnet das Pässwörd Xylophon"
+
+
+def escaped(said: str) -> str:
+    return json.dumps(said)[1:-1]
+
+
+def traces(folder: Path, vectors: Iterable[bytes]) -> list[tuple[str, str]]:
+    """Where any of the words stands, in UTF-8, as JSON or as JSON within JSON; or a vector."""
+    needles = dict.fromkeys(vectors, "a vector")
+    for said in WORDS:
+        for form in (said, said.casefold(), escaped(said), escaped(escaped(said))):
+            needles[form.encode()] = said
+    found = []
+    for path in sorted(folder.rglob("*")):
+        raw = path.read_bytes() if path.is_file() else b""
+        found += [(path.name, name) for needle, name in needles.items() if needle in raw]
+    return found
+
+
+def with_everything(folder: Path) -> list[bytes]:
+    """Make a store in which a secret went every way that there is; return its vectors."""
+    first, model = LexicalEmbedder(16), LexicalEmbedder(24)
+    with Memory.open(folder, first) as memory:
+        for number in range(30):
+            memory.add(f"an ordinary text {number}", action=f"go {number}", reward=1.0)
+        memory.context("Was ist in Schließfach 4711?")
+        secret = memory.add(
+            TEXT,
+            aliases=["der Zanzibar-Tresor"],
+            action="drehe auf 4711",
+            metadata={"pin": "Quastenflosser"},
+            key="Tresor 1",
+            tags=["Zanzibar"],
+            reward=1.0,
+        )
+        assert secret == 31
+        memory.update(secret, metadata={"pin": "Pässwörd"})
+        memory.link(1, secret, "caused", why="wegen Xylophon")
+        memory.link(1, 2, "caused", why="das Pässwörd fehlte", evidence="Xylophon, sagt er")
+        memory.link(1, 3, "caused", why="ohne Pässwörd")
+        block = memory.context("Schließfach 4711 mit Xylophon")
+        assert secret in [hit.event.event_id for hit in block.hits if hit.event]
+        memory.feedback(block, followed=[secret], action="nannte das Pässwörd", outcome=1.0)
+        memory.context("Wie bitte?", where=Filter(ids=[secret]))
+        memory.context("Was ist mit dem Quastenflosser?", where=Filter(ids=[1]))
+        other = memory.context("Und im Tresor?", where=Filter(ids=[1]))
+        memory.feedback(other, action="nannte Zanzibar", outcome=0.0)
+        with memory.record.transaction() as write:
+            write.set_state("of a user", {"learned": ["Xylophon"]})
+            write.set_state("of another", {"learned": ["a Xylophon"]})
+        with memory.record.transaction() as write:
+            write.set_state("of another", {"learned": ["nothing"]})
+        loop = memory.loop(distinct=None, usage_key=lambda hit, _: ("did", f"{hit.action}!"))
+        run = loop.begin("get in", "open")
+        decision = loop.recall(Cue(step="a vault", vector=first.embed([TEXT])[0]))
+        hit, *_ = (hit for hit in decision.hits if hit.action == "drehe auf 4711")
+        loop.act(decision, "turn", hit, rendered=loop.render(decision))
+        loop.close(run, 1.0)
+        # Again, so that the journal keeps what was counted before.
+        run = loop.begin("get in", "open")
+        loop.act(decision := loop.recall(decision.cue), "turn", decision.hits)
+        loop.close(run, 1.0)
+        assert '["did","drehe auf 4711!"]' in [context for context, *_ in memory.record.usage()]
+        memory.snapshot()
+    reembed(folder, model)
+    with pytest.raises(KeyboardInterrupt):
+        reembed(folder, LexicalEmbedder(32), progress=broken_off)
+    with opened(folder) as db:
+        damaged = (
+            "UPDATE links SET weight = 0.111 WHERE why = 'ohne Pässwörd'",
+            "UPDATE decisions SET outcome = 0.111 WHERE decision_id = 0",
+            "UPDATE aliases SET recorded = recorded + 7",
+            "UPDATE journal SET recorded = recorded + 7 WHERE seq ="
+            " (SELECT seq FROM journal WHERE op = 'link' LIMIT 1)",
+        )
+        for statement in damaged:
+            assert db.execute(statement).rowcount == 1
+    check(folder, mend=True)
+    with opened(folder) as db:
+        moved = db.execute("SELECT from_table FROM set_aside ORDER BY number").fetchall()
+    assert {row[0] for row in moved} >= {"links", "decisions", "aliases", "journal"}
+    killed = CONTEXT.Process(target=export_until_killed, args=(str(folder), f"{folder}/all.jsonl"))
+    killed.start()
+    killed.join()
+    assert killed.exitcode == -signal.SIGKILL
+    for path in (folder / "index").iterdir():
+        shutil.copy(path, path.with_name(f"{path.name}.lost"))
+    return [
+        row.tobytes()
+        for made in (first, model, LexicalEmbedder(32))
+        for row in made.embed([TEXT, "der Zanzibar-Tresor"])
+    ]
+
+
+def broken_off(done: int, total: int) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.requirement("B8")
+def test_no_byte_of_what_was_erased_is_left_wherever_it_went(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    vectors = with_everything(folder)
+    cached = CachedEmbedder(LexicalEmbedder(24), folder / "vectors.sqlite")
+    mine, other = (Memory.open(folder, cached) for _ in range(2))
+    # Recalled and not written down yet, here and by another; one shows it, the others name it.
+    mine.update(31, metadata={"pin": "Tresor"})
+    assert mine.context("Pässwörd Xylophon?").hits
+    mine.context("Der Tresor?", where=Filter(ids=[1]))
+    other.context("Der Tresor?", where=Filter(ids=[1]))
+    cues = ["Pässwörd Xylophon?", "Der Tresor?"]
+    vectors += [row.tobytes() for row in cached.embed([TEXT, *cues])]
+    found = traces(folder, vectors)
+    endings = {name.rpartition(".")[2] for name, _ in found}
+    assert endings >= {"db", "db-wal", "cvx", "lost", "partial", "sqlite"}
+    assert ("memory.db", "Zanzibar") in found
+    done = mine.erase(31)
+    assert done == Erased((31,), True)
+    assert traces(folder, vectors) == []
+    other.close()
+    mine.close()
+    assert traces(folder, vectors) == []
+    assert [one for one in check(folder).findings if not one.harmless] == []
+    with Memory.open(folder, cached) as memory:
+        assert memory.damage() == []
+        assert len(memory) == 32
+        # What has nothing to do with it is as it was.
+        assert memory.record.state("of a user") is None
+        assert memory.record.state("of another") == {"learned": ["nothing"]}
+        (link,) = (link for link in memory.record.links() if link.kind == "caused")
+        assert (link.weight, link.why, link.evidence) == (1.0, "", "")
+        decisions = memory.record.decisions()
+        told = [row["outcome"] for row in decisions if row["record"].get("shown") == [1]]
+        assert told == [0.0, None, None]
+        # Of what it was shown for, and what named it, no word is left.
+        assert {row["cue"]["text"] for row in decisions} == {""}
+        assert memory.record.used([1])[1][0] > 0
+    assert traces(folder, vectors) == []
+
+
+@pytest.mark.requirement("B8")
+def test_a_cache_in_the_folder_is_cleaned_whoever_opened_it(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    with Memory.open(folder, CachedEmbedder(embedder(), folder / "vectors.sqlite")) as memory:
+        secret, kept = memory.add(SECRET), memory.add("a kept one")
+        secret_vector, kept_vector = (memory.get(one).vector for one in (secret, kept))
+    assert secret_vector is not None
+    assert kept_vector is not None
+    sqlite3.connect(folder / "of somebody.db").execute("CREATE TABLE x (said TEXT)").close()
+    (folder / "empty").touch()
+    with Memory.open(folder, embedder()) as memory:
+        assert "vectors.sqlite" in files_with(folder, secret_vector.tobytes())
+        memory.erase(secret)
+        assert files_with(folder, secret_vector.tobytes()) == []
+        assert "vectors.sqlite" in files_with(folder, kept_vector.tobytes())
+
+
+@pytest.mark.requirement("B8")
+def test_an_event_that_was_set_aside_itself_can_be_erased(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    with Memory.open(folder, embedder()) as memory:
+        secret = memory.add(SECRET, aliases=["the kaleidoscope"])
+        kept = memory.add("a kept one", aliases=["another name"])
+    with opened(folder) as db:
+        db.execute("UPDATE events SET salience = 0.111")
+    check(folder, mend=True)
+    with Memory.open(folder, embedder()) as memory:
+        assert (len(memory), files_with(folder, b"zanzibar")) == (0, ["memory.db"])
+        with pytest.raises(UnknownEventError):
+            memory.erase([secret, 99])
+        assert memory.erase(secret).events == (secret,)
+        for needle in (b"zanzibar", b"kaleidoscope"):
+            assert files_with(folder, needle) == []
+    with opened(folder) as db:
+        aside = [json.loads(row) for (row,) in db.execute("SELECT row FROM set_aside")]
+    assert {row["event_id"] for row in aside if "event_id" in row} == {kept}
+
+
+@pytest.mark.requirement("B8")
+def test_nothing_is_erased_where_a_trigger_keeps_copies(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    with Memory.open(folder, embedder()) as memory:
+        with opened(folder) as db:
+            db.execute("CREATE TABLE copies (said TEXT)")
+            db.execute(
+                "CREATE TRIGGER keep AFTER DELETE ON events"
+                " BEGIN INSERT INTO copies VALUES (OLD.text); END"
+            )
+        secret = memory.add(SECRET)
+        with pytest.raises(ForeignSchemaError, match=r"copies.*keep|keep.*copies"):
+            memory.erase(secret)
+        assert memory.get(secret).text == SECRET
+        with opened(folder) as db:
+            assert db.execute("SELECT count(*) FROM copies").fetchone() == (0,)
+            db.execute("DROP TRIGGER keep")
+            db.execute("DROP TABLE copies")
+        assert memory.erase(secret).complete
+        assert files_with(folder, b"zanzibar") == []
+
+
+@pytest.mark.requirement("B8")
+def test_what_quotes_nothing_of_it_stays_as_it_was(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("the spare key is under the green pot", action="look under the pot")
+        secret = memory.add("the code of the green safe is 4711", entity_id=5)
+        loop = memory.loop(usage_key=lambda hit, _: ("did", f"{hit.action}, at 47110"))
+        run = loop.begin("get in", "open")
+        vector = memory.embedder.embed(["the spare key is under the green pot"])[0]
+        decision = loop.recall(Cue(step="at the green door", vector=vector), k=1)
+        loop.act(decision, "look under the pot", decision.hits, rendered="the key, the green pot")
+        loop.close(run, 1.0)
+        memory.link(1, 3, why="the key of the green pot")
+        block = memory.context("where is the key of the green door?", where=Filter(ids=[1]))
+        memory.feedback(block, followed=[1], action="took the key", outcome=1.0)
+        memory.feedback(memory.context("a mug?", where=Filter(ids=[1])))
+        record = memory.record
+        learned = record.decisions(), record.usage(), record.links()
+        before = [entry for entry in record.journal() if entry[2] in ("row", "link")]
+        memory.erase(secret)
+        assert record.decisions() == learned[0]
+        assert record.usage() == learned[1]
+        assert record.links() == learned[2]
+        assert [entry for entry in record.journal() if entry[2] in ("row", "link")] == before

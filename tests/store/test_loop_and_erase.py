@@ -66,6 +66,26 @@ def test_a_running_episode_forgets_what_another_process_erased(
 
 
 @pytest.mark.requirement("B8")
+def test_what_a_running_episode_was_shown_is_not_written_down_after_an_erase(
+    pair: tuple[Memory, Memory],
+) -> None:
+    mine, other = pair
+    event = mine.add(SECRET)
+    mine.add("a kitchen", action="look", entity_id=7)
+    loop = mine.loop()
+    run = loop.begin("take the gold", "open")
+    vector = mine.embedder.embed(["a kitchen"])[0]
+    decision = loop.recall(Cue(step="a vault", vector=vector), k=1)
+    assert [hit.action for hit in decision.hits] == ["look"]
+    # The text need not come from the hits alone.
+    loop.act(decision, "turn the wheel", rendered="what succeeded most often: turn to 4711")
+    other.erase(event)
+    loop.close(run, 1.0)
+    (row,) = other.record.decisions()
+    assert (row["rendered"], row["action"], len(row["hits"])) == ("", "turn the wheel", 1)
+
+
+@pytest.mark.requirement("B8")
 def test_an_erased_step_leaves_the_continuations_that_a_loop_shows(
     pair: tuple[Memory, Memory],
 ) -> None:

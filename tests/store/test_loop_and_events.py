@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -147,3 +148,27 @@ def test_cues_are_embedded_as_questions_and_steps_as_documents() -> None:
     loop.step(run, "a towel", "take towel")
     assert model.asked == ("wash the cup at the sink",)
     assert documents == ["wash the cup at the sink", "a towel"]
+
+
+@pytest.mark.requirement("B9")
+def test_a_loop_recalls_a_step_with_the_metadata_it_has_now(tmp_path: Path) -> None:
+    mine, other = (Memory.open(tmp_path / "m", embedder()) for _ in range(2))
+    loops = mine.loop(), other.loop()
+    loops[0].add_demonstration("get in", [("a door", "open door"), ("a hall", "go on")], "enter")
+    (event,) = (one.event_id for one in mine.record.events() if one.action == "open door")
+
+    def known() -> list[list[dict[str, object]]]:
+        found = (loop.recall(Cue(step="a door"), k=1).hits for loop in loops)
+        return [[dict(hit.event.metadata) for hit in hits if hit.event] for hits in found]
+
+    for loop in loops:
+        loop.begin("get in", "enter")
+    assert known() == [[{}], [{}]]
+    for turn in (7, 8):
+        other.update(event or 0, metadata={"turn": turn})
+        assert known() == [[{"turn": turn}]] * 2
+    mine.forget(event or 0)
+    mine.update(event or 0, metadata={"turn": 9})
+    assert [hit.action for hit in loops[1].recall(Cue(step="a door")).hits] == ["go on"]
+    mine.close()
+    other.close()

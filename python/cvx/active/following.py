@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from cvx.active.attribution import Outcome
+from cvx.active.attribution import Outcome, Taken
 from cvx.active.history import History
 from cvx.active.protocol import ActiveIndex
 from cvx.active.weighing import Weighing
@@ -40,6 +40,7 @@ class Following:
     unlearned: int
     _blocks_taken_back: int
     _known: set[int | None]
+    _taken: dict[int, list[Taken]]
     _own_entities: set[int]
 
     def _restore(self) -> None:
@@ -155,8 +156,13 @@ class Following:
         for event, nodes in self.record.nodes_of_events([*states]).items():
             (back if states[event] == "active" else gone).update(nodes)
         erased = [node for *_, nodes in self.record.journal(after, op="erase") for node in nodes]
+        changed = [
+            event for *_, body in self.record.journal(after, op="metadata") for event, *_ in body
+        ]
+        renewed = [n for nodes in self.record.nodes_of_events(changed).values() for n in nodes]
+        self._read_again([*erased, *renewed])
         if erased:
-            self._let_go(erased)
+            self._forget_what_was_shown()
             if self.usage is not None:
                 self.usage.load(self.record, anew=True)
         self._put_away(gone.union(erased), back)
@@ -203,13 +209,18 @@ class Following:
         self.recorder.start_at(new_number + 1, entity + 1)
         return replace(outcome, episode=episode, taken=taken)
 
-    def _let_go(self, erased: Iterable[int]) -> None:
-        """Keep of the episodes of erased nodes what the record has kept of them."""
-        known = (self.history.episode(node) for node in erased)
+    def _forget_what_was_shown(self) -> None:
+        """Drop the rendered texts of running episodes: they may quote what was erased."""
+        for taken in self._taken.values():
+            taken[:] = [replace(one, decision=replace(one.decision, rendered="")) for one in taken]
+
+    def _read_again(self, nodes: Collection[int]) -> None:
+        """Take the episodes of these nodes as the record has them now, without what was erased."""
+        known = (self.history.episode(node) for node in nodes)
         touched = {one.episode_id for one in known if one and one.episode_id is not None}
         if not touched:
             return
-        self.history.forget(erased)
+        self.history.forget(nodes)
         left = {episode.episode_id: episode for episode in self._recorded(touched)}
         for episode in left.values():
             self.history.add(episode)

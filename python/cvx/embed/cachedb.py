@@ -55,6 +55,16 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
     )
 
 
+def is_cache(path: Path) -> bool:
+    """Return whether a file is an embedding cache that can be read, by its first bytes."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return False
+    return head.startswith(b"SQLite format 3\0") and head[68:] == _APPLICATION.to_bytes(4)
+
+
 def forget(db: sqlite3.Connection, keys: Sequence[bytes]) -> int:
     """Delete the rows of these texts, whoever embedded them, and every trace of them."""
     with transaction(db):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -61,6 +61,12 @@ class Prefixed(Threaded):
         """
         row: Vector = self.inner.embed([self.query + text for text in listed([text])])[0]
         return row
+
+    def forget(self, texts: Iterable[str]) -> None:
+        """Let the inner embedder forget what it remembers of these texts, if it remembers any."""
+        own = getattr(self.inner, "forget", None)
+        if own is not None:
+            own([said for text in texts for said in (self.document + text, self.query + text)])
 
     def close(self) -> None:
         """Close the connections of the inner embedder, if it has any."""

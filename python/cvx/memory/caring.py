@@ -6,10 +6,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cvx.arguments import a_flag, a_text, checked, optional, some_events, whole
+from cvx.embed.cache import CachedEmbedder
+from cvx.embed.cachedb import is_cache
 from cvx.errors import InvalidParameterError
 from cvx.memory.base import Base
+from cvx.recall.cue import dense_text, lexical_text
 from cvx.scoring.posterior import beta_mean
-from cvx.store.erase import Erased, erase, finish, texts_of
+from cvx.store.erase import Erased, erase, finish, told_of
+from cvx.store.ownfiles import regular
 from cvx.types import Event
 
 
@@ -63,8 +67,9 @@ class Caring(Base):
     def erase(self, events: int | Iterable[int]) -> Erased:
         """Erase events for good, from every file: see ``cvx.store.erase.erase``.
 
-        The caches of the embedder are cleaned of their texts where it can do that (``forget``).
-        It takes a rebuild of the index and of the database: erase many at once.
+        The caches of the embedder, and those that lie in the folder, are cleaned of their texts
+        and of the cues that quote them. It takes a rebuild of the index and of the database: erase
+        many at once.
 
         Raises
         ------
@@ -72,10 +77,11 @@ class Caring(Base):
             One of them does not exist; nothing is erased.
         """
         listed = _listed(events)
-        clean = getattr(self.embedder, "forget", None)
-        if clean is not None and listed:
+        if listed:
+            # What was recalled and is not written down yet is searched with the rest.
+            self._flush()
             # Before the record: a death in between leaves texts that can be erased again.
-            clean(texts_of(self.record, listed))
+            self._clean_caches(listed)
         done = erase(self._store, listed)
         gone = set(done.events)
         self._handed_out = type(self._handed_out)(
@@ -84,6 +90,19 @@ class Caring(Base):
             if (left := tuple(event for event in told if event not in gone))
         )
         return done
+
+    def _clean_caches(self, events: list[int]) -> None:
+        own = getattr(self.embedder, "forget", None)
+        files = [] if self.folder is None else sorted(self.folder.iterdir())
+        beside = [path for path in files if regular(path) and is_cache(path)]
+        if own is None and not beside:
+            return
+        texts, cues = told_of(self.record, events)
+        texts += (said for cue in cues for said in (dense_text(cue), lexical_text(cue)))
+        if own is not None:
+            own(texts)
+        for path in beside:
+            CachedEmbedder(self.embedder, path).forget(texts)
 
     def finish_erase(self) -> bool:
         """Clean the files where an erase was not ``complete``; tell whether it is now."""

@@ -72,6 +72,7 @@ class Contexts(Recalling):
             budget = replace(plan.serving.budget, tokens=budget_tokens)
             plan = replace(plan, serving=replace(plan.serving, budget=budget))
         asker = asker_of(namespace, also, where, outcome)
+        asked = self.record.tail().seq
         most = plan.serving.head(k)
         recalled, hits = recall_once(
             self._ground(),
@@ -87,7 +88,7 @@ class Contexts(Recalling):
         served = plan.serving.serve(hits, k, recalled.cue.words(), trace, number)
         told = (hit.event for hit in served.hits if hit.event is not None)
         self._remember_handing_out(namespace, told, served.fitted.text)
-        decision = self._note(number, namespace, recalled, served, plan.serving.refresh)
+        decision = self._note(number, asked, namespace, recalled, served, plan.serving.refresh)
         return Block(served.fitted.text, served.fitted.tokens, tuple(served.shown), trace, decision)
 
     async def acontext(self, cue: str | Cue, *args: Any, **options: Any) -> Block:
@@ -114,7 +115,13 @@ class Contexts(Recalling):
             warnings.warn(said, StaleCueWarning, stacklevel=4)
 
     def _note(
-        self, number: int, namespace: str, recalled: Recalled, served: Served, refresh: str
+        self,
+        number: int,
+        asked: int,
+        namespace: str,
+        recalled: Recalled,
+        served: Served,
+        refresh: str,
     ) -> Decision | None:
         if self.record.frozen:
             return None
@@ -147,7 +154,7 @@ class Contexts(Recalling):
         # Not the text that was shown: what is erased must be gone here too.
         with self.record.mutex:
             self._noted.use(_events(used), view.now)
-            self._noted.decided[decision.decision_id] = (replace(decision, rendered=""), noted)
+            self._noted.decide(replace(decision, rendered=""), noted, asked)
         return decision
 
 

@@ -24,11 +24,14 @@ class Noted:
         By event: when it was used last, in the unit of the timestamps.
     decided : dict of int to (Decision, dict)
         By number: contexts, and what else is to be remembered of them.
+    since : int, optional
+        The number of the journal when the first of them was asked.
     """
 
     retrieved: dict[int, int] = field(default_factory=dict)
     used: dict[int, int] = field(default_factory=dict)
     decided: dict[int, tuple[Decision, dict[str, Any]]] = field(default_factory=dict)
+    since: int | None = None
 
     def __bool__(self) -> bool:
         return bool(self.retrieved or self.used or self.decided)
@@ -36,6 +39,11 @@ class Noted:
     def count(self, event: int, more: int = 1) -> None:
         """Count that an event was handed out."""
         self.retrieved[event] = self.retrieved.get(event, 0) + more
+
+    def decide(self, decision: Decision, noted: dict[str, Any], asked: int) -> None:
+        """Note a decision that was asked for when the journal ended at ``asked``."""
+        self.decided[decision.decision_id] = (decision, noted)
+        self.since = asked if self.since is None else min(asked, self.since)
 
     def use(self, events: Iterable[int], now: int) -> None:
         """Note that events were used at a time; the later one stays."""
@@ -49,13 +57,17 @@ class Noted:
         write.add_usage(
             {event_context(event): n for event, n in self.retrieved.items() if event not in gone}
         )
+        # Nobody can say any more whether a cue quoted what was erased after it was asked.
+        silent = self.since is not None and write.erased_after(self.since)
         for decision, noted in self.decided.values():
             kept = tuple(hit for hit in decision.hits if _event(hit) not in gone)
-            if len(kept) == len(decision.hits):
-                write.set_decision(decision, noted)
-            else:
+            if len(kept) < len(decision.hits):
                 # What is noted of it tells of the erased ones too.
-                write.set_decision(replace(decision, hits=kept, propensities=None, drawn_from=None))
+                noted = {}
+                decision = replace(decision, hits=kept, propensities=None, drawn_from=None)
+            if silent:
+                decision = replace(decision, cue=decision.cue.silent())
+            write.set_decision(decision, noted)
         write.touch({event: time for event, time in self.used.items() if event not in gone})
 
     def join(self, earlier: Noted) -> None:
@@ -65,6 +77,7 @@ class Noted:
         for event, time in earlier.used.items():
             self.use([event], time)
         self.decided = {**earlier.decided, **self.decided}
+        self.since = self.since if earlier.since is None else earlier.since
 
 
 def _event(hit: Hit) -> int | None:

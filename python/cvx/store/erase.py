@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import json
-import re
+import os
+import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from cvx.errors import NestedTransactionError, UnknownEventError
 from cvx.store import rows, text
 from cvx.store.cached import Index
 from cvx.store.failpoints import reach
 from cvx.store.learned import event_context
+from cvx.store.ownfiles import HALF_EXPORT, HALF_SNAPSHOT, LOST_SNAPSHOT, SNAPSHOT
+from cvx.store.quoting import Quotations, strings_of
 from cvx.store.record import Record
+from cvx.store.schema import version_of
 from cvx.store.store import Store
+from cvx.store.transfer.founding import STAGING
 from cvx.store.writer import Writer
+from cvx.types import Cue
 
 _PENDING = "erasing"
+_TEXTLESS = ("weights", "recall", "unjudged_causes")
+"""States of models that hold numbers, and names of ours beside them."""
+_EVENT = (
+    "event_id", "node", "episode", "entity", "text", "action", "key", "source", "tags", "metadata",
+)  # fmt: skip
+_SAYING = _EVENT[4:]
+_GOAL = "goal, task_type, metadata"
+_DECISION = rows.COLUMNS["decisions"]
+_AT_ONCE = 1_000
+
+Query: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +49,8 @@ class Erased:
     events : tuple of int
         Ids that are gone.
     complete : bool
-        Whether the write-ahead log could be emptied. A process that was reading meanwhile keeps
-        it: close it, and call ``finish`` again.
+        Whether the write-ahead log could be emptied and every file be removed. A process that
+        was reading meanwhile keeps the log: close it, and call ``finish`` again.
     """
 
     events: tuple[int, ...]
@@ -48,13 +67,19 @@ class _Gone:
         Their own ids; those of their aliases too; those that they were of.
     contexts : set of str
         In which their use was counted.
+    texts : list of str
+        What was embedded of them.
+    quotations : Quotations
+        What they say and nothing that is left does.
     """
 
     events: set[int]
-    nodes: set[int]
-    episodes: set[int]
-    entities: set[int]
-    contexts: set[str]
+    nodes: set[int] = field(default_factory=set)
+    episodes: set[int] = field(default_factory=set)
+    entities: set[int] = field(default_factory=set)
+    contexts: set[str] = field(default_factory=set)
+    texts: list[str] = field(default_factory=list)
+    quotations: Quotations = field(default_factory=lambda: Quotations(()))
 
     def may_be_shown_with(self, hits: Sequence[Sequence[Any]]) -> bool:
         """Whether a text that shows these hits of a decision may show, too, what is gone.
@@ -63,14 +88,25 @@ class _Gone:
         """
         return any(hit[1] in self.entities for hit in hits)
 
+    def quoted_in(self, *values: Any) -> bool:
+        """Whether a string anywhere in these values says some of it."""
+        return any(map(self.quotations.quoted_by, strings_of(values)))
+
+    def counted(self, context: str) -> bool:
+        """Whether a context of use is theirs, or quotes them."""
+        return context in self.contexts or any(map(self.quotations.quoted_by, _said_in(context)))
+
 
 def erase(store: Store[Index], events: Sequence[int]) -> Erased:
     """Erase events: row, text index, vectors, edges, counts, logged decisions, free pages.
 
-    A decision in which an erased event was recalled loses that hit and its rendered text. The text
-    goes too where a hit is of the same entity: what came next there was shown with it. Those of the
-    episode that an erased step belonged to are removed, and the episode with its last step. Counts
-    of use go that are kept under the words of an event, if no other event says them.
+    A decision in which an erased event was recalled loses that hit, its rendered text and the
+    words of its cue. The text goes too where a hit is of the same entity: what came next there was
+    shown with it. Those of the episode that an erased step belonged to are removed, and the episode
+    with its last step. Whatever else was logged or learned (cues, rendered texts, actions said in
+    feedback, reasons of links, counts of use, states of models, rows that a repair has set aside)
+    loses what quotes an erased event: a word of it, or four in a row, that no event and no episode
+    that is left says. Other events that say the same stay.
 
     Raises
     ------
@@ -78,6 +114,8 @@ def erase(store: Store[Index], events: Sequence[int]) -> Erased:
         One of them does not exist; nothing is erased.
     NestedTransactionError
         Within a transaction, or a block of them: the files could not be cleaned.
+    ForeignSchemaError
+        The database holds tables or triggers that are none of a record, and may hold copies.
     """
     if store.record.writing:
         raise NestedTransactionError(
@@ -88,7 +126,8 @@ def erase(store: Store[Index], events: Sequence[int]) -> Erased:
     if not wanted:
         return Erased((), finish(store))
     with store.record.transaction() as write:
-        _forget_rows(write, wanted)
+        version_of(write.connection, store.record.path)
+        _forget_rows(write, _gone(_query_of(write.connection), wanted))
         write.set_meta(_PENDING, "1")
     reach("erase.committed")
     return Erased(tuple(wanted), finish(store))
@@ -102,66 +141,174 @@ def finish(store: Store[Index]) -> bool:
         if store.snapshots is not None:
             store.snapshots.prune(0)
             store.forget_snapshots()
+        removed = store.folder is None or _remove_copies(store.folder)
         reach("erase.snapshots_gone")
-    done = store.record.compact()
+    done = store.record.compact() and removed
     if done:
         with store.record.transaction() as write:
             write.connection.execute("DELETE FROM meta WHERE key = ?", (_PENDING,))
     return done
 
 
-def texts_of(record: Record, events: Sequence[int]) -> list[str]:
-    """Return what events and their aliases say, for caches elsewhere.
+def _remove_copies(folder: Path) -> bool:
+    """Remove what exports, imports and snapshots left aside; tell whether no copy is there.
+
+    Nobody can say which events are in such a file.
+    """
+    index = folder / "index"
+    copies = [p for p in folder.iterdir() if HALF_EXPORT.fullmatch(p.name) or p.name == STAGING]
+    if index.is_dir() and not index.is_symlink():
+        kinds = SNAPSHOT, HALF_SNAPSHOT, LOST_SNAPSHOT
+        copies += (p for p in index.iterdir() if any(kind.fullmatch(p.name) for kind in kinds))
+    for path in copies:
+        with suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    return not any(map(os.path.lexists, copies))
+
+
+def told_of(record: Record, events: Sequence[int]) -> tuple[list[str], list[Cue]]:
+    """Return what events and their aliases say, and the logged cues that quote them, for caches.
 
     Raises
     ------
     UnknownEventError
         One of them does not exist.
     """
-    texts = []
-    for event in sorted(set(events)):
-        found = record.query(
-            "SELECT text FROM events WHERE event_id = ?1"
-            " UNION ALL SELECT text FROM aliases WHERE event_id = ?1",
-            (event,),
-        )
-        if not found:
-            raise _unknown(event)
-        texts += [row[0] for row in found]
-    return texts
+    with record.mutex:
+        gone = _gone(record.query, sorted(set(events)))
+        cues = []
+        for row in record.query(f"SELECT {', '.join(_DECISION)} FROM decisions", ()):
+            decision = dict(zip(_DECISION, row, strict=True))
+            if "cue" in _changed(decision, gone):
+                asked = json.loads(decision["cue"])
+                questions = tuple(asked["questions"])
+                cues.append(Cue(asked["goal"], asked["step"], questions, asked["text"]))
+    return gone.texts, cues
 
 
-def _unknown(event: int) -> UnknownEventError:
-    return UnknownEventError(f"there is no event {event}: it was erased or never given")
+def _gone(query: Query, events: Sequence[int]) -> _Gone:
+    """Look up what is to be erased.
 
-
-def _forget_rows(write: Writer, events: Sequence[int]) -> None:
-    db = write.connection
-    gone = _Gone(set(events), set(), set(), set(), set())
-    words: set[str] = set()
+    Raises
+    ------
+    UnknownEventError
+        One of them does not exist.
+    """
+    gone = _Gone(set(events))
+    aside = _rows_aside(query)
+    said: list[str] = []
     for event in events:
-        found = db.execute(
-            "SELECT node, episode, entity, text, action FROM events WHERE event_id = ?", (event,)
-        )
-        row = found.fetchone()
-        if row is None:
-            raise _unknown(event)
-        aliases = db.execute("SELECT node FROM aliases WHERE event_id = ?", (event,))
-        gone.nodes.update(node for (node,) in [row[:1], *aliases] if node is not None)
-        if row[1] is not None:
-            gone.episodes.add(row[1])
-        gone.entities.add(row[2])
-        words.update(said for said in row[3:] if said)
+        found = query(f"SELECT {', '.join(_EVENT)} FROM events WHERE event_id = ?", (event,))
+        listed = [dict(zip(_EVENT, row, strict=True)) for row in found] or [
+            row for _, table, row in aside if table == "events" and row.get("event_id") == event
+        ]
+        if not listed:
+            raise UnknownEventError(f"there is no event {event}: it was erased or never given")
+        aliases = query("SELECT node, text FROM aliases WHERE event_id = ?", (event,))
+        aliases += [
+            (row.get("node"), row.get("text"))
+            for _, table, row in aside
+            if table == "aliases" and row.get("event_id") == event
+        ]
+        for row in listed:
+            gone.episodes.update(_whole(row["episode"]))
+            gone.entities.update(_whole(row["entity"]))
+            said += strings_of([row[name] for name in _SAYING], numbers=True)
+        for node, words in [*aliases, *((row["node"], row["text"]) for row in listed)]:
+            gone.nodes.update(_whole(node))
+            gone.texts.extend(strings_of(words))
+    said += gone.texts
+    for (body,) in query("SELECT body FROM journal WHERE op = 'metadata'", ()):
+        told = [entry[1:] for entry in json.loads(body) if entry[0] in gone.events]
+        said += strings_of(told, numbers=True)
+    for owner in _emptied(query, gone):
+        found = query(f"SELECT {_GOAL} FROM episodes WHERE episode_id = ?", (owner,))
+        said += strings_of(found, numbers=True)
+    gone.contexts.update(event_context(event) for event in gone.events)
+    gone.contexts.update(f'["node",{node}]' for node in gone.nodes)
+    quotations = Quotations(said)
+    quotations.keep_said_in(_derived(query, aside))
+    if quotations:
+        quotations.drop_said_in(_left(query, gone))
+    return replace(gone, quotations=quotations)
+
+
+def _query_of(db: sqlite3.Connection) -> Query:
+    return lambda sql, values: db.execute(sql, values).fetchall()
+
+
+def _whole(value: object) -> list[int]:
+    """Return an id as a list; nothing where there is none, or a damaged row has no number."""
+    return [value] if isinstance(value, int) else []
+
+
+def _emptied(query: Query, gone: _Gone) -> list[int]:
+    """Return the episodes that go with the last of their steps."""
+    found = query(
+        "SELECT value FROM json_each(?1) WHERE NOT EXISTS (SELECT 1 FROM events WHERE"
+        " episode = value AND event_id NOT IN (SELECT value FROM json_each(?2)))",
+        (str(sorted(gone.episodes)), str(sorted(gone.events))),
+    )
+    return [row[0] for row in found]
+
+
+def _rows_aside(query: Query) -> list[tuple[int, str, dict[str, Any]]]:
+    """Return what repairs have set aside: number, table and row."""
+    if not query("SELECT 1 FROM sqlite_master WHERE name = 'set_aside'", ()):
+        return []
+    found = query("SELECT number, from_table, row FROM set_aside", ())
+    return [(number, table, json.loads(row)) for number, table, row in found]
+
+
+def _derived(query: Query, aside: Sequence[tuple[int, str, dict[str, Any]]]) -> Iterator[str]:
+    """Yield everything that was logged or learned and may quote an event."""
+    for sql in (
+        "SELECT cue, action_scores, rendered, action FROM decisions",
+        "SELECT why, evidence FROM links",
+        f"SELECT value FROM model_state WHERE name NOT IN {_TEXTLESS}",
+        "SELECT body FROM journal WHERE op IN ('row', 'link')",
+    ):
+        yield from strings_of(query(sql, ()))
+    for (context,) in query("SELECT context FROM usage", ()):
+        yield from _said_in(context)
+    yield from strings_of([row for _, _, row in aside])
+
+
+def _said_in(context: str) -> Iterator[str]:
+    """Yield the strings of a context but the first, which names what kind of context it is."""
+    thing = json.loads(context)
+    return strings_of(thing[1:] if isinstance(thing, list) else thing)
+
+
+def _left(query: Query, gone: _Gone) -> Iterator[str]:
+    """Yield what the events, aliases and episodes say that are not erased."""
+    kept = "NOT IN (SELECT value FROM json_each(?))"
+    for table, key, names, erased in (
+        ("events", "event_id", ", ".join(_SAYING), gone.events),
+        ("aliases", "node", "text", gone.nodes),
+        ("episodes", "episode_id", _GOAL, _emptied(query, gone)),
+    ):
+        last = -(2**63)
+        while found := query(
+            f"SELECT {key}, {names} FROM {table} WHERE {key} > ? AND {key} {kept}"
+            f" ORDER BY {key} LIMIT {_AT_ONCE}",
+            (last, str(sorted(erased))),
+        ):
+            last = found[-1][0]
+            yield from strings_of([row[1:] for row in found], numbers=True)
+
+
+def _forget_rows(write: Writer, gone: _Gone) -> None:
+    db = write.connection
+    for event in gone.events:
         db.execute("DELETE FROM aliases WHERE event_id = ?", (event,))
         db.execute("DELETE FROM events WHERE event_id = ?", (event,))
-    gone.contexts.update(event_context(event) for event in events)
-    gone.contexts.update(f'["node",{node}]' for node in gone.nodes)
-    gone.contexts.update(_contexts_of_words(db, words))
     for node in gone.nodes:
         db.execute("DELETE FROM links WHERE from_node = ?1 OR to_node = ?1", (node,))
         db.execute("DELETE FROM decays WHERE node = ?", (node,))
-    for context in gone.contexts:
-        db.execute("DELETE FROM usage WHERE context = ?", (context,))
     for owner in gone.episodes:
         db.execute("DELETE FROM decisions WHERE episode = ?", (owner,))
         db.execute(
@@ -169,105 +316,144 @@ def _forget_rows(write: Writer, events: Sequence[int]) -> None:
             " AND NOT EXISTS (SELECT 1 FROM events WHERE episode = ?1)",
             (owner,),
         )
-    _scrub_decisions(write, gone)
-    _scrub_journal(write, gone)
+    _scrub_learned(db, gone)
+    _scrub_decisions(db, gone)
+    _scrub_journal(db, gone)
+    _scrub_aside(db, gone)
     # Contentless tables keep the words of deleted rows until they are merged away.
     text.refill(db)
     write.journal("erase", sorted(gone.nodes))
 
 
-def _contexts_of_words(db: sqlite3.Connection, words: set[str]) -> set[str]:
-    """Return the contexts of use that quote words which nothing that is left says."""
-    contexts = [context for (context,) in db.execute("SELECT context FROM usage")]
-    said_in = {context: "\n".join(_quoted(json.loads(context))) for context in contexts}
-    everything = "\n".join(said_in.values())
-    found: set[str] = set()
-    for said in words:
-        # Most words are in no context: the events need not be looked through for them.
-        if said not in everything or _said_elsewhere(db, said):
-            continue
-        quoted = re.compile(rf"(?<!\w){re.escape(said)}(?!\w)")
-        found.update(context for context, strings in said_in.items() if quoted.search(strings))
-    return found
-
-
-def _quoted(context: Any) -> Iterator[str]:
-    """Yield the strings of a context but the first, which names what kind of context it is."""
-    waiting = list(context[1:]) if isinstance(context, list) else [context]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, str):
-            yield part
-        elif isinstance(part, list):
-            waiting += part
-
-
-def _said_elsewhere(db: sqlite3.Connection, said: str) -> bool:
-    found = db.execute(
-        "SELECT EXISTS (SELECT 1 FROM events WHERE instr(text, ?1) OR instr(action, ?1))"
-        " OR EXISTS (SELECT 1 FROM episodes WHERE instr(goal, ?1) OR instr(task_type, ?1))",
-        (said,),
-    )
-    return bool(found.fetchone()[0])
-
-
-def _scrub_decisions(write: Writer, gone: _Gone) -> None:
-    db = write.connection
-    for number, hits, followed, rendered in db.execute(
-        "SELECT decision_id, hits, followed, rendered FROM decisions"
+def _scrub_learned(db: sqlite3.Connection, gone: _Gone) -> None:
+    for (context,) in db.execute("SELECT context FROM usage").fetchall():
+        if gone.counted(context):
+            db.execute("DELETE FROM usage WHERE context = ?", (context,))
+    for name, value in db.execute("SELECT name, value FROM model_state").fetchall():
+        if name not in _TEXTLESS and gone.quoted_in(value):
+            db.execute("DELETE FROM model_state WHERE name = ?", (name,))
+    where = "from_node = ? AND to_node = ? AND kind = ?"
+    for *ends, why, evidence in db.execute(
+        "SELECT from_node, to_node, kind, why, evidence FROM links"
     ).fetchall():
-        listed = json.loads(hits)
-        kept = [hit for hit in listed if hit[0] not in gone.nodes]
-        taken = [node for node in json.loads(followed) if node not in gone.nodes]
-        if len(kept) < len(listed):
-            db.execute(
-                "UPDATE decisions SET hits = ?, followed = ?, rendered = '', record = '{}'"
-                " WHERE decision_id = ?",
-                (json.dumps(kept, separators=(",", ":")), json.dumps(taken), number),
-            )
-        elif rendered and gone.may_be_shown_with(listed):
-            db.execute("UPDATE decisions SET rendered = '' WHERE decision_id = ?", (number,))
-        else:
+        if gone.quoted_in(why, evidence):
+            db.execute(f"UPDATE links SET why = '', evidence = '' WHERE {where}", ends)
+            db.execute(rows.renew_crc_sql("links", where), ends)
+
+
+def _scrub_decisions(db: sqlite3.Connection, gone: _Gone) -> None:
+    for row in db.execute(f"SELECT {', '.join(_DECISION)} FROM decisions").fetchall():
+        decision = dict(zip(_DECISION, row, strict=True))
+        changed = _changed(decision, gone)
+        if not changed:
             continue
+        names = ", ".join(f"{name} = ?" for name in changed)
+        number = decision["decision_id"]
+        db.execute(
+            f"UPDATE decisions SET {names} WHERE decision_id = ?", (*changed.values(), number)
+        )
         db.execute(rows.renew_crc_sql("decisions", "decision_id = ?"), (number,))
 
 
-def _scrub_journal(write: Writer, gone: _Gone) -> None:
-    def mentions(op: str, entry: Any) -> bool:
-        if op == "link":
-            return entry[0] in gone.nodes or entry[1] in gone.nodes
-        if op == "reward":
-            return entry[0] in gone.nodes
-        if op == "row":
-            table, key, before = entry
-            return _row_mentions(table, key, before, gone)
-        return op in ("metadata", "state", "recallable") and entry[0] in gone.events
+def _changed(decision: dict[str, Any], gone: _Gone) -> dict[str, Any]:
+    """Return the columns of a decision that are to be others, as they are to be."""
+    new: dict[str, Any] = {}
+    listed = json.loads(decision["hits"])
+    kept = [hit for hit in listed if hit[0] not in gone.nodes]
+    shown = len(kept) < len(listed)
+    if shown:
+        taken = [node for node in json.loads(decision["followed"]) if node not in gone.nodes]
+        new = {"hits": _json(kept), "followed": json.dumps(taken), "record": "{}"}
+    cue = json.loads(decision["cue"])
+    if shown or gone.quoted_in(cue):
+        silent = {"goal": "", "step": "", "questions": [], "text": ""}
+        family = None if gone.quoted_in(cue["task_type"]) else cue["task_type"]
+        new["cue"] = _json({**cue, **silent, "task_type": family})
+    rendered = decision["rendered"]
+    if shown or (rendered and (gone.may_be_shown_with(listed) or gone.quoted_in(rendered))):
+        new["rendered"] = ""
+    scores = json.loads(decision["action_scores"])
+    fewer = [score for score in scores if not gone.quoted_in(score[0])]
+    if len(fewer) < len(scores):
+        new["action_scores"] = _json(fewer)
+    if gone.quoted_in(decision["action"]):
+        new["action"] = None
+    return {name: value for name, value in new.items() if value != decision[name]}
 
-    db = write.connection
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _scrub_journal(db: sqlite3.Connection, gone: _Gone) -> None:
     for seq, op, raw in db.execute("SELECT seq, op, body FROM journal").fetchall():
         body = json.loads(raw)
-        kept = [entry for entry in body if not mentions(op, entry)]
-        if len(kept) < len(body):
+        kept = [left for entry in body if (left := _entry_left(op, entry, gone)) is not None]
+        if kept != body:
             # The chain stays: it names the history, which goes on.
-            db.execute(
-                "UPDATE journal SET body = ? WHERE seq = ?",
-                (json.dumps(kept, separators=(",", ":")), seq),
-            )
+            db.execute("UPDATE journal SET body = ? WHERE seq = ?", (_json(kept), seq))
             db.execute(rows.renew_crc_sql("journal", "seq = ?"), (seq,))
 
 
-def _row_mentions(table: str, key: list[Any], before: list[Any] | None, gone: _Gone) -> bool:
-    """Whether a row that was overwritten says something of what is erased."""
+def _entry_left(op: str, entry: Any, gone: _Gone) -> Any:
+    """Return what is left of an entry of the journal, None for nothing."""
+    if op == "link":
+        if entry[0] in gone.nodes or entry[1] in gone.nodes:
+            return None
+        return [*entry[:3], *(_link_left(version, gone) for version in entry[3:])]
+    if op == "reward":
+        return None if entry[0] in gone.nodes else entry
+    if op in ("metadata", "state", "recallable"):
+        return None if entry[0] in gone.events else entry
+    return _row_left(entry, gone) if op == "row" else entry
+
+
+def _link_left(version: Any, gone: _Gone) -> Any:
+    if version is None or not gone.quoted_in(version):
+        return version
+    weight, _, _, recorded = version
+    return [weight, "", "", recorded]
+
+
+def _row_left(entry: list[Any], gone: _Gone) -> Any:
+    """Return what is left of a row that was overwritten."""
+    table, key, before = entry
     if table == "usage":
-        return key[0] in gone.contexts
+        return None if gone.counted(key[0]) else entry
     if table == "decays":
-        return key[1] in gone.nodes
+        return None if key[1] in gone.nodes else entry
+    if table == "model_state" and key[0] not in _TEXTLESS:
+        return None if gone.quoted_in(before) else entry
     if table != "decisions" or before is None:
+        return entry
+    decision = dict(zip(_DECISION, before, strict=True))
+    if decision["episode"] in gone.episodes:
+        return None
+    return [table, key, [*(decision | _changed(decision, gone)).values()]]
+
+
+def _scrub_aside(db: sqlite3.Connection, gone: _Gone) -> None:
+    for number, table, row in _rows_aside(_query_of(db)):
+        if _names(table, row, gone) or gone.quoted_in(row):
+            db.execute("DELETE FROM set_aside WHERE number = ?", (number,))
+
+
+def _names(table: str, row: dict[str, Any], gone: _Gone) -> bool:
+    """Whether a row that was set aside is one of what is erased, or of a decision on it."""
+    nodes = [row.get(name) for name in ("node", "from_node", "to_node")]
+    if any(node in gone.nodes for node in nodes if isinstance(node, int)):
+        return True
+    if table in ("events", "aliases"):
+        return row.get("event_id") in gone.events
+    if table == "usage":
+        return row.get("context") in gone.contexts
+    try:
+        if table == "journal":
+            body = json.loads(row["body"])
+            return any(_entry_left(row["op"], entry, gone) != entry for entry in body)
+        return table == "decisions" and (
+            row["episode"] in gone.episodes or bool(_changed(row, gone))
+        )
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        # It is damaged: what can be read of it as text is looked through all the same.
         return False
-    row = dict(zip(rows.COLUMNS["decisions"], before, strict=True))
-    hits = json.loads(row["hits"])
-    return (
-        row["episode"] in gone.episodes
-        or any(hit[0] in gone.nodes for hit in hits)
-        or (row["rendered"] != "" and gone.may_be_shown_with(hits))
-    )

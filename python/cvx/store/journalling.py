@@ -54,6 +54,11 @@ class Journalling:
             if value != stored:
                 self.set_meta(name, str(value))
 
+    def erased_after(self, seq: int) -> bool:
+        """Return whether something was erased after a number of the journal."""
+        found = self._db.execute("SELECT 1 FROM journal WHERE seq > ? AND op = 'erase'", (seq,))
+        return found.fetchone() is not None
+
     def journal(self, op: str, body: object) -> None:
         """Add a row to the journal."""
         text_of_body = json.dumps(body, separators=(",", ":"), allow_nan=False)

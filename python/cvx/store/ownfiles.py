@@ -18,8 +18,10 @@ SNAPSHOT = re.compile(r"(0|[1-9][0-9]{0,18})\.(json|cvx)")
 """What a snapshot is called: the number of the last change in it."""
 HALF_SNAPSHOT = re.compile(r"[0-9]{1,19}\.(json\.tmp|cvx\.([0-9a-f]{16}|[0-9]+-[0-9]+)\.tmp)")
 """What is renamed into one, and left by a process that was killed before that."""
-HALF_EXPORT = re.compile(r".+\.[0-9]+\.partial")
-"""What an export writes to until it is whole."""
+LOST_SNAPSHOT = re.compile(SNAPSHOT.pattern + r"\.lost")
+"""One of a history that the record does not know, set aside."""
+HALF_EXPORT = re.compile(r".+\.[0-9]+\.partial(\.wal|\.tmp)?")
+"""What an export writes to until it is whole, DuckDB's own log and folder beside it included."""
 
 
 def regular(path: Path) -> bool:

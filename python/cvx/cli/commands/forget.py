@@ -24,8 +24,8 @@ _AMONG = {"erased": "true", "brought back": "state <> 'active'", "put away": "st
 """Which events a selection is from: what was put away is still there to be erased."""
 
 _CACHES = (
-    "the file of a CachedEmbedder is not known here: delete it if a program keeps one for this "
-    "store, or erase with Memory.erase, opened with that embedder"
+    "the file of a CachedEmbedder outside the store's folder is not known here: delete it if a "
+    "program keeps one for this store, or erase with Memory.erase, opened with that embedder"
 )
 
 
@@ -62,9 +62,11 @@ def forget(
       cvx forget --budget 50MB
 
     What was put away is kept and can be brought back with --undo. An erase removes text, vectors,
-    links, logged decisions and snapshots from every file of the store; the file of a CachedEmbedder
-    lies elsewhere and is not cleaned from here. Exit code 1 where nothing is meant.
+    links, what was logged and learned of them, and snapshots from every file of the store; the file
+    of a CachedEmbedder elsewhere is not cleaned from here. Exit code 1 where nothing is meant.
     """
+    from cvx.store.erase import told_of
+
     if erase and undo:
         raise typer.BadParameter("--erase and --undo exclude each other: what is erased is gone")
     did = "erased" if erase else "brought back" if undo else "put away"
@@ -73,6 +75,8 @@ def forget(
         listed = ids or []
         chosen = _chosen(memory, listed, (source, moment, namespace), budget, did)
         texts = {e.event_id: e.text for e in memory.record.events(chosen[:_MOST_SHOWN])}
+        if erase and dry_run:
+            told_of(memory.record, chosen)
         _ask(len(chosen), erase=erase and not dry_run and not yes)
         complete = True
         if chosen and not dry_run:
@@ -112,7 +116,8 @@ def _chosen(
     if namespace is not None and not selecting:
         raise typer.BadParameter("--namespace goes with --source or --before")
     if ids:
-        for event in ids:
+        # What a repair has set aside can be erased, though not be shown.
+        for event in [] if did == "erased" else ids:
             memory.get(event)
         return ids
     if budget is not None:
