@@ -50,11 +50,33 @@ def test_what_was_set_aside_is_kept_until_it_is_discarded(cvx: Cvx) -> None:
     assert cvx("stats", "--json").json["set_aside"] == 1
     assert b"4711" in (cvx.store / "memory.db").read_bytes()
     assert cvx("doctor", "--discard", "--repair").code == 2
+    assert cvx("forget", 1, "--erase", "--dry-run").code == 0
+    assert cvx("forget", 3, "--erase", "--dry-run").code == 1
     assert cvx("doctor", "--discard", "--json").json["discarded"] == 1
     whole = b"".join(path.read_bytes() for path in cvx.store.rglob("*") if path.is_file())
     assert b"4711" not in whole
     assert cvx("doctor", "--discard").out == "threw away 0 rows that had been set aside\n"
     assert cvx("doctor").code == 0
+
+
+def test_what_is_left_of_a_text_is_exit_code_1_and_never_shown(cvx: Cvx) -> None:
+    for text in ("the secret 4711", "a mug"):
+        cvx("add", text)
+    found = cvx("doctor", "--look-for", "SECRET 4711", "--json")
+    assert found.code == 1
+    assert [(one["check"], one["where"]) for one in found.json["left"]] == [
+        ("remains", "events [1]")
+    ]
+    said = cvx("doctor", "--look-for", "-", stdin="nothing of it\nsecret 4711\n")
+    assert said.code == 1
+    assert "cvx forget 1 --erase" in said.out
+    assert said.out.splitlines()[-1] == "something is left of what was looked for"
+    assert "secret" not in said.out
+    assert cvx("forget", "1", "--erase", "--yes").code == 0
+    assert cvx("doctor", "--look-for", "secret 4711").code == 0
+    assert cvx("doctor", "--look-for", "-", stdin="\n").code == 2
+    assert cvx("doctor", "--look-for", "a mug", "--repair").code == 2
+    assert cvx("doctor", "--look-for", "a mug", "--discard").code == 2
 
 
 def test_damaged_pages_are_beyond_repair_and_the_rest_is_saved(cvx: Cvx, tmp_path: Path) -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from cvx.errors import DamagedRecordError, EmbedderMismatchError, RecordIOError
+from cvx.arguments import some_texts
+from cvx.errors import (
+    DamagedRecordError,
+    EmbedderMismatchError,
+    InvalidParameterError,
+    RecordIOError,
+)
 from cvx.index import TemporalIndex
 from cvx.memory.agreement import disagreements
 from cvx.store import IndexKind
@@ -23,6 +29,7 @@ def check(
     mend: bool = False,
     deep: bool = False,
     accept_lost_tail: bool = False,
+    look_for: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Examine the memory in a folder, and repair it if asked to.
@@ -41,6 +48,9 @@ def check(
         Also build the index from the record and compare it with the stored one, node by node.
     accept_lost_tail : bool, default False
         With ``mend``: go on although the newest changes are known to be missing.
+    look_for : sequence of str
+        Texts of which nothing should be left in the folder, such as what was erased: whatever
+        still says one is named, without repeating it. Without ``mend`` only.
     progress : callable, optional
         Is told (checks done, of how many).
 
@@ -53,6 +63,8 @@ def check(
     ------
     StoreNotFoundError, RecordVersionError
         There is no store, or none of this version.
+    InvalidParameterError
+        An empty text to look for, or one together with ``mend``.
 
     Examples
     --------
@@ -67,6 +79,9 @@ def check(
     (True, 1)
     """
     folder = Path(path)
+    looked_for = some_texts("look_for", look_for)
+    if not all(map(str.strip, looked_for)) or (looked_for and mend):
+        raise InvalidParameterError("look_for: give texts that say something, and no mend")
     kind = None
     try:
         kind = kind_of(folder)
@@ -74,7 +89,7 @@ def check(
         # Nothing was stored yet, or nothing can be read, which the examination says: either way
         # there is no index to look at.
         mend = deep = False
-    report = examine(folder, kind, progress=progress)
+    report = examine(folder, kind, look_for=looked_for, progress=progress)
     unopenable = any(f.check in (Check.FILE, Check.MISPLACED) for f in report.findings)
     if kind is not None and deep and not unopenable:
         found = (*report.findings, *disagreements(folder, kind))

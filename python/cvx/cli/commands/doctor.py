@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +42,14 @@ def doctor(
         Path | None,
         typer.Option(help="Save what can still be read into this new folder; for damaged pages."),
     ] = None,
+    look_for: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--look-for",
+            help="Name what still says this text, such as one that was erased; repeatable. "
+            "- reads one from each line of the input, which no history of a shell keeps.",
+        ),
+    ] = None,
     store: Store = None,
     json: Json = False,
 ) -> None:
@@ -49,6 +58,7 @@ def doctor(
     For example:
       cvx doctor
       cvx doctor --repair --json
+      cvx doctor --look-for - < erased.txt
 
     Looking changes nothing and needs no embedder. A repair deletes nothing that was stored: a
     row that cannot be put right moves to the table set_aside, until --discard.
@@ -56,7 +66,7 @@ def doctor(
     from cvx.memory.checking import check
 
     if discard or salvage is not None:
-        if repair or deep or accept_lost_tail or (discard and salvage is not None):
+        if repair or deep or accept_lost_tail or look_for or (discard and salvage is not None):
             raise typer.BadParameter("--discard and --salvage go alone")
         if salvage is None:
             _discard(folder_of(store), as_json=json)
@@ -65,6 +75,8 @@ def doctor(
         return
     if accept_lost_tail and not repair:
         raise typer.BadParameter("--accept-lost-tail goes with --repair")
+    if look_for and repair:
+        raise typer.BadParameter("--look-for goes without --repair, which removes no text")
     folder = folder_of(store)
     with progress("checking") as tick:
         report = check(
@@ -72,6 +84,7 @@ def doctor(
             mend=repair,
             deep=deep,
             accept_lost_tail=accept_lost_tail,
+            look_for=[text for one in look_for or () for text in _texts(one)],
             progress=tick,
         )
     if json:
@@ -95,6 +108,15 @@ def doctor(
         line("sound" if report.sound else _advice(report.left, repair=repair), bold=True)
     if not report.sound:
         raise typer.Exit(NOTHING)
+
+
+def _texts(given: str) -> list[str]:
+    if given != "-":
+        return [given]
+    read = [text for text in sys.stdin.read().splitlines() if text.strip()]
+    if not read:
+        raise typer.BadParameter("--look-for -: the input is empty, give a text a line")
+    return read
 
 
 def _discard(folder: Path, *, as_json: bool) -> None:
@@ -164,4 +186,6 @@ def _advice(left: tuple[Finding, ...], *, repair: bool) -> str:
         )
     if "misplaced" in checks:
         return "something else has the place of a file of the store: move it away, then look again"
+    if {str(one.check) for one in left if not one.harmless} == {"remains"}:
+        return "something is left of what was looked for"
     return "problems are left" if repair else "run cvx doctor --repair"

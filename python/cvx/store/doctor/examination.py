@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from cvx.errors import CvxError, RecordIOError, RecordVersionError, StoreNotFoundError
@@ -12,6 +12,7 @@ from cvx.store.cached import Index
 from cvx.store.doctor import folder as files
 from cvx.store.doctor import graph, history, rowwise, words
 from cvx.store.doctor.findings import Check, Finding, Report
+from cvx.store.doctor.remains import remains
 from cvx.store.peek import describe, read_only
 from cvx.store.schema import SCHEMA_VERSION, foreign
 from cvx.store.staging import Target, damaged_rows
@@ -22,6 +23,7 @@ def examine(
     folder: Path,
     kind: IndexKind[Index] | None = None,
     *,
+    look_for: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Look for damage; nothing is changed, locked or migrated.
@@ -32,6 +34,8 @@ def examine(
         Of the store.
     kind : IndexKind, optional
         Its index; without it snapshots are not loaded.
+    look_for : sequence of str
+        Texts of which nothing should be left: whatever still says one is named.
     progress : callable, optional
         Is told (checks done, of how many).
 
@@ -56,6 +60,8 @@ def examine(
             db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
             counts = rowwise.count_rows(db)
             checks = _checks(db, folder, seen, kind, findings)
+            if look_for:
+                checks.append(lambda: remains(db, folder, look_for))
             for number, check in enumerate(checks):
                 if progress is not None:
                     progress(number, len(checks))

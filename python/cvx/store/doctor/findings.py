@@ -36,6 +36,7 @@ class Check(StrEnum):
     REEMBED_UNFINISHED = "reembed_unfinished"
     STAGED_ROW = "staged_row"
     INDEX_DIFFERS = "index_differs"
+    REMAINS = "remains"
 
 
 _HARMLESS = frozenset(
