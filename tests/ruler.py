@@ -17,6 +17,7 @@ class Ruler:
 
     region_levels: tuple[int, ...] = (1, 2)
     region_epoch = 1
+    deletions = 0
     params: Mapping[str, Any] = {"m": 10}
 
     def __init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -204,3 +205,28 @@ def test_compaction_gives_back_what_deleted_nodes_took_and_every_id_stands() -> 
     assert index.step(599).timestamp == 599
     assert 0 not in index
     assert index.insert(1, 600, rows[0]) == 600
+
+
+def test_whatever_changes_nodes_is_counted_as_a_change_and_nothing_else_is() -> None:
+    index = TemporalIndex(2)
+    index.bulk_insert([1, 1, 2], [10, 20, 30], [[1, 0], [0, 1], [1, 1]])
+    changes: list[Callable[[], object]] = [
+        lambda: index.insert(1, 40, [2, 1]),
+        lambda: index.insert(1, 50, None),
+        lambda: index.delete([0, 1]),
+        lambda: index.set_reward(2, 0.5),
+        lambda: index.set_recallable(2, False),
+        lambda: setattr(index, "center", "mean"),
+    ]
+    for change in changes:
+        before = index.changes
+        change()
+        assert index.changes > before
+    before = index.changes
+    index.search([1, 0])
+    index.add_edge(2, 3, "caused")
+    index.compact()
+    with pytest.raises(UnknownNodeError):
+        index.delete(99)
+    assert index.changes == before
+    assert index.deletions == 2

@@ -13,6 +13,7 @@ import cvx
 from cvx.errors import (
     InvalidParameterError,
     LengthMismatchError,
+    StaleRegionsError,
     UnknownFeatureError,
     UnknownLevelError,
     UnknownRegionError,
@@ -226,7 +227,7 @@ def test_the_index_answers_which_action_is_best_in_a_region() -> None:
 
 
 @pytest.mark.requirement("V2")
-def test_the_answer_changes_with_rewards_nodes_and_deletions() -> None:
+def test_the_answer_changes_with_rewards_and_nodes() -> None:
     ix = filled()
     region = ix.transition_model().assign(np.ones(DIM, np.float32))
     seen = [ix.best_action(region)]
@@ -238,6 +239,51 @@ def test_the_answer_changes_with_rewards_nodes_and_deletions() -> None:
     ix.bulk_insert([99] * 3, [1, 2, 3], np.ones((3, DIM)), rewards=[0.0] * 3, actions=["sing"] * 3)
     seen.append(ix.best_action(region))
     assert seen[2] != seen[1]
+
+
+@pytest.mark.requirement("V2", "V11")
+def test_what_was_deleted_has_no_say_in_the_best_action() -> None:
+    ix = filled()
+    model = ix.transition_model()
+    region, epoch = model.assign(np.ones(DIM, np.float32)), ix.region_epoch
+    before = ix.best_action(region)
+    assert model.best_action(region) == before
+    strict = RegionMDP(ix, on_stale="error")
+    strict.learn_from_episodes(ix, [Episode(3)])
+    strict.best_action(region)
+    hubs = set(ix.regions(model.level).tolist())
+    ix.delete([n for n in range(len(ix)) if ix.reward(n) == 1.0 and n not in hubs])
+    # The regions are those of before: nothing but the deletion tells that the answer is another.
+    assert ix.region_epoch == epoch
+    after = ix.transition_model().best_action(region)
+    assert after != before
+    assert ix.best_action(region) == after
+    assert model.best_action(region) == after
+    with pytest.raises(StaleRegionsError, match=r"deleted since: call relearn"):
+        strict.best_action(region)
+
+
+@pytest.mark.requirement("V11")
+def test_a_change_while_the_model_is_learned_is_seen_by_the_next_question() -> None:
+    class Busy(cvx.TemporalIndex):
+        """Another thread gives rewards just when the model was learned."""
+
+        waiting: tuple[int, ...] = ()
+
+        def transition_model(self, level: int | None = None) -> RegionMDP:
+            model = super().transition_model(level)
+            nodes, self.waiting = self.waiting, ()
+            for node in nodes:
+                self.set_reward(node, 1.0)
+            return model
+
+    ix, rows = Busy(DIM), np.random.default_rng(4).normal(size=(60, DIM))
+    actions = [ACTIONS[n % 2] for n in range(60)]
+    ix.bulk_insert(range(60), range(60), rows, rewards=[n % 2 for n in range(60)], actions=actions)
+    region = ix.transition_model().assign(np.ones(DIM, np.float32))
+    ix.waiting = tuple(range(60))
+    ix.best_action(region)
+    assert ix.best_action(region) == ix.transition_model().best_action(region)
 
 
 @pytest.mark.requirement("V2")

@@ -59,6 +59,13 @@ class NativeIndex:
         """Open a snapshot: its rows checked too, and the file mapped, if that is asked for."""
 
     @staticmethod
+    def from_bytes(snapshot: bytes) -> NativeIndex:
+        """Make an index from the bytes of a snapshot, all of which are checked."""
+
+    def to_bytes(self) -> bytes:
+        """The bytes of a snapshot, with the metadata of the one that was loaded."""
+
+    @staticmethod
     def read_metadata(path: _File) -> bytes:
         """Read the metadata of a snapshot."""
 
@@ -70,6 +77,9 @@ class NativeIndex:
 
     def validate(self) -> str | None:
         """A sentence on the first invariant that does not hold."""
+
+    def changes(self) -> int:
+        """A number that is another after every change of the nodes."""
 
     def __len__(self) -> int: ...
     def params(self) -> dict[str, Any]:

@@ -59,7 +59,12 @@ class TemporalIndex(raw.TemporalIndex):
     'open'
     """
 
-    _model: RegionMDP | None = None
+    _learned: tuple[tuple[int, int], RegionMDP] | None = None
+    """The changes and the epoch of regions there had been, and the model learned then."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the region model, which speaks of this index and no copy."""
+        return super().__getstate__() | {"_learned": None}
 
     def insert(
         self,
@@ -87,7 +92,6 @@ class TemporalIndex(raw.TemporalIndex):
         InvalidParameterError
             The tags name another family already.
         """
-        self._model = None
         return super().insert(
             entity_id,
             timestamp,
@@ -127,7 +131,6 @@ class TemporalIndex(raw.TemporalIndex):
         InvalidParameterError
             The tags of a row name another family already.
         """
-        self._model = None
         if task_types is not None:
             tags = _with_families(np.size(entity_ids), tags, task_types)
         return super().bulk_insert(
@@ -141,16 +144,6 @@ class TemporalIndex(raw.TemporalIndex):
             recallable=recallable,
             threads=threads,
         )
-
-    def delete(self, nodes: int | Sequence[int] | npt.NDArray[np.integer[Any]]) -> None:
-        """Remove nodes with their edges; see ``cvx.index.TemporalIndex.delete``."""
-        self._model = None
-        super().delete(nodes)
-
-    def set_reward(self, node: int, reward: float | None) -> None:
-        """Attach an outcome to a node; see ``cvx.index.TemporalIndex.set_reward``."""
-        self._model = None
-        super().set_reward(node, reward)
 
     @checked(
         k=whole(1, error=InvalidKError),
@@ -290,9 +283,11 @@ class TemporalIndex(raw.TemporalIndex):
         UnknownRegionError
             No region of that level.
         """
-        model = self._model
-        if model is None or model.epoch != self.region_epoch:
-            model = self._model = self.transition_model()
+        # Taken before the model is learned: what changes meanwhile is learned at the next question.
+        state = self.changes, self.region_epoch
+        if self._learned is None or self._learned[0] != state:
+            self._learned = state, self.transition_model()
+        model = self._learned[1]
         if region not in self.regions(model.level):
             raise UnknownRegionError(
                 f"node {region} is no region of level {model.level}: ask assign_region for one"

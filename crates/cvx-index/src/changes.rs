@@ -135,7 +135,7 @@ impl TemporalIndex {
         batch: &[u32],
         chosen: &[Vec<Vec<u32>>],
     ) -> Vec<Request> {
-        self.remembered.forget();
+        self.note_change();
         let first = self.columns.len() as u32;
         for node in nodes {
             let slot = self.columns.push(node);
@@ -180,7 +180,7 @@ impl TemporalIndex {
             self.regions.covers(node) && self.links.level(node).is_some_and(|level| level > 0)
         };
         let regions_change = embedded.iter().any(is_hub);
-        self.remembered.forget();
+        self.note_change();
         for &node in nodes {
             self.edges.remove_node(NodeId(node));
         }

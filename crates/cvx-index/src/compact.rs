@@ -13,7 +13,8 @@ const MUCH: usize = 8;
 const GONE: u32 = u32::MAX;
 
 impl TemporalIndex {
-    /// Gives back what deleted nodes still take: memory, and the time to pass over them.
+    /// Gives back what deleted nodes still take: memory, the time to pass over them, and the
+    /// namespaces, tags and actions that no other node has.
     ///
     /// Ids stand, and none is given again. It takes as long as copying what is left or, where more
     /// than an eighth of the nodes was deleted, as long as linking what is left anew.
@@ -57,6 +58,7 @@ impl TemporalIndex {
         let nodes = kept.partition_point(|&slot| (slot as usize) < nodes);
         index.regions = Regions::restored(self.regions.epoch(), nodes, vectors.min(nodes));
         index.live = self.live;
+        index.changes = self.changes;
         index.metadata.clone_from(&self.metadata);
         Ok(index)
     }
@@ -72,22 +74,31 @@ impl TemporalIndex {
 }
 
 impl Columns {
-    /// The columns of these slots.
+    /// The columns of these slots, and the names that these slots have.
     fn gathered(&self, kept: &[u32]) -> Self {
+        let (namespaces, namespace) = self.namespaces.kept(&self.namespace.gathered(kept, 1));
+        let (actions, action) = self.actions.kept(&self.action.gathered(kept, 1));
+        let (tag_sets, tags) = self.tag_sets.kept(&self.tags.gathered(kept, 1));
+        let (tag_names, renamed) = self.tag_names.kept(&tag_sets.values().concat());
         let mut columns = Columns {
-            namespaces: self.namespaces.clone(),
-            tag_names: self.tag_names.clone(),
-            tag_sets: self.tag_sets.clone(),
-            actions: self.actions.clone(),
+            namespaces,
+            actions,
+            tag_names,
             ids: self.ids.kept(kept, self.len()),
             ..Columns::new()
         };
+        let mut renamed = renamed.into_iter();
+        for set in tag_sets.values() {
+            let mut set: Vec<u32> = renamed.by_ref().take(set.len()).collect();
+            set.sort_unstable();
+            columns.tag_sets.intern(set.as_slice());
+        }
         columns.entity = self.entity.gathered(kept, 1);
         columns.time = self.time.gathered(kept, 1);
         columns.reward = self.reward.gathered(kept, 1);
-        columns.namespace = self.namespace.gathered(kept, 1);
-        columns.tags = self.tags.gathered(kept, 1);
-        columns.action = self.action.gathered(kept, 1);
+        columns.namespace = namespace.into();
+        columns.tags = tags.into();
+        columns.action = action.into();
         columns.flags = self.flags.gathered(kept, 1);
         debug_assert!(columns.flags.iter().all(|flags| flags & LIVE != 0));
         columns

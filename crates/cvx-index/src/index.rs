@@ -46,6 +46,7 @@ pub struct TemporalIndex {
     pub(crate) edges: TypedEdgeLayer,
     pub(crate) regions: Regions,
     pub(crate) remembered: Remembered,
+    pub(crate) changes: u64,
     pub(crate) live: usize,
     pub(crate) metadata: Vec<u8>,
 }
@@ -67,6 +68,7 @@ impl TemporalIndex {
             edges: TypedEdgeLayer::new(),
             regions: Regions::default(),
             remembered: Remembered::default(),
+            changes: 0,
             live: 0,
             metadata: Vec::new(),
             params,
@@ -175,7 +177,7 @@ impl TemporalIndex {
         self.vectors
             .check_center(center.as_deref(), self.links.nodes())?;
         let nodes: Vec<u32> = self.links.nodes().collect();
-        self.remembered.forget();
+        self.note_change();
         self.vectors.set_center(center);
         self.vectors.recode(&nodes);
         self.links = Links::new(self.params.m);
@@ -189,6 +191,19 @@ impl TemporalIndex {
     #[must_use]
     pub fn center(&self) -> Option<&[f32]> {
         self.vectors.center()
+    }
+
+    /// How often nodes came, went, or took another reward, center or leave to advise, since the
+    /// index was made or opened: whatever was learned of them holds as long as it stays the same.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Forgets what was remembered of the nodes as they were.
+    pub(crate) fn note_change(&mut self) {
+        self.remembered.forget();
+        self.changes += 1;
     }
 
     /// What links are made by.

@@ -46,13 +46,31 @@ impl<T: Clone + Eq + Hash> Names<T> {
         T: std::borrow::Borrow<Q> + for<'a> From<&'a Q>,
         Q: Eq + Hash + ?Sized,
     {
-        if let Some(place) = self.place(value) {
-            return place;
+        match self.place(value) {
+            Some(place) => place,
+            None => self.push(T::from(value)),
         }
+    }
+
+    /// The place of a value that has none yet.
+    fn push(&mut self, value: T) -> u32 {
         // Values come from nodes, of which there are fewer than u32::MAX.
         let place = self.values.len() as u32;
-        self.values.push(T::from(value));
-        self.places.insert(T::from(value), place);
+        self.values.push(value.clone());
+        self.places.insert(value, place);
         place
+    }
+
+    /// The table of the values at these places alone, and where each of them is there. What is no
+    /// place stays what it is.
+    pub(crate) fn kept(&self, places: &[u32]) -> (Self, Vec<u32>) {
+        let mut kept = Names::new();
+        let mut moved = vec![None; self.values.len()];
+        let mut move_to = |&place: &u32| match self.get(place) {
+            Some(value) => *moved[place as usize].get_or_insert_with(|| kept.push(value.clone())),
+            None => place,
+        };
+        let places = places.iter().map(&mut move_to).collect();
+        (kept, places)
     }
 }

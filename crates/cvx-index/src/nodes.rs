@@ -21,7 +21,7 @@ pub struct Stats {
     pub edges: usize,
     /// Entities with nodes, namespace by namespace.
     pub timelines: usize,
-    /// Namespaces ever named by a node.
+    /// Namespaces named by a node, deleted ones included until the index is compacted.
     pub namespaces: usize,
     /// The highest level of the graph.
     pub top_level: usize,
@@ -68,7 +68,7 @@ impl TemporalIndex {
         let before = self.columns.reward(slot);
         self.columns.set_reward(slot as usize, reward);
         self.postings.note_reward(&self.columns, slot, before);
-        self.remembered.forget();
+        self.note_change();
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl TemporalIndex {
             *flags & !RECALLABLE
         };
         self.postings.note_recallable(&self.columns, slot);
-        self.remembered.forget();
+        self.note_change();
         Ok(())
     }
 

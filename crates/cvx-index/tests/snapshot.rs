@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{VERIFIED, sample};
-use cvx_index::{EntityId, Error, Filter, NewNode, NodeId, TemporalIndex};
+use cvx_index::{EntityId, Error, Filter, IndexParams, NewNode, NodeId, TemporalIndex};
 
 /// Requirement: V19
 #[test]
@@ -203,4 +203,49 @@ fn a_snapshot_that_was_opened_is_written_as_the_same_bytes() {
         std::fs::read(golden("v3")).unwrap() == index.to_bytes(),
         "to_bytes differs from tests/golden/v3.cvx"
     );
+}
+
+#[test]
+fn compaction_leaves_no_name_of_a_deleted_node_in_the_snapshot() {
+    let node = |time, namespace, tags, action| NewNode {
+        namespace,
+        tags,
+        action: Some(action),
+        ..NewNode::new(EntityId(1), time, Some(&[1.0, 2.0]))
+    };
+    let mut index = TemporalIndex::new(IndexParams::new(2)).unwrap();
+    let nodes = [
+        node(1, "goneplace", &["shared", "gonetag"][..], "goneact"),
+        node(2, "keptplace", &["shared", "kepttag"][..], "keptact"),
+        node(3, "keptplace", &[][..], "keptact"),
+        node(4, "otherplace", &["gonetag", "kepttag"][..], "goneact"),
+    ];
+    index.bulk_insert(&nodes, 1).unwrap();
+    index.delete(&[NodeId(0), NodeId(3)]).unwrap();
+    index.compact().unwrap();
+    index.validate().unwrap();
+    let bytes = index.to_bytes();
+    let holds = |name: &str| {
+        bytes
+            .windows(name.len())
+            .any(|part| part == name.as_bytes())
+    };
+    for name in ["goneplace", "gonetag", "goneact", "otherplace"] {
+        assert!(!holds(name), "{name}");
+    }
+    let read = TemporalIndex::from_bytes(&bytes, Path::new("a.cvx")).unwrap();
+    for index in [index, read] {
+        assert_eq!(index.namespace(NodeId(1)).unwrap(), "keptplace");
+        assert_eq!(index.tags(NodeId(1)).unwrap(), ["kepttag", "shared"]);
+        assert_eq!(index.tags(NodeId(2)).unwrap(), [""; 0]);
+        assert_eq!(index.action(NodeId(2)).unwrap(), Some("keptact"));
+        let filter = Filter {
+            namespaces: Some(vec!["keptplace".to_owned()]),
+            tags: Some(vec!["shared".to_owned()]),
+            ..Filter::default()
+        };
+        let found = index.search(&[1.0, 2.0], 4, None, &filter).unwrap();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].node, NodeId(1));
+    }
 }

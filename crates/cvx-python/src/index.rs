@@ -1,6 +1,6 @@
 //! The class, its parameters, its snapshots.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cvx_index::{Center, IndexParams, LoadOptions, Metric, TemporalIndex};
 use numpy::PyArray1;
@@ -63,6 +63,26 @@ impl NativeIndex {
         })
     }
 
+    /// An index from the bytes of a snapshot, all of which are checked.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, snapshot: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let bytes: PyBackedBytes = converted("snapshot", snapshot, "bytes", PARAMETER)?;
+        let index = without_gil(py, || {
+            TemporalIndex::from_bytes(&bytes, Path::new("what was given"))
+        })?;
+        Ok(NativeIndex {
+            shared: Shared::new(index),
+        })
+    }
+
+    /// The bytes of a snapshot, with the metadata of the one that was loaded.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self
+            .shared
+            .read_settled(py, |index| Ok(index.to_bytes_with(index.metadata())))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
     /// The metadata of a snapshot.
     #[staticmethod]
     fn read_metadata<'py>(
@@ -99,6 +119,11 @@ impl NativeIndex {
     fn validate(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.shared
             .read_settled(py, |index| Ok(index.validate().err()))
+    }
+
+    /// A number that is another after every change of the nodes.
+    fn changes(&self, py: Python<'_>) -> PyResult<u64> {
+        self.shared.read(py, |index| Ok(index.changes()))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

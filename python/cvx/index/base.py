@@ -21,7 +21,8 @@ from cvx.types import Vector
 class TemporalIndex(Rows, Search, Edges, Walks, Regions):
     """Nodes in time: found by similarity, followed along timelines and typed edges.
 
-    Safe to share between threads: searches run side by side, changes one after the other.
+    Safe to share between threads: searches run side by side, changes one after the other. It
+    pickles, and a copy (``copy.copy`` or ``copy.deepcopy``) is an index of its own.
 
     Parameters
     ----------
@@ -228,6 +229,15 @@ class TemporalIndex(Rows, Search, Edges, Walks, Regions):
             raise PoisonedIndexError(
                 f"unsound index ({reason}): load another snapshot, or build it again"
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything, the native index as a snapshot: copies and pickles are whole."""
+        return self.__dict__ | {"_native": self._native.to_bytes()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what ``__getstate__`` returned, held against its checksums."""
+        self.__dict__.update(state)
+        self._adopt(NativeIndex.from_bytes(state["_native"]))
 
     def stats(self) -> dict[str, Any]:
         """Count what the index holds.

@@ -200,7 +200,8 @@ class Rows:
     def compact(self) -> None:
         """Give back what deleted nodes still take: memory, and the time to pass over them.
 
-        Node ids stand, and none is given again. Searches go on meanwhile, in the index as it was.
+        Namespaces, tags and actions that no other node has are forgotten with them. Node ids
+        stand, and none is given again. Searches go on meanwhile, in the index as it was.
 
         Examples
         --------
@@ -213,6 +214,17 @@ class Rows:
         (array([2]), 3)
         """
         self._native.compact()
+
+    @property
+    def changes(self) -> int:
+        """How often nodes came, went or became others since the index was made or opened."""
+        return self._native.changes()
+
+    @property
+    def deletions(self) -> int:
+        """How many nodes were deleted so far, ids that were passed over included."""
+        counts = self._native.stats()
+        return int(counts["ids_given"] - counts["nodes"])
 
     def __len__(self) -> int:
         return len(self._native)

@@ -35,6 +35,8 @@ class Book:
     ----------
     epoch : int
         The epoch whose hubs it counts by.
+    deletions : int
+        How many nodes the index had lost when it was begun.
     hubs : set of int
         The regions; once the index has moved on, also those that it could not trace back.
     traces : list of Trace
@@ -49,6 +51,7 @@ class Book:
         self.reading = reading
         self.away = away
         self.epoch = index.region_epoch
+        self.deletions = index.deletions
         levels = index.region_levels
         # A level with one region tells nothing that counting everywhere does not.
         self.upper = [at for at in levels if at > level and len(index.regions(at)) > 1]

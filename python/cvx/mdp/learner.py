@@ -165,14 +165,15 @@ class RegionLearner:
 
     def _fresh(self) -> None:
         book = self._book
-        if book.current:
+        gone = self.index.deletions - book.deletions if self.on_stale != "gradual" else 0
+        if book.current and not gone:
             return
         if not book.traces:
             self._books.now, self._books.next = self._blank(), None
         elif self.on_stale == "error":
             raise StaleRegionsError(
                 f"learned on regions of epoch {self.epoch}, the index is at "
-                f"{self.index.region_epoch}: call relearn()"
+                f"{self.index.region_epoch}, and {gone} nodes were deleted since: call relearn()"
             )
         elif self.on_stale == "relearn" or book.level not in self.index.region_levels:
             self.relearn()

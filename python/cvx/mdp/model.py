@@ -47,7 +47,8 @@ class RegionMDP(RegionEstimates):
     on_stale : {"relearn", "gradual", "error"}, default "relearn"
         When the index has moved to another epoch of regions: learn all remembered episodes again
         at once; go on with the regions of the epoch before and place a few episodes anew with
-        every update, until all are; or raise ``StaleRegionsError``.
+        every update, until all are; or raise ``StaleRegionsError``. The first and the last also
+        when nodes were deleted; with "gradual", ``leave_out`` those.
     pace : float, default 2.5
         With "gradual", how many remembered steps, at least, are placed anew for each new one; at
         least 2.

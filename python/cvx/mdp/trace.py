@@ -28,6 +28,11 @@ class RegionIndex(Protocol):
         ...
 
     @property
+    def deletions(self) -> int:
+        """How many nodes were deleted so far."""
+        ...
+
+    @property
     def params(self) -> Mapping[str, Any]:
         """What the index was made with: ``m``, its links a node, is asked for."""
         ...

@@ -13,8 +13,14 @@ impl TemporalIndex {
     /// The snapshot as bytes, without metadata.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
+        self.to_bytes_with(&[])
+    }
+
+    /// The snapshot as bytes, with at most 65,536 bytes of metadata.
+    #[must_use]
+    pub fn to_bytes_with(&self, metadata: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let Ok(()) = self.write(&[], |part| {
+        let Ok(()) = self.write(metadata, |part| {
             bytes.extend_from_slice(part);
             Ok::<(), Infallible>(())
         });
