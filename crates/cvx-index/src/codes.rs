@@ -37,7 +37,10 @@ pub(crate) struct Codes {
     worst: Worst,
 }
 
-/// The extremes of all rows ever coded, to bound what codes lose.
+/// The extremes of all rows coded since the index was made or compacted, to bound what codes lose.
+///
+/// What a row loses is a share of its own scale, so that a row of any length costs no other anything:
+/// length and residual, in units of the scale, are bounded by the root of the dimension.
 #[derive(Clone, Copy, Debug, Default)]
 struct Worst {
     scale: f32,
@@ -47,6 +50,9 @@ struct Worst {
     residual: f32,
 }
 
+/// What sums of floats may lose, on top of what codes lose.
+const ROUNDING: f32 = 1e-6;
+
 /// A vector to compare with the rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coded {
@@ -55,15 +61,9 @@ pub(crate) struct Coded {
     excess: i32,
     scale: f32,
     base: f32,
-    /// How far distances to rows can be from those of the vector itself.
+    /// How far the distance to a row can be from that of the vector itself, in units of the scale
+    /// of the row.
     error: f32,
-}
-
-impl Coded {
-    /// No distance by codes is farther than this from the true one.
-    pub(crate) fn error(&self) -> f32 {
-        self.error
-    }
 }
 
 impl Codes {
@@ -145,7 +145,7 @@ impl Codes {
         } = numbers(self.isa, compared, mem::take(&mut coded.lines));
         // |q.x - q'.x'| <= |q - q'| |x'| + |q| |x - x'|, and a little for the sums of floats.
         let lost = residual * scale * self.worst.length + squares.sqrt() * self.worst.residual;
-        let error = self.factor() * lost * self.worst.scale * 1.001 + 1e-6;
+        let error = self.factor() * lost * 1.001;
         *coded = Coded {
             lines,
             excess: sum * i32::from(BIAS),
@@ -157,6 +157,11 @@ impl Codes {
             },
             error,
         };
+    }
+
+    /// No distance by codes to any row is farther than this from the true one.
+    pub(crate) fn largest_error(&self, query: &Coded) -> f32 {
+        query.error * self.worst.scale + ROUNDING
     }
 
     /// The tables as plain slices, to be taken once before a loop.
@@ -219,6 +224,12 @@ impl Table<'_> {
         coded.error = 0.0;
     }
 
+    /// The distance by codes to the row of a node is no farther than this from the true one.
+    #[inline(always)]
+    pub(crate) fn error(&self, query: &Coded, node: u32) -> f32 {
+        query.error * self.scales[node as usize] + ROUNDING
+    }
+
     /// Whether two rows are the same.
     pub(crate) fn same(&self, a: u32, b: u32) -> bool {
         self.scales[a as usize] == self.scales[b as usize] && self.rows.row(a) == self.rows.row(b)
@@ -269,6 +280,32 @@ impl Table<'_> {
         ahead: &[u32],
         buffers: &'b mut Buffers,
     ) -> &'b [f32] {
+        self.compared::<false>(kernel, query, nodes, ahead, buffers)
+    }
+
+    /// The least that the distances can be, whatever the codes lost; else as
+    /// [`distances_by`](Self::distances_by).
+    #[inline(always)]
+    pub(crate) fn least_by<'b>(
+        &self,
+        kernel: impl Kernel,
+        query: &Coded,
+        nodes: &[u32],
+        ahead: &[u32],
+        buffers: &'b mut Buffers,
+    ) -> &'b [f32] {
+        self.compared::<true>(kernel, query, nodes, ahead, buffers)
+    }
+
+    #[inline(always)]
+    fn compared<'b, const LEAST: bool>(
+        &self,
+        kernel: impl Kernel,
+        query: &Coded,
+        nodes: &[u32],
+        ahead: &[u32],
+        buffers: &'b mut Buffers,
+    ) -> &'b [f32] {
         if buffers.distances.len() < nodes.len() {
             buffers.distances.resize(nodes.len(), 0.0);
         }
@@ -278,7 +315,7 @@ impl Table<'_> {
         let mut ahead = ahead.chunks(GROUP);
         for (group, out) in groups.iter().zip(outs) {
             self.prefetch_all(ahead.next().unwrap_or(&[]));
-            *out = self.four(kernel, query, group);
+            *out = self.four::<LEAST>(kernel, query, group);
         }
         for rest in ahead {
             self.prefetch_all(rest);
@@ -287,13 +324,18 @@ impl Table<'_> {
             // The places that are left over measure the last row again.
             let mut group = [last; GROUP];
             group[..rest.len()].copy_from_slice(rest);
-            rest_out.copy_from_slice(&self.four(kernel, query, &group)[..rest.len()]);
+            rest_out.copy_from_slice(&self.four::<LEAST>(kernel, query, &group)[..rest.len()]);
         }
         distances
     }
 
     #[inline(always)]
-    fn four(&self, kernel: impl Kernel, query: &Coded, nodes: &[u32; GROUP]) -> [f32; GROUP] {
+    fn four<const LEAST: bool>(
+        &self,
+        kernel: impl Kernel,
+        query: &Coded,
+        nodes: &[u32; GROUP],
+    ) -> [f32; GROUP] {
         let mut rows: [&[Line]; GROUP] = [&[]; GROUP];
         let mut scales = [0.0; GROUP];
         let mut bases = [query.base; GROUP];
@@ -310,6 +352,11 @@ impl Table<'_> {
         if !self.bases.is_empty() {
             for lane in 0..GROUP {
                 bases[lane] += self.bases[nodes[lane] as usize];
+            }
+        }
+        if LEAST {
+            for lane in 0..GROUP {
+                bases[lane] -= query.error * scales[lane] + ROUNDING;
             }
         }
         bases

@@ -39,10 +39,11 @@ impl TemporalIndex {
         }
         let mut index = Self::new(self.params.clone())?;
         index.columns = self.columns.gathered(&kept);
-        index.vectors = self.vectors.gathered(&kept, self.links.table_len());
+        let nodes: Vec<u32> = self.links.nodes().map(|old| moved[old as usize]).collect();
+        let end = self.links.table_len();
+        index.vectors = self.vectors.gathered(&kept, end, &nodes);
         if slots - kept.len() > slots / MUCH {
             // A graph that was mended around so many is no longer as good as a new one.
-            let nodes: Vec<u32> = self.links.nodes().map(|old| moved[old as usize]).collect();
             let (builder, links) = index.building();
             builder.insert(links, &nodes);
         } else {

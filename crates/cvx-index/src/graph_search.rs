@@ -58,8 +58,8 @@ struct Terms<'a> {
     boosts: &'a [(EdgeKind, f32)],
     max_hops: usize,
     accepted: &'a Accepted<'a>,
-    /// How far distances by codes are taken to be from the true ones.
-    slack: f32,
+    /// What part of the error of a code its distance is taken to be off by.
+    share: f32,
 }
 
 impl TemporalIndex {
@@ -105,7 +105,7 @@ impl TemporalIndex {
             boosts,
             max_hops,
             accepted: &accepted,
-            slack: 0.0,
+            share: 0.0,
         };
         Ok(self.walked(terms, width, &route))
     }
@@ -118,7 +118,7 @@ impl TemporalIndex {
             width,
         };
         with_spread(|spread| {
-            terms.slack = self.begin(spread, &terms, want, route);
+            terms.share = self.begin(spread, &terms, want, route);
             let bound = self.bound(spread, &terms);
             self.spread(spread, &terms, &bound);
             let mut hits = self.best(spread, &terms, &bound);
@@ -127,24 +127,26 @@ impl TemporalIndex {
         })
     }
 
-    /// Makes the nearest accepted nodes S; how far distances by codes are taken to be from the true
-    /// ones.
+    /// Makes the nearest accepted nodes S; what part of the error of a code distances by codes are
+    /// taken to be off by.
     fn begin(&self, spread: &mut Spread, terms: &Terms<'_>, want: Want, route: &Route) -> f32 {
         let &Terms {
             query, accepted, ..
         } = terms;
         spread.clear();
         with_scratch(|scratch| {
-            let slack = self.nearest_by_codes(query, want, accepted, route, scratch);
+            let share = self.nearest_by_codes(query, want, accepted, route, scratch);
+            let codes = self.vectors.codes.table();
             for near in &scratch.found.near {
+                let slack = share * codes.error(&query.coded, near.node());
                 let [lowest, highest] = self.similarities(near.distance(), slack);
                 // Where a scan measured them there is no slack.
-                let distance = (slack == 0.0).then_some(near.distance());
+                let distance = (share == 0.0).then_some(near.distance());
                 spread.begin_at(near.node(), lowest, highest, distance);
             }
-            match slack {
-                0.0 => query.coded.error(),
-                _ => slack,
+            match share {
+                0.0 => 1.0,
+                _ => share,
             }
         })
     }
@@ -194,7 +196,7 @@ mod tests {
                 boosts: &boosts,
                 max_hops,
                 accepted: &accepted,
-                slack: 0.0,
+                share: 0.0,
             };
             index.walked(terms, 1, &route)
         };

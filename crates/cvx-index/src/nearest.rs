@@ -174,8 +174,8 @@ impl TemporalIndex {
     }
 
     /// Leaves the accepted nodes that are nearest by their codes in `scratch.found`, as many as the
-    /// walk is wide; how far their distances can be from the true ones, which is nothing where a
-    /// scan measured them.
+    /// walk is wide; what part of the error of each code its distance is taken to be off by, which
+    /// is none where a scan measured them.
     pub(crate) fn nearest_by_codes(
         &self,
         query: &Query,
@@ -193,7 +193,7 @@ impl TemporalIndex {
                 if let Some(kept) = self.kept(walk, want, accepted) {
                     found.near.clear();
                     found.near.extend(kept.ranked());
-                    return self.margin(query);
+                    return self.share();
                 }
                 walking.nodes(accepted)
             }
@@ -281,26 +281,32 @@ impl TemporalIndex {
         found.near.extend(kept.ranked().take(nearest));
         self.vectors.measure(query, want.measured, found);
         let farthest = found.near.last().map_or(0.0, |near| near.distance());
-        let others = nearest..kept.within(farthest + self.margin(query)).max(nearest);
+        let codes = &self.vectors.codes;
+        let reach = farthest + self.share() * codes.largest_error(&query.coded);
+        let others = nearest..kept.within(reach).max(nearest);
         if others.is_empty() {
             return;
         }
         let measured = mem::take(&mut found.near);
+        let (codes, share) = (codes.table(), self.share());
+        let least =
+            |near: &Ranked| near.distance() - share * codes.error(&query.coded, near.node());
+        let others = kept.ranked().take(others.end).skip(nearest);
         found
             .near
-            .extend(kept.ranked().take(others.end).skip(nearest));
+            .extend(others.filter(|near| least(near) <= farthest));
         self.vectors.measure(query, want.measured, found);
         found.near.extend(measured);
         found.near.sort_unstable();
         found.near.truncate(want.measured);
     }
 
-    /// How much nearer than its code a row may lie.
+    /// What part of the error of a code a row may lie nearer, or farther.
     ///
-    /// What codes lose is spread over the dimensions and all but cancels: rarely is the error above
-    /// [`DEVIATIONS`] times the bound divided by the root of the dimension.
-    fn margin(&self, query: &Query) -> f32 {
-        query.coded.error() * (DEVIATIONS / (self.params.dim as f32).sqrt()).min(1.0)
+    /// What codes lose is spread over the dimensions and all but cancels: rarely is it above
+    /// [`DEVIATIONS`] times the error divided by the root of the dimension.
+    fn share(&self) -> f32 {
+        (DEVIATIONS / (self.params.dim as f32).sqrt()).min(1.0)
     }
 
     pub(crate) fn graph(&self) -> Graph<'_> {

@@ -27,7 +27,7 @@ impl Vectors {
             return;
         }
         let codes = self.codes.table();
-        let mut nearest = Nearest::new(query, width, &mut scratch.found.near);
+        let mut nearest = Nearest::new(codes, query, width, &mut scratch.found);
         codes.isa().run(ScanList {
             scan: Scan {
                 codes,
@@ -37,7 +37,7 @@ impl Vectors {
             },
             nodes,
         });
-        nearest.cut();
+        nearest.finish();
         self.settle(query, width, &mut scratch.found);
     }
 
@@ -73,7 +73,7 @@ impl Vectors {
     /// Measures what a scan left: first as many as are wanted, then of the others those that can
     /// still be among the nearest.
     ///
-    /// The slack of a scan allows for two distances by codes. Here one of the two is measured, and
+    /// A scan allows for the errors of two distances by codes. Here one of the two is measured, and
     /// most of what the scan had to keep lies beyond the error of the other.
     fn settle(&self, query: &Query, width: usize, found: &mut Found) {
         if found.near.len() <= width {
@@ -84,8 +84,9 @@ impl Vectors {
         let mut others = found.near.split_off(width);
         self.measure(query, width, found);
         if let Some(farthest) = found.near.last() {
-            let bound = farthest.distance() + query.coded.error();
-            others.retain(|near| near.distance() <= bound);
+            let codes = self.codes.table();
+            let least = |near: &Ranked| near.distance() - codes.error(&query.coded, near.node());
+            others.retain(|near| least(near) <= farthest.distance());
         }
         let measured = mem::replace(&mut found.near, others);
         self.measure(query, width, found);
@@ -129,7 +130,7 @@ impl Vectors {
 /// Leaves the rows of a table that can be among the nearest.
 fn scan_rows(codes: &Codes, query: &Query, run: Range<u32>, width: usize, scratch: &mut Scratch) {
     let codes = codes.table();
-    let mut nearest = Nearest::new(query, width, &mut scratch.found.near);
+    let mut nearest = Nearest::new(codes, query, width, &mut scratch.found);
     codes.isa().run(ScanRun {
         scan: Scan {
             codes,
@@ -139,7 +140,7 @@ fn scan_rows(codes: &Codes, query: &Query, run: Range<u32>, width: usize, scratc
         },
         run,
     });
-    nearest.cut();
+    nearest.finish();
 }
 
 /// What a scan goes by.
@@ -156,7 +157,7 @@ impl Scan<'_, '_> {
     fn look(&mut self, kernel: impl Kernel, nodes: &[u32], ahead: &[u32]) {
         let distances = self
             .codes
-            .distances_by(kernel, self.query, nodes, ahead, self.buffers);
+            .least_by(kernel, self.query, nodes, ahead, self.buffers);
         self.nearest.take(kernel, nodes, distances);
     }
 }
@@ -205,50 +206,124 @@ impl Work for ScanRun<'_, '_> {
 }
 
 /// Those that can be among the nearest of a scan.
+///
+/// A row may be nearer than its code says by the error of that row, and another one farther by its
+/// own: rows are kept by the least that their distances can be, and dropped where that is beyond the
+/// most that those of as many as are wanted can be.
 struct Nearest<'a> {
+    codes: codes::Table<'a>,
+    query: &'a Coded,
+    /// With the least that the distance of each can be.
     found: &'a mut Vec<Ranked>,
+    /// The most that they can be.
+    most: &'a mut Vec<f32>,
     width: usize,
-    /// The last one wanted may be farther than its code says, and another one nearer.
-    slack: f32,
-    /// Beyond this distance by codes nothing is among the nearest.
+    /// So far are as many as are wanted at most.
     bound: f32,
     /// When so many are found, it is time to drop some.
-    most: usize,
+    full: usize,
 }
 
 impl<'a> Nearest<'a> {
-    fn new(query: &Query, width: usize, found: &'a mut Vec<Ranked>) -> Self {
-        found.clear();
+    fn new(codes: codes::Table<'a>, query: &'a Query, width: usize, found: &'a mut Found) -> Self {
+        found.near.clear();
         Nearest {
-            found,
+            codes,
+            query: &query.coded,
+            found: &mut found.near,
+            most: &mut found.distances,
             width,
-            slack: 2.0 * query.coded.error(),
             bound: f32::INFINITY,
-            most: width.saturating_mul(2).max(4 * BLOCK),
+            full: width.saturating_mul(2).max(4 * BLOCK),
         }
     }
 
-    /// Takes those of at most 64 nodes that are near enough.
+    /// Takes those of at most 64 nodes that can be near enough, by the least of their distances.
     #[inline(always)]
-    fn take(&mut self, kernel: impl Kernel, nodes: &[u32], distances: &[f32]) {
-        let mut near = kernel.within(distances, self.bound);
+    fn take(&mut self, kernel: impl Kernel, nodes: &[u32], least: &[f32]) {
+        let mut near = kernel.within(least, self.bound);
         while near != 0 {
             let place = near.trailing_zeros() as usize;
             near &= near - 1;
-            self.found.push(Ranked::new(distances[place], nodes[place]));
+            self.found.push(Ranked::new(least[place], nodes[place]));
         }
-        if self.found.len() >= self.most {
+        if self.found.len() >= self.full {
             self.cut();
-            self.most = self.most.max(2 * self.found.len());
+            self.full = self.full.max(2 * self.found.len());
         }
     }
 
-    /// Drops what is farther than the last one wanted by more than codes can be wrong.
+    /// Drops what is farther than the last one wanted, whatever their codes lost.
     fn cut(&mut self) {
-        if self.found.len() > self.width {
-            let last = self.found.select_nth_unstable(self.width - 1).1.distance();
-            self.bound = last + self.slack;
-            self.found.retain(|near| near.distance() <= self.bound);
+        if self.found.len() <= self.width {
+            return;
+        }
+        let most =
+            |near: &Ranked| near.distance() + 2.0 * self.codes.error(self.query, near.node());
+        self.most.clear();
+        self.most.extend(self.found.iter().map(most));
+        self.bound = *self
+            .most
+            .select_nth_unstable_by(self.width - 1, f32::total_cmp)
+            .1;
+        self.found.retain(|near| near.distance() <= self.bound);
+    }
+
+    /// Leaves those that can be among the nearest, with their distances by codes.
+    fn finish(mut self) {
+        self.cut();
+        for near in &mut *self.found {
+            let error = self.codes.error(self.query, near.node());
+            *near = Ranked::new(near.distance() + error, near.node());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distance::Metric;
+    use crate::distance::isa::Isa;
+    use crate::insert::splitmix;
+    use crate::scratch::with_scratch;
+
+    const DIM: usize = 48;
+    const ROWS: u32 = 2000;
+
+    /// Numbers from -1 to 1.
+    fn row(seed: u64) -> Vec<f32> {
+        let number = |at| (splitmix(splitmix(seed) ^ at) >> 40) as f32 / (1 << 23) as f32 - 1.0;
+        (0..DIM as u64).map(number).collect()
+    }
+
+    /// How many rows a scan for ten leaves to be measured in full precision.
+    fn left(vectors: &Vectors, query: &Query, len: u32) -> usize {
+        with_scratch(|scratch| {
+            scan_rows(&vectors.codes, query, 0..len, 10, scratch);
+            scratch.found.near.len()
+        })
+    }
+
+    #[test]
+    fn a_row_far_longer_than_the_others_leaves_no_more_of_them_to_be_measured() {
+        for metric in [Metric::L2, Metric::InnerProduct] {
+            let mut vectors = Vectors::new(DIM, metric, Isa::chosen().unwrap());
+            for node in 0..ROWS {
+                vectors.put(node, &row(u64::from(node)));
+            }
+            vectors.encode(&(0..ROWS).collect::<Vec<_>>());
+            let queries = (1 << 20..1 << 20 | 20).map(|seed| vectors.prepared(&row(seed)).unwrap());
+            let queries: Vec<Query> = queries.collect();
+            let of_all = |vectors: &Vectors, len| -> usize {
+                queries.iter().map(|query| left(vectors, query, len)).sum()
+            };
+            let before = of_all(&vectors, ROWS);
+            assert!(before < 20 * 100, "{before}");
+            let long: Vec<f32> = row(ROWS.into()).iter().map(|x| x * 1e4).collect();
+            vectors.put(ROWS, &long);
+            vectors.encode(&[ROWS]);
+            let after = of_all(&vectors, ROWS + 1);
+            assert!(after <= before + 20, "{after} where {before} were left");
         }
     }
 }

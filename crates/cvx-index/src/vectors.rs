@@ -244,16 +244,19 @@ impl Vectors {
         })
     }
 
-    /// The rows at these slots, of which those from `end` on have none.
-    pub(crate) fn gathered(&self, kept: &[u32], end: usize) -> Self {
+    /// The rows at these slots, of which those from `end` on have none, and their codes, but for
+    /// their extremes those of before; `nodes` are the places that rows of nodes come to.
+    pub(crate) fn gathered(&self, kept: &[u32], end: usize, nodes: &[u32]) -> Self {
         let rows = &kept[..kept.partition_point(|&slot| (slot as usize) < end)];
-        Vectors {
+        let mut vectors = Vectors {
             center: self.center.clone(),
             offset: self.offset.clone(),
             raw: self.raw.gathered(rows, self.dim),
-            codes: self.codes.gathered(rows),
+            codes: Codes::new(self.dim, self.metric, self.isa),
             ..*self
-        }
+        };
+        vectors.encode(nodes);
+        vectors
     }
 
     /// How many bytes of memory the rows take.

@@ -91,6 +91,84 @@ fn equal_vectors_zeros_and_giants_are_found_under_every_metric() {
     }
 }
 
+/// Each row is as far off by its code as it is long: scans of a list, of a run and of copies find the
+/// nearest all the same, and so do they when long rows are gone and when the index was compacted.
+#[test]
+fn scans_are_exact_among_rows_of_all_lengths() {
+    const DIM: usize = 24;
+    for metric in [Metric::L2, Metric::InnerProduct] {
+        let mut numbers = Numbers(9);
+        let sizes = [1e-3f32, 1.0, 1.0, 1.0, 30.0, 1e3, 1e6];
+        let sized = |numbers: &mut Numbers, n: usize| -> Vec<f32> {
+            let row = numbers.vector(DIM);
+            row.iter().map(|x| x * sizes[n % sizes.len()]).collect()
+        };
+        let rows: Vec<Vec<f32>> = (0..1500).map(|n| sized(&mut numbers, n)).collect();
+        let queries: Vec<Vec<f32>> = (0..35).map(|n| sized(&mut numbers, n)).collect();
+        let params = IndexParams {
+            metric,
+            ..IndexParams::new(DIM)
+        };
+        let mut index = of(&rows, params);
+        let window = Filter {
+            since: Some(100),
+            until: Some(1400),
+            ..Filter::default()
+        };
+        let entities = Filter {
+            entities: Some((0..25).map(EntityId).collect()),
+            ..Filter::default()
+        };
+        let long = (0..1500).filter(|n| sizes[n % sizes.len()] > 1e5);
+        let long: Vec<NodeId> = long.map(|n| NodeId(n as u32)).collect();
+        let changes: [&dyn Fn(&mut TemporalIndex); 3] =
+            [&|_| (), &|index| index.delete(&long).unwrap(), &|index| {
+                index.compact().unwrap()
+            }];
+        for change in changes {
+            change(&mut index);
+            index.validate().unwrap();
+            // The codes of a filter that comes again are copied.
+            for filter in [&Filter::default(), &window, &entities, &entities, &entities] {
+                for query in &queries {
+                    check_exact(&index, &rows, query, filter);
+                }
+            }
+        }
+    }
+}
+
+fn check_exact(index: &TemporalIndex, rows: &[Vec<f32>], query: &[f32], filter: &Filter) {
+    let distance = |row: &[f32]| -> f64 {
+        let pairs = query.iter().zip(row);
+        let pairs = pairs.map(|(a, b)| (f64::from(*a), f64::from(*b)));
+        match index.params().metric {
+            Metric::L2 => pairs.map(|(a, b)| (a - b) * (a - b)).sum(),
+            _ => 1.0 - pairs.map(|(a, b)| a * b).sum::<f64>(),
+        }
+    };
+    let accepted = |n: &usize| {
+        let node = NodeId(*n as u32);
+        let listed = |entities: &Vec<EntityId>| entities.contains(&index.entity(node).unwrap());
+        index.contains(node)
+            && filter.since.is_none_or(|since| *n as i64 >= since)
+            && filter.until.is_none_or(|until| (*n as i64) < until)
+            && filter.entities.as_ref().is_none_or(listed)
+    };
+    let accepted = (0..rows.len()).filter(accepted);
+    let mut expected: Vec<f64> = accepted.map(|n| distance(&rows[n])).collect();
+    expected.sort_by(f64::total_cmp);
+    let found = index.search(query, 10, None, filter).unwrap();
+    assert_eq!(found.len(), 10);
+    for (near, expected) in found.iter().zip(expected) {
+        let own = distance(&rows[near.node.index()]);
+        assert!(
+            (own - expected).abs() <= 2e-6 * expected.abs().max(1.0),
+            "{own} where {expected} is next: {filter:?}"
+        );
+    }
+}
+
 #[test]
 fn k_and_ef_far_beyond_the_number_of_nodes_find_all_of_them() {
     let rows = Numbers(4).clustered(300, 8, 5);

@@ -72,7 +72,7 @@ impl Codes {
         [&self.scales, &self.bases]
     }
 
-    /// The extremes of all rows ever coded.
+    /// The extremes of all rows.
     pub(crate) fn worst(&self) -> [f32; 3] {
         [self.worst.scale, self.worst.length, self.worst.residual]
     }

@@ -85,20 +85,25 @@ impl TemporalIndex {
     pub(super) fn bound(&self, spread: &Spread, terms: &Terms<'_>) -> Bound {
         let boosts = terms.boosts;
         let near = spread.near();
-        let needed = near.get(terms.k - 1);
+        // Codes lose more of one node than of another: the order is that of neither end.
+        let first = near.get(..terms.k).unwrap_or(&[]).iter();
+        let needed = first.map(|near| near.lowest).min_by(f32::total_cmp);
         let carried = boosts.iter().fold(0.0f32, |most, pair| most.max(pair.1));
         let mut bound = Bound {
             members: Sketch::of(near.iter().map(|near| near.node), near.len()),
             toward: None,
             elsewhere: near.last().map_or(f32::NEG_INFINITY, |last| last.highest),
-            needed: needed.map_or(f32::NEG_INFINITY, |last| last.lowest),
+            needed: needed.unwrap_or(f32::NEG_INFINITY),
             carried,
         };
         if terms.max_hops > 1 {
             // A path of more than one edge brings no more than this.
-            let most = near.first().map_or(0.0, |first| first.highest).max(0.0) * carried * carried;
-            let open = near.partition_point(|near| bound.reaches(near.highest, most));
-            let open: Vec<NodeId> = near[..open].iter().map(|near| NodeId(near.node)).collect();
+            let most = near
+                .iter()
+                .fold(0.0f32, |most, near| most.max(near.highest));
+            let most = most * carried * carried;
+            let open = near.iter().filter(|near| bound.reaches(near.highest, most));
+            let open: Vec<NodeId> = open.map(|near| NodeId(near.node)).collect();
             bound.toward = Some(self.one_edge_before(&open, boosts));
         }
         bound

@@ -305,7 +305,8 @@ impl TemporalIndex {
             let codes = self.vectors.codes.table();
             let distances = codes.distances(&terms.query.coded, &nodes, &mut scratch.buffers);
             for (&by, &distance) in pending.iter().zip(distances) {
-                let similarities = self.similarities(distance, terms.slack);
+                let slack = terms.share * codes.error(&terms.query.coded, by.edge.node.0);
+                let similarities = self.similarities(distance, slack);
                 if bound.reaches(similarities[1], by.value) {
                     let at = spread.place(by.edge.node.0, similarities);
                     spread.tell(at, similarities);
