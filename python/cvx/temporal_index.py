@@ -300,11 +300,12 @@ def _with_family(
 ) -> Collection[str] | None:
     if task_type is None:
         return tags
-    family = task_tag(a_text(f"task_type{place}", task_type))
+    name = f"task_types{place}" if place else "task_type"
+    family = task_tag(a_text(name, task_type))
     labels = {family, *some_texts(f"tags{place}", () if tags is None else tags)}
     if task_of_tags(labels) is None:
         raise InvalidParameterError(
-            f"task_type{place} is {task_type!r}, but the tags {sorted(labels - {family})} name "
+            f"{name} is {task_type!r}, but the tags {sorted(labels - {family})} name "
             "another family: give one of them"
         )
     return sorted(labels)
