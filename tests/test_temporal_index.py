@@ -190,11 +190,11 @@ def test_the_transition_model_knows_the_families_that_nodes_were_inserted_with()
         ({"task_types": ["clean"]}, LengthMismatchError, "task_types has 1 rows, entity_ids 2"),
         ({"task_types": "ab"}, InvalidParameterError, "task_types is 'ab'"),
         ({"task_types": 5}, InvalidParameterError, "task_types is 5"),
-        ({"task_types": [None, 5]}, InvalidParameterError, r"task_type\[1\] is 5"),
+        ({"task_types": [None, 5]}, InvalidParameterError, r"task_types\[1\] is 5"),
         (
             {"task_types": [None, "a"], "tags": [[], ["task:b"]]},
             InvalidParameterError,
-            r"task_type\[1\] is 'a', but the tags \['task:b'\] name another",
+            r"task_types\[1\] is 'a', but the tags \['task:b'\] name another",
         ),
         ({"task_types": ["a", "a"], "tags": [[]]}, LengthMismatchError, "tags has 1 rows"),
         ({"task_types": ["a", "a"], "tags": [[], "x"]}, InvalidParameterError, r"tags\[1\] is 'x'"),
