@@ -396,6 +396,7 @@ def test_no_byte_of_what_was_erased_is_left_wherever_it_went(tmp_path: Path) -> 
         assert told == [0.0, None, None]
         # Of what it was shown for, and what named it, no word is left.
         assert {row["cue"]["text"] for row in decisions} == {""}
+        assert not any(row["record"].get("cue_hash") for row in decisions if not row["episode"])
         assert memory.record.used([1])[1][0] > 0
     assert traces(folder, vectors) == []
 

@@ -12,7 +12,7 @@ from cvx.errors import InvalidParameterError
 from cvx.memory.base import Base
 from cvx.recall.cue import dense_text, lexical_text
 from cvx.scoring.posterior import beta_mean
-from cvx.store.erase import Erased, erase, finish, told_of
+from cvx.store.erase import Erased, check_erasable, erase, finish, told_of
 from cvx.store.ownfiles import regular
 from cvx.types import Event
 
@@ -77,6 +77,7 @@ class Caring(Base):
             One of them does not exist; nothing is erased.
         """
         listed = _listed(events)
+        check_erasable(self.record, listed)
         if listed:
             # What was recalled and is not written down yet is searched with the rest.
             self._flush()

@@ -38,6 +38,8 @@ _DECISION = rows.COLUMNS["decisions"]
 _AT_ONCE = 1_000
 
 Query: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
+Aside: TypeAlias = list[tuple[int, str, dict[str, Any]]]
+"""Rows that were set aside: number, table and row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +119,7 @@ def erase(store: Store[Index], events: Sequence[int]) -> Erased:
     ForeignSchemaError
         The database holds tables or triggers that are none of a record, and may hold copies.
     """
-    if store.record.writing:
-        raise NestedTransactionError(
-            "erasing writes the whole store anew, which cannot be part of a transaction: end that "
-            "one first"
-        )
+    check_erasable(store.record, events)
     wanted = sorted(set(events))
     if not wanted:
         return Erased((), finish(store))
@@ -131,6 +129,24 @@ def erase(store: Store[Index], events: Sequence[int]) -> Erased:
         write.set_meta(_PENDING, "1")
     reach("erase.committed")
     return Erased(tuple(wanted), finish(store))
+
+
+def check_erasable(record: Record, events: Sequence[int]) -> None:
+    """Refuse what ``erase`` would, before anything is written.
+
+    Raises
+    ------
+    UnknownEventError, NestedTransactionError
+        As for ``erase``.
+    """
+    if record.writing:
+        raise NestedTransactionError(
+            "erasing writes the whole store anew, which cannot be part of a transaction: end that "
+            "one first"
+        )
+    aside = _rows_aside(record.query)
+    for event in events:
+        _rows_of(record.query, aside, event)
 
 
 def finish(store: Store[Index]) -> bool:
@@ -201,12 +217,7 @@ def _gone(query: Query, events: Sequence[int]) -> _Gone:
     aside = _rows_aside(query)
     said: list[str] = []
     for event in events:
-        found = query(f"SELECT {', '.join(_EVENT)} FROM events WHERE event_id = ?", (event,))
-        listed = [dict(zip(_EVENT, row, strict=True)) for row in found] or [
-            row for _, table, row in aside if table == "events" and row.get("event_id") == event
-        ]
-        if not listed:
-            raise UnknownEventError(f"there is no event {event}: it was erased or never given")
+        listed = _rows_of(query, aside, event)
         aliases = query("SELECT node, text FROM aliases WHERE event_id = ?", (event,))
         aliases += [
             (row.get("node"), row.get("text"))
@@ -245,6 +256,23 @@ def _whole(value: object) -> list[int]:
     return [value] if isinstance(value, int) else []
 
 
+def _rows_of(query: Query, aside: Aside, event: int) -> list[dict[str, Any]]:
+    """Return the row of an event, or those that were set aside.
+
+    Raises
+    ------
+    UnknownEventError
+        There is none.
+    """
+    found = query(f"SELECT {', '.join(_EVENT)} FROM events WHERE event_id = ?", (event,))
+    listed = [dict(zip(_EVENT, row, strict=True)) for row in found] or [
+        row for _, table, row in aside if table == "events" and row.get("event_id") == event
+    ]
+    if not listed:
+        raise UnknownEventError(f"there is no event {event}: it was erased or never given")
+    return listed
+
+
 def _emptied(query: Query, gone: _Gone) -> list[int]:
     """Return the episodes that go with the last of their steps."""
     found = query(
@@ -255,15 +283,15 @@ def _emptied(query: Query, gone: _Gone) -> list[int]:
     return [row[0] for row in found]
 
 
-def _rows_aside(query: Query) -> list[tuple[int, str, dict[str, Any]]]:
-    """Return what repairs have set aside: number, table and row."""
+def _rows_aside(query: Query) -> Aside:
+    """Return what repairs have set aside."""
     if not query("SELECT 1 FROM sqlite_master WHERE name = 'set_aside'", ()):
         return []
     found = query("SELECT number, from_table, row FROM set_aside", ())
     return [(number, table, json.loads(row)) for number, table, row in found]
 
 
-def _derived(query: Query, aside: Sequence[tuple[int, str, dict[str, Any]]]) -> Iterator[str]:
+def _derived(query: Query, aside: Aside) -> Iterator[str]:
     """Yield everything that was logged or learned and may quote an event."""
     for sql in (
         "SELECT cue, action_scores, rendered, action FROM decisions",
@@ -369,6 +397,10 @@ def _changed(decision: dict[str, Any], gone: _Gone) -> dict[str, Any]:
         silent = {"goal": "", "step": "", "questions": [], "text": ""}
         family = None if gone.quoted_in(cue["task_type"]) else cue["task_type"]
         new["cue"] = _json({**cue, **silent, "task_type": family})
+        told = json.loads(decision["record"])
+        if not shown and "cue_hash" in told:
+            # Whoever can guess the words could tell by their hash.
+            new["record"] = _json({**told, "cue_hash": ""})
     rendered = decision["rendered"]
     if shown or (rendered and (gone.may_be_shown_with(listed) or gone.quoted_in(rendered))):
         new["rendered"] = ""

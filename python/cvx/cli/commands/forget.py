@@ -65,7 +65,7 @@ def forget(
     links, what was logged and learned of them, and snapshots from every file of the store; the file
     of a CachedEmbedder elsewhere is not cleaned from here. Exit code 1 where nothing is meant.
     """
-    from cvx.store.erase import told_of
+    from cvx.store.erase import check_erasable
 
     if erase and undo:
         raise typer.BadParameter("--erase and --undo exclude each other: what is erased is gone")
@@ -76,7 +76,7 @@ def forget(
         chosen = _chosen(memory, listed, (source, moment, namespace), budget, did)
         texts = {e.event_id: e.text for e in memory.record.events(chosen[:_MOST_SHOWN])}
         if erase and dry_run:
-            told_of(memory.record, chosen)
+            check_erasable(memory.record, chosen)
         _ask(len(chosen), erase=erase and not dry_run and not yes)
         complete = True
         if chosen and not dry_run:
