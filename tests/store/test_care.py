@@ -51,6 +51,20 @@ def test_a_context_block_that_comes_back_as_a_memory_is_recognised(memory: Memor
     assert memory.add(block.text, namespace="other") == 5
 
 
+@pytest.mark.requirement("B3")
+def test_what_a_loop_rendered_is_recognised_when_it_comes_back(memory: Memory) -> None:
+    loop = memory.loop(namespace="ana")
+    for way in ("ring", "knock"):
+        loop.add_demonstration("get in", [(f"a door to {way}", way)])
+    decision = loop.recall(Cue(step="a door to knock"))
+    text = loop.render(decision)
+    first = memory.record.events_of_nodes([decision.hits[0].node])[decision.hits[0].node]
+    held = len(memory)
+    assert memory.add(text, namespace="ana") == first
+    assert len(memory) == held
+    assert memory.add(text, namespace="bob") != first
+
+
 @pytest.mark.requirement("B3", "B9")
 def test_what_another_made_public_is_recognised_by_whoever_recalled_it(memory: Memory) -> None:
     first = memory.add("the bridge is closed", namespace="ana", visibility="public")

@@ -93,6 +93,8 @@ class ActiveMemory(Linking):
     unlearned : int
         How often something was put away, brought back or erased: whoever learned from
         ``readable`` episodes learns anew when it has changed.
+    on_render : callable or None
+        Is told of each text that ``render`` returns: who asked, the text, and the nodes it shows.
 
     Raises
     ------

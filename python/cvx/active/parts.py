@@ -162,6 +162,7 @@ class Parts(Following):
         self._seen = self._noticed = 0
         self._asked = self._outdated = -1
         self.unlearned = 0
+        self.on_render: Callable[[str, str, Sequence[int]], None] | None = None
         self._blocks_taken_back = self.record.blocks_taken_back
         self._known: set[int | None] = set()
         self._own_entities: set[int] = set()

@@ -153,14 +153,18 @@ class Recall(Parts):
         # A decision may be older than the regions in force.
         if mdp is not None and region is not None and mdp.knows(region):
             strategy = mdp.strategy_for(region, decision.cue.task_type)
-        return render_decision(
-            self._still_told(decision),
+        told = self._still_told(decision)
+        text = render_decision(
+            told,
             strategy,
             self._label,
             limit=limit,
             budget_tokens=budget_tokens,
             count=count,
         )
+        if text and self.on_render is not None:
+            self.on_render(decision.namespace, text, [hit.node for hit in told.hits])
+        return text
 
     def _still_told(self, decision: Decision) -> Decision:
         """Return a decision without what was put away or erased after it was made."""

@@ -175,6 +175,12 @@ class Base:
             if block and told:
                 self._hand_out(namespace, block, told)
 
+    def _remember_rendering(self, namespace: str, text: str, nodes: Sequence[int]) -> None:
+        """Note that a loop told a namespace a text that shows these nodes."""
+        with self.record.mutex:
+            events = self.record.events_of_nodes(nodes)
+            self._hand_out(namespace, text, [events[node] for node in nodes if node in events])
+
     def _hand_out(self, namespace: str, text: str, events: Iterable[int]) -> None:
         key = digest(namespace, text)
         self._handed_out[key] = tuple(events)

@@ -207,7 +207,9 @@ class Memory(Awaiting, Outcomes, Preparing, Causes, Tables, Reflecting):
         """
         self._store.refresh()
         options = {"clock": self.record.now, **options}
-        return ActiveMemory(self._store.index, self.embedder, self.record, **options)
+        made = ActiveMemory(self._store.index, self.embedder, self.record, **options)
+        made.on_render = self._remember_rendering
+        return made
 
     def together(self) -> AbstractContextManager[None]:
         """Make everything that is written in a ``with`` block durable at its end, or none of it.
