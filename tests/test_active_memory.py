@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -270,6 +271,70 @@ def test_an_outcome_can_be_asked_who_caused_it() -> None:
     last = am.episodes[-1].steps[-1].node
     found = am.index.typed_neighbors(last, "caused_success", direction="in")  # type: ignore[attr-defined]
     assert [edge.from_node for edge in found] == [decisions[-1].followed[0]]
+
+
+def reopened(am: ActiveMemory, path: Path, **kw: object) -> ActiveMemory:
+    """A loop on the index alone, saved and loaded; its record is lost."""
+    am.index.save(path)  # type: ignore[attr-defined]
+    return ActiveMemory(TemporalIndex.load(path), **kw)  # type: ignore[arg-type]
+
+
+@pytest.mark.requirement("V16", "V19")
+def test_an_index_that_was_saved_and_loaded_gives_the_loop_its_region_model_back(
+    tmp_path: Path,
+) -> None:
+    am = memory()
+    for game in range(12):
+        play(am, float(game % 3 > 0), family=("clean", "heat")[game % 2], follow=game % 4 > 0)
+    again = reopened(am, tmp_path / "a.cvx")
+    assert am.mdp is not None
+    assert again.mdp is not None
+    am.mdp.relearn()
+    assert len(again.mdp) == len(am.mdp) == 14
+    regions = again.index.regions(again.mdp.level).tolist()
+    assert regions == am.index.regions(am.mdp.level).tolist()
+    for family in (None, "clean", "heat"):
+        assert again.mdp.moves(family) == am.mdp.moves(family)
+        for region in regions:
+            assert again.mdp.best_action(region, family) == am.mdp.best_action(region, family)
+            assert again.mdp.strategy_for(region, family) == am.mdp.strategy_for(region, family)
+    again.begin("clean a cup", "clean")
+    assert again.recall(Cue(step="a kitchen")).action_scores == tuple(
+        am.mdp.best_action(again.mdp.assign(again.embedder.embed(["a kitchen"])[0]), "clean")
+    )
+
+
+@pytest.mark.requirement("V14", "V16", "V19")
+def test_a_loaded_index_tells_the_loop_which_family_a_memory_is_of(tmp_path: Path) -> None:
+    am = reopened(memory(), tmp_path / "a.cvx")
+    run = am.begin("clean a cup", "clean")
+    decision = am.recall(Cue(step="a kitchen"), distinct=None, k=50)
+    matches = {
+        hit.node: factor.value
+        for hit in decision.hits
+        for factor in hit.factors
+        if factor.name == "task_match"
+    }
+    assert matches == {node: float(node < 3) for node in range(6)}
+    am.act(decision, "sing", decision.hits)
+    am.close(run, 0.0)
+    assert [am.index.reward(node) == 1.0 for node in range(6)] == [False] * 3 + [True] * 3
+
+
+@pytest.mark.requirement("V16", "V19")
+def test_what_is_played_on_a_loaded_index_goes_on_after_what_is_there(tmp_path: Path) -> None:
+    am = memory()
+    play(am, 1.0)
+    for path in (tmp_path / "a.cvx", tmp_path / "b.cvx"):
+        am = reopened(am, path)
+        play(am, 1.0)
+    index: Any = am.index
+    timelines = [index.trajectory(entity) for entity in range(5)]
+    assert [len(steps) for steps in timelines] == [3, 3, 2, 2, 2]
+    times = [step.timestamp for steps in timelines for step in steps]
+    assert times == sorted(set(times))
+    assert am.mdp is not None
+    assert len(am.mdp) == 5
 
 
 @pytest.mark.requirement("V14", "V16")

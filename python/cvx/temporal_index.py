@@ -26,9 +26,9 @@ from cvx.errors import (
     LengthMismatchError,
     UnknownRegionError,
 )
-from cvx.mdp import RegionMDP, default_level
+from cvx.mdp import RegionMDP, default_level, timelines
 from cvx.scoring import SEED_WEIGHTS, Scorer, ScoringContext, UsageTracker
-from cvx.types import Episode, Filter, Hit, IntArray, task_of_tags, task_tag
+from cvx.types import Filter, Hit, IntArray, task_of_tags, task_tag
 
 _SEED_FEATURES = ("similarity", "recency", "reward", "region_match", "usage_success")
 
@@ -255,13 +255,8 @@ class TemporalIndex(raw.TemporalIndex):
         if level is not None:
             self.regions(level)
         model = RegionMDP(self, level)
-        timelines: dict[tuple[str, int], Episode] = {}
-        for node in self.region_assignments(0)[0].tolist() if len(self) else ():
-            key = (self.namespace(node), self.step(node).entity_id)
-            if key not in timelines:
-                family = task_of_tags(self.tags(node))
-                timelines[key] = Episode(key[1], namespace=key[0], task_type=family)
-        model.learn_from_episodes(self, timelines.values())
+        nodes = self.region_assignments(0)[0].tolist() if len(self) else ()
+        model.learn_from_episodes(self, timelines(self, nodes))
         return model
 
     @checked(region=whole(), task_type=optional(a_text))

@@ -13,7 +13,6 @@ from cvx.errors import (
     EdgeWeightError,
     EmbedderMismatchError,
     InvalidEdgeError,
-    InvalidFilterError,
     InvalidInputError,
     InvalidKError,
     InvalidParameterError,
@@ -268,8 +267,6 @@ def test_questions_that_make_no_sense_are_refused(memory: Memory) -> None:
         memory.recall("x", outcome="maybe")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError):
         memory.recall("x", sources=["stars"])
-    with pytest.raises(InvalidFilterError, match="also"):
-        memory.recall("x", where=Filter(namespaces=["a"]))
     with pytest.raises(UnknownEventError):
         memory.get(1)
     assert memory.recall("anything at all") == []

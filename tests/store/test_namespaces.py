@@ -283,6 +283,7 @@ def random_filter(rng: random.Random) -> Filter:
         until=rng.choice([None, 61 + rng.randrange(40)]),
         entities=rng.choice([None, None, [rng.randrange(4)], [0, 1, 2]]),
         min_reward=rng.choice([None, None, 0.5]),
+        namespaces=rng.choice([None, None, None, rng.sample(NAMES, rng.randrange(4))]),
     )
 
 
@@ -291,6 +292,7 @@ def passes(event: Event, where: Filter) -> bool:
         (where.since is None or event.timestamp >= where.since)
         and (where.until is None or event.timestamp < where.until)
         and (where.entities is None or event.entity_id in list(where.entities))
+        and (where.namespaces is None or event.namespace in where.namespaces)
         and (
             where.min_reward is None
             or (event.reward is not None and event.reward >= where.min_reward)

@@ -156,8 +156,7 @@ def _context(
         return None if mdp is None else mdp.region_of(hit.node)
 
     def task_of(hit: Hit) -> str | None:
-        episode = memory.history.episode(hit.node)
-        return None if episode is None else episode.task_type
+        return memory.history.task_type(hit.node)
 
     def usage_of(hit: Hit) -> float:
         return 0.5 if usage is None else usage.success(key(hit, task))

@@ -12,7 +12,7 @@ from cvx.active.weighing import Weighing
 from cvx.decay import DecayLedger
 from cvx.episodes import EpisodeRecorder
 from cvx.errors import RecordMismatchError
-from cvx.mdp import RegionMDP
+from cvx.mdp import RegionMDP, timelines
 from cvx.scoring import UsageTracker
 from cvx.store import Record
 from cvx.types import Episode
@@ -53,12 +53,28 @@ class Following:
             first_episode=first_episode, first_entity=first_entity, now=self.clock
         )
         learned = [episode for episode in episodes if self._remember(episode)]
-        if not episodes:
-            return
-        if self.mdp is not None and not len(self.mdp):
+        learned = [*self._came_with_the_index(), *learned]
+        if self.mdp is not None and not len(self.mdp) and learned:
             self.mdp.learn_from_episodes(self.index, learned)
             self.mdp.leave_out(self.history.away)
-        self._restore_counts()
+        if episodes:
+            self._restore_counts()
+
+    def _came_with_the_index(self) -> list[Episode]:
+        """Return the timelines of nodes that the record does not have, where something was done.
+
+        New episodes go on after them.
+        """
+        if self.record.followed or not len(self.index):
+            return []
+        rows = self.record.query("SELECT node FROM events UNION ALL SELECT node FROM aliases")
+        nodes = self.index.region_assignments(0)[0].tolist()
+        known = {node for (node,) in rows}
+        found = timelines(self.index, (node for node in nodes if node not in known))
+        for episode in found:
+            self.recorder.start_at(0, episode.entity_id + 1)
+            self.recorder.clock = max(self.recorder.clock, episode.steps[-1].timestamp + 1)
+        return [episode for episode in found if episode.actions]
 
     def _recorded(self, numbers: Iterable[int] | None = None) -> list[Episode]:
         """Return closed episodes of the record, with rewards as they were before any decay."""

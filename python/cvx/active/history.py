@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Protocol
 
-from cvx.types import Edge, Episode, Event, Hit, Step
+from cvx.types import Edge, Episode, Event, Hit, Step, task_of_tags
 
 
 class StepIndex(Protocol):
@@ -22,6 +22,10 @@ class StepIndex(Protocol):
 
     def step(self, node: int) -> Step:
         """Return the columns of a node."""
+        ...
+
+    def tags(self, node: int) -> Set[str]:
+        """Return the labels of a node."""
         ...
 
     def predecessors(self, node: int, n: int = 1) -> list[Step]:
@@ -106,6 +110,11 @@ class History:
         """Return the episode that a node is a step of."""
         known = self._origin.get(node)
         return known[0] if known else None
+
+    def task_type(self, node: int) -> str | None:
+        """Return the family of goals of a node: that of its episode, or else as it is tagged."""
+        episode = self.episode(node)
+        return task_of_tags(self._index.tags(node)) if episode is None else episode.task_type
 
     def place(self, node: int) -> int | None:
         """Return the number of the step within its episode."""

@@ -158,7 +158,7 @@ class _Lesson:
         usage = memory.usage_of(episode.namespace)
         used = None if usage is None else usage.count(("node", hit.node))
         return DecayCase(
-            expert_task_type=origin.task_type if origin else None,
+            expert_task_type=memory.history.task_type(hit.node),
             game_task_type=episode.task_type,
             expert_action=hit.action,
             agent_actions=actions,

@@ -8,7 +8,16 @@ from cvx.mdp.frames import Frames
 from cvx.mdp.model import RegionMDP
 from cvx.mdp.planning import Planner, WayToSuccess
 from cvx.mdp.posteriors import Beta, Dirichlet
-from cvx.mdp.trace import FAILURE, SUCCESS, UNKNOWN, Move, RegionIndex, Trace, default_level
+from cvx.mdp.trace import (
+    FAILURE,
+    SUCCESS,
+    UNKNOWN,
+    Move,
+    RegionIndex,
+    Trace,
+    default_level,
+    timelines,
+)
 
 __all__ = [
     "FAILURE",
@@ -33,4 +42,5 @@ __all__ = [
     "classify_action",
     "default_level",
     "last_kind",
+    "timelines",
 ]

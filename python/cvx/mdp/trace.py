@@ -8,8 +8,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from cvx.errors import UnknownNodeError
-from cvx.store.spaces import least_visible, readers
-from cvx.types import DEFAULT_NAMESPACE, Event, IntArray, Step, Vector
+from cvx.store.spaces import least_visible, owner, readers
+from cvx.types import (
+    DEFAULT_NAMESPACE,
+    Episode,
+    Event,
+    IntArray,
+    Step,
+    Vector,
+    task_of_tags,
+)
 
 _DOZENS = 32
 
@@ -286,6 +294,65 @@ def read_trace(
         else namespace,
         trust=min((step.trust for step in own), default=1.0),
     )
+
+
+class TimelineIndex(Protocol):
+    """The part of a temporal index that tells what is known of its nodes without a record."""
+
+    def step(self, node: int) -> Step:
+        """Return the columns of a node."""
+        ...
+
+    def namespace(self, node: int) -> str:
+        """Return the namespace of a node."""
+        ...
+
+    def tags(self, node: int) -> Set[str]:
+        """Return the labels of a node."""
+        ...
+
+    def trajectory(self, entity_id: int, *, namespace: str | None = None) -> Sequence[Step]:
+        """Return the steps of an entity in time order."""
+        ...
+
+
+def timelines(index: TimelineIndex, nodes: Iterable[int]) -> list[Episode]:
+    """Return what an index alone knows of its nodes: each timeline as one episode without outcome.
+
+    Rewards of the steps are those that the index has now: decay may have lowered them.
+
+    Parameters
+    ----------
+    nodes : iterable of int
+        Those to be told of, in the order of the timelines that they begin.
+    """
+    members: dict[tuple[str, int], set[int]] = {}
+    for node in nodes:
+        members.setdefault((index.namespace(node), index.step(node).entity_id), set()).add(node)
+    episodes = []
+    for (space, entity), told in members.items():
+        namespace, visibility = owner(space)
+        steps = [step for step in index.trajectory(entity, namespace=space) if step.node_id in told]
+        episodes.append(
+            Episode(
+                entity,
+                task_type=task_of_tags(index.tags(steps[0].node_id)),
+                namespace=namespace,
+                steps=tuple(
+                    Event(
+                        entity,
+                        step.timestamp,
+                        action=step.action,
+                        reward=step.reward,
+                        namespace=namespace,
+                        node=step.node_id,
+                        visibility=visibility,
+                    )
+                    for step in steps
+                ),
+            )
+        )
+    return episodes
 
 
 def locate_by_vector(

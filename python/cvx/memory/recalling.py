@@ -154,8 +154,8 @@ class Recalling(Base):
         also : sequence of str
             Further namespaces, of which what is shared can come back.
         where : Filter, optional
-            Times, entities, rewards, tags; ``ids`` are events. Its namespaces and ``recallable``
-            are set by the other parameters.
+            Times, entities, rewards, tags; ``ids`` are events; namespaces narrow what the others
+            let be seen. ``recallable`` is set by ``outcome``.
         outcome : {"success", "failure", "any"}, default "success"
             What may advise; failed episodes, which may not; or both.
         sources : sequence of str, or mapping of str to callable, optional

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidFilterError, InvertedRangeError
+from cvx.errors import InvertedRangeError
 from cvx.recall.corpus import Corpus
-from cvx.store.spaces import check_namespace, visible_spaces, visible_sql
+from cvx.store.spaces import check_namespace, narrowed, visible_spaces, visible_sql
 from cvx.types import DEFAULT_NAMESPACE, Filter, IntArray
 
 Mask = npt.NDArray[np.bool_]
@@ -27,7 +28,7 @@ class Asker:
     also : sequence of str
         Further namespaces, of which what is shared can come back.
     where : Filter
-        Times, entities, rewards, tags; ``ids`` are events.
+        Times, entities, rewards, tags; ``ids`` are events; ``namespaces`` narrow what can be seen.
     recallable : bool or None, default True
         What may advise, what may not, or both.
     """
@@ -52,7 +53,7 @@ class Asker:
         asked = (
             f"{part} {value}"
             for part, value in self.where._asdict().items()
-            if part not in ("namespaces", "recallable") and value is not None
+            if part != "recallable" and value is not None
         )
         return [seen, *advice, *asked]
 
@@ -87,8 +88,6 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
 
     Raises
     ------
-    InvalidFilterError
-        The filter names namespaces.
     InvalidInputError
         A namespace that cannot be one.
     InvertedRangeError
@@ -98,18 +97,15 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     check_namespace(asker.namespace)
     for name in asker.also:
         check_namespace(name)
-    if where.namespaces is not None:
-        raise InvalidFilterError(
-            f"the filter names namespaces {list(where.namespaces)}: use namespace= and also="
-        )
     _check_range("since", where.since, "until", where.until)
     _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
     spaces = visible_spaces(asker.namespace, asker.also, corpus.public_namespaces())
+    asked = spaces if where.namespaces is None else narrowed(spaces, where.namespaces)
     sql, values = _sql(asker)
     readable = corpus.base_mask(tuple(spaces), asker.recallable)
-    visible = _narrowed(corpus, readable, where)
+    visible = _narrowed(corpus, corpus.base_mask(tuple(asked), asker.recallable), where)
     inside = where._replace(
-        namespaces=spaces,
+        namespaces=asked,
         recallable=asker.recallable,
         ids=None if where.ids is None else corpus.nodes_of(np.flatnonzero(visible)),
     )
@@ -172,6 +168,9 @@ def _sql(asker: Asker) -> tuple[str, list[object]]:
         if chosen is not None:
             sql += f" AND {column} IN (SELECT value FROM json_each(?))"
             values.append(str(_integers(chosen).tolist()))
+    if where.namespaces is not None:
+        sql += " AND namespace IN (SELECT value FROM json_each(?))"
+        values.append(json.dumps(list(where.namespaces)))
     for tag in where.tags or ():
         sql += " AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
         values.append(tag)

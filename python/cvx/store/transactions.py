@@ -50,6 +50,11 @@ class Transactions(Reads):
         """Tell ``follower`` of every transaction from now on."""
         self._followers.append(follower)
 
+    @property
+    def followed(self) -> bool:
+        """Whether an index follows it, and so holds what the record has and nothing else."""
+        return bool(self._followers)
+
     def refresh(self) -> None:
         """Let the followers see what other processes committed."""
         for follower in self._followers:
