@@ -67,6 +67,8 @@ class Noted:
                 decision = replace(decision, hits=kept, propensities=None, drawn_from=None)
             if silent:
                 decision = replace(decision, cue=decision.cue.silent())
+                # Whoever can guess the words could tell by their hash.
+                noted = noted and {**noted, "cue_hash": ""}
             write.set_decision(decision, noted)
         write.touch({event: time for event, time in self.used.items() if event not in gone})
 

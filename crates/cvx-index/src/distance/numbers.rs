@@ -62,8 +62,9 @@ fn numbers_of(values: &[f32], mut numbered: Vec<QueryLine>) -> Numbers {
                     ((place + ROUND).to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
                 let lost = place - number as f32;
                 numbers[lane] = number as i8;
-                sums[lane] += number;
-                lengths[lane] += number * number;
+                // A row of NaN, which only a forged snapshot can hold, gives any number at all.
+                sums[lane] = sums[lane].wrapping_add(number);
+                lengths[lane] = lengths[lane].wrapping_add(number.wrapping_mul(number));
                 squares[lane] += x * x;
                 residuals[lane] += lost * lost;
             }
@@ -72,10 +73,10 @@ fn numbers_of(values: &[f32], mut numbered: Vec<QueryLine>) -> Numbers {
     }
     Numbers {
         lines: numbered,
-        sum: sums.iter().sum(),
+        sum: sums.into_iter().fold(0, i32::wrapping_add),
         scale,
         squares: squares.iter().sum(),
-        length: (lengths.iter().sum::<i32>() as f32).sqrt(),
+        length: (lengths.into_iter().fold(0, i32::wrapping_add) as f32).sqrt(),
         residual: residuals.iter().sum::<f32>().sqrt(),
     }
 }
