@@ -280,9 +280,10 @@ class TemporalIndex(raw.TemporalIndex):
         """
         # Taken before the model is learned: what changes meanwhile is learned at the next question.
         state = self.changes, self.region_epoch
-        if self._learned is None or self._learned[0] != state:
-            self._learned = state, self.transition_model()
-        model = self._learned[1]
+        learned = self._learned
+        if learned is None or learned[0] != state:
+            learned = self._learned = state, self.transition_model()
+        model = learned[1]
         if region not in self.regions(model.level):
             raise UnknownRegionError(
                 f"node {region} is no region of level {model.level}: ask assign_region for one"
