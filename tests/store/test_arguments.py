@@ -176,7 +176,7 @@ def test_a_filter_with_a_field_of_another_type_is_refused_by_its_name(
         (
             lambda m: m.add_many([Event(0, 1, "x"), Event(0, 1, "y", vector=np.array(["a"]))]),
             InvalidInputError,
-            "event 1 of those given: vector is array(['a'], dtype='<U1'): give 16 numbers",
+            "event 1 of those given: the vector is array(['a'], dtype='<U1'): give 16 numbers",
         ),
         (
             lambda m: m.add_many([Event(0, 1, "x")] * 2, aliases=[["w"], ["w", 3]]),
