@@ -17,7 +17,9 @@ from cvx.memory import Memory
 from cvx.memory.checking import check
 from cvx.memory.moving import reembed
 from cvx.scoring import UsageTracker
+from cvx.scoring.usage import Whose
 from cvx.store.erase import Erased
+from cvx.store.learned import whose_use
 from cvx.types import Cue, Decision, Filter
 from tests.store.planted import opened
 from tests.store.processes import CONTEXT, consistent, embedder, export_until_killed
@@ -161,6 +163,38 @@ def test_counts_of_use_that_quote_an_erased_event_go_unless_another_says_the_sam
         quoting = [context for context, *_ in memory.record.usage() if "moment" in context]
         assert quoting == ['["moment","open door, go"]']
         assert memory.damage() == []
+
+
+@pytest.mark.requirement("B8")
+@pytest.mark.parametrize("whose", [("", ""), ("ana", ""), ("", "web"), ("ana", "web")])
+def test_counts_go_with_an_erased_event_whoever_they_are_of(
+    tmp_path: Path, whose: tuple[str, str]
+) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        # It says what the contexts of others are called, too: these stay.
+        secret, kept = memory.add(f"{SECRET}, ana, a node"), memory.add("a mug")
+        node = {event: memory.get(event).node for event in (secret, kept)}
+        tracker = UsageTracker()
+        for context in (("node", node[secret]), ("node", node[kept]), ("moment", "zanzibar")):
+            tracker.add(context, followed=True, helped=True, whose=Whose(*whose))
+        with memory.record.transaction() as write:
+            tracker.save(write)
+        memory.erase(secret)
+        left = [whose_use(json.loads(context)) for context, *_ in memory.record.usage()]
+        assert left == [(["node", node[kept]], *whose)]
+        assert memory.damage() == []
+
+
+@pytest.mark.requirement("B8")
+def test_learned_weights_stay_whatever_an_erased_event_says(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        secret = memory.add("recency")
+        with memory.record.transaction() as write:
+            for name in ("weights", "weights:ana", "of a user"):
+                write.set_state(name, {"names": ["recency"]})
+        memory.erase(secret)
+        found = [memory.record.state(name) for name in ("weights", "weights:ana", "of a user")]
+        assert found == [{"names": ["recency"]}, {"names": ["recency"]}, None]
 
 
 @pytest.mark.requirement("B8")
@@ -485,3 +519,17 @@ def test_what_quotes_nothing_of_it_stays_as_it_was(tmp_path: Path) -> None:
         assert record.usage() == learned[1]
         assert record.links() == learned[2]
         assert [entry for entry in record.journal() if entry[2] in ("row", "link")] == before
+
+
+@pytest.mark.requirement("B8")
+def test_an_erase_beside_a_reader_says_so_and_is_completed_later(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    with Memory.open(folder, embedder()) as memory:
+        secret = memory.add(SECRET)
+        with opened(folder) as db:
+            db.execute("BEGIN")
+            assert db.execute("SELECT count(*) FROM events").fetchall() == [(1,)]
+            assert memory.erase(secret) == Erased((secret,), complete=False)
+            assert files_with(folder, b"zanzibar") == ["memory.db-wal"]
+        assert memory.erase([]) == Erased((), complete=True)
+        assert files_with(folder, b"zanzibar") == []

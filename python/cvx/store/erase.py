@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from cvx.errors import NestedTransactionError, UnknownEventError
 from cvx.store import rows, text
 from cvx.store.cached import Index
 from cvx.store.failpoints import reach
-from cvx.store.learned import event_context
+from cvx.store.learned import event_context, whose_use
 from cvx.store.ownfiles import HALF_EXPORT, HALF_SNAPSHOT, LOST_SNAPSHOT, SNAPSHOT
 from cvx.store.quoting import Quotations, strings_of
 from cvx.store.record import Record
@@ -27,7 +28,7 @@ from cvx.store.writer import Writer
 from cvx.types import Cue
 
 _PENDING = "erasing"
-_TEXTLESS = ("weights", "recall", "unjudged_causes")
+_TEXTLESS = re.compile(r"weights(:.*)?|recall|unjudged_causes", re.DOTALL)
 """States of models that hold numbers, and names of ours beside them."""
 _EVENT = (
     "event_id", "node", "episode", "entity", "text", "action", "key", "source", "tags", "metadata",
@@ -96,7 +97,10 @@ class _Gone:
 
     def counted(self, context: str) -> bool:
         """Whether a context of use is theirs, or quotes them."""
-        return context in self.contexts or any(map(self.quotations.quoted_by, _said_in(context)))
+        thing, *_ = whose_use(json.loads(context))
+        return _json(thing) in self.contexts or any(
+            map(self.quotations.quoted_by, _said_in(context))
+        )
 
 
 def erase(store: Store[Index], events: Sequence[int]) -> Erased:
@@ -296,19 +300,21 @@ def _derived(query: Query, aside: Aside) -> Iterator[str]:
     for sql in (
         "SELECT cue, action_scores, rendered, action FROM decisions",
         "SELECT why, evidence FROM links",
-        f"SELECT value FROM model_state WHERE name NOT IN {_TEXTLESS}",
         "SELECT body FROM journal WHERE op IN ('row', 'link')",
     ):
         yield from strings_of(query(sql, ()))
+    for name, value in query("SELECT name, value FROM model_state", ()):
+        if not _TEXTLESS.fullmatch(name):
+            yield from strings_of(value)
     for (context,) in query("SELECT context FROM usage", ()):
         yield from _said_in(context)
     yield from strings_of([row for _, _, row in aside])
 
 
 def _said_in(context: str) -> Iterator[str]:
-    """Yield the strings of a context but the first, which names what kind of context it is."""
-    thing = json.loads(context)
-    return strings_of(thing[1:] if isinstance(thing, list) else thing)
+    """Yield the strings of a context of use, but for its kind and whoever may read it."""
+    thing, _, source = whose_use(json.loads(context))
+    return strings_of([source, thing[1:] if isinstance(thing, list) else thing])
 
 
 def _left(query: Query, gone: _Gone) -> Iterator[str]:
@@ -358,7 +364,7 @@ def _scrub_learned(db: sqlite3.Connection, gone: _Gone) -> None:
         if gone.counted(context):
             db.execute("DELETE FROM usage WHERE context = ?", (context,))
     for name, value in db.execute("SELECT name, value FROM model_state").fetchall():
-        if name not in _TEXTLESS and gone.quoted_in(value):
+        if not _TEXTLESS.fullmatch(name) and gone.quoted_in(value):
             db.execute("DELETE FROM model_state WHERE name = ?", (name,))
     where = "from_node = ? AND to_node = ? AND kind = ?"
     for *ends, why, evidence in db.execute(
@@ -454,7 +460,7 @@ def _row_left(entry: list[Any], gone: _Gone) -> Any:
         return None if gone.counted(key[0]) else entry
     if table == "decays":
         return None if key[1] in gone.nodes else entry
-    if table == "model_state" and key[0] not in _TEXTLESS:
+    if table == "model_state" and not _TEXTLESS.fullmatch(key[0]):
         return None if gone.quoted_in(before) else entry
     if table != "decisions" or before is None:
         return entry
@@ -477,9 +483,9 @@ def _names(table: str, row: dict[str, Any], gone: _Gone) -> bool:
         return True
     if table in ("events", "aliases"):
         return row.get("event_id") in gone.events
-    if table == "usage":
-        return row.get("context") in gone.contexts
     try:
+        if table == "usage":
+            return gone.counted(row["context"])
         if table == "journal":
             body = json.loads(row["body"])
             return any(_entry_left(row["op"], entry, gone) != entry for entry in body)
