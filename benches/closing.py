@@ -31,7 +31,7 @@ import numpy as np
 
 from benches.decision import ACTIONS, STEPS, TASKS, situations
 from cvx.active import ActiveMemory
-from cvx.mdp import RegionMDP
+from cvx.learn.region_mdp import RegionMDP
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue
 

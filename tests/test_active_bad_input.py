@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvx.active import ActiveMemory
-from cvx.decay import BlindDecay, ContextAwareDecay, DecayPolicy
 from cvx.errors import EpisodeClosedError, InvalidParameterError, RewardRangeError
-from cvx.mdp import UNKNOWN
+from cvx.learn.decay import BlindDecay, ContextAwareDecay, DecayPolicy
+from cvx.learn.traces import UNKNOWN
 from cvx.memory import Memory
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Episode, Filter, Hit

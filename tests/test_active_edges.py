@@ -10,7 +10,7 @@ import pytest
 from cvx.active import ALL_EDGES, HELPFUL, OUTCOME_EDGES, ActiveMemory, edge_bonus
 from cvx.active.granger import granger_edges
 from cvx.errors import InvalidParameterError, UnknownEntityError, UnknownError
-from cvx.mdp import RegionMDP
+from cvx.learn.region_mdp import RegionMDP
 from cvx.scoring import Scorer
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Edge

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvx.active import ActiveMemory
-from cvx.decay import BlindDecay
-from cvx.mdp import RegionMDP
+from cvx.learn.decay import BlindDecay
+from cvx.learn.region_mdp import RegionMDP
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue
 

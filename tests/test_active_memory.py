@@ -9,15 +9,6 @@ import numpy as np
 import pytest
 
 from cvx.active import ActiveMemory
-from cvx.decay import (
-    BayesianDecay,
-    BlindDecay,
-    ContextAwareDecay,
-    DecayPolicy,
-    NoDecay,
-    ProportionalDecay,
-)
-from cvx.episodes import OpenEpisode
 from cvx.errors import (
     DecisionTakenError,
     DimensionError,
@@ -30,7 +21,16 @@ from cvx.errors import (
     UnknownFeatureError,
     ZeroVectorError,
 )
-from cvx.mdp import RegionMDP
+from cvx.learn.decay import (
+    BayesianDecay,
+    BlindDecay,
+    ContextAwareDecay,
+    DecayPolicy,
+    NoDecay,
+    ProportionalDecay,
+)
+from cvx.learn.episodes import OpenEpisode
+from cvx.learn.region_mdp import RegionMDP
 from cvx.scoring import LearnedWeights, Scorer, UsageTracker, use_posterior
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Decision, Filter, Hit
@@ -269,13 +269,14 @@ def test_an_outcome_can_be_asked_who_caused_it() -> None:
     am = memory()
     _, decisions = play(am, 1.0)
     last = am.episodes[-1].steps[-1].node
-    found = am.index.typed_neighbors(last, "caused_success", direction="in")  # type: ignore[attr-defined]
+    assert last is not None
+    found = am.index.typed_neighbors(last, "caused_success", direction="in")
     assert [edge.from_node for edge in found] == [decisions[-1].followed[0]]
 
 
 def reopened(am: ActiveMemory, path: Path, **kw: object) -> ActiveMemory:
     """A loop on the index alone, saved and loaded; its record is lost."""
-    am.index.save(path)  # type: ignore[attr-defined]
+    am.index.save(path)
     return ActiveMemory(TemporalIndex.load(path), **kw)  # type: ignore[arg-type]
 
 

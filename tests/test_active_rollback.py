@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cvx.active import ActiveMemory
-from cvx.decay import BlindDecay, DecayCase
-from cvx.mdp import RegionMDP
+from cvx.learn.decay import BlindDecay, DecayCase
+from cvx.learn.region_mdp import RegionMDP
 from cvx.scoring import LearnedWeights, UsageTracker
 from cvx.store import Record
 from cvx.store.writer import Writer

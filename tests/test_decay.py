@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cvx
-from cvx.decay import (
+from cvx.errors import InvalidParameterError
+from cvx.learn.decay import (
     BayesianDecay,
     BlindDecay,
     ContextAwareDecay,
@@ -22,8 +23,7 @@ from cvx.decay import (
     ProportionalDecay,
     context_aware_decay,
 )
-from cvx.errors import InvalidParameterError
-from cvx.mdp import RegionMDP
+from cvx.learn.region_mdp import RegionMDP
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Episode, Filter
 
@@ -53,7 +53,7 @@ cases = st.builds(
 )
 
 
-class Rewards(dict[int, float | None]):
+class _Rewards(dict[int, float | None]):
     """Rewards by node: all that decay asks of an index."""
 
     def reward(self, node: int) -> float | None:
@@ -61,6 +61,9 @@ class Rewards(dict[int, float | None]):
 
     def set_reward(self, node: int, reward: float) -> None:
         self[node] = reward
+
+
+Rewards: Any = _Rewards
 
 
 GOOD, BAD = [1.0, 0.0], [0.0, 1.0]

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.active import ActiveMemory
-from cvx.decay import (
-    POLICIES,
+from cvx.errors import InvalidParameterError, OutputError
+from cvx.learn.decay import (
     BayesianDecay,
     BlindDecay,
     ContextAwareDecay,
@@ -22,10 +22,9 @@ from cvx.decay import (
     GatedDecay,
     Judged,
     ProportionalDecay,
-    decay_report,
     reason_of,
 )
-from cvx.errors import InvalidParameterError, OutputError
+from cvx.learn.decay_report import POLICIES, decay_report
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Filter
 from tests.test_decay import Rewards, cases

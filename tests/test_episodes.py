@@ -4,13 +4,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cvx.episodes import EpisodeRecorder, episodes_frame, steps_frame
 from cvx.errors import (
     EpisodeClosedError,
     InvalidParameterError,
     RewardRangeError,
     TimestampOrderError,
 )
+from cvx.learn.episodes import EpisodeRecorder, episodes_frame, steps_frame
 from cvx.store import Record
 
 

@@ -28,13 +28,13 @@ def test_importing_the_package_and_its_types_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("cvx.scoring", ["cvx.mdp", "cvx.decay", "cvx.index", "cvx.active"]),
-        ("cvx.mdp", ["cvx.scoring", "cvx.decay", "cvx.index", "cvx.active"]),
-        ("cvx.decay", ["cvx.scoring", "cvx.mdp", "cvx.index", "cvx.store", "cvx.active"]),
-        ("cvx.episodes", ["cvx.mdp", "cvx.scoring", "cvx.decay", "cvx.index", "cvx.active"]),
-        ("cvx.embed", ["cvx.index", "cvx.store", "cvx.mdp", "cvx.scoring"]),
-        ("cvx.store", ["cvx.index", "cvx.embed", "cvx.episodes", "cvx.mdp", "cvx.scoring"]),
-        ("cvx.index", ["cvx.store", "cvx.embed", "cvx.mdp", "cvx.scoring", "cvx.active"]),
+        ("cvx.scoring", ["cvx.learn", "cvx.index", "cvx.active"]),
+        ("cvx.learn.region_mdp", ["cvx.scoring", "cvx.learn.decay", "cvx.index", "cvx.active"]),
+        ("cvx.learn.decay", ["cvx.scoring", "cvx.learn.region_mdp", "cvx.index", "cvx.store"]),
+        ("cvx.learn.episodes", ["cvx.learn.region_mdp", "cvx.scoring", "cvx.index", "cvx.active"]),
+        ("cvx.embed", ["cvx.index", "cvx.store", "cvx.learn", "cvx.scoring"]),
+        ("cvx.store", ["cvx.index", "cvx.embed", "cvx.learn", "cvx.scoring"]),
+        ("cvx.index", ["cvx.store", "cvx.embed", "cvx.learn", "cvx.scoring", "cvx.active"]),
     ],
 )
 def test_a_part_imports_without_the_others(module: str, absent: list[str]) -> None:

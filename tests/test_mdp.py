@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidParameterError, StaleRegionsError
-from cvx.mdp import FAILURE, SUCCESS, RegionMDP, SuccessCounts, classify_action
+from cvx.learn.posteriors import SuccessCounts
+from cvx.learn.region_mdp import RegionMDP
+from cvx.learn.traces import FAILURE, SUCCESS, classify_action
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Episode, Event
 

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvx.mdp import FAILURE, SUCCESS, UNKNOWN, RegionMDP, action_effect, default_level
+from cvx.learn.answers import action_effect
+from cvx.learn.region_mdp import RegionMDP
+from cvx.learn.traces import FAILURE, SUCCESS, UNKNOWN, default_level
 from cvx.types import Episode
 from tests.ruler import Ruler
 
 TAKE, CLEAN, HEAT, OPEN = "take mug 1", "clean mug 1", "heat mug 1", "open box 1"
 
 
-def model_of(ruler: Ruler, families: dict[int, str] | None = None, **kw: object) -> RegionMDP:
+def model_of(ruler: Any, families: dict[int, str] | None = None, **kw: object) -> RegionMDP:
     model = RegionMDP(ruler, level=1, **kw)  # type: ignore[arg-type]
     entities = sorted({step.entity_id for _, step in ruler.nodes})
     model.learn_from_episodes(
@@ -184,7 +186,7 @@ def test_successful_episodes_tell_which_regions_they_pass_through() -> None:
     assert model.region_sequences("heat") == []
 
 
-def games_in_which_washing_helps() -> tuple[Ruler, dict[int, str]]:
+def games_in_which_washing_helps() -> tuple[Any, dict[int, str]]:
     """Washing adds .3 to the chance of success; it is commoner where success is easy anyway."""
     rng = np.random.default_rng(0)
     ruler, families = Ruler(), {}

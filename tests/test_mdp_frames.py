@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidParameterError, OutputError
-from cvx.mdp import RegionMDP
+from cvx.learn.region_mdp import RegionMDP
 from cvx.plot import plot_regions
 from tests.ruler import Ruler
 from tests.test_mdp import random_index

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidParameterError, UnknownRegionError
-from cvx.mdp import SUCCESS, UNKNOWN, Planner, RegionMDP
+from cvx.learn.planner import Planner
+from cvx.learn.region_mdp import RegionMDP
+from cvx.learn.traces import SUCCESS, UNKNOWN
 from cvx.temporal_index import TemporalIndex
 from tests.test_mdp import random_index
 

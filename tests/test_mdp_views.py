@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cvx.mdp import RegionMDP
+from cvx.learn.region_mdp import RegionMDP
 from cvx.store.spaces import reads
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Episode, Event
@@ -62,7 +62,7 @@ def readable(episode: Episode, own: str, also: tuple[str, ...]) -> bool:
 def answers(model: RegionMDP) -> dict[str, object]:
     """Everything that can be asked of a model."""
     out: dict[str, object] = {"moves": model.moves(), "paths": model.region_sequences(n=100)}
-    for region in sorted(model._book.hubs):
+    for region in sorted(model._epochs.now.hubs):
         for family in (None, "clean", "heat"):
             out[f"best {region} {family}"] = [
                 *model.best_action(region, family),

@@ -18,7 +18,7 @@ from cvx.errors import (
     UnknownLevelError,
     UnknownRegionError,
 )
-from cvx.mdp import RegionMDP
+from cvx.learn.region_mdp import RegionMDP
 from cvx.scoring import UsageTracker, bayesian_score
 from cvx.types import Episode, Filter
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cvx.decay import BlindDecay, ContextAwareDecay
-from cvx.mdp import RegionMDP
+from cvx.learn.decay import BlindDecay, ContextAwareDecay
+from cvx.learn.region_mdp import RegionMDP
 from cvx.memory import Memory
 from cvx.scoring import Feature, Scorer, ScoringContext, UsageTracker, beta_mean, use_posterior
 from cvx.types import Hit

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from cvx.active import ActiveMemory
-from cvx.episodes import OpenEpisode
+from cvx.learn.episodes import OpenEpisode
 from cvx.types import Cue, Decision, Episode, Filter
 from experiments.textgames.controls import ShuffledMemory
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Literal
 
 from cvx.active import ActiveMemory
-from cvx.episodes import OpenEpisode
+from cvx.learn.episodes import OpenEpisode
 from cvx.types import Cue, Decision, Filter, Hit
 from experiments.plans.agenda import Item
 from experiments.plans.attempt import Attempt, Wish

@@ -17,9 +17,10 @@ SOURCES = [
     path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).parts[0] != "tests"
 ]
 PUBLIC = {
-    "cvx", "cvx.active", "cvx.causal", "cvx.decay", "cvx.embed", "cvx.episodes", "cvx.errors",
-    "cvx.evaluation", "cvx.index", "cvx.integrations.gymnasium", "cvx.mdp", "cvx.memory",
-    "cvx.plot", "cvx.recall", "cvx.scoring", "cvx.store", "cvx.temporal_index", "cvx.types",
+    "cvx", "cvx.active", "cvx.causal", "cvx.embed", "cvx.errors", "cvx.evaluation", "cvx.index",
+    "cvx.integrations.gymnasium", "cvx.learn.decay", "cvx.learn.episodes", "cvx.learn.region_mdp",
+    "cvx.memory", "cvx.plot", "cvx.recall", "cvx.scoring", "cvx.store", "cvx.temporal_index",
+    "cvx.types",
 }  # fmt: skip
 """The modules whose names users may import; what lies below or beside them is cvx's own."""
 

@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from cvx.active import ActiveMemory as ActiveMemory
     from cvx.causal import CausalGraph as CausalGraph
     from cvx.causal import CausalMemoryCore as CausalMemoryCore
-    from cvx.decay import BayesianDecay as BayesianDecay
-    from cvx.decay import BlindDecay as BlindDecay
-    from cvx.decay import ContextAwareDecay as ContextAwareDecay
-    from cvx.decay import NoDecay as NoDecay
-    from cvx.decay import ProportionalDecay as ProportionalDecay
-    from cvx.decay import context_aware_decay as context_aware_decay
     from cvx.embed import Embedder as Embedder
     from cvx.embed import LexicalEmbedder as LexicalEmbedder
-    from cvx.episodes import EpisodeRecorder as EpisodeRecorder
-    from cvx.episodes import chunk_text as chunk_text
+    from cvx.embed.chunks import chunk_text as chunk_text
     from cvx.errors import CvxError as CvxError
-    from cvx.mdp import RegionMDP as RegionMDP
-    from cvx.mdp import classify_action as classify_action
+    from cvx.learn.decay import BayesianDecay as BayesianDecay
+    from cvx.learn.decay import BlindDecay as BlindDecay
+    from cvx.learn.decay import ContextAwareDecay as ContextAwareDecay
+    from cvx.learn.decay import NoDecay as NoDecay
+    from cvx.learn.decay import ProportionalDecay as ProportionalDecay
+    from cvx.learn.decay import context_aware_decay as context_aware_decay
+    from cvx.learn.episodes import EpisodeRecorder as EpisodeRecorder
+    from cvx.learn.region_mdp import RegionMDP as RegionMDP
+    from cvx.learn.traces import classify_action as classify_action
     from cvx.memory import Memory as Memory
     from cvx.scoring import LearnedWeights as LearnedWeights
     from cvx.scoring import Scorer as Scorer
@@ -46,18 +46,18 @@ if TYPE_CHECKING:
 
 _HOME = {
     "ActiveMemory": "active",
-    "BayesianDecay": "decay",
-    "BlindDecay": "decay",
+    "BayesianDecay": "learn.decay",
+    "BlindDecay": "learn.decay",
     "CausalGraph": "causal",
     "CausalMemoryCore": "causal",
-    "ContextAwareDecay": "decay",
+    "ContextAwareDecay": "learn.decay",
     "CvxError": "errors",
     "Cue": "types",
     "Decision": "types",
     "Edge": "types",
     "Embedder": "embed",
     "Episode": "types",
-    "EpisodeRecorder": "episodes",
+    "EpisodeRecorder": "learn.episodes",
     "Event": "types",
     "Factor": "types",
     "Filter": "types",
@@ -65,20 +65,20 @@ _HOME = {
     "LearnedWeights": "scoring",
     "LexicalEmbedder": "embed",
     "Memory": "memory",
-    "NoDecay": "decay",
-    "ProportionalDecay": "decay",
+    "NoDecay": "learn.decay",
+    "ProportionalDecay": "learn.decay",
     "Record": "store",
     "Region": "types",
-    "RegionMDP": "mdp",
+    "RegionMDP": "learn.region_mdp",
     "Scorer": "scoring",
     "Source": "types",
     "Step": "types",
     "TemporalIndex": "temporal_index",
     "UsageTracker": "scoring",
     "bayesian_score": "scoring",
-    "chunk_text": "episodes",
-    "classify_action": "mdp",
-    "context_aware_decay": "decay",
+    "chunk_text": "embed.chunks",
+    "classify_action": "learn.traces",
+    "context_aware_decay": "learn.decay",
 }
 
 __all__ = sorted(_HOME)

@@ -26,7 +26,8 @@ from cvx.errors import (
     LengthMismatchError,
     UnknownRegionError,
 )
-from cvx.mdp import RegionMDP, default_level, timelines
+from cvx.learn.region_mdp import RegionMDP
+from cvx.learn.traces import default_level, timelines
 from cvx.scoring import SEED_WEIGHTS, Scorer, ScoringContext, UsageTracker
 from cvx.types import Filter, Hit, IntArray, task_of_tags, task_tag
 

@@ -27,8 +27,8 @@ import numpy as np
 
 from cvx.active import ActiveMemory
 from cvx.causal import NoJudge, Reflector, RuleJudge
-from cvx.decay import BlindDecay
 from cvx.embed import LexicalEmbedder
+from cvx.learn.decay import BlindDecay
 from cvx.memory import Memory
 from cvx.memory.checking import check
 from cvx.memory.moving import reembed

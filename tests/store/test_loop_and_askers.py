@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cvx.active import ActiveMemory
-from cvx.decay import BlindDecay
+from cvx.learn.decay import BlindDecay
 from cvx.memory import Memory
 from cvx.scoring import Scorer
 from cvx.store.spaces import owner

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cvx.active import ActiveMemory
-from cvx.decay import BlindDecay
 from cvx.embed import LexicalEmbedder
+from cvx.learn.decay import BlindDecay
 from cvx.memory import Memory
 from cvx.types import Cue, Filter, Vector
 from tests.store.facade import memory

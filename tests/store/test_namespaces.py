@@ -12,7 +12,7 @@ import pytest
 
 from cvx.active import ActiveMemory
 from cvx.errors import InvalidInputError
-from cvx.mdp import RegionMDP
+from cvx.learn.region_mdp import RegionMDP
 from cvx.memory import Memory
 from cvx.types import Cue, Episode, Event, Filter, Vector
 from tests.store.processes import embedder

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("statsmodels")
 
-from cvx.decay import ContextAwareDecay
 from cvx.errors import InvalidParameterError
+from cvx.learn.decay import ContextAwareDecay
 from cvx.types import Cue, Filter
 from experiments.harness.arms import ARMS, GROUPS, arm_of, chosen
 from experiments.harness.memories import Held, PausableMemory

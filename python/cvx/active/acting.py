@@ -11,13 +11,13 @@ from cvx.active.given import a_decision, some_hits
 from cvx.active.predicting import expected_success
 from cvx.active.recall import Recall
 from cvx.arguments import checked
-from cvx.episodes import OpenEpisode
 from cvx.errors import (
     DecisionTakenError,
     EpisodeClosedError,
     ForeignEpisodeError,
     InvalidParameterError,
 )
+from cvx.learn.episodes import OpenEpisode
 from cvx.types import Decision, Event, Hit, Vector
 
 

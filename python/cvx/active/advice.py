@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cvx.active.edges import edge_bonus
 from cvx.embed import embed_query
-from cvx.episodes import OpenEpisode
-from cvx.mdp import RegionMDP
+from cvx.learn.episodes import OpenEpisode
+from cvx.learn.region_mdp import RegionMDP
 from cvx.scoring import Scorer, ScoringContext, UsageTracker
 from cvx.scoring.scorer import HOUR_US
 from cvx.store.spaces import reads

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from cvx.active.attribution import Outcome, Taken
 from cvx.active.history import History
-from cvx.active.protocol import ActiveIndex
 from cvx.active.weighing import Weighing
-from cvx.decay import DecayLedger
-from cvx.episodes import EpisodeRecorder
 from cvx.errors import RecordMismatchError
-from cvx.mdp import RegionMDP, timelines
+from cvx.index import TemporalIndex
+from cvx.learn.decay import DecayLedger
+from cvx.learn.episodes import EpisodeRecorder
+from cvx.learn.region_mdp import RegionMDP
+from cvx.learn.traces import timelines
 from cvx.scoring import UsageTracker
 from cvx.store import Record
 from cvx.types import Episode
@@ -21,7 +22,7 @@ from cvx.types import Episode
 class Following:
     """The part of a loop that takes in what its record has; ``Parts`` makes what it needs."""
 
-    index: ActiveIndex
+    index: TemporalIndex
     record: Record
     mdp: RegionMDP | None
     usage: UsageTracker | None

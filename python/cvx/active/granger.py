@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from cvx.causal.discovery import binned, granger
 from cvx.errors import InvalidParameterError
-from cvx.types import Edge, Step
+from cvx.types import Edge
 
-
-class Timelines(Protocol):
-    """The part of an index that follows entities through time."""
-
-    def trajectory(self, entity_id: int, *, namespace: str | None = None) -> Sequence[Step]:
-        """Return the steps of an entity in time order."""
-        ...
+if TYPE_CHECKING:
+    from cvx.index import TemporalIndex
 
 
 def granger_edges(
-    index: Timelines,
+    index: TemporalIndex,
     entities: Sequence[int],
     width: int,
     *,

@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
-from typing import Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from cvx.types import Edge, Episode, Event, Hit, Step, task_of_tags
 
-
-class StepIndex(Protocol):
-    """The part of a temporal index that turns a node into a hit."""
-
-    @property
-    def metric(self) -> str:
-        """Name of the distance."""
-        ...
-
-    def reward(self, node: int) -> float | None:
-        """Return the reward of a node."""
-        ...
-
-    def step(self, node: int) -> Step:
-        """Return the columns of a node."""
-        ...
-
-    def tags(self, node: int) -> Set[str]:
-        """Return the labels of a node."""
-        ...
-
-    def predecessors(self, node: int, n: int = 1) -> list[Step]:
-        """Return the steps before a node."""
-        ...
-
-    def successors(self, node: int, n: int = 1) -> list[Step]:
-        """Return the steps after a node."""
-        ...
+if TYPE_CHECKING:
+    from cvx.index import TemporalIndex
 
 
 class History:
@@ -54,7 +28,7 @@ class History:
         Nodes that are no part of a continuation: they were archived, quarantined or erased.
     """
 
-    def __init__(self, index: StepIndex) -> None:
+    def __init__(self, index: TemporalIndex) -> None:
         self.away: set[int] = set()
         self._index = index
         self._inverse = index.metric == "l2"

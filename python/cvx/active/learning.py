@@ -18,7 +18,7 @@ from cvx.active.attribution import (
 )
 from cvx.active.edges import same_action_edges
 from cvx.active.erased import without_gone
-from cvx.decay import DecayCase
+from cvx.learn.decay import DecayCase
 from cvx.recall.cue import cue_hash
 from cvx.scoring import Whose
 from cvx.store.spaces import owner, readers, space

@@ -10,8 +10,9 @@ from cvx.active.given import a_shown_step
 from cvx.active.learning import learn
 from cvx.active.linking import Linking
 from cvx.arguments import a_share
-from cvx.decay import POLICIES, DecayPolicy, DecayReport, decay_report
-from cvx.episodes import OpenEpisode
+from cvx.learn.decay import DecayPolicy
+from cvx.learn.decay_report import POLICIES, DecayReport, decay_report
+from cvx.learn.episodes import OpenEpisode
 from cvx.scoring import logged_calibration
 from cvx.types import Episode, Vector
 
@@ -265,7 +266,7 @@ class ActiveMemory(Linking):
         Parameters
         ----------
         policies : mapping of str to DecayPolicy, optional
-            By the name to be shown; default ``cvx.decay.POLICIES``.
+            By the name to be shown; default ``cvx.learn.decay_report.POLICIES``.
 
         Returns
         -------

@@ -13,11 +13,8 @@ from cvx.active.attribution import Taken
 from cvx.active.edges import edge_bonus, edge_kinds
 from cvx.active.following import Following
 from cvx.active.history import History
-from cvx.active.protocol import ActiveIndex
 from cvx.active.weighing import Weighing
-from cvx.decay import ContextAwareDecay, DecayLedger, DecayPolicy
 from cvx.embed import Embedder, LexicalEmbedder
-from cvx.episodes import EpisodeRecorder, OpenEpisode, an_open_episode
 from cvx.errors import (
     DimensionError,
     EpisodeClosedError,
@@ -27,7 +24,11 @@ from cvx.errors import (
     UnknownFeatureError,
     ZeroVectorError,
 )
-from cvx.mdp import RegionMDP, classify_action
+from cvx.index import TemporalIndex
+from cvx.learn.decay import ContextAwareDecay, DecayLedger, DecayPolicy
+from cvx.learn.episodes import EpisodeRecorder, OpenEpisode, an_open_episode
+from cvx.learn.region_mdp import RegionMDP
+from cvx.learn.traces import classify_action
 from cvx.recall.sampling import PlackettLuce
 from cvx.scoring import DEFAULT_WEIGHTS, LearnedWeights, Scorer, UsageTracker
 from cvx.store import Record
@@ -62,7 +63,7 @@ class Parts(Following):
 
     def __init__(
         self,
-        index: ActiveIndex,
+        index: TemporalIndex,
         embedder: Embedder | None = None,
         record: Record | None = None,
         *,

@@ -10,8 +10,8 @@ from cvx.active.advice import Distinct, advise, locate
 from cvx.active.erased import without
 from cvx.active.parts import Default, Parts
 from cvx.active.render import render_decision
-from cvx.episodes import OpenEpisode
 from cvx.errors import InvalidParameterError
+from cvx.learn.episodes import OpenEpisode
 from cvx.recall.cue import checked_cue
 from cvx.recall.sampling import drawn_from
 from cvx.recall.tokens import CountTokens, estimate_tokens

@@ -12,8 +12,8 @@ except ImportError as error:
     raise ImportError(f"{error}: pip install 'cvx[gymnasium]'") from error
 
 from cvx.active import ActiveMemory
-from cvx.episodes import OpenEpisode
 from cvx.errors import InvalidParameterError
+from cvx.learn.episodes import OpenEpisode
 from cvx.types import Cue, Decision
 
 

@@ -17,7 +17,7 @@ from cvx.arguments import (
     whole,
     wrong,
 )
-from cvx.episodes import check_reward, chunk_text
+from cvx.embed.chunks import chunk_text
 from cvx.errors import (
     InvalidInputError,
 )
@@ -28,6 +28,7 @@ from cvx.recall.render import entries_of
 from cvx.store.packing import metadata_of
 from cvx.store.spaces import visible_sql
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
+from cvx.validation import check_reward
 
 
 def _lists(name: str, value: Any) -> list[list[str]]:

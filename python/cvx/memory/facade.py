@@ -11,13 +11,13 @@ from typing import Any, Self
 from cvx.active import ActiveMemory
 from cvx.arguments import Check, a_callable, a_flag, checked, one_of, optional, whole, wrong
 from cvx.embed import Embedder
-from cvx.episodes import OpenEpisode
 from cvx.errors import (
     EmbedderMismatchError,
     InvalidParameterError,
     RewardRangeError,
     UnknownMetricError,
 )
+from cvx.learn.episodes import OpenEpisode
 from cvx.memory.awaiting import Awaiting
 from cvx.memory.causes import Causes
 from cvx.memory.outcomes import Outcomes

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from cvx.mdp import RegionMDP
+    from cvx.learn.region_mdp import RegionMDP
 
 Place = tuple[float, float]
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidParameterError
-from cvx.mdp.model import RegionMDP
-from cvx.mdp.trace import SUCCESS, UNKNOWN
+from cvx.learn.region_mdp import RegionMDP
+from cvx.learn.traces import SUCCESS, UNKNOWN
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Pair: TypeAlias = tuple[int, str]
@@ -69,7 +69,7 @@ class Planner:
 
     Examples
     --------
-    >>> from cvx.mdp import RegionMDP
+    >>> from cvx.learn.region_mdp import RegionMDP
     >>> from cvx.temporal_index import TemporalIndex
     >>> from cvx.types import Episode, Event
     >>> index = TemporalIndex(dim=2)

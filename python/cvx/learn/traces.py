@@ -1,81 +1,80 @@
-"""What the model keeps of an episode, and what it asks of an index."""
+"""Episodes as the region model remembers them: kinds of action, regions, rewards, outcome."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cvx.errors import UnknownNodeError
 from cvx.store.spaces import least_visible, owner, readers
-from cvx.types import (
-    DEFAULT_NAMESPACE,
-    Episode,
-    Event,
-    IntArray,
-    Step,
-    Vector,
-    task_of_tags,
-)
+from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector, task_of_tags
+
+if TYPE_CHECKING:
+    from cvx.index import TemporalIndex
+
+SUCCESS, FAILURE, UNKNOWN = -1, -2, -3
+"""Where the last step of an episode leads: regions are node ids and never negative."""
 
 _DOZENS = 32
+_FIRST_WORD = {
+    "go": "go_to",
+    "take": "take",
+    "pick": "take",
+    "put": "put",
+    "move": "put",
+    "clean": "clean",
+    "heat": "heat",
+    "cool": "cool",
+    "use": "use",
+    "toggle": "use",
+    "open": "open",
+    "close": "close",
+    "examine": "examine",
+}
 
 
-class RegionIndex(Protocol):
-    """The part of a temporal index that a region model needs."""
+def classify_action(action: str) -> str:
+    """Return the kind of a household command by its first word.
 
-    @property
-    def region_levels(self) -> Sequence[int]:
-        """Levels that have regions, ascending; level 0 makes every node its own region."""
-        ...
+    Any function from a command to a word may take its place wherever the library asks for one.
 
-    @property
-    def region_epoch(self) -> int:
-        """Number of the snapshot of hubs in force."""
-        ...
+    Parameters
+    ----------
+    action : str
+        Such as "go to fridge 1".
 
-    @property
-    def deletions(self) -> int:
-        """How many nodes were deleted so far."""
-        ...
+    Returns
+    -------
+    str
+        "go_to", "take", "put", "clean", "heat", "cool", "use", "open", "close", "examine" or
+        "other".
 
-    @property
-    def params(self) -> Mapping[str, Any]:
-        """What the index was made with: ``m``, its links a node, is asked for."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def regions(self, level: int) -> Any:
-        """Return the hubs of a level."""
-        ...
-
-    def region_assignments(self, level: int) -> tuple[IntArray, IntArray]:
-        """Return every live node with a vector, and its region."""
-        ...
-
-    def assign_region(self, vectors: Any, level: int) -> Any:
-        """Return the region of one vector, or of each row."""
-        ...
-
-    def trajectory(
-        self,
-        entity_id: int,
-        since: int | None = None,
-        until: int | None = None,
-        *,
-        namespace: str | None = None,
-    ) -> Sequence[Step]:
-        """Return the steps of an entity in time order."""
-        ...
-
-    def vector(self, node: int) -> Vector | None:
-        """Return the vector of a node."""
-        ...
+    Examples
+    --------
+    >>> [classify_action(a) for a in ("go to fridge 1", "put mug 1 in sink 1", "sing")]
+    ['go_to', 'put', 'other']
+    """
+    words = action.split(None, 1)
+    return _FIRST_WORD.get(words[0].lower(), "other") if words else "other"
 
 
-def default_level(index: RegionIndex) -> int:
+def last_kind(done: Sequence[str]) -> str:
+    """Return the phase of an episode: the kind of action that was done last, at first "start".
+
+    Any function from the kinds of action done so far to a word may take its place wherever the
+    library asks for one.
+
+    Examples
+    --------
+    >>> last_kind([]), last_kind(["go_to", "take"])
+    ('start', 'take')
+    """
+    return done[-1] if done else "start"
+
+
+def default_level(index: TemporalIndex) -> int:
     """Return the level whose regions hold some dozens of nodes.
 
     A node is a hub of level L with probability m^-L, so regions of level L hold m^L nodes on
@@ -109,10 +108,6 @@ class Move(NamedTuple):
     arrived: int
     reward: float | None
     won: bool | None
-
-
-SUCCESS, FAILURE, UNKNOWN = -1, -2, -3
-"""Where the last step of an episode leads: regions are node ids and never negative."""
 
 
 def end_of(won: bool | None) -> int:
@@ -167,11 +162,6 @@ class Trace:
             "readers": self.readers,
             "trust": self.trust,
         }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Trace:
-        """Rebuild it from ``to_dict``."""
-        return cls(**data)
 
     @property
     def weight(self) -> float:
@@ -246,7 +236,7 @@ class EpisodeLike(Protocol):
 
 
 def read_trace(
-    index: RegionIndex,
+    index: TemporalIndex,
     episode: EpisodeLike,
     classify: Callable[[str], str],
     locate: Callable[[list[int], list[Vector | None]], Sequence[int | None]],
@@ -296,27 +286,7 @@ def read_trace(
     )
 
 
-class TimelineIndex(Protocol):
-    """The part of a temporal index that tells what is known of its nodes without a record."""
-
-    def step(self, node: int) -> Step:
-        """Return the columns of a node."""
-        ...
-
-    def namespace(self, node: int) -> str:
-        """Return the namespace of a node."""
-        ...
-
-    def tags(self, node: int) -> Set[str]:
-        """Return the labels of a node."""
-        ...
-
-    def trajectory(self, entity_id: int, *, namespace: str | None = None) -> Sequence[Step]:
-        """Return the steps of an entity in time order."""
-        ...
-
-
-def timelines(index: TimelineIndex, nodes: Iterable[int]) -> list[Episode]:
+def timelines(index: TemporalIndex, nodes: Iterable[int]) -> list[Episode]:
     """Return what an index alone knows of its nodes: each timeline as one episode without outcome.
 
     Rewards of the steps are those that the index has now: decay may have lowered them.
@@ -356,7 +326,7 @@ def timelines(index: TimelineIndex, nodes: Iterable[int]) -> list[Episode]:
 
 
 def locate_by_vector(
-    index: RegionIndex,
+    index: TemporalIndex,
     assign: Callable[[Sequence[Vector]], Sequence[int]],
     hubs: Container[int],
     nodes: Sequence[int],
@@ -393,7 +363,7 @@ def locate_by_vector(
     return found
 
 
-def vector_of(index: RegionIndex, node: int) -> Vector | None:
+def vector_of(index: TemporalIndex, node: int) -> Vector | None:
     """Return the vector of a node, None if it has none or was deleted."""
     try:
         return index.vector(node)

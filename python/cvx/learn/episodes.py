@@ -1,30 +1,105 @@
-"""Recording what an agent does: begin, step, close with an outcome."""
+"""Recording what an agent does: begin, step, close with an outcome; and frames of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from cvx.arguments import a_share, a_text, checked
-from cvx.episodes.checks import (
-    a_visibility,
-    an_entity,
-    check_action,
-    check_text,
-    checked_metadata,
-    checked_tags,
+from cvx.arguments import a_share, a_text, checked, one_of, optional, some_texts, whole, wrong
+from cvx.errors import (
+    EpisodeClosedError,
+    InvalidEntityError,
+    TimestampOrderError,
 )
-from cvx.episodes.frames import episodes_frame, steps_frame
-from cvx.episodes.handle import OpenEpisode, an_open_episode
-from cvx.episodes.numbers import Numbers
-from cvx.errors import EpisodeClosedError, InvalidParameterError, TimestampOrderError
 from cvx.store import Record
+from cvx.store.reads import OWN_ENTITIES
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
-from cvx.validation import check_reward, storable_namespace, storable_time
+from cvx.validation import (
+    VISIBILITIES,
+    check_reward,
+    optional_text,
+    storable_metadata,
+    storable_namespace,
+    storable_text,
+    storable_time,
+)
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+@dataclass(slots=True, eq=False)
+class OpenEpisode:
+    """The handle of an episode that may still be running; ``EpisodeRecorder.begin`` makes it.
+
+    Attributes
+    ----------
+    episode_id, entity_id : int
+        Its own number, and whose timeline it writes.
+    goal, task_type, namespace, kind, metadata, source, trust, visibility
+        As given at the beginning.
+    steps : list of Event
+        What was recorded so far.
+    closed : bool
+        Whether it has its outcome.
+    """
+
+    episode_id: int
+    entity_id: int
+    goal: str = ""
+    task_type: str | None = None
+    namespace: str = DEFAULT_NAMESPACE
+    kind: str = "experience"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+    trust: float = 1.0
+    visibility: str = "private"
+    steps: list[Event] = field(default_factory=list)
+    closed: bool = False
+
+
+an_open_episode = one_of(OpenEpisode, called="an episode that begin() returned")
+
+
+an_entity = whole(0, error=InvalidEntityError)
+"""Check whose timeline is meant, by the name of the argument."""
+
+
+def a_kind(name: str, value: Any) -> str:
+    """Check what kind of episode it is."""
+    if value not in ("experience", "demonstration"):
+        raise wrong(name, value, "'experience' or 'demonstration'")
+    return str(value)
+
+
+def a_reward(name: str, value: Any) -> float:  # noqa: ARG001
+    """Check a reward, in [0, 1]."""
+    return check_reward(value)
+
+
+def a_visibility(name: str, value: Any) -> str:
+    """Check who else may read an episode."""
+    if value not in VISIBILITIES:
+        raise wrong(name, value, f"one of {', '.join(VISIBILITIES)}")
+    return str(value)
+
+
+def an_action(name: str, value: Any) -> str | None:
+    """Check what was done: words, or None where nothing was."""
+    if value is not None and not storable_text(name, value).strip():
+        raise wrong(name, value, "what was done, or None where nothing was")
+    return None if value is None else str(value)
+
+
+def some_tags(name: str, value: Any) -> tuple[str, ...]:
+    """Check labels: several strings, each of which can be stored."""
+    return tuple(storable_text("a tag", tag) for tag in some_texts(name, value))
+
+
+def some_metadata(name: str, value: Any) -> dict[str, Any]:
+    """Return a copy of metadata that can be stored; none is an empty one."""
+    return storable_metadata(name, value or {})
 
 
 class EpisodeRecorder:
@@ -68,11 +143,21 @@ class EpisodeRecorder:
         self.log: list[Episode] = []
         self.clock = 0
         self._now = now
-        self._numbers = Numbers(first_episode, first_entity)
+        self._episode, self._entity = first_episode, first_entity
         if record is not None:
-            self._numbers.start_at(*record.next_ids())
+            self.start_at(*record.next_ids())
 
-    @checked(source=a_text, trust=a_share, visibility=a_visibility)
+    @checked(
+        goal=storable_text,
+        task_type=optional_text,
+        entity_id=optional(an_entity),
+        namespace=storable_namespace,
+        kind=a_kind,
+        metadata=some_metadata,
+        source=a_text,
+        trust=a_share,
+        visibility=a_visibility,
+    )
     def begin(
         self,
         goal: str = "",
@@ -123,27 +208,26 @@ class EpisodeRecorder:
         InvalidEntityError
             An entity out of range; or none, and no number below 2**62 is free.
         """
-        check_text("goal", goal)
-        check_text("task_type", task_type, optional=True)
-        storable_namespace("namespace", namespace)
-        if kind not in ("experience", "demonstration"):
-            raise InvalidParameterError(f"kind is {kind!r}: give 'experience' or 'demonstration'")
-        kept = checked_metadata(metadata)
-        free = self._numbers
-        entity = free.own_entity() if entity_id is None else an_entity("entity_id", entity_id)
+        if entity_id is None:
+            if self._entity >= OWN_ENTITIES:
+                raise InvalidEntityError(
+                    f"entity {self._entity - 1} leaves no number below {OWN_ENTITIES} for an "
+                    "episode without one: give entity_id"
+                )
+            entity_id = self._entity
         run = OpenEpisode(
-            free.episode,
-            entity,
+            self._episode,
+            entity_id,
             goal,
             task_type,
             namespace,
             kind,
-            kept,
+            metadata or {},
             source=source,
             trust=trust,
             visibility=visibility,
         )
-        free.start_at(free.episode + 1, entity + 1)
+        self.start_at(self._episode + 1, entity_id + 1)
         return run
 
     def time(self) -> int:
@@ -151,10 +235,23 @@ class EpisodeRecorder:
         return self.clock if self._now is None else max(self.clock, self._now())
 
     def start_at(self, episode: int, entity: int) -> None:
-        """Give out no episode or entity below these any more, see ``Numbers``."""
-        self._numbers.start_at(episode, entity)
+        """Give out nothing below these any more; entities from `OWN_ENTITIES` on are not counted.
 
-    @checked(run=an_open_episode)
+        Such entities are the user's, whose own numbers may be hashes of 64 bits.
+        """
+        self._episode = max(self._episode, episode)
+        if entity <= OWN_ENTITIES:
+            self._entity = max(self._entity, entity)
+
+    @checked(
+        run=an_open_episode,
+        text=storable_text,
+        action=an_action,
+        timestamp=optional(storable_time),
+        tags=some_tags,
+        metadata=some_metadata,
+        reward=optional(a_reward),
+    )
     def step(
         self,
         run: OpenEpisode,
@@ -208,13 +305,7 @@ class EpisodeRecorder:
             raise EpisodeClosedError(
                 f"episode {run.episode_id} is closed: begin another one for further steps"
             )
-        check_text("text", text)
-        check_action(action)
-        labels, kept = checked_tags(tags), checked_metadata(metadata)
-        earned = None if reward is None else check_reward(reward)
-        if timestamp is None:
-            timestamp = self.time()
-        storable_time("timestamp", timestamp)
+        timestamp = self.time() if timestamp is None else timestamp
         if run.steps and timestamp < run.steps[-1].timestamp:
             raise TimestampOrderError(
                 f"step at {timestamp} comes before the last one at {run.steps[-1].timestamp}: "
@@ -227,12 +318,12 @@ class EpisodeRecorder:
             text=text,
             vector=vector,
             action=action,
-            reward=earned,
+            reward=reward,
             kind="step",
             namespace=run.namespace,
-            metadata=kept,
+            metadata=metadata or {},
             episode_id=run.episode_id,
-            tags=labels,
+            tags=tuple(tags),
             source=run.source,
             trust=run.trust,
             visibility=run.visibility,
@@ -320,3 +411,86 @@ class EpisodeRecorder:
     def steps_frame(self) -> pl.DataFrame:
         """Return the steps of the closed episodes as a frame, see ``steps_frame``."""
         return steps_frame(self.log)
+
+
+def episodes_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
+    """Return one row an episode.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``episode_id``, ``entity_id``, ``namespace``, ``kind``, ``goal``, ``task_type``,
+        ``reward``, ``steps`` (their number), ``first``, ``last`` (timestamps).
+    """
+    import polars as pl
+
+    rows = [
+        (
+            e.episode_id,
+            e.entity_id,
+            e.namespace,
+            e.kind,
+            e.goal,
+            e.task_type,
+            e.reward,
+            len(e.steps),
+            e.steps[0].timestamp if e.steps else None,
+            e.steps[-1].timestamp if e.steps else None,
+        )
+        for e in episodes
+    ]
+    schema = {
+        "episode_id": pl.Int64,
+        "entity_id": pl.Int64,
+        "namespace": pl.String,
+        "kind": pl.String,
+        "goal": pl.String,
+        "task_type": pl.String,
+        "reward": pl.Float64,
+        "steps": pl.Int64,
+        "first": pl.Int64,
+        "last": pl.Int64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def steps_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
+    """Return one row a step.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``episode_id``, ``entity_id``, ``namespace``, ``task_type``, ``place`` (from 0),
+        ``timestamp``, ``node``, ``text``, ``action``, ``reward``.
+    """
+    import polars as pl
+
+    rows = [
+        (
+            e.episode_id,
+            s.entity_id,
+            s.namespace,
+            e.task_type,
+            place,
+            s.timestamp,
+            s.node,
+            s.text,
+            s.action,
+            s.reward,
+        )
+        for e in episodes
+        for place, s in enumerate(e.steps)
+    ]
+    schema = {
+        "episode_id": pl.Int64,
+        "entity_id": pl.Int64,
+        "namespace": pl.String,
+        "task_type": pl.String,
+        "place": pl.Int64,
+        "timestamp": pl.Int64,
+        "node": pl.Int64,
+        "text": pl.String,
+        "action": pl.String,
+        "reward": pl.Float64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
