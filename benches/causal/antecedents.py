@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benches.causal.passages import KnownLinks, Passage, head
-from cvx.causal.witnesses import Floats
+from cvx.causal.fusion import Floats
 
 _NEIGHBOURS = 10
 _FARTHEST_SECTION = 6

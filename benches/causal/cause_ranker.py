@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from benches.causal.antecedents import NAMES, candidates_of, compared, evidence
 from benches.causal.passages import KnownLinks, Passage
-from cvx.causal.witnesses import Floats
+from cvx.causal.fusion import Floats
 from cvx.errors import InvalidInputError, InvalidParameterError
 
 

@@ -26,7 +26,7 @@ from benches.causal.plots import Recipe
 from benches.causal.report import Figure, Report
 from benches.causal.scenarios import Encoder, Geometry, Rows, Told
 from benches.causal.stories import Stories
-from cvx.causal.interleave import interleave
+from cvx.causal.fusion import interleave
 from cvx.embed import LexicalEmbedder
 
 UNSEEN = ("breach", "recall", "strike", "bankrun")

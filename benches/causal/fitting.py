@@ -11,11 +11,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from benches.causal.training import Contrasts, Training, train
+from cvx.causal.fusion import Floats
 from cvx.causal.judges.protocol import Pair
-from cvx.causal.judges.statistical import Calibration, StatisticalJudge
-from cvx.causal.pairs import PairScorer
-from cvx.causal.witnesses import Floats
-from cvx.causal.word_pairs import WordPairs, beginnings
+from cvx.causal.judges.statistical import (
+    Calibration,
+    PairScorer,
+    StatisticalJudge,
+    WordPairs,
+    beginnings,
+)
 from cvx.errors import InvalidInputError, InvalidParameterError, LengthMismatchError
 from cvx.types import Vector
 

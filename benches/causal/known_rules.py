@@ -12,8 +12,7 @@ import numpy as np
 
 from benches.causal.plots import NOW
 from benches.causal.scenarios import Scenario
-from cvx.causal.fusion import Blend, additive, causal_boost, multiplicative
-from cvx.causal.witnesses import Ancestors, Candidates
+from cvx.causal.fusion import Ancestors, Blend, Candidates, additive, causal_boost, multiplicative
 from cvx.recall.fusion import reciprocal_rank_fusion
 
 DECAY = 0.02

@@ -1,4 +1,4 @@
-"""Training the two heads of `cvx.causal.heads` on known pairs.
+"""Training the two heads of `cvx.causal.judges.statistical` on known pairs.
 
 A cause's head is to lie near the head of its effect, and far from those of the other effects in
 the batch and of the look-alike.
@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.causal.heads import TEMPERATURE, Heads, Matrix, Parts, applied
+from cvx.causal.judges.statistical import TEMPERATURE, Heads, Matrix, Parts, applied
 from cvx.errors import InvalidInputError, LengthMismatchError
 
 Indices: TypeAlias = npt.NDArray[np.int64]

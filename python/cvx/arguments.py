@@ -67,6 +67,20 @@ def checked(**checks: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorated
 
 
+def check_fields(thing: object, **checks: Check) -> None:
+    """Check attributes of an object by name, as ``__post_init__`` of a dataclass does.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> check_fields(SimpleNamespace(depth=0), depth=whole(1))
+    Traceback (most recent call last):
+    cvx.errors.InvalidParameterError: depth is 0: give an int of at least 1
+    """
+    for name, check in checks.items():
+        check(name, getattr(thing, name))
+
+
 def wrong(
     name: str, value: object, wanted: str, error: type[InvalidInputError] = InvalidParameterError
 ) -> InvalidInputError:

@@ -45,7 +45,7 @@ def test_what_is_old_or_far_back_comes_in_only_where_it_is_similar() -> None:
     clock = Clock()
     model = Model(no)
     made = CausalMemoryCore(
-        ":memory:", model, Words(), clock=clock, search=CauseSearch(window_s=60.0, latest=2)
+        ":memory:", model, Words(), clock=clock, search=CauseSearch(window=60_000_000, latest=2)
     )
     for text in ("Rain.", "A cat.", "The mayor.", "Books."):
         made.add_event(text)
@@ -55,7 +55,7 @@ def test_what_is_old_or_far_back_comes_in_only_where_it_is_similar() -> None:
     found = made._find_potential_causes(Words().embed("Rain and flood."))
     assert [event.text for event in found] == ["Rain."]
     impossible: list[dict[str, float]] = [
-        {"most": 0}, {"threshold": 2}, {"window_s": -1}, {"latest": -1},
+        {"most": 0}, {"threshold": 2}, {"window": -1}, {"latest": -1},
     ]  # fmt: skip
     for options in impossible:
         with pytest.raises(InvalidParameterError, match=next(iter(options))):

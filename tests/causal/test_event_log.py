@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cvx.causal import CausalEvent, CausalGraph, EventLog, LinkRule
+from cvx.causal import CausalEvent, CausalGraph, EventLog
 from cvx.embed import LexicalEmbedder
 from cvx.errors import UnknownEventError
 
@@ -32,7 +32,6 @@ def test_an_event_without_causes_is_linked_by_nearness_unless_that_is_off() -> N
             graph,
             embed=lambda text: embedder.embed([text])[0],
             window_ticks=window,
-            rule=LinkRule(bound=0.35),
         )
         log.decision("The quarantine was refused", 60, "senate")
         log.decision("A statue was unveiled", 30, "senate")

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
 from cvx.causal import CausalGraph, Evidence
-from cvx.causal.discovery import (
+from cvx.causal.evidence import (
+    KINDS,
     binned,
     evidence_of_series,
     evidence_of_times,
     following,
     granger,
 )
-from cvx.causal.evidence import KINDS
 from cvx.errors import InvalidInputError, InvalidParameterError, LengthMismatchError
 
 amounts = st.floats(0, 100)

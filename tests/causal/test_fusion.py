@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.causal.fusion import SEED, Blend, additive, causal_boost, multiplicative
-from cvx.causal.witnesses import Ancestors, Candidates
+from cvx.causal.fusion import (
+    SEED,
+    Ancestors,
+    Blend,
+    Candidates,
+    additive,
+    causal_boost,
+    multiplicative,
+)
 from cvx.errors import DimensionError, InvalidParameterError, LengthMismatchError
 
 

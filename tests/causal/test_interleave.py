@@ -13,8 +13,7 @@ from benches.causal.fusing import cases, measured
 from benches.causal.known_rules import Given, similarity, tcmf
 from benches.causal.plots import Recipe
 from benches.causal.scenarios import Geometry
-from cvx.causal.interleave import interleave, likely_links, witnesses
-from cvx.causal.witnesses import Ancestors, Candidates
+from cvx.causal.fusion import Ancestors, Candidates, interleave, likely_links, witnesses
 from cvx.errors import InvalidParameterError
 
 

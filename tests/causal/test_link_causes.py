@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from cvx.causal import CallableJudge, Evidence, Judgement, LinkSearch, Pair, RuleJudge
+from cvx.causal import CallableJudge, CauseSearch, Evidence, Judgement, Pair, RuleJudge
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
     InvalidEdgeError,
@@ -83,7 +83,7 @@ def test_the_same_judgement_again_raises_a_weight_and_a_denial_lowers_it() -> No
         Judgement("no", 0.0),
         Judgement("no"),
     ):
-        made.link_causes(flood, judge=Asked(answer), search=LinkSearch(most=1))
+        made.link_causes(flood, judge=Asked(answer), search=CauseSearch(most=1))
         weights.append(made.why(flood)[0].weight)
     assert weights == pytest.approx([2 / 3, 3 / 4, 3 / 5, 3 / 6, 3 / 7])
 
@@ -116,7 +116,7 @@ def test_the_nearest_and_the_latest_are_asked_about_in_turn_and_nothing_later() 
     again = made.add("The drain is  blocked", timestamp=3)
     effect = made.add("the drain is blocked", timestamp=50)
     judge = Asked(Judgement("unjudged"))
-    found = made.link_causes(effect, judge=judge, search=LinkSearch(most=3))
+    found = made.link_causes(effect, judge=judge, search=CauseSearch(most=3))
     assert found.unjudged == (near, texts[2], texts[1])
     assert [pair.effect for pair in judge.pairs] == ["the drain is blocked"] * 3
     assert [pair.lag for pair in judge.pairs] == [49, 48, 48]
@@ -130,12 +130,12 @@ def test_a_window_leaves_out_what_is_too_old() -> None:
     recent = made.add("the drain was cleaned", timestamp=40)
     effect = made.add("the drain overflowed", timestamp=50)
     judge = Asked(Judgement("yes"))
-    found = made.link_causes(effect, judge=judge, search=LinkSearch(window=10))
+    found = made.link_causes(effect, judge=judge, search=CauseSearch(window=10))
     assert [link.cause for link in found.links] == [recent]
     impossible = [{"most": 0}, {"threshold": -2}, {"window": 0}, {"latest": -1}]
     for options in impossible:
         with pytest.raises(InvalidParameterError, match=next(iter(options))):
-            LinkSearch(**options)
+            CauseSearch(**options)
 
 
 @pytest.mark.requirement("B9")

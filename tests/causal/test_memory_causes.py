@@ -213,7 +213,7 @@ def test_links_drawn_on_the_graph_are_links_of_the_memory() -> None:
     assert {link.cause for link in near} <= {link.cause for link in graph.causes(mould)}
     for kind in ("irrelevant", "unheard_of"):
         with pytest.raises(UnknownEdgeKindError, match="caused"):
-            graph.ground.put(Link(rain, mould, kind=kind))
+            graph.ground.put([Link(rain, mould, kind=kind)])
     with pytest.raises(InvalidInputError, match=r"memory\.add"):
         graph.add_event(None, "elsewhere", 3)
 

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from benches.causal.fitting import Example, as_pairs, fit_judge, groups_by_text, probabilities
 from benches.causal.training import Training
 from cvx.causal.judges.protocol import Judge, Pair
-from cvx.causal.judges.statistical import Calibration, StatisticalJudge
-from cvx.causal.pairs import PairScorer
-from cvx.causal.word_pairs import WordPairs
+from cvx.causal.judges.statistical import Calibration, PairScorer, StatisticalJudge, WordPairs
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, InvalidParameterError
 

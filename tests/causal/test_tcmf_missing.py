@@ -257,7 +257,7 @@ def test_what_another_thread_adds_meanwhile_breaks_no_answer() -> None:
 
     stream.add("the well is foul", Tick(70), embedding=[1, 0, 0])
     # The node of an event that is not listed yet.
-    graph.ground.index.insert(0, 79, None)  # type: ignore[attr-defined]
+    graph.ground.index.insert(0, 79, None)  # type: ignore[union-attr]
     found = retrieved({"eve": stream}, graph, "default", institution_id="senate")
     assert [one.memory.text for one in found.recalled] == ["the well is foul"]
     assert len(stream) == 2

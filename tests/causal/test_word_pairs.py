@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benches.causal.fitting import count_words
-from cvx.causal.word_pairs import WordPairs, beginnings, overlap
+from cvx.causal.judges.statistical import WordPairs, beginnings, overlap
 from cvx.errors import InvalidInputError, InvalidParameterError, LengthMismatchError
 
 WORDS = ("rain", "flood", "spark", "fire", "vote", "law", "the", "a")

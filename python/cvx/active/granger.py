@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from cvx.causal.discovery import binned, granger
+from cvx.causal.evidence import binned, granger
 from cvx.errors import InvalidParameterError
 from cvx.types import Edge
 

@@ -2,8 +2,7 @@
 
 from cvx.causal.context import Recalled, TCMFContext
 from cvx.causal.core import CausalMemoryCore
-from cvx.causal.core_event import CoreEvent
-from cvx.causal.core_index import CauseSearch
+from cvx.causal.core_file import CoreEvent
 from cvx.causal.council import Citizen, EmbedderRouter, Router
 from cvx.causal.event_log import EventLog
 from cvx.causal.events import CausalEvent, EventId, Link
@@ -20,8 +19,7 @@ from cvx.causal.judges import (
     RuleJudge,
     ServerJudge,
 )
-from cvx.causal.linker import Linked, LinkSearch
-from cvx.causal.linking import LinkRule
+from cvx.causal.linker import CauseSearch, Linked
 from cvx.causal.narrative import Story
 from cvx.causal.presets import PRESETS, TCMF
 from cvx.causal.reflect import Reflector
@@ -29,7 +27,7 @@ from cvx.causal.reflection_writers import CountingWriter, Insight, LLMWriter, Re
 from cvx.causal.stream import Memory, MemoryStream, ScoredMemory, StreamWeights
 from cvx.causal.tcmf import TCMFRetriever
 from cvx.causal.vitality import Vitality
-from cvx.causal.walk import Limits, Reached, Walk
+from cvx.causal.walk import Reached, Walk
 
 __all__ = [
     "PRESETS",
@@ -53,10 +51,7 @@ __all__ = [
     "LLMImportance",
     "LLMJudge",
     "LLMWriter",
-    "Limits",
     "Link",
-    "LinkRule",
-    "LinkSearch",
     "Linked",
     "Memory",
     "MemoryStream",

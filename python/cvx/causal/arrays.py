@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cvx.causal.events import CausalEvent, EventId
+from cvx.causal.fusion import Ancestors, Candidates
 from cvx.causal.stream import ScoredMemory
 from cvx.causal.vectors import unit
-from cvx.causal.witnesses import Ancestors, Candidates
 from cvx.errors import DimensionError
 from cvx.types import Vector
 

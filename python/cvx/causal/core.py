@@ -3,28 +3,115 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import zip_longest
 from os import PathLike
+from typing import Any, Self
 
 import numpy as np
 
-from cvx.causal.core_answers import NO_WORDS, CoreAnswers, pair_of
-from cvx.causal.core_event import CoreEvent
-from cvx.causal.core_file import CoreFile
-from cvx.causal.core_index import CauseSearch, CoreIndex
-from cvx.causal.embedding import embed_document, embed_method, embed_question
-from cvx.causal.judges import Judge, Judgement, as_judge, judgements
+from cvx.causal.core_file import CoreEvent, CoreFile
+from cvx.causal.graph import CausalGraph
+from cvx.causal.judges import Judge, Judgement, Pair, as_judge, judgements
+from cvx.causal.linker import CauseSearch, in_turn
 from cvx.causal.narrative import tell_chain
-from cvx.causal.vectors import unit
-from cvx.errors import InvalidInputError, InvalidParameterError
+from cvx.causal.vectors import embed_document, embed_method, embed_question, unit
+from cvx.errors import DimensionError, InvalidInputError, InvalidParameterError
+from cvx.index import TemporalIndex
 from cvx.types import Vector
 
+
+class CoreIndex:
+    """What a core's events say and where they lie, in RAM, built anew at every opening.
+
+    No other process can write to the file, other cores of this one can: ``missing`` tells what.
+
+    Parameters
+    ----------
+    events : sequence of CoreEvent
+        What is stored already.
+    """
+
+    def __init__(self, events: Sequence[CoreEvent]) -> None:
+        self._index: TemporalIndex | None = None
+        self._rows: list[tuple[int, datetime, str]] = []
+        if events:
+            self.add(events)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def missing(self, ids: Sequence[int]) -> list[int] | None:
+        """Return which of the ids in the file are not here; None if more are here than there."""
+        known = {row[0] for row in self._rows}
+        return [one for one in ids if one not in known] if known <= set(ids) else None
+
+    def check(self, embedding: Vector) -> None:
+        """See to it that a vector can be compared.
+
+        Raises
+        ------
+        DimensionError
+            Another dimension than that of the vectors before.
+        """
+        if self._index is not None and len(embedding) != self._index.dim:
+            raise DimensionError(
+                f"the vector has {len(embedding)} dimensions, those of the file "
+                f"{self._index.dim}: give the embedding model that it was made with"
+            )
+
+    def add(self, events: Sequence[CoreEvent]) -> None:
+        """Take in events."""
+        if self._index is None:
+            self._index = TemporalIndex(len(events[0].embedding))
+        # A vector of zeros has no direction: nothing is similar to it.
+        rows: list[Any] = [e.embedding if e.embedding.any() else None for e in events]
+        whole = all(row is not None for row in rows)
+        places = np.arange(len(self._rows), len(self._rows) + len(events))
+        self._index.bulk_insert(
+            np.zeros(len(events), dtype=np.int64), places, np.stack(rows) if whole else rows
+        )
+        self._rows += [(event.event_id, event.timestamp, event.effect_text) for event in events]
+
+    def similar(self, embedding: Vector, most: int, threshold: float) -> list[CoreEvent]:
+        """Return events at least so similar, the most similar first; their causes are left out.
+
+        Raises
+        ------
+        DimensionError
+            As for ``check``.
+        """
+        if self._index is None or not embedding.any():
+            return []
+        self.check(embedding)
+        nodes, distances = self._index.search(embedding, most)
+        return [
+            self._event(node)
+            for node, distance in zip(nodes.tolist(), distances.tolist(), strict=True)
+            if 1.0 - distance >= threshold
+        ]
+
+    def latest(self, most: int, since: datetime | None) -> Iterator[CoreEvent]:
+        """Yield the events recorded last, the last one first; their causes are left out."""
+        last = len(self._rows)
+        for node in range(last - 1, max(last - most, 0) - 1, -1):
+            if since is None or self._rows[node][1] >= since:
+                yield self._event(node)
+
+    def _event(self, node: int) -> CoreEvent:
+        assert self._index is not None
+        vector = self._index.vector(node)
+        return CoreEvent(
+            *self._rows[node], np.zeros(self._index.dim, np.float32) if vector is None else vector
+        )
+
+
 NOTHING_FOUND = "No relevant context found in memory."
+NO_WORDS = "the one led to the other"
 _SAME = 1.0 - 1e-6
+_SEARCH = CauseSearch(threshold=0.5, window=86_400_000_000)
 
 
 @dataclass(slots=True)
@@ -36,7 +123,7 @@ class _Recording:
     unjudged: list[tuple[int, Judgement]] = field(default_factory=list)
 
 
-class CausalMemoryCore(CoreAnswers):
+class CausalMemoryCore:
     """Remembers events with what led to them, and tells the chain behind an answer.
 
     Parameters
@@ -51,7 +138,8 @@ class CausalMemoryCore(CoreAnswers):
     embedding_model : object
         ``embed(text)`` or ``encode(text)``, or an embedder of cvx.
     search : CauseSearch, optional
-        Which earlier events are looked at as causes.
+        Which earlier events are looked at as causes; by default five, of those at least .5 alike
+        and the latest 50 of the last 24 hours.
     floor : float, optional
         ``get_context`` answers nothing where nothing is at least this similar; by default the
         nearest event always answers, as in the blueprint.
@@ -97,7 +185,7 @@ class CausalMemoryCore(CoreAnswers):
         self.llm = llm_client
         self.embedder = embedding_model
         self.judge: Judge = as_judge(llm_client)
-        self.search = search or CauseSearch()
+        self.search = search or _SEARCH
         self.floor = floor
         self._clock = clock or (lambda: datetime.now(UTC))
         self._lock = threading.RLock()
@@ -162,22 +250,116 @@ class CausalMemoryCore(CoreAnswers):
                 return NOTHING_FOUND
             return self._format_chain_as_narrative(self.chain(event.event_id))
 
+    def __len__(self) -> int:
+        with self._lock:
+            return self._file.count()
+
+    def chain(self, event_id: int) -> list[CoreEvent]:
+        """Return an event's causes from the root on, the event itself last; [] if there is none.
+
+        A cause that is missing, or was passed already, ends the walk.
+        """
+        with self._lock:
+            chain: list[CoreEvent] = []
+            seen: set[int] = set()
+            event = self._file.event(event_id)
+            while event is not None and event.event_id not in seen:
+                seen.add(event.event_id)
+                chain.append(event)
+                event = None if event.cause_id is None else self._file.event(event.cause_id)
+            return chain[::-1]
+
+    def consequences(self, event_id: int, max_depth: int = 2) -> list[CoreEvent]:
+        """Return what came of an event, nearest first.
+
+        Raises
+        ------
+        InvalidParameterError
+            max_depth below 1.
+        """
+        if max_depth < 1:
+            raise InvalidParameterError(f"max_depth is {max_depth}: give at least 1")
+        with self._lock:
+            found: dict[int, CoreEvent] = {}
+            layer = [event_id]
+            for _ in range(max_depth):
+                following = self._file.effects_of(layer) if layer else []
+                new = [e for e in following if e.event_id not in found and e.event_id != event_id]
+                found |= {event.event_id: event for event in new}
+                layer = [event.event_id for event in new]
+            return list(found.values())
+
+    def retry_unjudged(self, judge: object = None) -> int:
+        """Ask again about every pair that nobody could judge, and return how many are confirmed.
+
+        An event that has a cause by now is not asked about; events themselves are never changed.
+
+        Parameters
+        ----------
+        judge : object, optional
+            Who is asked, as ``llm_client``; by default the same as for events.
+        """
+        asked = self.judge if judge is None else as_judge(judge)
+        confirmed = 0
+        with self._lock:
+            for cause_id, effect_id in self._file.unjudged():
+                cause, effect = self._file.event(cause_id), self._file.event(effect_id)
+                if cause is None or effect is None or effect.cause_id is not None:
+                    continue
+                (made,) = judgements(asked, [pair_of(cause, effect)])
+                if made.verdict == "unjudged":
+                    continue
+                if made.confirmed and not made.why:
+                    made = Judgement("yes", made.probability, NO_WORDS)
+                with self._file.transaction():
+                    self._file.insert_judgements(self._now(), effect_id, [(cause_id, made)])
+                confirmed += made.confirmed
+        return confirmed
+
+    def unjudged(self) -> list[tuple[int, int]]:
+        """Return the pairs of cause and effect that nobody could judge, oldest first."""
+        with self._lock:
+            return self._file.unjudged()
+
+    def events(self) -> list[CoreEvent]:
+        """Return every event, in the order of writing."""
+        with self._lock:
+            return self._file.events()
+
+    def graph(self) -> CausalGraph:
+        """Return a copy as a causal graph: for walks, stories, tables and pictures.
+
+        Ticks are microseconds since 1970-01-01 UTC.
+        """
+        return _graph_of(self.events())
+
+    def close(self) -> None:
+        """Close the file. Closing it again does nothing."""
+        with self._lock:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
     def _find_potential_causes(self, effect_embedding: Sequence[float] | Vector) -> list[CoreEvent]:
         """The most similar and the most recent events in turn, exact repetitions left out."""
         search, embedding = self.search, np.asarray(effect_embedding, dtype=np.float32)
         index = self._level()
         index.check(embedding)
         similar = index.similar(embedding, search.most + 1, search.threshold)
-        since = self._now() - timedelta(seconds=search.window_s)
+        window = search.window
+        since = None if window is None else self._now() - timedelta(microseconds=window)
         recent = index.latest(search.latest, since)
         direction = unit(embedding)
         mixed: dict[int, CoreEvent] = {}
-        turns = (event for turn in zip_longest(similar, recent) for event in turn)
-        for event in turns:
+        for event in in_turn(similar, recent):
             if len(mixed) == search.most:
                 break
             # What lies in the very same place says the same again.
-            if event is not None and float(unit(event.embedding) @ direction) < _SAME:
+            if float(unit(event.embedding) @ direction) < _SAME:
                 mixed.setdefault(event.event_id, event)
         return list(mixed.values())
 
@@ -230,3 +412,35 @@ class CausalMemoryCore(CoreAnswers):
         """Tell a chain that is given from its root on."""
         hows = [event.relationship_text or "" for event in chain[1:]]
         return tell_chain([event.effect_text for event in chain], hows)
+
+    def _level(self) -> CoreIndex:
+        """Return the index, with what other cores on the same file have written meanwhile."""
+        if self._file.count() != len(self._index):
+            missing = self._index.missing(self._file.ids())
+            if missing is None:
+                self._index = CoreIndex(self._file.events())
+            elif missing:
+                self._index.add(self._file.events(missing))
+        return self._index
+
+    def _now(self) -> datetime:
+        now = self._clock()
+        return now if now.tzinfo is None else now.astimezone(UTC).replace(tzinfo=None)
+
+
+def pair_of(cause: CoreEvent, effect: CoreEvent) -> Pair:
+    """Return two events as a judge sees them."""
+    lag = round((effect.timestamp - cause.timestamp).total_seconds() * 1e6)
+    return Pair(cause.effect_text, effect.effect_text, cause.embedding, effect.embedding, lag)
+
+
+def _graph_of(events: Sequence[CoreEvent]) -> CausalGraph:
+    graph = CausalGraph(effect_first="allow")
+    for event in events:
+        tick = round(event.timestamp.replace(tzinfo=UTC).timestamp() * 1e6)
+        graph.add_event(event.event_id, event.text, tick, embedding=event.embedding)
+    for event in events:
+        if event.cause_id is not None and event.cause_id != event.event_id:
+            why = event.relationship_text or ""
+            graph.link(event.cause_id, event.event_id, why=why, lenient=True)
+    return graph

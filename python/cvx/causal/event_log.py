@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from cvx.causal.events import CausalEvent, EventId
 from cvx.causal.graph import CausalGraph
-from cvx.causal.linking import LinkRule
 from cvx.errors import UnknownEventError
 from cvx.types import Vector
 
@@ -27,8 +26,6 @@ class EventLog:
         From a text to its vector, for events that bring none.
     window_ticks : int, default 48
         How far back an event that names no cause is linked to what reads alike; 0 for never.
-    rule : LinkRule, optional
-        How it is linked.
 
     Examples
     --------
@@ -46,12 +43,10 @@ class EventLog:
         *,
         embed: Callable[[str], Vector] | None = None,
         window_ticks: int = 48,
-        rule: LinkRule | None = None,
     ) -> None:
         self.graph = graph
         self.embed = embed
         self.window_ticks = window_ticks
-        self.rule = rule
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
@@ -118,7 +113,7 @@ class EventLog:
         for cause in causes:
             self.graph.link(cause, event)
         if not causes and self.window_ticks:
-            self.graph.auto_link_predecessors(event, self.window_ticks, rule=self.rule)
+            self.graph.auto_link_predecessors(event, self.window_ticks)
         added = self.graph.get_event(event)
         if added is not None:
             for listener in self._listeners:

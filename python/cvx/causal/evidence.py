@@ -1,16 +1,21 @@
-"""What speaks for and against a link, and the weight that follows from it.
-
-A link's weight is the mean of a Beta posterior: it rises with every support and falls with every
-counter-example, the faster the less was known before.
-"""
+"""What speaks for and against a link: observations, what times and series say, and its weight."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from cvx.errors import InvalidInputError, InvalidParameterError
+import numpy as np
+import numpy.typing as npt
+
+from cvx.errors import (
+    InvalidInputError,
+    InvalidParameterError,
+    LengthMismatchError,
+    MissingExtraError,
+)
 
 KINDS = ("stated", "judged", "precedence", "repetition", "counterexample", "granger")
 
@@ -167,3 +172,232 @@ def _phrase(one: Observation) -> str:
     ]
     said = f" ({one.note})" if one.note else ""
     return f"{one.kind} {', '.join(counts) or '0'}{said}"
+
+
+class Following(NamedTuple):
+    """How often an effect followed a cause.
+
+    Attributes
+    ----------
+    causes : int
+        How often the cause happened.
+    followed : int
+        How often the effect came within the window after it.
+    expected : float
+        How often it would have, had the causes been strewn over the same time at random.
+    """
+
+    causes: int
+    followed: int
+    expected: float
+
+
+def following(causes: Sequence[int], effects: Sequence[int], window: int) -> Following:
+    """Count how often an effect followed a cause within a window.
+
+    Parameters
+    ----------
+    causes, effects : sequence of int
+        When each happened, in any order.
+    window : int
+        In the unit of the times, at least 1: an effect at ``t < e <= t + window`` follows.
+
+    Raises
+    ------
+    InvalidParameterError
+        A window below 1.
+
+    Examples
+    --------
+    >>> following([0, 100, 200], [5, 105], window=10).followed
+    2
+    """
+    if window < 1:
+        raise InvalidParameterError(f"window is {window}: give at least 1")
+    first = np.sort(np.asarray(causes, dtype=np.int64))
+    then = np.sort(np.asarray(effects, dtype=np.int64))
+    if not len(first):
+        return Following(0, 0, 0.0)
+    after = np.searchsorted(then, first, side="right")
+    until = np.searchsorted(then, first + window, side="right")
+    followed = int((until > after).sum())
+    # A moment is followed if an effect lies within the window after it: the union of the spans
+    # before the effects, cut to the time in which causes were seen.
+    begin, end = int(first[0]), int(first[-1]) + 1
+    covered, last = 0, begin
+    for effect in then.tolist():
+        start, stop = max(effect - window, last), min(effect, end)
+        covered += max(0, stop - start)
+        last = max(last, stop)
+    return Following(len(first), followed, len(first) * covered / (end - begin))
+
+
+def evidence_of_times(
+    causes: Sequence[int],
+    effects: Sequence[int],
+    window: int,
+    evidence: Evidence | None = None,
+) -> Evidence:
+    """Add to evidence what the times say: repetitions beyond chance, counter-examples, order.
+
+    An effect that happens all the time follows everything: only what exceeds chance supports the
+    link. Every cause without the effect is a case against it, and so is, as precedence, every time
+    more that the effect came first than that the cause did.
+
+    Parameters
+    ----------
+    causes, effects : sequence of int
+        When each happened.
+    window : int
+        As for ``following``.
+    evidence : Evidence, optional
+        What is known already.
+
+    Examples
+    --------
+    >>> rain, flood = [0, 100, 200, 300], [5, 105, 205]
+    >>> evidence = evidence_of_times(rain, flood, window=10)
+    >>> [one.kind for one in evidence.observations], evidence.weight > 0.6
+    (['repetition', 'counterexample'], True)
+    """
+    found = following(causes, effects, window)
+    made = evidence or Evidence()
+    note = f"{found.followed} of {found.causes} within {window}, {found.expected:.1f} by chance"
+    beyond = max(0.0, found.followed - found.expected)
+    if beyond:
+        made = made.add("repetition", supports=beyond, note=note)
+    if found.causes > found.followed:
+        made = made.add("counterexample", counters=found.causes - found.followed, note=note)
+    reverse = following(effects, causes, window).followed
+    if reverse > found.followed:
+        order = f"the effect came first {reverse} times, the cause {found.followed}"
+        made = made.add("precedence", counters=reverse - found.followed, note=order)
+    return made
+
+
+def binned(times: Sequence[int], start: int, stop: int, width: int) -> npt.NDArray[np.float64]:
+    """Return how often something happened in each stretch of time.
+
+    Parameters
+    ----------
+    times : sequence of int
+        When it happened; what lies outside ``start <= t < stop`` is left out.
+    start, stop, width : int
+        From when, until when, and how long a stretch is.
+
+    Returns
+    -------
+    ndarray of shape (ceil((stop - start) / width),), float64
+
+    Raises
+    ------
+    InvalidParameterError
+        An empty range, or a width below 1.
+    """
+    if stop <= start or width < 1:
+        raise InvalidParameterError(
+            f"start {start}, stop {stop}, width {width}: give start < stop and width >= 1"
+        )
+    inside = np.asarray([t for t in times if start <= t < stop], dtype=np.int64)
+    length = -(-(stop - start) // width)
+    return np.bincount((inside - start) // width, minlength=length).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Granger:
+    """Granger's test of one series against another.
+
+    Parameters
+    ----------
+    p : float
+        The smallest p value over the lags, times the number of lags (Bonferroni), at most 1.
+    lag : int
+        The lag of it, in steps of the series.
+    """
+
+    p: float
+    lag: int
+
+
+def granger(cause: npt.ArrayLike, effect: npt.ArrayLike, max_lag: int = 4) -> Granger:
+    """Test whether the past of one series helps to predict another one beyond its own past.
+
+    Parameters
+    ----------
+    cause, effect : array_like of shape (n,)
+        Two series over the same steps of time; ``binned`` makes them of events.
+    max_lag : int, default 4
+        How many steps back, at least 1.
+
+    Raises
+    ------
+    LengthMismatchError
+        Series of different lengths.
+    InvalidParameterError
+        A lag below 1; NaN; a series that never changes; fewer steps than the test needs.
+    MissingExtraError
+        statsmodels is not installed (extra ``causal``).
+
+    References
+    ----------
+    Granger 1969, Investigating Causal Relations by Econometric Models and Cross-spectral Methods.
+    """
+    x, y = np.asarray(cause, dtype=np.float64), np.asarray(effect, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise LengthMismatchError(f"series of shapes {x.shape} and {y.shape}: give two of (n,)")
+    if max_lag < 1:
+        raise InvalidParameterError(f"max_lag is {max_lag}: give at least 1")
+    if len(x) <= 3 * max_lag + 1:
+        raise InvalidParameterError(
+            f"{len(x)} steps for {max_lag} lags: give more than {3 * max_lag + 1}"
+        )
+    for name, series in (("cause", x), ("effect", y)):
+        if not np.isfinite(series).all() or np.ptp(series) == 0.0:
+            raise InvalidParameterError(
+                f"the series of the {name} holds NaN or never changes: it cannot be tested"
+            )
+    try:
+        from statsmodels.tools.sm_exceptions import (  # type: ignore[import-untyped]
+            InfeasibleTestError,
+        )
+        from statsmodels.tsa.stattools import (  # type: ignore[import-untyped]
+            grangercausalitytests,
+        )
+    except ImportError as error:
+        raise MissingExtraError(f"{error}: pip install 'cvx[causal]'") from error
+    try:
+        tests = grangercausalitytests(np.column_stack([y, x]), max_lag)
+    except InfeasibleTestError as error:
+        raise InvalidParameterError(f"the series cannot be tested: {error}") from error
+    found = {lag: float(result[0]["ssr_ftest"][1]) for lag, result in tests.items()}
+    best = min(found, key=lambda lag: found[lag])
+    return Granger(min(1.0, found[best] * len(found)), int(best))
+
+
+def evidence_of_series(
+    cause: npt.ArrayLike,
+    effect: npt.ArrayLike,
+    evidence: Evidence | None = None,
+    *,
+    max_lag: int = 4,
+    alpha: float = 0.05,
+    cases: float = 5.0,
+) -> Evidence:
+    """Add Granger's test to evidence; what it cannot show is no evidence against a link.
+
+    Parameters
+    ----------
+    cause, effect, max_lag
+        As for ``granger``.
+    evidence : Evidence, optional
+        What is known already.
+    alpha : float, default 0.05
+        From this p value up nothing is added.
+    cases : float, default 5.0
+        How many cases a test counts for, times 1 - p.
+    """
+    made, test = evidence or Evidence(), granger(cause, effect, max_lag)
+    if test.p >= alpha:
+        return made
+    note = f"p = {test.p:.2g} at lag {test.lag}"
+    return made.add("granger", supports=cases * (1.0 - test.p), note=note)

@@ -1,19 +1,155 @@
-"""Ranking memories by what they say and by what they witnessed: plain arrays in, a ranking out.
-
-Three rules over one pair of inputs: `multiplicative` (TCMF as it was published), `additive`, and
-`cvx.causal.interleave.interleave`, which keeps the two kinds of evidence apart.
-"""
+"""Ranking memories by what they say and by what they witnessed: plain arrays in, a ranking out."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from itertools import zip_longest
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.causal.witnesses import Ancestors, Candidates, Floats, Ranked, likeness
-from cvx.errors import InvalidParameterError
+from cvx.errors import DimensionError, InvalidParameterError, LengthMismatchError
+from cvx.types import Vector
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidates:
+    """The memories that may be recalled.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (n, dim), float32
+        Rows of norm 1; a row of zeros is a memory without a vector.
+    similarity : ndarray of shape (n,)
+        Cosine to the question, in [0, 1]; 0 where there is none.
+    recency, importance : ndarray of shape (n,)
+        In [0, 1].
+    """
+
+    vectors: Vector
+    similarity: npt.NDArray[np.floating]
+    recency: npt.NDArray[np.floating]
+    importance: npt.NDArray[np.floating]
+
+    def __post_init__(self) -> None:
+        columns = {name: getattr(self, name) for name in ("similarity", "recency", "importance")}
+        _check_rows(self.vectors, columns)
+        for name, column in columns.items():
+            _check_range(name, column)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ancestors:
+    """Events that the one asked about follows from, in any order.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (a, dim), float32
+        Rows of norm 1; a row of zeros is an event without a vector, which has no witnesses.
+    depths : ndarray of shape (a,), int64
+        Steps to the event asked about; 1 is a direct cause.
+    weights : ndarray of shape (a,)
+        Product of the edge weights along the best path, in [0, 1].
+    times : ndarray of shape (a,), int64
+        When they happened.
+    """
+
+    vectors: Vector
+    depths: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.floating]
+    times: npt.NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        columns = {"depths": self.depths, "weights": self.weights, "times": self.times}
+        _check_rows(self.vectors, columns)
+        _check_range("weights", self.weights)
+        if len(self.depths) and self.depths.min() < 1:
+            raise InvalidParameterError(
+                f"a depth is {self.depths.min()}: a direct cause has depth 1, deeper ones more"
+            )
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @classmethod
+    def none(cls, dim: int) -> Ancestors:
+        """Return no ancestors at all, for a space of ``dim`` dimensions."""
+        empty = np.zeros(0, np.int64)
+        return cls(
+            vectors=np.zeros((0, dim), np.float32), depths=empty, weights=np.zeros(0), times=empty
+        )
+
+
+class Ranked(NamedTuple):
+    """A memory in its place, and why it stands there.
+
+    Attributes
+    ----------
+    candidate : int
+        Its place among the candidates.
+    score : float
+        Higher is better.
+    factors : tuple of (str, float)
+        What the score is made of; they add up to it.
+    ancestor : int or None
+        The ancestor that it witnesses, where that mattered: its place among the ancestors, or
+        among the fallback's events where ``arm`` is "fallback".
+    likeness : float
+        Cosine to that ancestor; 0 where there is none.
+    arm : {"fused", "causal", "relevance", "fallback"}
+        Which evidence put it there; "fused" where one formula weighs all of it.
+    """
+
+    candidate: int
+    score: float
+    factors: tuple[tuple[str, float], ...]
+    ancestor: int | None
+    likeness: float
+    arm: Literal["fused", "causal", "relevance", "fallback"]
+
+
+def likeness(memories: Vector, events: Vector) -> Floats:
+    """Return the cosine of every memory with every event, (n, a); NaN without both vectors.
+
+    Raises
+    ------
+    DimensionError
+        Vectors of two spaces.
+    """
+    if memories.shape[1] != events.shape[1]:
+        raise DimensionError(
+            f"memories have {memories.shape[1]} dimensions, events {events.shape[1]}: embed both "
+            "with the same model"
+        )
+    cosines = (memories @ events.T).astype(np.float64)
+    cosines[~memories.any(axis=1)] = np.nan
+    cosines[:, ~events.any(axis=1)] = np.nan
+    return cosines
+
+
+def _check_rows(vectors: Vector, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    if vectors.ndim != 2:
+        raise DimensionError(f"vectors have shape {vectors.shape}: give a matrix, a row each")
+    for name, column in columns.items():
+        if column.shape != (len(vectors),):
+            raise LengthMismatchError(
+                f"{name} has shape {column.shape}, vectors have {len(vectors)} rows: give one "
+                "value a row"
+            )
+
+
+def _check_range(name: str, column: npt.NDArray[np.floating]) -> None:
+    # Written so that NaN is refused too.
+    if not np.all((column >= 0) & (column <= 1)):
+        raise InvalidParameterError(f"{name} holds values outside [0, 1]: scale or clamp them")
+
 
 DepthWeight: TypeAlias = Literal["proximate", "root", "flat"]
 
@@ -116,7 +252,7 @@ def multiplicative(
     """Rank by episodic score * (1 + lambda * causal boost): TCMF as it was published.
 
     A memory that is neither similar nor recent nor important stays low whatever it witnessed,
-    since the boost multiplies almost nothing: `cvx.causal.interleave` mends that.
+    since the boost multiplies almost nothing: `cvx.causal.fusion` mends that.
 
     Returns
     -------
@@ -189,3 +325,208 @@ def _ranking(
         factors = tuple((name, float(part[at])) for name, part in parts.items())
         ranked.append(Ranked(at, float(scores[at]), factors, ancestor, cosine, "fused"))
     return ranked
+
+
+class _Call(NamedTuple):
+    candidate: int
+    event: int | None
+    likeness: float
+    arm: Literal["causal", "relevance", "fallback"]
+
+
+def interleave(
+    candidates: Candidates,
+    ancestors: Ancestors,
+    *,
+    fallback: Ancestors | None = None,
+    event: Vector | None = None,
+    floor: float = 0.2,
+) -> list[Ranked]:
+    """Rank the witnesses of each ancestor, root first, then by similarity alone.
+
+    The witnesses of an ancestor are the memories above the largest gap in similarity to it. Each
+    ancestor calls its nearest witness in turn, deepest first, then its second, until all are
+    called. Whatever is left follows by similarity to the question: importance has no say, since
+    what is loudest about a crisis is seldom what explains it. How many causes there are to find
+    is not asked.
+
+    A graph that misses edges cannot reach every cause. With ``fallback`` the witnesses of events
+    that the graph does not reach take turns with the order of similarity: they go first where the
+    graph reached nothing at all, second where it did.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        n memories.
+    ancestors : Ancestors
+        What the graph reaches, against the edges.
+    fallback : Ancestors, optional
+        Events that may belong to the chain though no edge says so, the recent ones of the same
+        institution for example, all of them before the event asked about; depths and weights are
+        not read. See `likely_links` for their order.
+    event : ndarray of shape (dim,), float32, optional
+        The event asked about, for the order of the fallback.
+    floor : float, default 0.2
+        Least cosine of an ancestor's nearest witness, in [-1, 1]; below it nobody witnessed it.
+
+    Returns
+    -------
+    list of Ranked
+        Every candidate; the score of place p is 1 / p, since only the order means something.
+
+    Raises
+    ------
+    InvalidParameterError
+        A floor outside its bounds.
+    DimensionError
+        Vectors of two spaces.
+
+    Examples
+    --------
+    >>> rows = np.array([[1, 0], [0.6, 0.8], [0, 1]], np.float32)
+    >>> memories = Candidates(vectors=rows, similarity=np.array([1.0, 0.6, 0.0]),
+    ...                       recency=np.zeros(3), importance=np.array([0.9, 0.9, 0.1]))
+    >>> root = Ancestors(vectors=rows[2:], depths=np.array([1]), weights=np.ones(1),
+    ...                  times=np.array([0]))
+    >>> [(one.candidate, one.arm) for one in interleave(memories, root)]
+    [(2, 'causal'), (1, 'causal'), (0, 'relevance')]
+    """
+    if not -1 <= floor <= 1:
+        raise InvalidParameterError(f"floor is {floor}: give one in [-1, 1]")
+    root_first = np.lexsort((ancestors.times, -ancestors.weights, -ancestors.depths))
+    calls = _called(candidates, ancestors, root_first.tolist(), floor, "causal")
+    similar = _by_relevance(candidates)
+    if fallback is None:
+        return _placed([*calls, *similar])
+    order = likely_links(fallback, ancestors, event)
+    spare = _called(candidates, fallback, order, floor, "fallback")
+    first, second = (similar, spare) if len(ancestors) else (spare, similar)
+    taken = {call.candidate for call in calls}
+    return _placed([*calls, *_alternating(first, second, taken)])
+
+
+def likely_links(events: Ancestors, known: Ancestors, event: Vector | None = None) -> list[int]:
+    """Order events by how likely each belongs to the chain, the likeliest link first.
+
+    A chain is grown back from what is known of it: the next event is always the one that lies
+    nearest to something that is in the chain already and happened no earlier. Events that cannot
+    be compared follow in the order of time.
+
+    Parameters
+    ----------
+    events : Ancestors
+        The events to order, all of them before the event asked about.
+    known : Ancestors
+        What is in the chain for certain.
+    event : ndarray of shape (dim,), float32, optional
+        The event asked about.
+
+    Returns
+    -------
+    list of int
+        Every place of ``events`` once.
+
+    References
+    ----------
+    Prim 1957, Shortest connection networks and some generalizations: the same greedy growth.
+    """
+    chain = [*known.vectors]
+    times = known.times.tolist()
+    if event is not None:
+        if event.shape != (events.vectors.shape[1],):
+            raise DimensionError(
+                f"event has shape {event.shape}, the fallback {events.vectors.shape[1]} "
+                "dimensions: embed both with the same model"
+            )
+        chain.append(event)
+        times.append(np.iinfo(np.int64).max)
+    tie = np.full(len(events), -np.inf)
+    for vector, time in zip(chain, times, strict=True):
+        _tighten(tie, events, vector, time)
+    left = np.argsort(events.times, kind="stable").tolist()
+    order = []
+    while left:
+        # max() keeps the first of equals, which is the earliest.
+        nearest = max(left, key=lambda at: tie[at])
+        left.remove(nearest)
+        order.append(nearest)
+        _tighten(tie, events, events.vectors[nearest], int(events.times[nearest]))
+    return order
+
+
+def witnesses(cosines: Floats, floor: float) -> list[int]:
+    """Return who witnessed an event: the memories above the largest gap in likeness to it.
+
+    Parameters
+    ----------
+    cosines : ndarray of shape (n,)
+        Likeness of each memory to the event; NaN where there is none.
+    floor : float
+        Least likeness of the nearest; below it there is no witness.
+
+    Returns
+    -------
+    list of int
+        Nearest first.
+
+    Examples
+    --------
+    >>> witnesses(np.array([0.1, 0.8, 0.2, 0.7, np.nan]), floor=0.2)
+    [1, 3]
+    """
+    order: npt.NDArray[np.intp] = np.argsort(-cosines, kind="stable")
+    ranked = cosines[order]
+    ranked = ranked[~np.isnan(ranked)]
+    if not len(ranked) or ranked[0] < floor:
+        return []
+    last = int(np.argmax(ranked[:-1] - ranked[1:])) if len(ranked) > 1 else 0
+    return [int(at) for at in order[: last + 1]]
+
+
+def _called(
+    candidates: Candidates,
+    events: Ancestors,
+    order: Sequence[int],
+    floor: float,
+    arm: Literal["causal", "fallback"],
+) -> list[_Call]:
+    """Let each event call one witness in turn, until all are called."""
+    cosines = likeness(candidates.vectors, events.vectors)
+    own = [[(at, event) for at in witnesses(cosines[:, event], floor)] for event in order]
+    turns = (call for turn in zip_longest(*own) for call in turn if call is not None)
+    return [_Call(at, event, float(cosines[at, event]), arm) for at, event in turns]
+
+
+def _by_relevance(candidates: Candidates) -> list[_Call]:
+    # Without a question nothing is similar; what is recent and important is the best that is left.
+    order = np.lexsort((-(candidates.recency + candidates.importance), -candidates.similarity))
+    return [_Call(at, None, 0.0, "relevance") for at in order.tolist()]
+
+
+def _alternating(first: list[_Call], second: list[_Call], taken: set[int]) -> Iterator[_Call]:
+    """Take turns; a side whose next call is taken already goes on to one that is not."""
+    sides, taken = [iter(first), iter(second)], set(taken)
+    while sides:
+        side = sides.pop(0)
+        call = next((one for one in side if one.candidate not in taken), None)
+        if call is not None:
+            taken.add(call.candidate)
+            sides.append(side)
+            yield call
+
+
+def _placed(calls: Sequence[_Call]) -> list[Ranked]:
+    ranked: dict[int, Ranked] = {}
+    for call in calls:
+        if call.candidate not in ranked:
+            score = 1.0 / (len(ranked) + 1)
+            ranked[call.candidate] = Ranked(
+                call.candidate, score, ((call.arm, score),), call.event, call.likeness, call.arm
+            )
+    return list(ranked.values())
+
+
+def _tighten(tie: Floats, events: Ancestors, vector: Vector, time: int) -> None:
+    """Raise the tie of every event that may have led to this one."""
+    cosines: npt.NDArray[np.float64] = likeness(events.vectors, vector[None])[:, 0]
+    np.fmax(tie, np.where(events.times <= time, cosines, np.nan), out=tie)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
 
-from cvx.causal.events import CausalEvent, EventId, Link
+from cvx.causal.events import CausalEvent, EventId, Link, check_order, known_order
 from cvx.causal.ground import Ground, RamGround
-from cvx.causal.linking import LinkRule, proximity_links
-from cvx.causal.order import check_order, known_order
-from cvx.causal.walking import Attenuation, Walking, unknown_event
+from cvx.causal.narrative import Story
+from cvx.causal.vectors import cosine
+from cvx.causal.walk import DEFAULT_DEPTH, DEFAULT_NODES, Walk, walk
 from cvx.errors import (
     InvalidEdgeError,
     InvalidParameterError,
+    MissingExtraError,
+    UnknownEventError,
 )
 
+Attenuation = float | Mapping[tuple[str, str], float]
 
-class CausalGraph(Walking):
+
+class CausalGraph:
     """A directed graph of events, over the edge layer of an index.
 
     Parameters
@@ -109,9 +115,8 @@ class CausalGraph(Walking):
         """
         name = self.ground.next_id() if event_id is None else event_id
         vector: Any = embedding
-        return self.ground.add(
-            CausalEvent("" if name is None else name, text, tick, kind, institution_id, vector)
-        )
+        self.ground.add(CausalEvent(name, text, tick, kind, institution_id, vector))
+        return name
 
     def link(
         self,
@@ -159,25 +164,17 @@ class CausalGraph(Walking):
         made = Link(cause, effect, weight, kind, why, evidence, recorded)
         if cause == effect:
             raise InvalidEdgeError(f"event {cause!r} cannot lead to itself: give two events")
-        ends = self.ground.get(cause), self.ground.get(effect)
-        for name, event in zip((cause, effect), ends, strict=True):
-            if event is None:
-                if lenient:
-                    return
-                raise unknown_event(name)
-        first, second = ends
-        assert first is not None
-        assert second is not None
+        if lenient and not (cause in self and effect in self):
+            return
+        first, second = self._known(cause), self._known(effect)
         check_order((cause, first.tick), (effect, second.tick), self.effect_first)
-        self.ground.put(made)
+        self.ground.put([made])
 
     def auto_link_predecessors(
         self,
         new_event_id: EventId,
         window_ticks: int = 48,
         semantic_threshold: float | None = None,
-        *,
-        rule: LinkRule | None = None,
     ) -> list[Link]:
         """Link an event to what came shortly before it and reads alike.
 
@@ -193,8 +190,6 @@ class CausalGraph(Walking):
         semantic_threshold : float, optional
             Leave out what is less similar; the blueprint's argument of this name does nothing,
             and so does this one until it is given.
-        rule : LinkRule, optional
-            Other shares, pace and bound than those.
 
         Returns
         -------
@@ -211,11 +206,174 @@ class CausalGraph(Walking):
         event = self._known(new_event_id)
         if window_ticks < 1:
             raise InvalidParameterError(f"window_ticks is {window_ticks}: give at least 1")
-        before = self.ground.between(event.tick - window_ticks, event.tick)
-        made = proximity_links(event, before, rule or LinkRule(), semantic_threshold)
-        for link in made:
-            self.ground.put(link)
+        made = []
+        for cause in self.ground.between(event.tick - window_ticks, event.tick):
+            alike = 0.0
+            if cause.embedding is not None and event.embedding is not None:
+                alike = cosine(cause.embedding, event.embedding)
+            age = event.tick - cause.tick
+            weight = 0.5 * math.exp(-0.05 * age) + 0.5 * max(0.0, alike)
+            if weight >= 0.3 and (semantic_threshold is None or alike >= semantic_threshold):
+                note = f"{age} earlier, similarity {alike:.2f}"
+                made.append(Link(cause.id, event.id, min(1.0, round(weight, 3)), evidence=note))
+        self.ground.put(made)
         return made
+
+    def get_event(self, event_id: EventId) -> CausalEvent | None:
+        """Return an event, or None if there is none of that id."""
+        return self.ground.get(event_id)
+
+    def events_for_institution(self, institution_id: str) -> list[CausalEvent]:
+        """Return what happened to an institution, in time order."""
+        return self.ground.of_institution(institution_id)
+
+    def causes(self, event_id: EventId) -> list[Link]:
+        """Return the links that end at an event, the strongest first.
+
+        Raises
+        ------
+        UnknownEventError
+            No such event.
+        """
+        self._known(event_id)
+        found = self.ground.links([event_id], backward=True)
+        return sorted(found, key=lambda link: -link.weight)
+
+    def effects(self, event_id: EventId) -> list[Link]:
+        """Return the links that start at an event, the strongest first; see ``causes``."""
+        self._known(event_id)
+        found = self.ground.links([event_id], backward=False)
+        return sorted(found, key=lambda link: -link.weight)
+
+    def walk(
+        self,
+        event_id: EventId,
+        max_depth: int = DEFAULT_DEPTH,
+        *,
+        max_nodes: int = DEFAULT_NODES,
+        backward: bool = True,
+        min_weight: float = 0.0,
+    ) -> Walk:
+        """Walk back to what led to an event, or forward to what came of it.
+
+        Parameters
+        ----------
+        event_id : str or int
+            Where the walk begins.
+        max_depth, max_nodes, backward, min_weight
+            As for ``cvx.causal.walk.walk``.
+
+        Returns
+        -------
+        Walk
+            With depth, path weight and path of each, and whether the budget cut it off.
+
+        Raises
+        ------
+        UnknownEventError
+            No such event.
+        InvalidParameterError
+            A bound below 1.
+        """
+        self._known(event_id)
+        return walk(
+            event_id,
+            partial(self.ground.links, backward=backward),
+            max_depth,
+            max_nodes=max_nodes,
+            backward=backward,
+            min_weight=min_weight,
+            factor=None if self.attenuation in (1.0, {}) else self._across,
+        )
+
+    def predecessors(self, event_id: EventId, max_depth: int = DEFAULT_DEPTH) -> dict[EventId, int]:
+        """Return every cause with its depth: 1 for a direct one; {} for an unknown event."""
+        return self._depths(event_id, max_depth, backward=True)
+
+    def consequences(self, event_id: EventId, max_depth: int = DEFAULT_DEPTH) -> dict[EventId, int]:
+        """Return everything that came of an event with its depth; {} for an unknown event."""
+        return self._depths(event_id, max_depth, backward=False)
+
+    def _depths(self, event_id: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
+        if event_id not in self:
+            return {}
+        found = self.walk(event_id, max_depth, max_nodes=2**31, backward=backward).found
+        return {reached.id: reached.depth for reached in found}
+
+    def story(
+        self,
+        event_id: EventId,
+        max_depth: int = DEFAULT_DEPTH,
+        *,
+        after: int = 2,
+        before: bool = True,
+        max_nodes: int = DEFAULT_NODES,
+    ) -> Story:
+        """Return an event with what led to it and what came of it, to be told or drawn.
+
+        Parameters
+        ----------
+        event_id : str or int
+            What the story is about.
+        max_depth : int, default 4
+            How far back it goes, at least 1.
+        after : int, default 2
+            How far on it goes; 0 ends it with the event.
+        before : bool, default True
+            Whether it begins with what led to the event; ``False``: with the event.
+        max_nodes : int, default 1_000
+            Events either way at the most.
+
+        Raises
+        ------
+        UnknownEventError
+            No such event.
+        InvalidParameterError
+            A bound below 1, or ``after`` below 0.
+        """
+        if after < 0:
+            raise InvalidParameterError(f"after is {after}: give 0 or more")
+        subject = self._known(event_id)
+        back = self.walk(event_id, max_depth, max_nodes=max_nodes) if before else None
+        forward = None
+        if after:
+            forward = self.walk(event_id, after, max_nodes=max_nodes, backward=False)
+        events = {subject.id: subject}
+        for reached in (*(back.found if back else ()), *(forward.found if forward else ())):
+            found = self.ground.get(reached.id)
+            if found is not None:
+                events[reached.id] = found
+        return Story(
+            subject,
+            events,
+            self._told(subject.id, back, backward=True),
+            self._told(subject.id, forward, backward=False),
+            back,
+            forward,
+        )
+
+    def _told(self, subject: EventId, walked: Walk | None, *, backward: bool) -> tuple[Link, ...]:
+        """The links between the subject and what was reached, those across ways included."""
+        known = {subject, *(reached.id for reached in (walked.found if walked else ()))}
+        links = self.ground.links(list(known) if walked else [], backward=backward)
+        return tuple(link for link in links if link.cause in known and link.effect in known)
+
+    def _known(self, event_id: EventId) -> CausalEvent:
+        found = self.ground.get(event_id)
+        if found is None:
+            raise UnknownEventError(
+                f"there is no event {event_id!r} that can be seen here: add it, or name its "
+                "namespace"
+            )
+        return found
+
+    def _across(self, link: Link) -> float:
+        cause, effect = self.ground.get(link.cause), self.ground.get(link.effect)
+        if cause is None or effect is None or cause.institution_id == effect.institution_id:
+            return 1.0
+        if isinstance(self.attenuation, Mapping):
+            return self.attenuation.get((cause.institution_id, effect.institution_id), 1.0)
+        return self.attenuation
 
     def as_of(self, time: int) -> CausalGraph:
         """Return the graph as it was known at a time: no later event, link or weight."""
@@ -235,6 +393,25 @@ class CausalGraph(Walking):
         MissingExtraError
             networkx is not installed (extra ``causal``).
         """
-        from cvx.causal.export import to_networkx
-
-        return to_networkx(self)
+        try:
+            import networkx as nx  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise MissingExtraError(f"{error}: pip install 'cvx[causal]'") from error
+        copy = nx.DiGraph()
+        names = []
+        for event in self:
+            copy.add_node(
+                event.id,
+                text=event.text,
+                tick=event.tick,
+                kind=event.kind,
+                institution_id=event.institution_id,
+            )
+            names.append(event.id)
+        for link in self.ground.links(names, backward=False):
+            known = copy.edges.get((link.cause, link.effect), {}).get("weight", -1.0)
+            if link.weight > known:
+                copy.add_edge(
+                    link.cause, link.effect, weight=link.weight, kind=link.kind, why=link.why
+                )
+        return copy

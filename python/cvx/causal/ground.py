@@ -1,87 +1,39 @@
-"""What a causal graph stands on: the edge layer of an index, in RAM or behind a store."""
+"""What a causal graph stands on: events and links in RAM, or those of a store."""
 
 from __future__ import annotations
 
-import bisect
+import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol, Self
+from dataclasses import replace
+from typing import TypeAlias
 
 from cvx.causal.events import CausalEvent, EventId, Link, causal_kinds
-from cvx.causal.walk import Limits, Walk, walk
-from cvx.errors import DimensionError, InvalidInputError, InvalidParameterError
+from cvx.errors import (
+    DimensionError,
+    InvalidInputError,
+    InvalidParameterError,
+    UnknownEdgeKindError,
+)
 from cvx.index import TemporalIndex
+from cvx.store import Record
+from cvx.store.past import as_of
+from cvx.store.spaces import check_also, check_namespace, visible_sql
+from cvx.types import DEFAULT_NAMESPACE, Edge, Event
 
-
-class Ground(Protocol):
-    """Where events and links are kept."""
-
-    def __len__(self) -> int:
-        """Count the events."""
-        ...
-
-    def get(self, event: EventId) -> CausalEvent | None:
-        """Return an event, or None."""
-        ...
-
-    def add(self, event: CausalEvent) -> EventId:
-        """Take in an event and return its id."""
-        ...
-
-    def next_id(self) -> EventId | None:
-        """Return an id that is free, or None where the ground gives ids by itself."""
-        ...
-
-    def put(self, link: Link) -> None:
-        """Store a link between events that exist; it replaces one of the same ends and kind."""
-        ...
-
-    def links(self, events: Sequence[EventId], *, backward: bool) -> list[Link]:
-        """Return the causal links that end at these events, or those that start there."""
-        ...
-
-    def between(self, since: int, until: int) -> list[CausalEvent]:
-        """Return what happened at ``since <= tick < until``, in time order."""
-        ...
-
-    def of_institution(self, institution_id: str) -> list[CausalEvent]:
-        """Return the events of an institution, in time order."""
-        ...
-
-    def events(self) -> Iterable[CausalEvent]:
-        """Yield every event."""
-        ...
-
-    def walk(self, start: EventId, limits: Limits, factor: Callable[[Link], float] | None) -> Walk:
-        """Walk links from an event that exists."""
-        ...
-
-    def depths(self, start: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
-        """Return everything that is reached from an event that exists, with its depth."""
-        ...
-
-    def as_of(self, time: int) -> Self:
-        """Return what was known at a time."""
-        ...
-
-
-class _Version(NamedTuple):
-    link: Link
-    recorded: int
+_MOST_AT_ONCE = 500
 
 
 class RamGround:
-    """Events in RAM, their timelines and links in a ``TemporalIndex`` of its own.
+    """Events in RAM, and their links in the edge layer of a ``TemporalIndex`` of its own.
 
-    The index keeps who, when and the weights; texts, vectors and reasons stand beside it, by node.
+    The index keeps the weights; what was said of events and links stands beside it.
     """
 
     def __init__(self) -> None:
         self.index = TemporalIndex(dim=1)
         self._events: list[CausalEvent] = []
         self._node: dict[EventId, int] = {}
-        self._entity: dict[str, int] = {}
-        self._by_time: list[tuple[int, int]] = []
-        self._said: dict[tuple[int, int, str], list[_Version]] = {}
+        self._said: dict[tuple[int, int, str], list[Link]] = {}
         self._dim: int | None = None
 
     def __len__(self) -> int:
@@ -99,43 +51,52 @@ class RamGround:
             number += 1
         return number
 
-    def add(self, event: CausalEvent) -> EventId:
-        """Take in an event and return its id."""
+    def add(self, event: CausalEvent) -> None:
+        """Take in an event.
+
+        Raises
+        ------
+        InvalidInputError, DimensionError
+            Its id is taken; its vector has another dimension than those before.
+        """
         if event.id in self._node:
             raise InvalidInputError(f"event {event.id!r} is in the graph: give it another id")
-        if event.embedding is not None and self._dim not in (None, len(event.embedding)):
-            raise DimensionError(
-                f"the vector has {len(event.embedding)} dimensions, those of the graph "
-                f"{self._dim}: embed it with the same model"
-            )
-        entity = self._entity.get(event.institution_id, len(self._entity))
-        node = self.index.insert(entity, event.tick, None)
         if event.embedding is not None:
+            if self._dim not in (None, len(event.embedding)):
+                raise DimensionError(
+                    f"the vector has {len(event.embedding)} dimensions, those of the graph "
+                    f"{self._dim}: embed it with the same model"
+                )
             self._dim = len(event.embedding)
-        self._entity[event.institution_id] = entity
+        node = self.index.insert(0, event.tick, None)
         self._events.append(event)
         self._node[event.id] = node
-        bisect.insort(self._by_time, (event.tick, node))
-        return event.id
 
-    def put(self, link: Link) -> None:
-        """Store a link; it replaces one of the same ends and kind."""
-        if link.kind not in causal_kinds(self.index.edge_kinds):
-            raise InvalidParameterError(
-                f"kind is {link.kind!r}: give one of "
-                f"{', '.join(causal_kinds(self.index.edge_kinds))}"
-            )
-        a, b = self._node[link.cause], self._node[link.effect]
-        self.index.add_edge(a, b, link.kind, link.weight)
-        latest = max(self._events[a].tick, self._events[b].tick)
-        recorded = latest if link.recorded is None else link.recorded
-        self._said.setdefault((a, b, link.kind), []).append(_Version(link, recorded))
+    def put(self, links: Sequence[Link]) -> None:
+        """Store links between events that exist; each replaces one of the same ends and kind.
+
+        Raises
+        ------
+        InvalidParameterError
+            A kind that says nothing of causes.
+        """
+        kinds = causal_kinds(self.index.edge_kinds)
+        for link in links:
+            if link.kind not in kinds:
+                raise InvalidParameterError(
+                    f"kind is {link.kind!r}: give one of {', '.join(kinds)}"
+                )
+            a, b = self._node[link.cause], self._node[link.effect]
+            self.index.add_edge(a, b, link.kind, link.weight)
+            latest = max(self._events[a].tick, self._events[b].tick)
+            known = replace(link, recorded=latest if link.recorded is None else link.recorded)
+            self._said.setdefault((a, b, link.kind), []).append(known)
 
     def links(self, events: Sequence[EventId], *, backward: bool) -> list[Link]:
-        """Return the links that end at these events, or those that start there."""
+        """Return the causal links that end at these events, or those that start there."""
         direction = "in" if backward else "out"
         return [
-            self._said[edge.from_node, edge.to_node, edge.kind][-1].link
+            self._said[edge.from_node, edge.to_node, edge.kind][-1]
             for event in events
             for edge in self.index.typed_neighbors(self._node[event], direction=direction)
             if (edge.from_node, edge.to_node, edge.kind) in self._said
@@ -143,43 +104,15 @@ class RamGround:
 
     def between(self, since: int, until: int) -> list[CausalEvent]:
         """Return what happened at ``since <= tick < until``, in time order."""
-        first = bisect.bisect_left(self._by_time, (since, -1))
-        last = bisect.bisect_left(self._by_time, (until, -1))
-        return [self._events[node] for _, node in self._by_time[first:last]]
+        return _in_order(event for event in self._events if since <= event.tick < until)
 
     def of_institution(self, institution_id: str) -> list[CausalEvent]:
         """Return the events of an institution, in time order."""
-        entity = self._entity.get(institution_id)
-        if entity is None:
-            return []
-        # An event that another thread is just adding has its node before it is listed.
-        steps, listed = self.index.trajectory(entity), len(self._events)
-        return [self._events[step.node_id] for step in steps if step.node_id < listed]
+        return _in_order(event for event in self._events if event.institution_id == institution_id)
 
     def events(self) -> Iterable[CausalEvent]:
         """Return every event, in the order in which they came."""
         return iter(self._events)
-
-    def walk(self, start: EventId, limits: Limits, factor: Callable[[Link], float] | None) -> Walk:
-        """Walk links from an event that exists."""
-        return walk(
-            start,
-            lambda layer: self.links(layer, backward=limits.backward),
-            limits,
-            factor,
-        )
-
-    def depths(self, start: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
-        """Return everything that is reached, with its shortest depth."""
-        found = self.index.ancestors(
-            self._node[start],
-            causal_kinds(self.index.edge_kinds),
-            max_depth,
-            budget=2**31,
-            direction="in" if backward else "out",
-        )
-        pairs = zip(found.nodes.tolist(), found.depths.tolist(), strict=True)
-        return {self._events[node].id: depth for node, depth in pairs}
 
     def as_of(self, time: int) -> RamGround:
         """Return what had happened, and what had been said of it, at a time."""
@@ -188,8 +121,184 @@ class RamGround:
             if event.tick <= time:
                 past.add(event)
         for versions in self._said.values():
-            for version in versions:
-                ends = version.link.cause in past._node and version.link.effect in past._node
-                if ends and version.recorded <= time:
-                    past.put(version.link)
+            past.put(
+                [
+                    link
+                    for link in versions
+                    if link.cause in past._node and link.effect in past._node
+                    if link.recorded is not None and link.recorded <= time
+                ]
+            )
         return past
+
+
+class StoreGround:
+    """Events and links of a record, as one namespace may see them.
+
+    An event's id is its number in the store, its tick the time it happened, its institution the
+    number of its entity, as text. Of links, those count that end at active events which may be
+    seen; the event that is asked about may be archived.
+
+    Parameters
+    ----------
+    record : Record
+        What is read, and where links are written.
+    edge_kinds : callable
+        Returns the kinds of edge that there are.
+    namespace : str, default ""
+        Who asks.
+    also : sequence of str
+        Further namespaces, of which what is shared is seen.
+    """
+
+    def __init__(
+        self,
+        record: Record,
+        edge_kinds: Callable[[], tuple[str, ...]],
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        also: Sequence[str] = (),
+    ) -> None:
+        check_namespace(namespace)
+        self.record = record
+        self._edge_kinds = edge_kinds
+        self._namespace, self._also = namespace, check_also(also)
+        self._visible, self._values = visible_sql(namespace, self._also)
+
+    def __len__(self) -> int:
+        sql = f"SELECT count(*) FROM events WHERE {self._visible} AND state = 'active'"
+        return int(self.record.query(sql, self._values)[0][0])
+
+    def get(self, event: EventId) -> CausalEvent | None:
+        """Return an event that may be seen, whatever its state, or None."""
+        found = self._ids("event_id = ?", (event,), "true") if isinstance(event, int) else []
+        return next(map(as_causal_event, self.record.events(found)), None)
+
+    def next_id(self) -> EventId:
+        """Return no id: the store gives ids by itself."""
+        return ""
+
+    def add(self, event: CausalEvent) -> None:
+        """Refuse: events come into a store through the memory.
+
+        Raises
+        ------
+        InvalidInputError
+            Always.
+        """
+        raise InvalidInputError(
+            f"the event {event.text!r} cannot be added here: add it with memory.add"
+        )
+
+    def put(self, links: Sequence[Link]) -> None:
+        """Store links, in one transaction; see ``edges``."""
+        edges = self.edges(links)
+        with self.record.transaction() as write:
+            write.add_links(edges)
+
+    def edges(self, links: Sequence[Link]) -> list[Edge]:
+        """Return links between events as edges between their nodes.
+
+        Raises
+        ------
+        UnknownEdgeKindError
+            A kind that is not declared, or says nothing of causes.
+        """
+        kinds = causal_kinds(self._edge_kinds()) if links else ()
+        for link in links:
+            if link.kind not in kinds:
+                raise UnknownEdgeKindError(
+                    f"there is no causal edge kind {link.kind!r}: declare it first, or use "
+                    f"{', '.join(kinds)}"
+                )
+        ends = {int(end) for link in links for end in (link.cause, link.effect)}
+        node = {event: own[0] for event, own in self.record.nodes_of_events(sorted(ends)).items()}
+        return [
+            Edge(
+                node[int(link.cause)],
+                node[int(link.effect)],
+                link.kind,
+                link.weight,
+                link.why,
+                link.evidence,
+            )
+            for link in links
+        ]
+
+    def links(self, events: Sequence[EventId], *, backward: bool) -> list[Link]:
+        """Return the causal links that end at these events, or those that start there."""
+        numbers = [event for event in events if isinstance(event, int)]
+        nodes = [node for own in self.record.nodes_of_events(numbers).values() for node in own]
+        edges = [
+            edge
+            for at in range(0, len(nodes), _MOST_AT_ONCE)
+            for edge in self.record.links_of(nodes[at : at + _MOST_AT_ONCE], incoming=backward)
+        ]
+        if not edges:
+            return []
+        kinds = frozenset(causal_kinds(self._edge_kinds()))
+        edges = [edge for edge in edges if edge.kind in kinds]
+        ends = {node for edge in edges for node in (edge.from_node, edge.to_node)}
+        owner = self.record.events_of_nodes(sorted(ends))
+        seen = self._seen(owner.values()) | set(numbers)
+        return [
+            Link(cause, effect, edge.weight, edge.kind, edge.why, edge.evidence, edge.recorded)
+            for edge in edges
+            for cause, effect in [(owner.get(edge.from_node), owner.get(edge.to_node))]
+            if cause is not None and effect is not None
+            if (cause if backward else effect) in seen
+        ]
+
+    def _seen(self, events: Iterable[int]) -> set[int]:
+        """Of these events, those that are active and may be seen."""
+        listed = json.dumps(sorted(set(events)))
+        return set(self._ids("event_id IN (SELECT value FROM json_each(?))", (listed,)))
+
+    def _ids(
+        self, where: str, values: Sequence[object], state: str = "state = 'active'"
+    ) -> list[int]:
+        sql = f"SELECT event_id FROM events WHERE {where} AND {self._visible} AND {state}"
+        return [row[0] for row in self.record.query(sql, (*values, *self._values))]
+
+    def between(self, since: int, until: int) -> list[CausalEvent]:
+        """Return what happened at ``since <= tick < until``, in time order."""
+        return self._found("timestamp >= ? AND timestamp < ?", (since, until))
+
+    def of_institution(self, institution_id: str) -> list[CausalEvent]:
+        """Return the events of an entity, in time order."""
+        if not institution_id.isdecimal():
+            return []
+        return self._found("entity = ?", (int(institution_id),))
+
+    def events(self) -> Iterable[CausalEvent]:
+        """Return every active event that may be seen, in the order of writing."""
+        return map(as_causal_event, self.record.events(self._ids("true", ())))
+
+    def _found(self, where: str, values: Sequence[object]) -> list[CausalEvent]:
+        return _in_order(map(as_causal_event, self.record.events(self._ids(where, values))))
+
+    def as_of(self, time: int) -> StoreGround:
+        """Return what was recorded at a time; it takes a copy of the record."""
+        past = as_of(self.record, time)
+        return StoreGround(past, self._edge_kinds, namespace=self._namespace, also=self._also)
+
+
+def as_causal_event(event: Event) -> CausalEvent:
+    """Return an event of a store as a node of a causal graph."""
+    return CausalEvent(
+        -1 if event.event_id is None else event.event_id,
+        event.text,
+        event.timestamp,
+        event.kind,
+        str(event.entity_id),
+        event.vector,
+        dict(event.metadata),
+    )
+
+
+Ground: TypeAlias = RamGround | StoreGround
+"""Where the events and links of a graph are kept."""
+
+
+def _in_order(events: Iterable[CausalEvent]) -> list[CausalEvent]:
+    return sorted(events, key=lambda event: event.tick)

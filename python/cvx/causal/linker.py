@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import zip_longest
+from typing import NamedTuple, TypeVar
 
+from cvx.arguments import check_fields, number, optional, whole
 from cvx.causal.events import Link
 from cvx.causal.evidence import Evidence
+from cvx.causal.ground import StoreGround
 from cvx.causal.judges import Judge, Judgement, Pair, judgements
-from cvx.causal.store_ground import StoreGround
-from cvx.errors import InvalidEdgeError, InvalidParameterError, UnknownEventError
+from cvx.errors import InvalidEdgeError, UnknownEventError
 from cvx.index import TemporalIndex
 from cvx.store import Record
 from cvx.store.spaces import visible_spaces, visible_sql
 from cvx.types import DEFAULT_NAMESPACE, Edge, Event, Filter
 
+T = TypeVar("T")
 _OPEN = "unjudged_causes"
 _MOST_OPEN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class LinkSearch:
+class CauseSearch:
     """Which earlier events are judged as causes of a new one.
 
     Parameters
@@ -31,8 +34,8 @@ class LinkSearch:
     threshold : float, default 0.3
         What is less similar comes in as recent only; in [-1, 1].
     window : int, optional
-        How long before the effect they may have happened, in the unit of the timestamps; at
-        least 1. By default any time.
+        How long before the effect they may have happened, in the unit of the timestamps, at least
+        1; by default any time. In a ``CausalMemoryCore`` (microseconds) it bounds what is recent.
     latest : int, default 50
         How many of those recorded last count as recent.
     """
@@ -43,18 +46,25 @@ class LinkSearch:
     latest: int = 50
 
     def __post_init__(self) -> None:
-        bounds = {
-            "most": self.most >= 1,
-            "threshold": -1.0 <= self.threshold <= 1.0,
-            "window": self.window is None or self.window >= 1,
-            "latest": self.latest >= 0,
-        }
-        for name, good in bounds.items():
-            if not good:
-                raise InvalidParameterError(
-                    f"{name} is {getattr(self, name)}: give most and window >= 1, threshold in "
-                    "[-1, 1], latest >= 0"
-                )
+        check_fields(
+            self,
+            most=whole(1),
+            threshold=number(-1.0, 1.0),
+            window=optional(whole(1)),
+            latest=whole(0),
+        )
+
+
+def in_turn(similar: Iterable[T], recent: Iterable[T]) -> Iterator[T]:
+    """Yield the most similar and the most recent in turn.
+
+    Examples
+    --------
+    >>> list(in_turn([1, 2, 3], [9]))
+    [1, 9, 2, 3]
+    """
+    turns = zip_longest(similar, recent)
+    return (one for turn in turns for one in turn if one is not None)
 
 
 class Linked(NamedTuple):
@@ -88,7 +98,7 @@ class Linker:
         self.record = record
         self._index = index
 
-    def link(self, effect: Event, judge: Judge, search: LinkSearch) -> Linked:
+    def link(self, effect: Event, judge: Judge, search: CauseSearch) -> Linked:
         """Judge what may have led to an event, and store what is confirmed.
 
         A link that exists already gains or loses by the new judgement. Pairs that nobody could
@@ -96,24 +106,21 @@ class Linker:
         """
         return self._settled(effect, self.candidates(effect, search), judge)
 
-    def candidates(self, effect: Event, search: LinkSearch) -> list[Event]:
+    def candidates(self, effect: Event, search: CauseSearch) -> list[Event]:
         """Return earlier events, the most similar and the most recent in turn."""
-        similar, recent = self._similar(effect, search), self._recent(effect, search)
-        mixed: dict[int, None] = {}
-        for place in range(max(len(similar), len(recent))):
-            for listed in (similar, recent):
-                if place < len(listed):
-                    mixed.setdefault(listed[place])
+        mixed = [
+            *dict.fromkeys(in_turn(self._similar(effect, search), self._recent(effect, search)))
+        ]
         # One more than needed: a repetition of the effect's own words is left out.
-        known = {event.event_id: event for event in self.record.events([*mixed][: search.most * 2])}
+        known = {event.event_id: event for event in self.record.events(mixed[: search.most * 2])}
         words = effect.text.casefold().split()
         found = [known[number] for number in mixed if number in known]
         return [event for event in found if event.text.casefold().split() != words][: search.most]
 
-    def _since(self, effect: Event, search: LinkSearch) -> int | None:
+    def _since(self, effect: Event, search: CauseSearch) -> int | None:
         return None if search.window is None else effect.timestamp - search.window
 
-    def _similar(self, effect: Event, search: LinkSearch) -> list[int]:
+    def _similar(self, effect: Event, search: CauseSearch) -> list[int]:
         index = self._index()
         if effect.vector is None or not effect.vector.any():
             return []
@@ -138,7 +145,7 @@ class Linker:
     def _similarity(index: TemporalIndex, distance: float) -> float:
         return 1.0 / (1.0 + distance) if index.metric == "l2" else 1.0 - distance
 
-    def _recent(self, effect: Event, search: LinkSearch) -> list[int]:
+    def _recent(self, effect: Event, search: CauseSearch) -> list[int]:
         visible, values = visible_sql(effect.namespace, [])
         since = self._since(effect, search)
         found = self.record.query(
@@ -192,9 +199,9 @@ class Linker:
         if cause == effect:
             raise InvalidEdgeError(f"event {cause} cannot lead to itself: give two events")
         events = {event.event_id: event for event in self.record.events([cause, effect])}
-        for number in (cause, effect):
-            if number not in events:
-                raise UnknownEventError(f"there is no event {number}: it was erased or never given")
+        for end in (cause, effect):
+            if end not in events:
+                raise UnknownEventError(f"there is no event {end}: it was erased or never given")
         ground = self._ground(events[effect].namespace)
         # Read and written in one transaction: of two who count at once neither is lost.
         with self.record.transaction() as write:
@@ -223,14 +230,14 @@ class Linker:
         for cause, effect in self.open_pairs():
             causes_of.setdefault(effect, []).append(cause)
         out = []
-        for number, causes in causes_of.items():
-            events = {event.event_id: event for event in self.record.events([number, *causes])}
-            gone = [(cause, number) for cause in causes if {cause, number} - set(events)]
+        for effect, causes in causes_of.items():
+            events = {event.event_id: event for event in self.record.events([effect, *causes])}
+            gone = [(cause, effect) for cause in causes if not {cause, effect} <= set(events)]
             if gone:
                 self._store(self._ground(DEFAULT_NAMESPACE), [], gone, [])
-            if number in events:
+            if effect in events:
                 there = [events[cause] for cause in causes if cause in events]
-                out.append(self._settled(events[number], there, judge))
+                out.append(self._settled(events[effect], there, judge))
         return out
 
     def _store(

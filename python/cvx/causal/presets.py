@@ -9,9 +9,15 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from cvx.causal.fusion import Blend, additive, multiplicative
-from cvx.causal.interleave import interleave
-from cvx.causal.witnesses import Ancestors, Candidates, Ranked
+from cvx.causal.fusion import (
+    Ancestors,
+    Blend,
+    Candidates,
+    Ranked,
+    additive,
+    interleave,
+    multiplicative,
+)
 from cvx.errors import InvalidParameterError
 from cvx.types import Vector
 
@@ -28,7 +34,7 @@ class TCMF:
     Parameters
     ----------
     fusion : {"interleave", "multiplicative", "additive"}, default "interleave"
-        The rule that ranks: see ``cvx.causal.interleave`` and ``cvx.causal.fusion``.
+        The rule that ranks: see ``cvx.causal.fusion`` and ``cvx.causal.fusion``.
     blend : Blend
         Lambda, threshold, how depth and path weights count, for the rules that add or multiply.
         The weights of the episodic score are those of the streams.

@@ -3,48 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from cvx.arguments import a_share, whole
 from cvx.causal.events import EventId, Link
-from cvx.errors import InvalidParameterError
 
 DEFAULT_DEPTH = 4
 DEFAULT_NODES = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How far a walk goes.
-
-    Parameters
-    ----------
-    max_depth : int, default 4
-        Links away at the most, at least 1.
-    max_nodes : int, default 1_000
-        Events found at the most, at least 1.
-    backward : bool, default True
-        To causes; ``False``: to consequences.
-    min_weight : float, default 0.0
-        Weaker links are not walked.
-
-    Raises
-    ------
-    InvalidParameterError
-        A bound below 1; a weight outside [0, 1].
-    """
-
-    max_depth: int = DEFAULT_DEPTH
-    max_nodes: int = DEFAULT_NODES
-    backward: bool = True
-    min_weight: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("max_depth", "max_nodes"):
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(f"{name} is {getattr(self, name)}: give at least 1")
-        if not 0.0 <= self.min_weight <= 1.0:
-            raise InvalidParameterError(f"min_weight is {self.min_weight}: give one in [0, 1]")
+_bound = whole(1)
 
 
 class Reached(NamedTuple):
@@ -86,17 +52,14 @@ class Walk(NamedTuple):
     deeper: bool = False
 
 
-class _Best:
-    __slots__ = ("depth", "path", "weight")
-
-    def __init__(self, depth: int, weight: float, path: tuple[Link, ...]) -> None:
-        self.depth, self.weight, self.path = depth, weight, path
-
-
 def walk(
     start: EventId,
     links_of: Callable[[Sequence[EventId]], Iterable[Link]],
-    limits: Limits,
+    max_depth: int = DEFAULT_DEPTH,
+    *,
+    max_nodes: int = DEFAULT_NODES,
+    backward: bool = True,
+    min_weight: float = 0.0,
     factor: Callable[[Link], float] | None = None,
 ) -> Walk:
     """Walk links layer by layer.
@@ -111,7 +74,14 @@ def walk(
         Where the walk begins.
     links_of : callable
         From the events of one layer to the links that lead on from them.
-    limits : Limits
+    max_depth : int, default 4
+        Links away at the most, at least 1.
+    max_nodes : int, default 1_000
+        Events found at the most, at least 1.
+    backward : bool, default True
+        To causes; ``False``: to consequences.
+    min_weight : float, default 0.0
+        Weaker links are not walked; in [0, 1].
     factor : callable, optional
         What the weight of a link is multiplied with, in [0, 1].
 
@@ -119,44 +89,47 @@ def walk(
     -------
     Walk
 
+    Raises
+    ------
+    InvalidParameterError
+        A bound below 1; a weight outside [0, 1].
+
     Examples
     --------
     >>> links = [Link("rain", "flood", 0.5), Link("flood", "mud", 0.5), Link("mud", "rain")]
     >>> def into(layer):
     ...     return [link for link in links if link.effect in layer]
-    >>> [(r.id, r.depth, r.weight) for r in walk("mud", into, Limits()).found]
+    >>> [(r.id, r.depth, r.weight) for r in walk("mud", into).found]
     [('flood', 1, 0.5), ('rain', 2, 0.25)]
     """
-    best: dict[EventId, _Best] = {}
-    layer: dict[EventId, _Best] = {start: _Best(0, 1.0, ())}
+    max_depth, max_nodes = _bound("max_depth", max_depth), _bound("max_nodes", max_nodes)
+    min_weight = a_share("min_weight", min_weight)
+    best: dict[EventId, Reached] = {}
+    layer = {start: Reached(start, 0, 1.0, ())}
     truncated = False
 
     def onward(events: Iterable[EventId]) -> Iterator[tuple[EventId, EventId, Link]]:
         for link in links_of(list(events)):
-            ends = (link.effect, link.cause) if limits.backward else (link.cause, link.effect)
-            if ends[1] != start and link.weight >= limits.min_weight:
+            ends = (link.effect, link.cause) if backward else (link.cause, link.effect)
+            if ends[1] != start and link.weight >= min_weight:
                 yield *ends, link
 
-    for depth in range(1, limits.max_depth + 1):
-        following: dict[EventId, _Best] = {}
+    for depth in range(1, max_depth + 1):
+        following: dict[EventId, Reached] = {}
         for here, there, link in onward(layer):
-            before = layer[here]
-            weight = before.weight * link.weight * (1.0 if factor is None else factor(link))
+            weight = layer[here].weight * link.weight * (1.0 if factor is None else factor(link))
             known = following.get(there) or best.get(there)
             if known is None or weight > known.weight:
-                following[there] = _Best(depth, weight, (*before.path, link))
+                following[there] = Reached(there, depth, weight, (*layer[here].path, link))
         layer = {}
         for event, way in sorted(following.items(), key=lambda item: -item[1].weight):
-            known = best.get(event)
-            if known is not None:
-                way.depth = known.depth
-            elif len(best) >= limits.max_nodes:
+            if event not in best and len(best) >= max_nodes:
                 truncated = True
                 continue
-            best[event] = layer[event] = way
+            shortest = best.get(event, way).depth
+            best[event] = layer[event] = way._replace(depth=shortest)
         if not layer:
             break
     deeper = bool(layer) and any(there not in best for _, there, _ in onward(layer))
-    ranked = sorted(best.items(), key=lambda item: (item[1].depth, -item[1].weight))
-    found = tuple(Reached(e, b.depth, b.weight, b.path) for e, b in ranked)
-    return Walk(found, truncated, deeper)
+    found = sorted(best.values(), key=lambda reached: (reached.depth, -reached.weight))
+    return Walk(tuple(found), truncated, deeper)

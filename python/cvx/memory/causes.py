@@ -8,7 +8,7 @@ from cvx.arguments import a_text, an_event, checked, number, one_of, optional
 from cvx.causal.events import Link
 from cvx.causal.evidence import Evidence
 from cvx.causal.judges import Judge, as_judge
-from cvx.causal.linker import Linked, Linker, LinkSearch
+from cvx.causal.linker import CauseSearch, Linked, Linker
 from cvx.memory.base import Base
 
 
@@ -26,9 +26,9 @@ class Causes(Base):
     """Who judges where a call names nobody; ``None`` for the statistical judge that ships with cvx,
     which expects one of five candidates to be a cause."""
 
-    @checked(event_id=an_event, search=optional(one_of(LinkSearch, called="a LinkSearch")))
+    @checked(event_id=an_event, search=optional(one_of(CauseSearch, called="a CauseSearch")))
     def link_causes(
-        self, event_id: int, *, judge: object = None, search: LinkSearch | None = None
+        self, event_id: int, *, judge: object = None, search: CauseSearch | None = None
     ) -> Linked:
         """Look for what led to an event among earlier ones, and link what a judge confirms.
 
@@ -42,7 +42,7 @@ class Causes(Base):
             The effect.
         judge : object, optional
             A ``Judge``, or a language model's client of any shape; default ``causal_judge``.
-        search : LinkSearch, optional
+        search : CauseSearch, optional
             Which events are judged.
 
         Returns
@@ -67,7 +67,7 @@ class Causes(Base):
         [1]
         """
         asked = self._judge(judge)
-        return self._linker().link(self.get(event_id), asked, search or LinkSearch())
+        return self._linker().link(self.get(event_id), asked, search or CauseSearch())
 
     def retry_causes(self, judge: object = None) -> list[Linked]:
         """Ask again about every pair that nobody could judge; see ``link_causes``."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cvx.arguments import a_text, an_event, checked, some_texts, whole
 from cvx.causal import CausalGraph, Story
-from cvx.causal.store_ground import StoreGround
+from cvx.causal.ground import StoreGround
 from cvx.causal.walk import DEFAULT_NODES, Reached
 from cvx.memory.base import Base
 from cvx.types import DEFAULT_NAMESPACE, Edge, Event

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from cvx.arguments import a_text, an_event, checked, number, one_of
-from cvx.causal.events import CAUSES
-from cvx.causal.order import check_order, known_order
+from cvx.causal.events import CAUSES, check_order, known_order
 from cvx.errors import (
     EdgeWeightError,
     InvalidEdgeError,
