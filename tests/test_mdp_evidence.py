@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import beta as scipy_beta  # type: ignore[import-untyped]
 
 from cvx.errors import InvalidParameterError, UnknownRegionError
-from cvx.learn.posteriors import Beta, Dirichlet, SuccessCounts
+from cvx.learn.posteriors import Dirichlet, SuccessCounts
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.traces import FAILURE, SUCCESS, UNKNOWN, last_kind
+from cvx.statistics import Beta
 from tests.ruler import LENGTH, Ruler
 from tests.test_mdp_answers import CLEAN, HEAT, OPEN, TAKE, model_of
 

@@ -14,7 +14,7 @@ from cvx.memory import Memory
 from cvx.recall import Pipeline, Weighting
 from cvx.recall.presets import composite, posterior, stream
 from cvx.scoring import bayesian_score
-from cvx.scoring.composite import composite_score, half_life_recency, importance
+from cvx.scoring.formulas import importance
 from cvx.scoring.recency import Decay
 from cvx.types import Cue, Hit
 from tests.recall.rooms import Axes, at, axis, room
@@ -33,10 +33,8 @@ def texts(hits: list[Hit]) -> list[str]:
 
 @pytest.mark.requirement("R3", "X1")
 def test_recency_halves_every_seven_days() -> None:
-    assert half_life_recency(0) == 1.0
-    assert half_life_recency(7 * DAY_S) == 0.5
-    assert half_life_recency(14 * DAY_S) == 0.25
-    assert half_life_recency(-5) == 1.0
+    week = Decay.of_half_life(7 * DAY_S)
+    assert week([0, 7 * DAY_S, 14 * DAY_S, -5]).tolist() == pytest.approx([1.0, 0.5, 0.25, 1.0])
 
 
 @pytest.mark.requirement("X1", "W18")
@@ -65,7 +63,6 @@ def test_a_half_life_is_a_rate(half_life: float, age: float) -> None:
 @pytest.mark.requirement("R4")
 def test_the_composite_score_of_a_memory_is_worked_out_by_hand() -> None:
     # 0.6 * 0.8 + 0.25 * 0.5 + 0.15 * 1.0 = 0.48 + 0.125 + 0.15
-    assert composite_score(0.8, 7 * DAY_S, 1.0) == pytest.approx(0.755)
     memory = room()
     memory.add("a", vector=at(0.8), timestamp=0, salience=1.0)
     (hit,) = memory.recall(asked(7 * DAY), pipeline=composite())
@@ -83,7 +80,6 @@ def test_what_is_fresh_and_salient_but_has_nothing_to_do_with_the_cue_is_not_rec
     memory = room()
     # The hole of the formula: 0.6 * 0 + 0.25 * 1 + 0.15 * 1 = 0.40, above its floor of 0.35.
     memory.add("beside the point", vector=at(0.0), timestamp=0, salience=1.0)
-    assert composite_score(0.0, 0, 1.0) == pytest.approx(0.40)
     assert memory.recall(asked(0), pipeline=composite()) == []
     without = replace(composite(), floor=replace(composite().floor, similarity=None))
     assert texts(memory.recall(asked(0), pipeline=without)) == ["beside the point"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
 from cvx.errors import InvalidParameterError, LengthMismatchError
-from cvx.scoring import SuccessPosterior, evidence_posterior
+from cvx.scoring import Beta, evidence_posterior
 
 outcomes = st.lists(st.tuples(st.floats(0, 1), st.floats(-1, 1)), max_size=30)
 
@@ -34,7 +34,7 @@ def test_it_is_the_prior_and_a_share_of_a_trial_for_each_outcome(
 
 @given(st.floats(0.05, 200), st.floats(0.05, 200), st.floats(0.5, 0.99))
 def test_its_interval_is_that_of_the_beta_distribution(a: float, b: float, level: float) -> None:
-    low, high = SuccessPosterior(a, b).interval(level)
+    low, high = Beta(a, b).interval(level)
     theirs = stats.beta(a, b).interval(level)
     assert (low, high) == pytest.approx(theirs, abs=1e-6)
 
@@ -72,4 +72,4 @@ def test_what_is_no_evidence_is_refused(
 
 def test_a_level_that_is_no_probability_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="between 0 and 1"):
-        SuccessPosterior(1.0, 1.0).interval(1.0)
+        Beta(1.0, 1.0).interval(1.0)

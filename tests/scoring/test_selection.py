@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cvx.errors import InvalidParameterError, LengthMismatchError
 from cvx.scoring import LearnedWeights, LoggedChoice, plackett_luce
-from cvx.scoring.selection import selected
+from cvx.scoring.weights import selected
 
 NAMES = ("similarity", "reward")
 

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from cvx.causal.vectors import VectorMatrix, as_vector
 from cvx.errors import InvalidInputError, InvalidKError, InvalidParameterError
 from cvx.scoring.columns import score_columns
-from cvx.scoring.composite import STREAM_DECAY
-from cvx.scoring.recency import Decay
+from cvx.scoring.recency import STREAM_DECAY, Decay
 from cvx.types import Vector
 
 KINDS = ("observation", "conversation", "reflection", "event")

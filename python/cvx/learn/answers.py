@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from cvx.learn.posteriors import Beta
 from cvx.learn.traces import FAILURE, SUCCESS, UNKNOWN, Trace
+from cvx.statistics import Beta
 
 if TYPE_CHECKING:
     import polars as pl

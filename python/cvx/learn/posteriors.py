@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from cvx.errors import InvalidParameterError
+from cvx.statistics import Beta
 
 Context = Hashable
 Cell: TypeAlias = tuple[float, float, float]
@@ -17,52 +17,6 @@ NO_TRIAL = 1e-9
 """No trial weighs so little: what is left of a sum of weights that were taken back is less."""
 
 _NEVER = (0, 0, 0.0)
-
-
-class Beta(NamedTuple):
-    """The belief about a chance of success.
-
-    Attributes
-    ----------
-    alpha, beta : float
-        Successes and failures, those that the prior is worth included; above 0.
-
-    Examples
-    --------
-    >>> belief = Beta(3.0, 1.0)
-    >>> belief.mean
-    0.75
-    >>> [round(end, 3) for end in belief.interval()]
-    [0.292, 0.992]
-    """
-
-    alpha: float
-    beta: float
-
-    @property
-    def mean(self) -> float:
-        """The chance to expect, in [0, 1]."""
-        return self.alpha / (self.alpha + self.beta)
-
-    def interval(self, share: float = 0.95) -> tuple[float, float]:
-        """Return the ends of the central interval that holds this share of the belief.
-
-        Raises
-        ------
-        InvalidParameterError
-            A share outside (0, 1).
-        """
-        if not 0.0 < share < 1.0:
-            raise InvalidParameterError(f"share is {share}: give one between 0 and 1")
-        from scipy.special import betaincinv  # type: ignore[import-untyped]
-
-        tail = (1.0 - share) / 2.0
-        low, high = betaincinv(self.alpha, self.beta, [tail, 1.0 - tail])
-        return float(low), float(high)
-
-    def sample(self, rng: np.random.Generator) -> float:
-        """Draw a chance that the belief allows."""
-        return float(rng.beta(self.alpha, self.beta))
 
 
 class Dirichlet(NamedTuple):

@@ -11,7 +11,7 @@ from cvx.embed.cachedb import is_cache
 from cvx.errors import InvalidParameterError
 from cvx.memory.base import Base
 from cvx.recall.cue import dense_text, lexical_text
-from cvx.scoring.posterior import beta_mean
+from cvx.scoring.formulas import beta_mean
 from cvx.store.erase import Erased, check_erasable, erase, finish, told_of
 from cvx.store.ownfiles import regular
 from cvx.types import Event

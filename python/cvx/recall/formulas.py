@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cvx.recall.candidates import Candidates, Column
 from cvx.recall.view import View
-from cvx.scoring.posterior import NEUTRAL_REWARD
+from cvx.scoring.formulas import NEUTRAL_REWARD
 from cvx.scoring.recency import Decay
 from cvx.types import IntArray
 

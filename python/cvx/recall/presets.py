@@ -18,9 +18,8 @@ from cvx.recall.pipeline import Pipeline
 from cvx.recall.serving import Serving
 from cvx.recall.sources import Dense
 from cvx.recall.weighting import Weighting
-from cvx.scoring.composite import COMPOSITE_WEIGHTS, HALF_LIFE_S, STREAM_DECAY
-from cvx.scoring.posterior import SEED_WEIGHTS
-from cvx.scoring.recency import Clock, Decay
+from cvx.scoring.formulas import COMPOSITE_WEIGHTS, SEED_WEIGHTS
+from cvx.scoring.recency import HALF_LIFE_S, STREAM_DECAY, Clock, Decay
 
 WIDE_NET = 30
 

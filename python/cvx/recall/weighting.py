@@ -79,11 +79,10 @@ class Weighting:
         for name in BUILT_IN:
             # A source that was not asked says nothing; any other column must be there.
             known.setdefault(name, np.full(n, np.nan))
-        weights = dict(self.weights)
-        if self.trust and self.mode == "log-product":
-            known["trust"], weights["trust"] = table["trust"], 1.0
-        scored = score_columns(known, weights, mode=self.mode, bias=self.bias)
-        if not self.trust or self.mode == "log-product" or not n:
-            return scored
-        trust = table["trust"]
-        return scored.times(np.where(scored.total >= 0, trust, 2.0 - trust))
+        return score_columns(
+            known,
+            self.weights,
+            mode=self.mode,
+            bias=self.bias,
+            trust=table["trust"] if self.trust else None,
+        )

@@ -1,39 +1,32 @@
 """Where a score is made: features, weights, how they join, and what use a memory has been."""
 
-from cvx.scoring.calibration import Calibration, ReliabilityBin, calibration
-from cvx.scoring.durations import Durations
-from cvx.scoring.evidence import SuccessPosterior, evidence_posterior
-from cvx.scoring.logged import logged_calibration, logged_choices
-from cvx.scoring.off_policy import (
-    LoggedChoice,
-    OffPolicyEstimate,
-    off_policy_value,
-    plackett_luce,
-)
-from cvx.scoring.posterior import (
+from cvx.scoring.calibration import Calibration, ReliabilityBin, calibration, logged_calibration
+from cvx.scoring.formulas import (
     SEED_WEIGHTS,
     bayesian_score,
     beta_mean,
     censored_failure,
-    recency_weight,
+    evidence_posterior,
     usage_ratio,
 )
-from cvx.scoring.scorer import (
-    DEFAULT_WEIGHTS,
-    FEATURES,
-    Feature,
-    Scorer,
-    ScoringContext,
+from cvx.scoring.off_policy import (
+    LoggedChoice,
+    OffPolicyEstimate,
+    logged_choices,
+    off_policy_value,
+    plackett_luce,
 )
-from cvx.scoring.selection import Selection
-from cvx.scoring.usage import UsageCount, UsageTracker, Whose, use_posterior
-from cvx.scoring.weights import LearnedWeights
-from cvx.statistics import Estimate, wilson
+from cvx.scoring.recency import recency_weight
+from cvx.scoring.scorer import DEFAULT_WEIGHTS, FEATURES, Feature, Scorer, ScoringContext
+from cvx.scoring.usage import Durations, UsageCount, UsageTracker, Whose, use_posterior
+from cvx.scoring.weights import LearnedWeights, Selection
+from cvx.statistics import Beta, Estimate, wilson
 
 __all__ = [
     "DEFAULT_WEIGHTS",
     "FEATURES",
     "SEED_WEIGHTS",
+    "Beta",
     "Calibration",
     "Durations",
     "Estimate",
@@ -45,7 +38,6 @@ __all__ = [
     "Scorer",
     "ScoringContext",
     "Selection",
-    "SuccessPosterior",
     "UsageCount",
     "UsageTracker",
     "Whose",

@@ -78,6 +78,7 @@ def score_columns(
     mode: Mode = "sum",
     bias: float = 0.0,
     floor: float = 1e-6,
+    trust: Column | None = None,
 ) -> Scored:
     """Join columns into scores whose shares add up.
 
@@ -94,6 +95,9 @@ def score_columns(
         Added to every score, as the factor "bias".
     floor : float, default 1e-6
         Smallest value whose logarithm is taken.
+    trust : ndarray of shape (n,), optional
+        In the source of each candidate, in [0, 1]. In a sum it multiplies a score above 0 and its
+        shares, and 2 - trust one below; in a product it is one more factor.
 
     Raises
     ------
@@ -111,6 +115,8 @@ def score_columns(
     check_weights(weights)
     if mode not in ("sum", "log-product"):
         raise InvalidParameterError(f"mode is {mode!r}: give 'sum' or 'log-product'")
+    if trust is not None and mode == "log-product":
+        columns, weights = {**columns, "trust": trust}, {**weights, "trust": 1.0}
     names = tuple(name for name, weight in weights.items() if weight)
     missing = [name for name in names if name not in columns]
     if missing:
@@ -133,7 +139,10 @@ def score_columns(
         values = np.hstack([values, ones])
         spread = np.hstack([spread, ones * bias])
         shares = np.hstack([shares, ones * bias])
-    return Scored(names, values, spread, shares)
+    scored = Scored(names, values, spread, shares)
+    if trust is None or mode == "log-product" or not n:
+        return scored
+    return scored.times(np.where(scored.total >= 0, trust, 2.0 - trust))
 
 
 def scale(values: Column, how: Literal["min-max", "max", "none"] = "min-max") -> Column:

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidParameterError, LengthMismatchError
+from cvx.scoring.logistic import fit_logistic, sigmoid
 from cvx.statistics import Floats, bootstrap, ratio
+from cvx.store import Record
 
 Policy: TypeAlias = Callable[[Floats], Floats]
 """From the features of the candidates, (n, d), to the chance of each to be put first, (n,)."""
@@ -220,17 +222,44 @@ def _modelled(
 
 
 def _reward_model(features: Floats, rewards: Floats) -> Callable[[Floats], Floats]:
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
-    from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
-    from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
-
-    mean = float(rewards.mean()) if len(rewards) else 0.5
-    if not len(rewards) or mean in (0.0, 1.0):
-        return lambda rows: np.full(len(rows), mean)
     # A reward between 0 and 1 counts as that share of a success.
+    mean = float(rewards.mean()) if len(rewards) else 0.5
+    if mean in (0.0, 1.0) or not len(rewards):
+        return lambda rows: np.full(len(rows), mean)
     twice = np.concatenate([features, features])
-    labels = np.repeat([1, 0], len(features))
-    shares = np.concatenate([rewards, 1.0 - rewards])
-    model = make_pipeline(StandardScaler(), LogisticRegression())
-    model.fit(twice, labels, logisticregression__sample_weight=shares)
-    return lambda rows: np.asarray(model.predict_proba(rows)[:, 1])
+    labels = np.repeat([1.0, 0.0], len(features))
+    model = fit_logistic(twice, labels, np.concatenate([rewards, 1.0 - rewards]))
+    return lambda rows: sigmoid(model.log_odds(rows))
+
+
+def logged_choices(record: Record, names: Sequence[str]) -> list[LoggedChoice]:
+    """Return the decisions whose order was sampled and whose outcome is known, oldest first.
+
+    Contexts and decisions of loops are in the same log. Those of one episode share its outcome,
+    and are a group; each context is one of its own.
+
+    Parameters
+    ----------
+    record : Record
+        With the decisions of ``Memory.context`` and ``ActiveMemory``.
+    names : sequence of str
+        Features, in the order of the columns wanted; decisions without one are left out.
+
+    Returns
+    -------
+    list of LoggedChoice
+        For ``off_policy_value``.
+    """
+    out = []
+    for row in record.decisions():
+        drawn, reward = row["record"].get("drawn_from"), row["outcome"]
+        if drawn is None or reward is None or not set(names) <= set(drawn["names"]):
+            continue
+        columns = [drawn["names"].index(name) for name in names]
+        features = np.nan_to_num(np.array(drawn["features"], dtype=np.float64)[:, columns])
+        # Numbers of contexts are below those of episodes.
+        group = -1 - row["decision_id"] if row["episode"] is None else row["episode"]
+        out.append(
+            LoggedChoice(features, drawn["first"], drawn["propensity"], float(reward), group)
+        )
+    return out

@@ -14,6 +14,9 @@ from cvx.errors import InvalidParameterError
 Clock: TypeAlias = Literal["microseconds", "seconds", "turn", "tick"]
 """What timestamps count. The default of a memory is microseconds since 1970-01-01 UTC."""
 
+HALF_LIFE_S = 7 * 86400
+STREAM_DECAY = 0.02
+
 _PER_SECOND: dict[str, float] = {"microseconds": 1e6, "seconds": 1.0}
 
 
@@ -78,3 +81,16 @@ class Decay:
         past = np.maximum(np.asarray(age, dtype=np.float64), 0.0)
         slow = 1.0 - np.clip(np.asarray(importance, dtype=np.float64), 0.0, 1.0)
         return np.asarray(np.exp(-self.rate * slow * past))
+
+
+def recency_weight(age: float, rate: float = 0.01) -> float:
+    """Return exp(-rate * age).
+
+    Parameters
+    ----------
+    age : float
+        Now minus the time of the event, in the store's unit.
+    rate : float, default 0.01
+        Per unit of time.
+    """
+    return math.exp(-rate * age)

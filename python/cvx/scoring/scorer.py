@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from cvx.errors import InvalidParameterError, UnknownFeatureError
-from cvx.scoring.posterior import NEUTRAL_REWARD, recency_weight
+from cvx.scoring.columns import Mode, Scored, score_columns
+from cvx.scoring.formulas import NEUTRAL_REWARD
+from cvx.scoring.recency import recency_weight
 from cvx.types import Factor, Hit
 
 if TYPE_CHECKING:
@@ -16,18 +20,6 @@ if TYPE_CHECKING:
 
 HOUR_US = 3.6e9
 """An hour in microseconds."""
-
-
-def _unknown_region(hit: Hit) -> int | None:  # noqa: ARG001
-    return None
-
-
-def _unknown_task(hit: Hit) -> str | None:  # noqa: ARG001
-    return None
-
-
-def _even(hit: Hit) -> float:  # noqa: ARG001
-    return 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +54,10 @@ class ScoringContext:
     now: int | None = None
     region: int | None = None
     task_type: str | None = None
-    region_of: Callable[[Hit], int | None] = field(default=_unknown_region)
-    task_of: Callable[[Hit], str | None] = field(default=_unknown_task)
-    usage_of: Callable[[Hit], float] = field(default=_even)
-    action_success: Callable[[Hit], float] = field(default=_even)
+    region_of: Callable[[Hit], int | None] = field(default=lambda _: None)
+    task_of: Callable[[Hit], str | None] = field(default=lambda _: None)
+    usage_of: Callable[[Hit], float] = field(default=lambda _: 0.5)
+    action_success: Callable[[Hit], float] = field(default=lambda _: 0.5)
     age_unit: float = 1.0
     told: Callable[[UsageTracker], UsageTracker] | None = None
     doubted: Mapping[int, float] = field(default_factory=dict)
@@ -75,17 +67,9 @@ Feature: TypeAlias = Callable[[Hit, ScoringContext], float]
 """From a hit in its context to a number in [0, 1], higher is better."""
 
 
-def _similarity(hit: Hit, context: ScoringContext) -> float:  # noqa: ARG001
-    return math.exp(-hit.distance)
-
-
 def _recency(hit: Hit, context: ScoringContext) -> float:
     age = 0 if context.now is None else max(0, context.now - hit.timestamp)
     return recency_weight(age / context.age_unit)
-
-
-def _reward(hit: Hit, context: ScoringContext) -> float:  # noqa: ARG001
-    return NEUTRAL_REWARD if hit.reward is None else hit.reward
 
 
 def _region_match(hit: Hit, context: ScoringContext) -> float:
@@ -96,22 +80,14 @@ def _task_match(hit: Hit, context: ScoringContext) -> float:
     return float(context.task_type is not None and context.task_of(hit) == context.task_type)
 
 
-def _usage_success(hit: Hit, context: ScoringContext) -> float:
-    return context.usage_of(hit)
-
-
-def _action_success(hit: Hit, context: ScoringContext) -> float:
-    return context.action_success(hit)
-
-
 FEATURES: Mapping[str, Feature] = {
-    "similarity": _similarity,
+    "similarity": lambda hit, _: math.exp(-hit.distance),
     "recency": _recency,
-    "reward": _reward,
+    "reward": lambda hit, _: NEUTRAL_REWARD if hit.reward is None else hit.reward,
     "region_match": _region_match,
-    "usage_success": _usage_success,
+    "usage_success": lambda hit, context: context.usage_of(hit),
     "task_match": _task_match,
-    "action_success": _action_success,
+    "action_success": lambda hit, context: context.action_success(hit),
 }
 
 DEFAULT_WEIGHTS: Mapping[str, float] = {
@@ -131,8 +107,7 @@ class Scorer:
     ``mode="sum"`` adds weight * value. ``mode="log-product"`` adds weight * log(value): the
     logarithm of a product of powers, in which a value near 0 vetoes. Either way the shares of the
     factors add up to the score, into which the trust in a hit's source enters as it does in a
-    recall: in a sum it multiplies a score above 0 and its shares, and 2 - trust one below; in a
-    product it is one more factor.
+    recall, see ``score_columns``.
 
     Parameters
     ----------
@@ -171,7 +146,7 @@ class Scorer:
         self,
         weights: Mapping[str, float] | None = None,
         *,
-        mode: Literal["sum", "log-product"] = "sum",
+        mode: Mode = "sum",
         features: Mapping[str, Feature] | None = None,
         floor: float = 1e-6,
     ) -> None:
@@ -190,22 +165,29 @@ class Scorer:
                 raise InvalidParameterError(f"the weight of {name!r} is {weight}: give a number")
         self.mode = mode
         self.floor = floor
-        self._adds = mode == "sum"
         self.names = tuple(name for name, weight in self.weights.items() if weight)
-        self._weights = tuple(self.weights[name] for name in self.names)
-        self._computed = tuple(self.features[name] for name in self.names)
 
     def with_weights(self, weights: Mapping[str, float]) -> Scorer:
         """Return the same scorer with other weights."""
         return Scorer(weights, mode=self.mode, features=self.features, floor=self.floor)
 
-    def values(self, hit: Hit, context: ScoringContext) -> tuple[float, ...]:
-        """Return the value of every weighted feature, in the order of ``names``."""
-        return tuple([feature(hit, context) for feature in self._computed])
+    def scored(self, hits: Sequence[Hit], context: ScoringContext) -> Scored:
+        """Return the scores of hits, and what made them."""
+        columns = {
+            name: np.array([feature(hit, context) for hit in hits], dtype=np.float64)
+            for name, feature in ((name, self.features[name]) for name in self.names)
+        }
+        trust = None
+        if context.doubted:
+            trust = np.array([context.doubted.get(hit.node, 1.0) for hit in hits])
+        if not columns:
+            nothing = np.zeros((len(hits), 0))
+            return Scored((), nothing, nothing, nothing)
+        return score_columns(columns, self.weights, mode=self.mode, floor=self.floor, trust=trust)
 
     def score(self, hit: Hit, context: ScoringContext) -> tuple[Factor, ...]:
         """Return the factors of one hit; their shares add up to its score."""
-        return self._factors(self.values(hit, context), context.doubted.get(hit.node, 1.0))
+        return self.scored([hit], context).factors(0)
 
     def rank(
         self,
@@ -228,48 +210,22 @@ class Scorer:
         distinct : callable, optional
             Of hits for which it returns the same, only the best stays.
         """
-        scored, doubted = [], context.doubted
-        for hit in hits:
-            values = self.values(hit, context)
-            score = math.fsum(self._shares(values))
-            if hit.node in doubted:
-                score = math.fsum(f.share for f in self._factors(values, doubted[hit.node]))
-            scored.append((-score, hit.node, hit, values))
-        scored.sort(key=_order)
+        listed = list(hits)
+        scored = self.scored(listed, context)
+        totals = scored.total.tolist()
         best: list[Hit] = []
         seen: set[Hashable] = set()
-        for negative, _, hit, values in scored:
+        for at in sorted(range(len(listed)), key=lambda at: (-totals[at], listed[at].node)):
+            hit = listed[at]
             if distinct is not None:
                 mark = distinct(hit)
                 if mark in seen:
                     continue
                 seen.add(mark)
-            factors = self._factors(values, doubted.get(hit.node, 1.0))
-            best.append(_rescored(hit, -negative, factors))
+            best.append(_rescored(hit, totals[at], scored.factors(at)))
             if len(best) == k:
                 break
         return best
-
-    def _shares(self, values: tuple[float, ...]) -> list[float]:
-        if self._adds:
-            return [w * v for w, v in zip(self._weights, values, strict=True)]
-        floor = self.floor
-        return [w * math.log(max(v, floor)) for w, v in zip(self._weights, values, strict=True)]
-
-    def _factors(self, values: tuple[float, ...], trust: float) -> tuple[Factor, ...]:
-        shares = self._shares(values)
-        if trust == 1.0:
-            return tuple(map(Factor, self.names, values, self._weights, shares))
-        if not self._adds:
-            own = Factor("trust", trust, 1.0, math.log(max(trust, self.floor)))
-            return (*map(Factor, self.names, values, self._weights, shares), own)
-        times = trust if math.fsum(shares) >= 0.0 else 2.0 - trust
-        shares = [times * share for share in shares]
-        return tuple(map(Factor, self.names, values, self._weights, shares))
-
-
-def _order(row: tuple[float, int, Hit, tuple[float, ...]]) -> tuple[float, int]:
-    return row[:2]
 
 
 def _rescored(hit: Hit, score: float, factors: tuple[Factor, ...]) -> Hit:

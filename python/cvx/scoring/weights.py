@@ -1,10 +1,10 @@
-"""Weights learned from outcomes by logistic regression, kept as plain floats."""
+"""Weights learned from outcomes by logistic regression, and what they are compared with."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,164 @@ from cvx.scoring.logistic import (
     sigmoid,
 )
 from cvx.scoring.off_policy import LoggedChoice
-from cvx.scoring.samples import Samples, floats
-from cvx.scoring.selection import Selection, selected
+
+SMALLEST_PROPENSITY = 0.02
+"""Rarer draws count as if they had this chance: no sample outweighs fifty certain ones."""
+
+
+class Selection(NamedTuple):
+    """What kind of comparison weights rest on.
+
+    Only what was retrieved and followed has an outcome. A ranking by one fixed score never shows
+    what it ranks low, so weights learned from it compare what that score let through: a feature
+    that all of it has in common looks useless. Where the order was sampled and the chance of each
+    sample is known, weighting by its inverse makes up for that, within the candidates drawn from.
+    Whom the agent follows is its own choice, and stays uncorrected.
+
+    Attributes
+    ----------
+    kind : {"nothing", "retrieved only", "sampled"}
+        What the samples allow.
+    samples : int
+        How many there are in the window.
+    effective : float
+        How many equally weighted ones they are worth (Kish); far below ``samples`` the
+        correction rests on few of them.
+    """
+
+    kind: Literal["nothing", "retrieved only", "sampled"]
+    samples: int
+    effective: float
+
+    def __str__(self) -> str:
+        if self.kind == "nothing":
+            return "nothing was learned"
+        if self.kind == "sampled":
+            return (
+                f"compared with all candidates that were drawn from: {self.samples} samples, "
+                f"weighted by inverse propensity, worth {self.effective:.0f}"
+            )
+        return (
+            f"compared only among what was retrieved and followed ({self.samples} samples): says "
+            "nothing of what was not retrieved; sample the order to learn that"
+        )
+
+
+def selected(propensities: Floats) -> tuple[Selection, Floats]:
+    """Return of what samples speak, and their weights, with a mean of 1.
+
+    Samples whose order was not sampled cannot be weighted beside those whose was: a single one
+    makes all of them count alike.
+
+    Parameters
+    ----------
+    propensities : ndarray of shape (n,)
+        NaN where it is not known.
+
+    References
+    ----------
+    Horvitz & Thompson 1952. Kish 1965, Survey sampling, 11.7.
+
+    Examples
+    --------
+    >>> selection, weights = selected(np.array([0.1, 0.9]))
+    >>> selection.kind, weights.round(2).tolist()
+    ('sampled', [1.8, 0.2])
+    """
+    n = len(propensities)
+    if not n:
+        return Selection("nothing", 0, 0.0), np.ones(0)
+    if np.isnan(propensities).any():
+        return Selection("retrieved only", n, float(n)), np.ones(n)
+    weights = 1.0 / np.maximum(propensities, SMALLEST_PROPENSITY)
+    weights /= weights.mean()
+    return Selection("sampled", n, float(n**2 / (weights**2).sum())), weights
+
+
+def floats(name: str, value: npt.ArrayLike) -> Floats:
+    """Return numbers as an array of float64.
+
+    Raises
+    ------
+    InvalidParameterError
+        Something else than numbers, or rows of different lengths.
+    """
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise wrong(name, value, f"numbers, in rows of one length ({error})") from error
+
+
+class Samples(NamedTuple):
+    """Rows of features with their outcomes.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
+        1 for success, 0 for failure.
+    propensities : ndarray of shape (n,)
+        The chance each had to be put where it was; NaN where the order was not sampled.
+    """
+
+    features: Floats
+    labels: Floats
+    propensities: Floats
+
+    @classmethod
+    def none(cls, d: int) -> Samples:
+        """Return no sample of d features."""
+        return cls(np.zeros((0, d)), np.zeros(0), np.zeros(0))
+
+    @classmethod
+    def checked(
+        cls,
+        features: npt.ArrayLike,
+        labels: npt.ArrayLike,
+        propensities: npt.ArrayLike | None,
+        d: int,
+    ) -> Samples:
+        """Return samples of d features, or refuse them.
+
+        Raises
+        ------
+        LengthMismatchError
+            Shapes that do not fit together.
+        InvalidParameterError
+            Rows of different lengths, something else than numbers, a value that is not finite, a
+            label other than 0 and 1, a propensity outside (0, 1].
+        """
+        x = floats("features", features)
+        y = floats("labels", labels)
+        if x.size == 0 and y.size == 0:
+            return cls.none(d)
+        if x.ndim != 2 or y.ndim != 1 or x.shape != (len(y), d):
+            raise LengthMismatchError(
+                f"features have shape {x.shape} and labels {y.shape}: give (n, {d}) and (n,)"
+            )
+        if not np.isfinite(x).all():
+            raise InvalidParameterError("a feature is NaN or infinite: give finite numbers")
+        if not np.isin(y, (0.0, 1.0)).all():
+            raise InvalidParameterError("a label is neither 0 nor 1: threshold outcomes first")
+        if propensities is None:
+            return cls(x, y, np.full(len(y), np.nan))
+        p = floats("propensities", propensities)
+        if p.shape != y.shape:
+            raise LengthMismatchError(
+                f"propensities have shape {p.shape} and labels {y.shape}: give one each"
+            )
+        bad = p[~(np.isnan(p) | ((p > 0) & (p <= 1)))]
+        if len(bad):
+            raise InvalidParameterError(
+                f"propensity is {bad[0]}: give the chance of each draw, in (0, 1], or NaN where "
+                "the order was not sampled"
+            )
+        return cls(x, y, p)
+
+    def then(self, more: Samples, window: int) -> Samples:
+        """Return the latest ``window`` of these and more."""
+        pairs = zip(self, more, strict=True)
+        return Samples(*(np.concatenate(pair)[-window:] for pair in pairs))
 
 
 class LearnedWeights:
