@@ -97,7 +97,7 @@ def main() -> None:
         fusion=by_rank(),
         weighting=Weighting({"dense": 1.0, "lexical": 1.0}),
     )
-    whole = replace(memory.pipeline)
+    whole = replace(memory.learning.pipeline)
     rows = {
         "whole pipeline, k=10": timed(
             lambda cue, name: memory.recall(cue, namespace=name, pipeline=whole), asked

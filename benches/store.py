@@ -165,7 +165,7 @@ def opening(folder: Path) -> Iterator[Line]:
         start = time.perf_counter()
         memory = Memory.open(folder / "bulk", LexicalEmbedder(dim=DIM))
         times.append((time.perf_counter() - start) * 1e3)
-        assert memory.stats()["rebuilds"] == 0
+        assert memory.admin.stats()["rebuilds"] == 0
         memory.close()
     median = float(np.median(times[1:]))
     slowest = f"the slowest of {OPENINGS}: {max(times[1:]):.0f} ms"

@@ -103,10 +103,10 @@ def test_a_loop_that_learned_nothing_has_no_prediction_to_judge() -> None:
 def test_the_memory_and_the_command_tell_the_same(tmp_path: Path) -> None:
     cvx = Cvx(tmp_path / "store")
     with Memory.open(tmp_path / "store", embedder=LexicalEmbedder(dim=64)) as memory:
-        assert memory.stats()["calibration"] is None
+        assert memory.admin.stats()["calibration"] is None
         for game in range(6):
-            play(memory.active, game, float(game % 3 > 0))
-        told = memory.stats()["calibration"]
+            play(memory.learning.active, game, float(game % 3 > 0))
+        told = memory.admin.stats()["calibration"]
     assert told["n"] >= 12
     assert cvx("stats", "--json").json["calibration"] == json.loads(json.dumps(told))
     assert (

@@ -19,8 +19,8 @@ import pytest
 
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
-from cvx.memory.checking import check
-from cvx.memory.moving import reembed
+from cvx.memory.check import check
+from cvx.memory.reembed import reembed
 from cvx.store import rows
 from tests.golden.make_store import ANSWERS, FOLDER, OF_WRITING, ask, make
 
@@ -113,7 +113,7 @@ def test_the_move_that_was_broken_off_goes_on(store: Path) -> None:
         )[0]
         assert made == nodes - 12, "twelve were made before it was broken off"
         assert memory.recall("Where is the spare key?", 1)[0].event == memory.get(
-            memory.id_of("key")
+            memory.get(key="key").event_id
         )
 
 

@@ -17,7 +17,7 @@ MOST_MS = 2.0
 
 
 def run(report: Report, *, small: bool = False) -> None:
-    """Time ``memory.add`` with ``memory.link_causes``.
+    """Time ``memory.add`` with ``memory.causes.propose``.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def run(report: Report, *, small: bool = False) -> None:
         begun = time.process_time()
         event = memory.add(_text(at), timestamp=at, vector=rows[at])
         added = time.process_time()
-        linked += len(memory.link_causes(event).links)
+        linked += len(memory.causes.propose(event).links)
         done = time.process_time()
         times["add"].append(added - begun)
         times["link_causes"].append(done - added)

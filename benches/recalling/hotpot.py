@@ -28,7 +28,7 @@ def remembered(folder: Path, embedder: Embedder) -> tuple[Memory, list[Label], i
     passages = json.loads((folder / "hotpotqa_train_corpus.json").read_text())
     questions = json.loads((folder / "hotpotqa_train.json").read_text())
     memory = Memory(embedder)
-    memory.declare_edge_kind(MENTIONS)
+    memory.admin.declare_edge_kind(MENTIONS)
     texts = {title: f"{title}. {''.join(sentences)}" for title, sentences in passages.items()}
     events = [
         Event(0, 0, text, metadata={"title": title, "session": title})

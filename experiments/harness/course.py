@@ -118,7 +118,7 @@ class Course:
         course = self._description()
         known = self.memory.record.state(_COURSE)
         if known is None:
-            with self.memory.together():
+            with self.memory.admin.transaction():
                 if arm_of(self.arm).shown:
                     self.player.learn(self.material.demonstrations)
                 self._keep(_COURSE, course)
@@ -164,7 +164,7 @@ class Course:
     def _play(self, place: int, turn: Turn) -> Played:
         domain = self.setup.domain
         held = Held() if self.loop is None else self.loop.held()
-        with domain.open(turn.game, self.setup) as game, self.memory.together():
+        with domain.open(turn.game, self.setup) as game, self.memory.admin.transaction():
             if turn.measured:
                 result = self._measure(game)
             else:

@@ -19,7 +19,7 @@ from typing import Any, ParamSpec, SupportsIndex, TypeAlias, TypeVar
 import numpy as np
 
 from cvx.errors import InvalidFilterError, InvalidInputError, InvalidParameterError
-from cvx.types import Filter
+from cvx.types import Event, Filter, Hit
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -180,11 +180,19 @@ def number(
 
 
 a_share = number(0.0, 1.0)
-an_event = whole(error=InvalidInputError)
+_an_id = whole(error=InvalidInputError)
+
+
+def an_event(name: str, value: Any) -> int:
+    """Check an event, a hit on one, or its id, and return the id."""
+    event = value.event if isinstance(value, Hit) else value
+    if event is None or (isinstance(event, Event) and event.event_id is None):
+        raise wrong(name, value, "an event that is stored, or its id", InvalidInputError)
+    return int(_an_id(name, event.event_id if isinstance(event, Event) else event))
 
 
 def some_events(name: str, value: Any) -> list[int]:
-    """Check one id of an event or several."""
+    """Check one event or several, and return their ids."""
     if isinstance(value, str | bytes | Mapping):
         raise wrong(name, value, "ids of events", InvalidInputError)
     listed = value.tolist() if isinstance(value, np.ndarray) else value

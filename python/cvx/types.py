@@ -394,6 +394,9 @@ class Hit:
         raise KeyError(f"a hit has no {name!r}: it has {', '.join(sorted(_HIT_ITEMS))}")
 
 
+AnEvent: TypeAlias = Event | Hit | int
+"""What names an event: itself, a hit on it, or its id."""
+
 _HIT_ITEMS = frozenset((*Hit.__slots__, "node_id"))
 
 

@@ -49,8 +49,8 @@ def flooded() -> tuple[Memory, int, int, int]:
 @pytest.mark.requirement("B10", "C13")
 def test_rules_link_what_the_words_connect_without_a_language_model() -> None:
     made, drain, cat, flood = flooded()
-    made.causal_judge = RuleJudge()
-    found = made.link_causes(flood)
+    made.causes.judge = RuleJudge()
+    found = made.causes.propose(flood)
     assert [link.cause for link in found.links] == [drain]
     assert (found.denied, found.unjudged) == ((cat,), ())
     (step,) = made.why(flood)
@@ -65,7 +65,7 @@ def test_rules_link_what_the_words_connect_without_a_language_model() -> None:
 @pytest.mark.requirement("C13")
 def test_unless_somebody_is_named_the_statistical_judge_is_asked() -> None:
     made, drain, cat, flood = flooded()
-    found = made.link_causes(flood)
+    found = made.causes.propose(flood)
     assert [link.cause for link in found.links] == [drain]
     assert found.denied == (cat,)
     evidence = Evidence.from_text(found.links[0].evidence)
@@ -83,7 +83,7 @@ def test_the_same_judgement_again_raises_a_weight_and_a_denial_lowers_it() -> No
         Judgement("no", 0.0),
         Judgement("no"),
     ):
-        made.link_causes(flood, judge=Asked(answer), search=CauseSearch(most=1))
+        made.causes.propose(flood, judge=Asked(answer), search=CauseSearch(most=1))
         weights.append(made.why(flood)[0].weight)
     assert weights == pytest.approx([2 / 3, 3 / 4, 3 / 5, 3 / 6, 3 / 7])
 
@@ -91,7 +91,7 @@ def test_the_same_judgement_again_raises_a_weight_and_a_denial_lowers_it() -> No
 @pytest.mark.requirement("B10")
 def test_a_denial_of_what_nobody_claimed_leaves_nothing_behind() -> None:
     made, _, _, flood = flooded()
-    made.link_causes(flood, judge=Asked(Judgement("no", 0.1)))
+    made.causes.propose(flood, judge=Asked(Judgement("no", 0.1)))
     assert made.why(flood) == []
     assert made.record.links() == []
 
@@ -100,7 +100,7 @@ def test_a_denial_of_what_nobody_claimed_leaves_nothing_behind() -> None:
 def test_a_judgement_moves_a_weight_that_a_person_gave_from_there() -> None:
     made, drain, _, flood = flooded()
     made.link(drain, flood, weight=0.9, why="the plumber said so", evidence="a letter")
-    made.link_causes(flood, judge=Asked(Judgement("no", 0.0)))
+    made.causes.propose(flood, judge=Asked(Judgement("no", 0.0)))
     (step,) = made.why(flood)
     # Two cases at .9, and one against.
     assert step.weight == pytest.approx(1.8 / 3)
@@ -116,7 +116,7 @@ def test_the_nearest_and_the_latest_are_asked_about_in_turn_and_nothing_later() 
     again = made.add("The drain is  blocked", timestamp=3)
     effect = made.add("the drain is blocked", timestamp=50)
     judge = Asked(Judgement("unjudged"))
-    found = made.link_causes(effect, judge=judge, search=CauseSearch(most=3))
+    found = made.causes.propose(effect, judge=judge, search=CauseSearch(most=3))
     assert found.unjudged == (near, texts[2], texts[1])
     assert [pair.effect for pair in judge.pairs] == ["the drain is blocked"] * 3
     assert [pair.lag for pair in judge.pairs] == [49, 48, 48]
@@ -130,7 +130,7 @@ def test_a_window_leaves_out_what_is_too_old() -> None:
     recent = made.add("the drain was cleaned", timestamp=40)
     effect = made.add("the drain overflowed", timestamp=50)
     judge = Asked(Judgement("yes"))
-    found = made.link_causes(effect, judge=judge, search=CauseSearch(window=10))
+    found = made.causes.propose(effect, judge=judge, search=CauseSearch(window=10))
     assert [link.cause for link in found.links] == [recent]
     impossible = [{"most": 0}, {"threshold": -2}, {"window": 0}, {"latest": -1}]
     for options in impossible:
@@ -147,7 +147,7 @@ def test_causes_are_looked_for_only_where_the_effect_may_see() -> None:
     gone = made.add("an old drain", namespace="bob", timestamp=3)
     made.forget(gone)
     effect = made.add("the drain overflowed", namespace="bob", timestamp=9)
-    found = made.link_causes(effect, judge=Asked(Judgement("yes")))
+    found = made.causes.propose(effect, judge=Asked(Judgement("yes")))
     assert {link.cause for link in found.links} == {public, own}
 
 
@@ -158,50 +158,50 @@ def test_what_nobody_could_judge_is_asked_again() -> None:
     def broken(prompt: str) -> str:
         raise ConnectionError(prompt)
 
-    found = made.link_causes(flood, judge=broken)
+    found = made.causes.propose(flood, judge=broken)
     assert set(found.unjudged) == {drain, cat}
     assert made.why(flood) == []
-    assert set(made.unjudged_causes()) == {(drain, flood), (cat, flood)}
+    assert set(made.causes.pending()) == {(drain, flood), (cat, flood)}
     made.erase(cat)
-    settled = made.retry_causes(CallableJudge(lambda _cause, _effect: True))
+    settled = made.causes.retry(CallableJudge(lambda _cause, _effect: True))
     assert [link.cause for one in settled for link in one.links] == [drain]
-    assert made.unjudged_causes() == []
-    assert made.retry_causes() == []
-    made.link_causes(flood, judge=broken)
+    assert made.causes.pending() == []
+    assert made.causes.retry() == []
+    made.causes.propose(flood, judge=broken)
     made.erase(flood)
-    assert made.retry_causes() == []
-    assert made.unjudged_causes() == []
+    assert made.causes.retry() == []
+    assert made.causes.pending() == []
 
 
 def test_an_event_without_words_or_vector_has_recent_candidates_only() -> None:
     made = memory()
     before = made.add("something", timestamp=1)
     blank = made.add("", timestamp=2, vector=np.ones(64, np.float32))
-    found = made.link_causes(blank)
+    found = made.causes.propose(blank)
     assert found.unjudged == (before,)
-    assert made.unjudged_causes() == [(before, blank)]
+    assert made.causes.pending() == [(before, blank)]
     alone = memory()
-    assert alone.link_causes(alone.add("first")) == ((), (), ())
+    assert alone.causes.propose(alone.add("first")) == ((), (), ())
     with pytest.raises(UnknownEventError):
-        alone.link_causes(99)
+        alone.causes.propose(99)
 
 
 @pytest.mark.requirement("B10")
 def test_cases_are_counted_on_a_link_and_kept() -> None:
     made, drain, cat, flood = flooded()
-    made.observe(drain, flood, supports=3, note="three winters")
-    link = made.observe(drain, flood, counters=1, evidence="counterexample")
+    made.causes.observe(drain, flood, supports=3, note="three winters")
+    link = made.causes.observe(drain, flood, counters=1, evidence="counterexample")
     assert link.weight == pytest.approx(4 / 6)
     (step,) = made.why(flood)
     assert "repetition 3 for (three winters); counterexample 1 against" in str(
         Evidence.from_text(step.edge.evidence)
     )
-    assert made.observe(cat, flood, counters=2, kind="granger_causal").weight == 0.25
+    assert made.causes.observe(cat, flood, counters=2, kind="granger_causal").weight == 0.25
     calls: list[tuple[Callable[[], object], type[Exception]]] = [
-        (lambda: made.observe(drain, 99), UnknownEventError),
-        (lambda: made.observe(drain, drain), InvalidEdgeError),
-        (lambda: made.observe(drain, flood, kind="irrelevant"), UnknownEdgeKindError),
-        (lambda: made.observe(drain, flood, supports=-1), InvalidParameterError),
+        (lambda: made.causes.observe(drain, 99), UnknownEventError),
+        (lambda: made.causes.observe(drain, drain), InvalidEdgeError),
+        (lambda: made.causes.observe(drain, flood, kind="irrelevant"), UnknownEdgeKindError),
+        (lambda: made.causes.observe(drain, flood, supports=-1), InvalidParameterError),
     ]
     for call, error in calls:
         with pytest.raises(error):
@@ -212,17 +212,17 @@ def test_cases_are_counted_on_a_link_and_kept() -> None:
 @pytest.mark.requirement("B10")
 def test_cases_are_counted_on_though_an_end_cannot_be_seen() -> None:
     made, drain, _, flood = flooded()
-    made.observe(drain, flood, supports=8)
+    made.causes.observe(drain, flood, supports=8)
     made.forget(drain)
-    assert made.observe(drain, flood, counters=1).weight == pytest.approx(9 / 11)
+    assert made.causes.observe(drain, flood, counters=1).weight == pytest.approx(9 / 11)
     ana, bob = made.add("it froze", namespace="ana"), made.add("a pipe broke", namespace="bob")
-    made.observe(ana, bob, supports=1)
-    assert made.observe(ana, bob, supports=1).weight == pytest.approx(3 / 4)
+    made.causes.observe(ana, bob, supports=1)
+    assert made.causes.observe(ana, bob, supports=1).weight == pytest.approx(3 / 4)
 
 
 @pytest.mark.requirement("B10")
 def test_of_many_who_count_at_once_no_case_is_lost() -> None:
     made, drain, _, flood = flooded()
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: made.observe(drain, flood, supports=1), range(40)))
-    assert made.observe(drain, flood).weight == pytest.approx(41 / 42)
+        list(pool.map(lambda _: made.causes.observe(drain, flood, supports=1), range(40)))
+    assert made.causes.observe(drain, flood).weight == pytest.approx(41 / 42)

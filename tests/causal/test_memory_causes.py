@@ -48,7 +48,7 @@ def test_a_graph_over_a_memory_finds_what_trying_every_way_finds(
     events = [made.add(f"event {node}") for node in range(drawn.nodes)]
     for (cause, effect), weight in drawn.links.items():
         made.link(events[cause], events[effect], weight=weight, effect_first="allow")
-    found = made.graph().walk(events[0], max_depth, backward=backward)
+    found = made.causes.graph().walk(events[0], max_depth, backward=backward)
     expected = every_way(drawn, 0, max_depth, backward=backward)
     assert {events.index(int(r.id)): r.depth for r in found.found} == {
         event: depth for event, (depth, _) in expected.items()
@@ -79,7 +79,7 @@ def test_why_gives_the_steps_and_tells_them() -> None:
         "It rained all night.\nBecause of it, the cellar flooded (the drain is too small). "
         "Because of that, the books are mouldy."
     )
-    story = made.story(flood)
+    story = made.causes.story(flood)
     assert [reached.id for reached in (*story.before, *story.after)] == [rain, mould]
 
 
@@ -118,17 +118,17 @@ def test_an_effect_before_its_cause_is_refused_flagged_or_allowed_as_chosen() ->
     with pytest.raises(EffectBeforeCauseError, match="happened at 10, before its cause"):
         made.link(mould, rain)
     with pytest.raises(EffectBeforeCauseError, match="say effect_first='allow'"):
-        made.graph().link(mould, rain)
+        made.causes.graph().link(mould, rain)
     with pytest.raises(InvalidParameterError, match="effect_first is 'perhaps'"):
         made.link(rain, mould, effect_first="perhaps")
     assert not made.why(rain)
     for kind in ("irrelevant", "reminded_of"):
-        made.declare_edge_kind(kind)
+        made.admin.declare_edge_kind(kind)
         made.link(mould, rain, kind)
     with pytest.warns(EffectFirstWarning, match="before its cause"):
         made.link(mould, rain, effect_first="flag")
     with pytest.warns(EffectFirstWarning, match="before its cause"):
-        made.graph(effect_first="flag").link(mould, rain)
+        made.causes.graph(effect_first="flag").link(mould, rain)
     made.link(mould, rain, effect_first="allow")
     assert [step.event.event_id for step in made.why(rain)][:1] == [mould]
 
@@ -136,11 +136,11 @@ def test_an_effect_before_its_cause_is_refused_flagged_or_allowed_as_chosen() ->
 def test_links_that_say_nothing_of_causes_are_not_walked() -> None:
     made, rain, flood, _ = flooded()
     other = made.add("A cat slept.", timestamp=0)
-    made.declare_edge_kind("mentions")
+    made.admin.declare_edge_kind("mentions")
     for kind in ("irrelevant", "same_action_type", "region_transition", "mentions"):
         made.link(other, flood, kind)
     assert [step.event.event_id for step in made.why(flood)] == [rain]
-    made.declare_edge_kind("made_worse")
+    made.admin.declare_edge_kind("made_worse")
     made.link(other, flood, "made_worse")
     assert {step.event.event_id for step in made.why(flood)} == {rain, other}
 
@@ -155,7 +155,7 @@ def test_the_past_explains_by_what_was_known_then() -> None:
     assert [step.event.event_id for step in made.why(flood)] == [pump, rain]
     past = made.as_of(before)
     assert [(s.event.event_id, s.weight) for s in past.why(flood)] == [(rain, 0.8)]
-    graph = made.graph().as_of(before)
+    graph = made.causes.graph().as_of(before)
     assert [(link.cause, link.weight) for link in graph.causes(flood)] == [(rain, 0.8)]
     assert pump not in graph
 
@@ -171,7 +171,7 @@ def test_a_namespace_is_shown_and_walked_through_only_what_it_may_see() -> None:
     for cause, led_to in ((root, secret), (secret, effect), (known, effect), (shared, effect)):
         made.link(cause, led_to, effect_first="allow")
     assert {step.event.event_id for step in made.why(effect, namespace="bob")} == {known}
-    graph = made.graph(namespace="bob", also=["ana"])
+    graph = made.causes.graph(namespace="bob", also=["ana"])
     assert set(graph.predecessors(effect)) == {known, shared}
     assert secret not in graph
     assert graph.size == 4
@@ -184,7 +184,7 @@ def test_what_was_put_away_is_not_walked_through_but_can_be_asked_about() -> Non
     made.forget(flood)
     assert made.why(mould) == []
     assert [step.event.event_id for step in made.why(flood)] == [rain]
-    made.restore(flood)
+    made.update(flood, state="active")
     assert len(made.why(mould)) == 2
 
 
@@ -193,7 +193,7 @@ def test_a_graph_over_a_memory_lists_events_by_time_and_by_entity() -> None:
     late = made.add("late", timestamp=9, entity_id=7)
     early = made.add("early", timestamp=3, entity_id=7)
     made.add("other", timestamp=5, entity_id=8)
-    graph = made.graph()
+    graph = made.causes.graph()
     assert [event.id for event in graph.events_for_institution("7")] == [early, late]
     assert graph.events_for_institution("the senate") == []
     assert [event.text for event in graph.ground.between(3, 9)] == ["early", "other"]
@@ -204,12 +204,12 @@ def test_a_graph_over_a_memory_lists_events_by_time_and_by_entity() -> None:
 @pytest.mark.requirement("T9", "X5")
 def test_links_drawn_on_the_graph_are_links_of_the_memory() -> None:
     made, rain, _, mould = flooded()
-    graph = made.graph()
+    graph = made.causes.graph()
     graph.link(rain, mould, 0.25, why="damp air")
     assert {(step.event.event_id, step.edge.why) for step in made.why(mould, max_depth=1)} >= {
         (rain, "damp air")
     }
-    near = made.graph().auto_link_predecessors(mould, window_ticks=15)
+    near = made.causes.graph().auto_link_predecessors(mould, window_ticks=15)
     assert {link.cause for link in near} <= {link.cause for link in graph.causes(mould)}
     for kind in ("irrelevant", "unheard_of"):
         with pytest.raises(UnknownEdgeKindError, match="caused"):

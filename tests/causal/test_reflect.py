@@ -142,14 +142,14 @@ def test_a_memory_reflects_on_its_events_and_keeps_their_ids() -> None:
     ]
     other = made.add("a quiet evening", timestamp=5, entity_id=2)
     hidden = made.add("the well is dry, says ana", namespace="ana", timestamp=5)
-    (reflection,) = made.reflect(Reflector(threshold=30), timestamp=9)
+    (reflection,) = made.causes.reflect(Reflector(threshold=30), timestamp=9)
     found = made.get(reflection)
     assert found.kind == "reflection"
     assert found.metadata == {"sources": events}
     assert ", of 1," in found.text
     assert found.salience == pytest.approx(5 / 9)
     assert {other, hidden}.isdisjoint(found.metadata["sources"])
-    assert made.reflect(Reflector(threshold=30)) == []
+    assert made.causes.reflect(Reflector(threshold=30)) == []
     assert [
         hit.event.event_id for hit in made.recall("memories of the kind event", k=1) if hit.event
     ]

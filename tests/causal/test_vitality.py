@@ -64,14 +64,14 @@ def faded() -> tuple[Memory, list[int]]:
 def test_what_has_faded_is_put_away_and_can_be_brought_back() -> None:
     memory, (trifle, drought, famine, yesterday) = faded()
     rule = Vitality(half_life=40.0)
-    dry = memory.fade(0.05, rule=rule, now=100)
+    dry = memory.admin.fade(0.05, rule=rule, now=100)
     assert dry.events == (trifle,)
     assert list(dry.vitality) == [pytest.approx(0.1 * 2**-2.5)]
     assert len(memory) == 4
-    assert memory.fade(0.05, rule=rule, now=100, dry_run=False).events == (trifle,)
+    assert memory.admin.fade(0.05, rule=rule, now=100, dry_run=False).events == (trifle,)
     assert memory.get(trifle).state == "archived"
     assert len(memory) == 3
-    memory.restore(trifle)
+    memory.update(trifle, state="active")
     assert len(memory) == 4
     assert {drought, famine, yesterday}.isdisjoint(dry.events)
 
@@ -80,10 +80,10 @@ def test_what_has_faded_is_put_away_and_can_be_brought_back() -> None:
 def test_looking_often_fades_nothing_faster() -> None:
     memory, _ = faded()
     rule = Vitality(half_life=40.0)
-    once = memory.fade(1.0, rule=rule, now=100)
+    once = memory.admin.fade(1.0, rule=rule, now=100)
     for now in range(0, 100, 5):
-        memory.fade(0.0, rule=rule, now=now, dry_run=False)
-    assert memory.fade(1.0, rule=rule, now=100) == once
+        memory.admin.fade(0.0, rule=rule, now=now, dry_run=False)
+    assert memory.admin.fade(1.0, rule=rule, now=100) == once
 
 
 @pytest.mark.requirement("C14")
@@ -92,14 +92,14 @@ def test_what_was_used_lately_stays() -> None:
     rule = Vitality(half_life=40.0)
     with memory.record.transaction() as write:
         write.touch({trifle: 99})
-    assert memory.fade(0.05, rule=rule, now=100).events == ()
+    assert memory.admin.fade(0.05, rule=rule, now=100).events == ()
 
 
 def test_bounds_that_cannot_be_are_refused() -> None:
     memory, _ = faded()
     with pytest.raises(InvalidParameterError, match="below is 2"):
-        memory.fade(2.0)
+        memory.admin.fade(2.0)
     for options in ({"half_life": 0.0}, {"per_use": -1.0}, {"per_consequence": -1.0}):
         with pytest.raises(InvalidParameterError):
             Vitality(**options)
-    assert Memory(LexicalEmbedder(dim=8)).fade() == ((), ())
+    assert Memory(LexicalEmbedder(dim=8)).admin.fade() == ((), ())

@@ -134,7 +134,7 @@ def test_compacting_makes_the_store_smaller_and_loses_nothing(cvx: Cvx) -> None:
             # Free pages, as an older erase that could not compact leaves them.
             write.connection.execute("CREATE TABLE bulk AS SELECT zeroblob(3000000)")
             write.connection.execute("DROP TABLE bulk")
-        memory.snapshot()
+        memory.admin.snapshot()
     done = cvx("compact", "--json").json
     assert done["complete"] is True
     assert done["after"] < done["before"]

@@ -61,14 +61,14 @@ def test_eval_keeps_what_was_fitted_only_when_told_to(
 ) -> None:
     store, questions = talk
     arguments = ["eval", str(questions), "-s", str(store), "--tune", "--json"]
-    shipped = Memory(LexicalEmbedder()).pipeline.weighting.weights
+    shipped = Memory(LexicalEmbedder()).learning.pipeline.weighting.weights
     said(arguments, capsys)
     with Memory.open(store, LexicalEmbedder()) as memory:
-        assert memory.pipeline.weighting.weights == shipped
+        assert memory.learning.pipeline.weighting.weights == shipped
     _, out = said([*arguments, "--floor", "--save"], capsys)
     with Memory.open(store, LexicalEmbedder()) as memory:
-        assert memory.pipeline.weighting.weights != shipped
-        assert memory.pipeline.floor.least == json.loads(out)["floor"]["threshold"]
+        assert memory.learning.pipeline.weighting.weights != shipped
+        assert memory.learning.pipeline.floor.least == json.loads(out)["floor"]["threshold"]
     code, out = said(["eval", str(questions), "-s", str(store), "--save"], capsys)
     assert code == 2
     assert "--tune, --floor or both" in out

@@ -105,7 +105,7 @@ def test_foreign_questions_differ_between_the_halves_and_not_between_runs() -> N
 @pytest.mark.requirement("R6")
 def test_an_evaluation_measures_what_it_did_not_fit_and_changes_nothing(memory: Memory) -> None:
     labels = generated_talk(memory, sessions=12)
-    before = memory.stats()["seq"]
+    before = memory.admin.stats()["seq"]
     found = evaluated(memory, labels, tune=True, floor=True, at=(3, 5))
     names = [one.name for one in found.measured]
     assert names[-3:] == ["this memory", "tuned", "with a floor"]
@@ -114,5 +114,5 @@ def test_an_evaluation_measures_what_it_did_not_fit_and_changes_nothing(memory: 
     kept = [label for label in labels if label.group not in found.trained]
     assert {one.metrics["recall@3"].n for one in found.measured} == {len(kept)}
     assert found.measured[-1].calibration
-    assert memory.stats()["seq"] == before
+    assert memory.admin.stats()["seq"] == before
     assert set(found.as_json()) == {"measured", "fitted to", "weights", "floor"}

@@ -175,7 +175,7 @@ def test_a_memory_that_is_no_loop_is_refused_and_its_loop_is_taken() -> None:
     store = Memory(LexicalEmbedder(64))
     with pytest.raises(InvalidParameterError, match=r"type Memory: .* Memory\.loop\(\)"):
         MemoryWrapper(Corridor(), store)  # type: ignore[arg-type]
-    MemoryWrapper(Corridor(), store.loop()).reset()
+    MemoryWrapper(Corridor(), store.learning.loop()).reset()
 
 
 class Wardrobe(gymnasium.Env[str, str]):
@@ -229,11 +229,12 @@ def test_what_an_environment_is_told_comes_from_what_its_agent_may_read() -> Non
         ("dig", {"namespace": "bob", "visibility": "public", "source": "web"}),
     ):
         told = [(text, command) for text in rooms]
-        store.active.add_demonstration("find the hat", told, **whose)  # type: ignore[arg-type]
+        store.learning.active.add_demonstration("find the hat", told, **whose)  # type: ignore[arg-type]
     said = {
-        name: _wrapped(store.loop(namespace=name)).reset()[1]["memory"] for name in ("ana", "bob")
+        name: _wrapped(store.learning.loop(namespace=name)).reset()[1]["memory"]
+        for name in ("ana", "bob")
     }
     assert ("dig" in said["ana"], "swim" in said["ana"]) == (True, False)
     assert "swim" in said["bob"]
-    store.quarantine("web")
-    assert _wrapped(store.loop(namespace="ana")).reset()[1]["memory"] == ""
+    store.admin.quarantine("web")
+    assert _wrapped(store.learning.loop(namespace="ana")).reset()[1]["memory"] == ""

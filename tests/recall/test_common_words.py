@@ -99,7 +99,7 @@ def test_the_holders_of_a_word_are_those_whose_text_holds_it(seed: int) -> None:
             case 1:
                 known = memory.record.query("SELECT event_id FROM events")
                 if known:
-                    memory.add_aliases(int(rng.choice([row[0] for row in known])), ["x lantern"])
+                    memory.update(int(rng.choice([row[0] for row in known])), aliases=["x lantern"])
             case _:
                 texts = rng.choice(["lantern", "mug"], int(rng.integers(1, 60))).tolist()
                 told(memory, texts, str(rng.choice(["ana", "ben"])))

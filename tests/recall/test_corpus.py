@@ -39,7 +39,7 @@ def same(corpus: Corpus, memory: Memory) -> None:
 
 
 def taken_back(memory: Memory, corpus: Corpus) -> None:
-    with memory.together():
+    with memory.admin.transaction():
         memory.add("x taken back")
         corpus.refresh()
         raise ZeroDivisionError
@@ -65,7 +65,7 @@ def test_the_corpus_follows_every_change_of_the_record(seed: int) -> None:
         elif kind < 0.6:
             memory.forget(chance.choice(known))
         elif kind < 0.7:
-            memory.restore(chance.choice(known))
+            memory.update(chance.choice(known), state="active")
         elif kind < 0.8:
             memory.update(chance.choice(known), reward=chance.random())
         elif kind < 0.84:
@@ -198,8 +198,8 @@ def test_a_recall_does_not_block_the_event_loop() -> None:
     memory.add_many([Event(0, 0, "x one", axis("x"))])
 
     async def both() -> None:
-        hits = asyncio.ensure_future(memory.arecall("x"))
-        block = asyncio.ensure_future(memory.acontext("x", 200))
+        hits = asyncio.ensure_future(memory.aio.recall("x"))
+        block = asyncio.ensure_future(memory.aio.context("x", 200))
         # The loop turns while both wait for the embedder.
         for _ in range(3):
             await asyncio.sleep(0)
@@ -218,23 +218,23 @@ def test_weights_and_floor_are_kept_with_the_memory() -> None:
     memory = room()
     memory.add("x one")
     floor = Answerable((1.0, 1.0, 1.0, 1.0), -99.0, 0.5)
-    memory.tune({"dense": 2.0, "bm25": 2.0}, floor)
+    memory.learning.recall_with({"dense": 2.0, "bm25": 2.0}, floor)
     assert memory.recall("x") == []
     twin = memory.as_of(10**17)
-    assert dict(twin.pipeline.weighting.weights) == {"dense": 0.5, "bm25": 0.5}
+    assert dict(twin.learning.pipeline.weighting.weights) == {"dense": 0.5, "bm25": 0.5}
     hits = twin.recall("x")
     assert hits == []
     assert hits.trace.answerable == pytest.approx(0.0, abs=1e-9)
-    memory.tune()
+    memory.learning.recall_with()
     assert len(memory.recall("x")) == 1
 
 
 def test_a_weight_of_no_signal_is_refused_and_nothing_is_stored() -> None:
     memory = room()
-    before = memory.pipeline.weighting.weights
+    before = memory.learning.pipeline.weighting.weights
     with pytest.raises(InvalidParameterError, match="weights name dence: give some of dense"):
-        memory.tune({"dence": 1.0, "bm25": 1.0})
-    assert memory.as_of(10**17).pipeline.weighting.weights == before
+        memory.learning.recall_with({"dence": 1.0, "bm25": 1.0})
+    assert memory.as_of(10**17).learning.pipeline.weighting.weights == before
 
 
 @given(st.lists(st.lists(st.integers(-9, 9), max_size=9), max_size=12))

@@ -71,7 +71,7 @@ def test_the_record_of_a_recall_carries_the_hash_and_the_turn_of_its_cue() -> No
     memory = room()
     memory.add("x one", vector=axis("x"))
     cue = Cue(goal="g", vector=at(0.9), place=7)
-    found = memory.attribution(memory.context(cue))
+    found = memory.learning.attribution(memory.context(cue))
     assert (found.turn, found.cue_hash) == (7, cue_hash(cue))
 
 

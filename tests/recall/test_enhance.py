@@ -7,7 +7,7 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidParameterError
 from cvx.memory import Memory
-from cvx.memory.preparing import Situation
+from cvx.memory.prelude import Situation, prelude
 from cvx.recall.enhance import with_mood, with_recency, with_scene, with_synonyms
 from cvx.scoring.recency import Decay
 from cvx.types import Cue, Hit
@@ -24,7 +24,7 @@ def test_synonyms_of_a_table_are_looked_for_too() -> None:
     memory.add("y the automobile is red")
     cue = Cue(text="where is the car", vector=axis("x"))
     assert memory.recall(cue) == []
-    wide = with_synonyms(memory.pipeline, {"car": ["automobile", "vehicle"]})
+    wide = with_synonyms(memory.learning.pipeline, {"car": ["automobile", "vehicle"]})
     assert texts(memory.recall(cue, pipeline=wide)) == ["y the automobile is red"]
     # By the plain lexical source as well.
     plain = with_synonyms(BY_SIMILARITY, {"car": ["automobile"]})
@@ -44,8 +44,8 @@ def test_the_scene_is_embedded_with_the_cue() -> None:
         def info(self) -> dict[str, object]:
             return {"id": "axes", "dim": 4, "semantic": False}
 
-    memory = room()
-    memory.embedder = Listening()  # type: ignore[assignment]
+    memory = Memory(Listening())  # type: ignore[arg-type]
+    asked.clear()
     memory.recall("who did it", pipeline=with_scene(BY_SIMILARITY, "a dark cellar"))
     assert asked == ["who did it\na dark cellar"]
 
@@ -86,7 +86,7 @@ def test_a_prelude_says_who_is_there_where_it_is_what_for_and_what_mattered() ->
     quarrel = memory.add("a quarrel nobody forgets", salience=0.9)
     memory.add("a spoon fell", salience=0.1)
     situation = Situation(("Ann", "Bob"), "the kitchen", ("open the vault",), turn=4)
-    block = memory.prelude(situation, 400)
+    block = prelude(memory, situation, 400)
     said = block.text
     for part in ("Ann is the host", "Bob mends", "kitchen is small", "vault needs", "a quarrel"):
         assert part in said
@@ -94,14 +94,14 @@ def test_a_prelude_says_who_is_there_where_it_is_what_for_and_what_mattered() ->
     assert block.tokens <= 400
     names = [source.name for source in block.trace.sources]
     assert names == ["character Ann", "character Bob", "location", "goal 1", "lately"]
-    assert memory.attribution(block).turn == 4
-    assert quarrel in memory.attribution(block).shown
-    assert memory.prelude(situation, 20).tokens <= 20
+    assert memory.learning.attribution(block).turn == 4
+    assert quarrel in memory.learning.attribution(block).shown
+    assert prelude(memory, situation, 20).tokens <= 20
 
 
 @pytest.mark.requirement("W22")
 def test_a_situation_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="the situation is empty"):
-        room().prelude(Situation())
+        prelude(room(), Situation())
     with pytest.raises(InvalidParameterError, match="each is 0"):
-        room().prelude(Situation(location="here"), each=0)
+        prelude(room(), Situation(location="here"), each=0)

@@ -37,11 +37,11 @@ def counts(memory: Memory) -> dict[str, tuple[int, int, int]]:
 def test_which_memory_drove_this_decision_and_did_it_pay_is_one_call(memory: Memory) -> None:
     block = memory.context(Cue(goal="x", vector=axis("x"), place=3), k=3, pipeline=BY_SIMILARITY)
     assert block.decision
-    before = memory.attribution(block)
+    before = memory.learning.attribution(block)
     assert (before.retrieved, before.shown) == ((1, 2, 3), (1, 2, 3))
     assert (before.followed, before.helped, before.outcome) == (None, None, None)
     memory.feedback(block, followed=[block.hits[1]], action="go north", outcome=0.9)
-    after = memory.attribution(block.decision.decision_id)
+    after = memory.learning.attribution(block.decision.decision_id)
     assert after.followed == (2,)
     assert after.helped is True
     assert (after.action, after.outcome, after.turn) == ("go north", 0.9, 3)
@@ -60,11 +60,11 @@ def test_what_was_shown_and_not_followed_is_not_counted_as_followed(memory: Memo
 def test_what_was_followed_is_no_failure_while_the_outcome_is_unknown(memory: Memory) -> None:
     block = memory.context("x", k=2, pipeline=BY_SIMILARITY)
     memory.feedback(block, followed=[block.hits[0]], action="go north")
-    early = memory.attribution(block)
+    early = memory.learning.attribution(block)
     assert (early.followed, early.helped, early.outcome) == ((1,), None, None)
     assert counts(memory)['["event",1]'] == (1, 0, 0)
     memory.feedback(block, outcome=0.9)
-    late = memory.attribution(block)
+    late = memory.learning.attribution(block)
     assert (late.followed, late.helped, late.outcome) == ((1,), True, 0.9)
     assert late.action == "go north"
     assert counts(memory)['["event",1]'] == (1, 1, 1)
@@ -79,9 +79,9 @@ def test_a_memory_knows_the_decisions_that_it_was_shown_in(memory: Memory) -> No
     second = memory.context("x", k=2, pipeline=BY_SIMILARITY)
     memory.feedback(first, followed=[1], helped=False)
     numbers = [block.decision.decision_id for block in (first, second) if block.decision]
-    assert [found.decision_id for found in memory.decisions_with(1)] == numbers
-    assert [found.decision_id for found in memory.decisions_with(2)] == numbers[1:]
-    assert memory.decisions_with(4) == []
+    assert [found.decision_id for found in memory.learning.decisions_with(1)] == numbers
+    assert [found.decision_id for found in memory.learning.decisions_with(2)] == numbers[1:]
+    assert memory.learning.decisions_with(4) == []
 
 
 def acted(
@@ -98,25 +98,25 @@ def acted(
 
 @pytest.mark.requirement("B4", "R14")
 def test_a_decision_of_a_loop_is_in_the_same_log(memory: Memory) -> None:
-    won = acted(memory.active, [1], 0.9, place=3)
-    found = memory.attribution(won)
+    won = acted(memory.learning.active, [1], 0.9, place=3)
+    found = memory.learning.attribution(won)
     assert (found.retrieved, found.shown) == ((1, 2, 3), (1, 2, 3))
     assert (found.followed, found.helped, found.outcome) == ((2,), True, 0.9)
     assert (found.action, found.turn, found.episode_id) == ("go north", 3, won.episode_id)
     assert (found.cue.goal, found.cue_hash) == ("x", cue_hash(won.cue))
-    assert memory.attribution(won.decision_id) == found
-    own = memory.active.attribution(won)
+    assert memory.learning.attribution(won.decision_id) == found
+    own = memory.learning.active.attribution(won)
     assert replace(found, retrieved=own.retrieved, shown=own.shown, followed=own.followed) == own
     assert own.followed == won.followed
-    lost, ignored = acted(memory.active, [0], 0.0), acted(memory.loop(), [], 0.0)
-    assert [memory.attribution(one).helped for one in (lost, ignored)] == [False, None]
-    assert memory.attribution(ignored).followed == ()
+    lost, ignored = acted(memory.learning.active, [0], 0.0), acted(memory.learning.loop(), [], 0.0)
+    assert [memory.learning.attribution(one).helped for one in (lost, ignored)] == [False, None]
+    assert memory.learning.attribution(ignored).followed == ()
     block = memory.context("x", k=2, where=Filter(until=10), pipeline=BY_SIMILARITY)
     assert block.decision
     mixed = [won.decision_id, lost.decision_id, ignored.decision_id, block.decision.decision_id]
-    assert [one.decision_id for one in memory.decisions_with(2)] == mixed
-    assert [one.decision_id for one in memory.decisions_with(3)] == mixed[:3]
-    assert memory.decisions_with(4) == []
+    assert [one.decision_id for one in memory.learning.decisions_with(2)] == mixed
+    assert [one.decision_id for one in memory.learning.decisions_with(3)] == mixed[:3]
+    assert memory.learning.decisions_with(4) == []
 
 
 @pytest.mark.requirement("B4", "R14")
@@ -124,48 +124,48 @@ def test_a_decision_of_a_loop_is_in_the_same_log(memory: Memory) -> None:
 def test_what_a_loop_found_by_an_alias_is_the_memory_that_has_it(nodes: int) -> None:
     memory = room()
     memory.add("x plainly", aliases=["y in other words"])
-    run = memory.begin("y")
-    decision = memory.active.recall(Cue(vector=axis("y")), k=nodes, distinct=None)
+    run = memory.learning.active.begin("y")
+    decision = memory.learning.active.recall(Cue(vector=axis("y")), k=nodes, distinct=None)
     # By the alias alone, or by both.
     assert [hit.similarity for hit in decision.hits] == pytest.approx([1.0, 0.0][:nodes])
-    memory.active.act(decision, "look", decision.hits)
-    memory.close(run, 1.0)
-    found = memory.attribution(decision)
+    memory.learning.active.act(decision, "look", decision.hits)
+    memory.learning.active.close(run, 1.0)
+    found = memory.learning.attribution(decision)
     assert found.retrieved == found.shown == found.followed == (1,)
-    assert [one.decision_id for one in memory.decisions_with(1)] == [decision.decision_id]
+    assert [one.decision_id for one in memory.learning.decisions_with(1)] == [decision.decision_id]
 
 
 @pytest.mark.requirement("B4")
 def test_what_is_left_of_a_decision_can_be_asked_when_a_memory_of_it_is_erased(
     memory: Memory,
 ) -> None:
-    taken = acted(memory.active, [0, 1], 1.0)
+    taken = acted(memory.learning.active, [0, 1], 1.0)
     block = memory.context("x", k=2, where=Filter(until=10), pipeline=BY_SIMILARITY)
     memory.feedback(block, followed=[1, 2], outcome=1.0)
     memory.erase(1)
     for decision in (taken, block):
-        found = memory.attribution(decision)
+        found = memory.learning.attribution(decision)
         assert 1 not in {*found.retrieved, *found.shown}
         assert (found.followed, found.helped, found.outcome) == ((2,), True, 1.0)
-    assert [one.decision_id for one in memory.decisions_with(2)] == [
+    assert [one.decision_id for one in memory.learning.decisions_with(2)] == [
         taken.decision_id,
         block.decision.decision_id if block.decision else -1,
     ]
 
 
 def test_the_outcome_of_a_loops_decision_is_that_of_its_episode(memory: Memory) -> None:
-    taken = acted(memory.active, [0], 0.9)
+    taken = acted(memory.learning.active, [0], 0.9)
     before = memory.record.usage()
     with pytest.raises(DecisionTakenError, match=f"is of episode {taken.episode_id}"):
         memory.feedback(taken, followed=[1], helped=False)
     assert memory.record.usage() == before
-    run = memory.begin("x")
-    asked = memory.active.recall(Cue(vector=axis("x")))
-    memory.active.act(asked, "go north", ())
+    run = memory.learning.active.begin("x")
+    asked = memory.learning.active.recall(Cue(vector=axis("x")))
+    memory.learning.active.act(asked, "go north", ())
     with pytest.raises(UnknownError, match="once its episode is closed"):
-        memory.attribution(asked)
-    memory.close(run, 0.0)
-    assert memory.attribution(asked).helped is None
+        memory.learning.attribution(asked)
+    memory.learning.active.close(run, 0.0)
+    assert memory.learning.attribution(asked).helped is None
 
 
 def test_feedback_that_makes_no_sense_is_refused_and_changes_nothing(memory: Memory) -> None:
@@ -211,10 +211,10 @@ def test_what_has_not_been_used_for_longest_is_evicted_first() -> None:
         # Retrieved as often as each other; only one of them is not shown.
         tokens = 0 if event == never else 200
         memory.context(cue, tokens, where=only, pipeline=BY_SIMILARITY)
-    assert memory.keep_within(events=0).events == (never, cold, warm)
+    assert memory.admin.budget(events=0).events == (never, cold, warm)
     # Only asked what it would do, it does nothing.
     assert len(memory) == 3
-    assert memory.keep_within(events=1, dry_run=False).events == (never, cold)
+    assert memory.admin.budget(events=1, dry_run=False).events == (never, cold)
     hits = memory.recall("x", pipeline=BY_SIMILARITY)
     assert [hit.event.event_id for hit in hits if hit.event] == [warm]
 
@@ -226,12 +226,12 @@ def test_decisions_survive_in_a_folder(tmp_path: Path) -> None:
         block = memory.context("x")
         number = block.decision.decision_id if block.decision else -1
     with Memory.open(tmp_path / "m", Axes()) as memory:
-        assert memory.attribution(number).shown == (1,)
+        assert memory.learning.attribution(number).shown == (1,)
         memory.feedback(number, followed=[1], helped=True)
         # A loop on the same store passes over recalls for prompts.
-        memory.loop()
+        memory.learning.loop()
     with Memory.open(tmp_path / "m", Axes()) as memory:
-        assert memory.attribution(number).helped is True
+        assert memory.learning.attribution(number).helped is True
 
 
 def test_the_text_of_an_erased_memory_is_not_left_in_a_decision(memory: Memory) -> None:
@@ -248,7 +248,7 @@ def test_a_view_of_the_past_answers_and_writes_nothing_down(memory: Memory) -> N
     assert len(block.hits) == 1
     assert block.decision is None
     with pytest.raises(UnknownError, match="view of the past"):
-        past.attribution(block)
+        past.learning.attribution(block)
 
 
 def hits(scores: list[float]) -> list[Hit]:
@@ -280,7 +280,7 @@ def test_a_sampled_recall_is_logged_for_off_policy_evaluation(memory: Memory) ->
         assert block.decision.propensities
         first = block.hits[0].node
         memory.feedback(block, followed=[block.hits[0]], outcome=float(first == 0))
-    log = memory.logged_choices(["similarity"])
+    log = memory.learning.logged_choices(["similarity"])
     assert len(log) == 40
     assert {choice.features.shape for choice in log} == {(4, 1)}
     for choice in log:
@@ -290,7 +290,7 @@ def test_a_sampled_recall_is_logged_for_off_policy_evaluation(memory: Memory) ->
     flat = off_policy_value(log, plackett_luce([0.0]), method="snips")
     # Only the nearest memory pays, so that a policy which prefers it is worth more.
     assert sharp.value > flat.value
-    assert memory.logged_choices(["unheard_of"]) == []
+    assert memory.learning.logged_choices(["unheard_of"]) == []
 
 
 @pytest.mark.requirement("B5")
@@ -299,7 +299,9 @@ def test_the_sampled_decisions_of_a_loop_are_logged_for_off_policy_evaluation(
 ) -> None:
     by_similarity = Scorer({"similarity": 1.0})
     order = PlackettLuce(seed=7, temperature=0.1)
-    loop = memory.loop(order=order, scorer=by_similarity, weights=None, distinct=None, mdp=None)
+    loop = memory.learning.loop(
+        order=order, scorer=by_similarity, weights=None, distinct=None, mdp=None
+    )
     firsts = []
     for _ in range(40):
         run = loop.begin("x", "clean")
@@ -309,7 +311,7 @@ def test_the_sampled_decisions_of_a_loop_are_logged_for_off_policy_evaluation(
         loop.close(run, float(decision.hits[0].node == 0))
     # What is looked at by nobody, and a context that was not sampled, say nothing.
     memory.context("x", pipeline=BY_SIMILARITY)
-    log = memory.logged_choices(["similarity"])
+    log = memory.learning.logged_choices(["similarity"])
     assert len(log) == len(logged_choices(loop.record, ["similarity"])) == 40
     for choice, decision in zip(log, firsts, strict=True):
         assert decision.propensities is not None
@@ -332,10 +334,10 @@ def test_a_context_and_an_episode_of_one_number_are_two_groups(memory: Memory) -
     for _ in range(3):
         block = memory.context("x", 2_000, k=2, pipeline=plan)
         memory.feedback(block, followed=[], outcome=1.0)
-    loop = memory.loop(order=PlackettLuce(seed=7))
+    loop = memory.learning.loop(order=PlackettLuce(seed=7))
     for _ in range(3):
         acted(loop, [0], 0.0)
-    log = memory.logged_choices(["similarity"])
+    log = memory.learning.logged_choices(["similarity"])
     assert len({choice.group for choice in log}) == len(log) == 6
 
 

@@ -103,7 +103,7 @@ CUE = Cue(text="x", vector=axis("x"))
 def test_a_source_that_hangs_leaves_the_others_answering() -> None:
     memory = room()
     event = memory.add("x one")
-    memory.pipeline = replace(memory.pipeline, timeout_s=0.05)
+    memory.learning.pipeline = replace(memory.learning.pipeline, timeout_s=0.05)
     released = threading.Event()
 
     def hanging(cue: Cue) -> list[Hit]:
@@ -130,7 +130,7 @@ def test_a_source_that_hangs_again_and_again_holds_few_threads_and_is_asked_agai
             released.wait()
             return []
 
-        memory.pipeline = replace(memory.pipeline, timeout_s=timeout_s)
+        memory.learning.pipeline = replace(memory.learning.pipeline, timeout_s=timeout_s)
         sources = {"dense": None, "hanging": hanging}
         hits = memory.recall(CUE, sources=sources, floor=EVERYTHING)
         assert ids(hits) == [event]
@@ -164,11 +164,11 @@ def test_a_source_that_hangs_silences_neither_its_like_nor_another_memory() -> N
     one, other = room(), room()
     for memory in (one, other):
         memory.add("x one")
-    one.pipeline = replace(one.pipeline, timeout_s=0.01)
+    one.learning.pipeline = replace(one.learning.pipeline, timeout_s=0.01)
     for _ in range(MOST_AT_ONCE + 1):
         said = one.recall(CUE, sources={"a": made(waits=True)}).trace.sources[0].problem
     assert said.startswith("not asked")
-    one.pipeline = replace(one.pipeline, timeout_s=60.0)
+    one.learning.pipeline = replace(one.learning.pipeline, timeout_s=60.0)
     asked = (one, {"b": made(waits=False)}), (other, {"a": made(waits=False)})
     assert [m.recall(CUE, sources=s).trace.sources[0].problem for m, s in asked] == ["", ""]
     released.set()
@@ -185,7 +185,7 @@ def test_an_embedder_that_hangs_in_one_memory_is_asked_in_another() -> None:
     stuck, other = Memory(Stuck()), room()
     for memory in (stuck, other):
         memory.add("x one", vector=axis("x"))
-    stuck.pipeline = replace(stuck.pipeline, timeout_s=0.01)
+    stuck.learning.pipeline = replace(stuck.learning.pipeline, timeout_s=0.01)
     with pytest.warns(EmbedderUnavailableWarning, match=r"no answer within 0\.01 s"):
         stuck.recall("x")
     for _ in range(MOST_AT_ONCE):
@@ -208,8 +208,8 @@ def test_an_embedder_that_hung_is_told_of_once_and_asked_again() -> None:
 
     memory = Memory(embedder := Hung())
     event = memory.add("x one", vector=axis("x"))
-    memory._calls = Calls(clock=lambda: now)
-    plan = replace(memory.pipeline, timeout_s=0.01)
+    memory._backend.calls = Calls(clock=lambda: now)
+    plan = replace(memory.learning.pipeline, timeout_s=0.01)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         hung = [memory.recall("x", pipeline=plan) for _ in range(MOST_AT_ONCE + 2)]

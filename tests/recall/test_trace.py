@@ -74,7 +74,7 @@ def test_the_shares_of_a_hit_add_up_to_its_score(said: list[tuple[str, float, fl
     memory = room()
     for text, cosine, trust in said:
         memory.add(text, vector=at(cosine), trust=trust, again=True)
-    for pipeline in (memory.pipeline, BY_SIMILARITY):
+    for pipeline in (memory.learning.pipeline, BY_SIMILARITY):
         for hit in memory.recall(Cue(text="a b c", vector=axis("x")), pipeline=pipeline):
             assert sum(factor.share for factor in hit.factors) == pytest.approx(hit.score)
             for factor in hit.factors:

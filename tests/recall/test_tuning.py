@@ -48,7 +48,7 @@ def opened(tmp_path: Path) -> Memory:
 def told(memory: Memory) -> list[tuple[object, ...]]:
     """What a recall says of three events."""
     cue = Cue(text="x one", vector=axis("x"), time=14 * DAY)
-    plan = memory.pipeline
+    plan = memory.learning.pipeline
     plan = replace(plan, serving=replace(plan.serving, refresh="never"))
     return [(hit.node, hit.score, hit.factors) for hit in memory.recall(cue, 3, pipeline=plan)]
 
@@ -63,11 +63,11 @@ def test_the_pipeline_that_was_set_is_that_of_the_store_opened_again(
             memory.add(f"x {n}", vector=at(0.9 - n / 5), timestamp=n * DAY, salience=n / 2)
         memory.link(1, 3)
         default = told(memory)
-        memory.pipeline = made = PIPELINES[name]()
+        memory.learning.pipeline = made = PIPELINES[name]()
         expected = told(memory)
         assert expected != default
     with opened(tmp_path) as memory:
-        kept = memory.pipeline
+        kept = memory.learning.pipeline
         plain = ("reach", "follow", "weighting", "floor", "timeout_s", "serving", "reader")
         assert [getattr(kept, part) for part in plain] == [getattr(made, part) for part in plain]
         assert dict(kept.sources) == dict(made.sources)
@@ -77,27 +77,27 @@ def test_the_pipeline_that_was_set_is_that_of_the_store_opened_again(
 @pytest.mark.requirement("R6")
 def test_what_one_process_sets_or_tunes_another_recalls_with_at_once(tmp_path: Path) -> None:
     mine, other = opened(tmp_path), opened(tmp_path)
-    before = other.pipeline
-    mine.pipeline = replace(before, timeout_s=60.0)
-    assert other.pipeline.timeout_s == 60.0
-    other.tune({"dense": 2.0, "bm25": 2.0})
-    assert dict(mine.pipeline.weighting.weights) == {"dense": 0.5, "bm25": 0.5}
-    mine.tune()
-    assert other.pipeline.weighting == before.weighting
+    before = other.learning.pipeline
+    mine.learning.pipeline = replace(before, timeout_s=60.0)
+    assert other.learning.pipeline.timeout_s == 60.0
+    other.learning.recall_with({"dense": 2.0, "bm25": 2.0})
+    assert dict(mine.learning.pipeline.weighting.weights) == {"dense": 0.5, "bm25": 0.5}
+    mine.learning.recall_with()
+    assert other.learning.pipeline.weighting == before.weighting
     mine.close()
     other.close()
 
 
 def test_a_floor_is_kept_for_the_embedder_it_was_calibrated_with(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        memory.pipeline = attentive(answerable=FLOOR)
-        assert memory.pipeline.floor.answerable == FLOOR
+        memory.learning.pipeline = attentive(answerable=FLOOR)
+        assert memory.learning.pipeline.floor.answerable == FLOOR
     with opened(tmp_path) as memory:
-        assert memory.pipeline.floor.answerable == FLOOR
+        assert memory.learning.pipeline.floor.answerable == FLOOR
         with memory.record.transaction() as write:
             write.set_meta("embedder", "another")
-        memory._pipeline = None
-        assert memory.pipeline.floor.answerable is None
+        memory._recaller._pipeline = None
+        assert memory.learning.pipeline.floor.answerable is None
 
 
 def mine(*given: object) -> list[Hit]:
@@ -118,20 +118,20 @@ def test_a_part_that_no_store_can_keep_is_said_and_holds_until_closed(
 ) -> None:
     own = replace(composite(), **part)  # type: ignore[arg-type]
     with opened(tmp_path) as memory:
-        memory.pipeline = stream()
+        memory.learning.pipeline = stream()
         with pytest.warns(PipelineNotKeptWarning, match=named):
-            memory.pipeline = own
-        assert memory.pipeline is own
+            memory.learning.pipeline = own
+        assert memory.learning.pipeline is own
     with opened(tmp_path) as memory:
-        assert memory.pipeline.weighting == stream().weighting
+        assert memory.learning.pipeline.weighting == stream().weighting
     # In RAM, and where nothing is written, it was never to be kept.
     with Memory(Axes()) as memory:
-        memory.pipeline = own
+        memory.learning.pipeline = own
     with Memory.open(tmp_path / "m", Axes(), read_only=True) as memory:
-        memory.pipeline = composite()
-        assert memory.pipeline.weighting == composite().weighting
+        memory.learning.pipeline = composite()
+        assert memory.learning.pipeline.weighting == composite().weighting
     with opened(tmp_path) as memory:
-        assert memory.pipeline.weighting == stream().weighting
+        assert memory.learning.pipeline.weighting == stream().weighting
 
 
 @pytest.mark.parametrize(
@@ -153,5 +153,5 @@ def test_a_pipeline_that_cannot_be_read_is_refused_by_name_and_can_be_replaced(
             write.set_state("recall", {"pipeline": json.loads(json.dumps(stored)), "embedder": ""})
         with pytest.raises(InvalidInputError, match=r"set memory\.pipeline, or tune"):
             memory.recall("x")
-        memory.tune()
+        memory.learning.recall_with()
         assert len(memory.recall("x")) == 1

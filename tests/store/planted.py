@@ -20,7 +20,7 @@ def rich_store(folder: Path) -> None:
     """Make a store with rows in every table, of every kind of event, and two snapshots."""
     ticks = iter(range(1000, 100_000))
     with Memory.open(folder, embedder(), clock=ticks.__next__) as memory:
-        loop = memory.loop()
+        loop = memory.learning.loop()
         for number in range(6):
             run = loop.begin(f"goal {number}", "clean")
             for place in ("sink", "table"):
@@ -31,13 +31,13 @@ def rich_store(folder: Path) -> None:
             "rain fell", aliases=["it poured", "東京の雨"], metadata={"a": [1, None]}
         )
         second = memory.add("the cellar flooded", source="x", salience=0.5, visibility="public")
-        memory.declare_edge_kind("soaked")
+        memory.admin.declare_edge_kind("soaked")
         memory.link(first, second, "soaked", 0.5, "the drain was small", evidence="seen")
         memory.link(first, second, "caused", 0.75, "rain")
         memory.update(first, reward=0.25)
         memory.forget(memory.add("an archived one"))
         memory.recall("rain")
-        memory.snapshot()
+        memory.admin.snapshot()
         memory.add("after the snapshot")
 
 
@@ -98,7 +98,7 @@ def other_store(folder: Path) -> None:
     """Put the snapshot of another store beside this record."""
     with Memory.open(folder.with_name("other"), embedder()) as memory:
         memory.add("of another store")
-        memory.snapshot()
+        memory.admin.snapshot()
     for path in (folder.with_name("other") / "index").iterdir():
         path.rename(folder / "index" / path.name)
 

@@ -52,7 +52,7 @@ def write_until_killed(folder: str, name: str, seed: int, acks: Connection) -> N
             memory.forget(event)
             acks.send(("forget", event, None))
         else:
-            memory.snapshot()
+            memory.admin.snapshot()
 
 
 def export_until_killed(folder: str, path: str) -> None:
@@ -69,13 +69,13 @@ def export_until_killed(folder: str, path: str) -> None:
 def consistent(folder: Path) -> None:
     """Every row is right, and the index that opens is the one that the rows make."""
     with Memory.open(folder, embedder()) as memory:
-        assert memory.damage() == []
+        assert memory.admin.check() == []
         index = memory.index
-        seq = memory._store.replica.seq
+        seq = memory._backend.store.replica.seq
         assert seq == memory.record.tail().seq
-        memory._store.replica.rebuild()
-        built = memory._store.fresh()
-        built.become(memory._store.index)
+        memory._backend.store.replica.rebuild()
+        built = memory._backend.store.fresh()
+        built.become(memory._backend.store.index)
     with Memory.open(folder, embedder()) as memory:
         index = memory.index
         assert index.stats()["ids_given"] == built.stats()["ids_given"]
@@ -112,12 +112,12 @@ def scenario(folder: str) -> None:
     for number in range(3):
         ids.append(memory.add(f"the first secret number {number}"))
         say("added", ids[-1], f"the first secret number {number}")
-    memory.snapshot()
+    memory.admin.snapshot()
     memory.link(ids[0], ids[1])
     say("linked")
-    memory.snapshot()
+    memory.admin.snapshot()
     memory.add("something between")
-    memory.snapshot()
+    memory.admin.snapshot()
     memory.erase(ids[0])
     say("erased", ids[0], "the first secret number 0")
     ids.append(memory.add("the last one"))

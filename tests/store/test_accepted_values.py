@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from cvx.embed import LexicalEmbedder
 from cvx.errors import DamagedRowsWarning, InvalidInputError
 from cvx.memory import Memory
-from cvx.memory.checking import check
+from cvx.memory.check import check
 from cvx.memory.transfer import export, import_export
 from cvx.store import rows
 from cvx.types import Cue, Event
@@ -107,11 +107,11 @@ def test_what_is_accepted_survives_recall_reopening_export_and_import(
             cue = Cue(text=words, vector=event.vector)
             found = memory.recall(cue, k=50, namespace=event.namespace)
             assert at in [hit.event.event_id for hit in found if hit.event]
-        memory.events(state=None)
+        memory.frames.events(state=None)
         export(memory, folder / "out.jsonl")
     with Memory.open(folder / "m", embedder()) as memory:
         assert {at: stored(memory.get(at)) for at in taken} == kept
-        assert memory.damage() == []
+        assert memory.admin.check() == []
     assert check(folder / "m", deep=True).sound
     import_export(folder / "back", folder / "out.jsonl")
     with Memory.open(folder / "back", embedder()) as back:
@@ -253,7 +253,7 @@ def test_a_row_that_no_index_takes_is_left_out_named_and_repaired(
         warnings.simplefilter("error", DamagedRowsWarning)
         with Memory.open(folder, embedder()) as memory:
             memory.recall("the cup", k=5)
-            assert memory.damage() == []
+            assert memory.admin.check() == []
             export(memory, tmp_path / "out.jsonl")
     with sqlite3.connect(folder / "memory.db") as db:
         kept = db.execute("SELECT count(*) FROM events WHERE event_id = 2").fetchone()[0]

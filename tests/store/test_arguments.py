@@ -6,6 +6,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from cvx.errors import (
     InvalidParameterError,
 )
 from cvx.memory import Memory
-from cvx.memory.preparing import Situation
+from cvx.memory.prelude import Situation, prelude
 from cvx.recall.serving import Serving
 from cvx.types import Event, Filter
 from tests.store.facade import memory
@@ -41,7 +42,7 @@ GIVEN: dict[str, Any] = {
     "cue": "rain",
     "decision": 0,
     "effect": 2,
-    "event_id": 1,
+    "event": 1,
     "key": "rain",
     "name": "my_kind",
     "names": ["dense"],
@@ -53,8 +54,8 @@ GIVEN: dict[str, Any] = {
 }
 EVENTS = {"add_many": [Event(0, 1, "x")]}
 STALE_AFTER = Serving().stale_after
-AWAITED = {name for name in dir(Memory) if inspect.iscoroutinefunction(getattr(Memory, name))}
-"""Their twins are what they call."""
+NOUNS = ("causes", "learning", "frames", "admin")
+NO_ARGUMENT = {"open", "close", "loop"}
 
 
 def filled() -> Memory:
@@ -67,25 +68,35 @@ def filled() -> Memory:
     return memory
 
 
+def methods() -> dict[str, Any]:
+    """Every public method of a memory and of its nouns, by its name."""
+    made = Memory(LexicalEmbedder(16))
+    owners = {"": made, **{f"{noun}.": getattr(made, noun) for noun in NOUNS}}
+    return {
+        before + name: getattr(owner, name)
+        for before, owner in owners.items()
+        for name, _ in inspect.getmembers(type(owner), callable)
+        if not name.startswith("_") and name not in NO_ARGUMENT
+    }
+
+
 def parameters() -> Iterator[tuple[str, str]]:
-    for name in dir(Memory):
-        method = getattr(Memory, name)
-        if name.startswith("_") or not callable(method) or name in AWAITED | {"open", "close"}:
-            continue
-        for parameter in inspect.signature(method).parameters.values():
-            if parameter.name != "self" and parameter.kind is not parameter.VAR_KEYWORD:
-                yield name, parameter.name
+    for name, method in methods().items():
+        for parameter in inspect.signature(method).parameters:
+            yield name, parameter
 
 
-def needed(name: str) -> dict[str, Any]:
+def needed(name: str, parameter: str) -> dict[str, Any]:
+    if name == "get":
+        return {} if parameter == "event" else {"key": "rain"}
     required = {
         parameter.name
-        for parameter in inspect.signature(getattr(Memory, name)).parameters.values()
+        for parameter in inspect.signature(methods()[name]).parameters.values()
         if parameter.default is parameter.empty
         and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     }
     given = {"events": EVENTS.get(name, [1]), **GIVEN}
-    return {one: given[one] for one in required - {"self"}}
+    return {one: given[one] for one in required}
 
 
 @pytest.mark.parametrize(("name", "parameter"), list(parameters()))
@@ -99,7 +110,7 @@ def test_every_argument_of_every_method_works_or_is_refused_and_then_changes_not
     before = memory.record.tail()
     for value in WRONG:
         try:
-            getattr(memory, name)(**{**needed(name), parameter: value})
+            attrgetter(name)(memory)(**{**needed(name, parameter), parameter: value})
         except CvxError as error:
             refusals.append((str(error), memory.record.tail() == before))
         else:
@@ -165,10 +176,14 @@ def test_a_filter_with_a_field_of_another_type_is_refused_by_its_name(
             "where is {}: give a cvx.Filter",
         ),
         (lambda m: m.context("rain", k=2.5), InvalidKError, "k is 2.5: give an int"),
-        (lambda m: m.prelude(None), InvalidParameterError, "situation is None: give a Situation"),
+        (
+            lambda m: prelude(m, None),  # type: ignore[arg-type]
+            InvalidParameterError,
+            "situation is None: give a Situation",
+        ),
         (lambda m: m.feedback(None), InvalidParameterError, "decision is None: give what context"),
-        (lambda m: m.keep_within(events="5"), InvalidParameterError, "events is '5': give an int"),
-        (lambda m: m.keep_within(bytes=0.5), InvalidParameterError, "bytes is 0.5: give an int"),
+        (lambda m: m.admin.budget(events="5"), InvalidParameterError, "events is '5': give an int"),
+        (lambda m: m.admin.budget(bytes=0.5), InvalidParameterError, "bytes is 0.5: give an int"),
         (lambda m: m.as_of("x"), InvalidParameterError, "recorded is 'x': give an int"),
         (lambda m: m.as_of(2**70), InvalidParameterError, f"recorded is {2**70}: give one of 64"),
         (lambda m: m.add_many("abc"), InvalidInputError, "event 0 of those given: 'a' is no Event"),
@@ -183,10 +198,13 @@ def test_a_filter_with_a_field_of_another_type_is_refused_by_its_name(
             InvalidInputError,
             "aliases[1] is ['w', 3]: give a list of str",
         ),
-        (lambda m: m.close(3, 1.0), InvalidParameterError, "episode is 3: give what begin"),
         (lambda m: m.forget([1, "2"]), InvalidInputError, "events[1] is '2': give an int"),
         (lambda m: m.link(1, 2, weight="x"), EdgeWeightError, "weight is 'x': give a number"),
-        (lambda m: m.add_aliases(1, "abc"), InvalidInputError, "texts is 'abc': give a list"),
+        (
+            lambda m: m.update(1, aliases="abc"),
+            InvalidParameterError,
+            "aliases is 'abc': give a list",
+        ),
     ],
 )
 def test_the_error_says_what_was_given_and_what_to_give(
@@ -208,7 +226,7 @@ def test_numbers_of_numpy_are_numbers(memory: Memory) -> None:
     assert [step.edge.weight for step in memory.why(two)] == [0.5]
     assert memory.get(one).text == "it rained all night"
     assert len(memory.recall("rain", k=one)) == 1
-    assert memory.keep_within(events=one).events_left == 1
+    assert memory.admin.budget(events=one).events_left == 1
     memory.forget(np.array([1, 2]))
     assert len(memory) == 0
 

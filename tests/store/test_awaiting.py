@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cvx.embed import LexicalEmbedder
+from cvx.embed.chunks import chunk_text
 from cvx.errors import RewardRangeError
 from cvx.memory import Memory
 from cvx.types import Event, Vector
@@ -31,11 +32,11 @@ def test_the_event_loop_goes_on_while_something_is_stored() -> None:
     async def main() -> list[int]:
         turns = asyncio.Event()
         memory = Memory(Gated(asyncio.get_running_loop(), turns))
-        waiting = [asyncio.create_task(memory.aadd(f"note {n}")) for n in range(3)]
+        waiting = [asyncio.ensure_future(memory.aio.add(f"note {n}")) for n in range(3)]
         await asyncio.sleep(0)
         turns.set()
         found = await asyncio.gather(*waiting)
-        assert [hit.event.text for hit in await memory.arecall("note 1", 1) if hit.event]
+        assert [hit.event.text for hit in await memory.aio.recall("note 1", 1) if hit.event]
         return found
 
     assert sorted(asyncio.run(main())) == [1, 2, 3]
@@ -46,35 +47,38 @@ def test_what_was_awaited_is_durable_and_batches_are_whole_or_nothing(tmp_path: 
     async def main() -> None:
         memory = Memory.open(tmp_path / "m", embedder())
         batches = [
-            memory.aadd_many([Event(0, n, f"batch {b} note {n}") for n in range(5)])
+            memory.aio.add_many([Event(0, n, f"batch {b} note {n}") for n in range(5)])
             for b in range(4)
         ]
         ids = [event for batch in await asyncio.gather(*batches) for event in batch]
         assert sorted(ids) == list(range(1, 21))
         with pytest.raises(RewardRangeError, match="event 1"):
-            await memory.aadd_many([Event(0, 0, "good"), Event(0, 0, "bad", reward=7.0)])
-        assert len(await memory.aadd_text("One. Two. Three.", max_chars=5)) == 3
+            await memory.aio.add_many([Event(0, 0, "good"), Event(0, 0, "bad", reward=7.0)])
+        assert (
+            len(await memory.aio.add_many(Event(0, 0, one) for one in ("One.", "Two.", "Three.")))
+            == 3
+        )
         # Not closed: what was acknowledged must be there all the same.
 
     asyncio.run(main())
     with Memory.open(tmp_path / "m", embedder()) as memory:
         assert len(memory) == 23
-        assert memory.damage() == []
+        assert memory.admin.check() == []
 
 
 @pytest.mark.requirement("W14", "W24")
 def test_every_piece_of_a_long_text_is_found_alone_and_has_all_the_metadata() -> None:
     with Memory(embedder()) as memory:
-        ids = memory.add_text(
-            "She grew up by the sea. Her father built boats. She never learned to swim!",
-            max_chars=30,
-            namespace="ana",
-            metadata={"category": "background"},
-            tags=("self",),
+        pieces = chunk_text(
+            "She grew up by the sea. Her father built boats. She never learned to swim!", 30
+        )
+        about = {"category": "background"}
+        ids = memory.add_many(
+            Event(0, 0, one, namespace="ana", metadata=about, tags=("self",)) for one in pieces
         )
         assert len(ids) == 3
         for event in map(memory.get, ids):
             assert (event.metadata, event.tags) == ({"category": "background"}, ("self",))
         hits = memory.recall("built boats", k=1, namespace="ana")
         assert [hit.event.text for hit in hits if hit.event] == ["Her father built boats."]
-        assert memory.add_text("   ") == []
+        assert chunk_text("   ") == []

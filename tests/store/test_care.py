@@ -53,7 +53,7 @@ def test_a_context_block_that_comes_back_as_a_memory_is_recognised(memory: Memor
 
 @pytest.mark.requirement("B3")
 def test_what_a_loop_rendered_is_recognised_when_it_comes_back(memory: Memory) -> None:
-    loop = memory.loop(namespace="ana")
+    loop = memory.learning.loop(namespace="ana")
     for way in ("ring", "knock"):
         loop.add_demonstration("get in", [(f"a door to {way}", way)])
     decision = loop.recall(Cue(step="a door to knock"))
@@ -92,7 +92,7 @@ def test_what_was_put_away_can_be_learned_again(memory: Memory) -> None:
     memory.add("the ferry runs at noon", source="web")
     assert len(memory.recall("the mill, the ferry")) == 2
     memory.forget(forgotten)
-    memory.quarantine("web")
+    memory.admin.quarantine("web")
     again = memory.add("the mill is for sale"), memory.add("the ferry runs at noon", source="ana")
     assert again == (3, 4)
     assert texts(memory, "the mill", k=1) == ["the mill is for sale"]
@@ -104,16 +104,16 @@ def test_a_source_is_quarantined_audited_released_and_rolled_back(memory: Memory
     good = memory.add("the well is clean", source="ana")
     bad = memory.add("the well is poisoned", source="bob", aliases=["do not drink"])
     memory.link(bad, good, "caused", effect_first="allow")
-    assert memory.quarantine("bob") == [bad]
+    assert memory.admin.quarantine("bob") == [bad]
     for cue in ("the well", "do not drink", "poisoned"):
         for outcome in ("success", "failure", "any"):
             assert "the well is poisoned" not in texts(memory, cue, outcome=outcome)
-    assert [e.state for e in memory.audit("bob")] == ["quarantined"]
+    assert [e.state for e in memory.admin.audit("bob")] == ["quarantined"]
     assert memory.why(good) == []
-    assert memory.release("bob") == [bad]
+    assert memory.admin.release("bob") == [bad]
     assert "the well is poisoned" in texts(memory, "poisoned")
     assert memory.why(good) != []
-    assert memory.roll_back("bob") == [bad]
+    assert memory.admin.roll_back("bob") == [bad]
     assert "the well is poisoned" not in texts(memory, "poisoned")
     assert memory.record.links() == []
     assert memory.index.edges() == []
@@ -129,7 +129,7 @@ def test_roll_back_takes_away_the_links_that_lead_to_a_source_too(memory: Memory
     alias = memory.record.nodes_of_events([bad])[bad][1]
     with memory.record.transaction() as write:
         write.add_links([Edge(0, alias, "same_action_type")])
-    memory.roll_back("bob")
+    memory.admin.roll_back("bob")
     assert [(e.from_node, e.to_node) for e in memory.record.links()] == [(0, 1)]
     assert [(e.from_node, e.to_node) for e in memory.index.edges()] == [(0, 1)]
 
@@ -144,7 +144,7 @@ def test_what_is_forgotten_can_be_restored(memory: Memory) -> None:
     assert memory.get(event).state == "archived"
     with pytest.raises(UnknownEventError):
         memory.forget([event, 99])
-    memory.restore(event)
+    memory.update(event, state="active")
     assert texts(memory, "azure gate") == ["a blue door"]
 
 
@@ -152,21 +152,21 @@ def test_what_is_forgotten_can_be_restored(memory: Memory) -> None:
 def test_a_budget_puts_the_least_useful_away_and_says_so_first(memory: Memory) -> None:
     for number in range(6):
         memory.add(f"note {number}", reward=number / 5)
-    plan = memory.keep_within(events=4)
+    plan = memory.admin.budget(events=4)
     assert plan.events == (1, 2)
     assert (plan.events_left, len(memory)) == (4, 6)
-    assert memory.keep_within(events=4, dry_run=False).events == (1, 2)
+    assert memory.admin.budget(events=4, dry_run=False).events == (1, 2)
     assert len(memory) == 4
-    size = memory.keep_within(bytes=10**9).bytes_left
+    size = memory.admin.budget(bytes=10**9).bytes_left
     # "note n" is 6 bytes, its vector 64.
     assert size == 4 * 70
-    assert memory.keep_within(bytes=size - 1).events == (3,)
+    assert memory.admin.budget(bytes=size - 1).events == (3,)
     with pytest.raises(InvalidParameterError, match="no budget"):
-        memory.keep_within()
+        memory.admin.budget()
     # Of equals, what was asked for stays.
     a, b = memory.add("alpha words", salience=1.0), memory.add("beta words", salience=1.0)
     assert texts(memory, "alpha words", k=1) == ["alpha words"]
-    order = memory.keep_within(events=0).events
+    order = memory.admin.budget(events=0).events
     assert order.index(b) < order.index(a)
 
 
@@ -192,7 +192,7 @@ def test_a_budget_goes_by_reward_times_salience_and_of_equals_puts_the_oldest_aw
             return math.prod(halves), timestamp, event
 
         least_useful_first = sorted(range(1, len(told) + 1), key=worth)
-        gone = memory.keep_within(events=most).events
+        gone = memory.admin.budget(events=most).events
         assert gone == tuple(least_useful_first[: max(0, len(told) - most)])
 
 
@@ -203,9 +203,9 @@ def test_what_happened_long_ago_stays_where_it_was_used_lately(tmp_path: Path) -
         for event, now in ((old, 90), (new, 60)):
             only = Filter(ids=[event])
             assert memory.context(Cue(text="lamp or door", time=now), where=only, floor=0.0).hits
-        assert memory.keep_within(events=1).events == (new,)
+        assert memory.admin.budget(events=1).events == (new,)
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        assert memory.keep_within(events=1).events == (new,)
+        assert memory.admin.budget(events=1).events == (new,)
 
 
 @pytest.mark.requirement("B1")
@@ -222,11 +222,11 @@ def test_the_past_knows_nothing_of_what_came_later(memory: Memory) -> None:
     memory.link(a, b, "caused", 0.9, "now")
     memory.link(b, c, "caused", 0.9, "later")
     memory.forget(b)
-    memory.add_aliases(a, ["april showers"])
+    memory.update(a, aliases=["april showers"])
 
     past = memory.as_of(linked)
     assert len(past) == 2
-    assert sorted(past.events()["text"].to_list()) == ["flood in may", "rain in april"]
+    assert sorted(past.frames.events()["text"].to_list()) == ["flood in may", "rain in april"]
     assert (past.get(a).reward, past.get(a).metadata) == (0.25, {})
     assert past.index.reward(0) == 0.25
     assert [(s.event.event_id, s.edge.why, s.edge.weight) for s in past.why(b)] == [
@@ -234,7 +234,7 @@ def test_the_past_knows_nothing_of_what_came_later(memory: Memory) -> None:
     ]
     assert "drought in june" not in texts(past, "drought june no rain")
     assert past.index.stats()["nodes"] == 2
-    assert past.damage() == []
+    assert past.admin.check() == []
     assert len(memory.as_of(then).record.links()) == 0
     with pytest.raises(ReadOnlyRecordError):
         past.add("a change of history")
@@ -260,7 +260,8 @@ def test_the_past_answers_as_the_memory_did_then(memory: Memory) -> None:
                 a, b = rng.choice(ids, 2, replace=False).tolist()
                 memory.link(a, b, "caused", effect_first="allow")
             case _:
-                memory.restore(ids)
+                for one in ids:
+                    memory.update(one, state="active")
         if step % 10 == 9:
             stamp = memory.record.query("SELECT max(recorded) FROM journal")[0][0]
             marks.append((stamp, [answers(memory, cue) for cue in cues]))
@@ -276,7 +277,7 @@ def answers(memory: Memory, cue: str) -> list[object]:
 
 @pytest.mark.requirement("B1", "V12")
 def test_the_past_has_the_weights_counts_decisions_and_models_of_then(memory: Memory) -> None:
-    loop = memory.loop()
+    loop = memory.learning.loop()
 
     def play(number: int) -> None:
         run = loop.begin("put the cup away", "clean")
@@ -299,8 +300,8 @@ def test_the_past_has_the_weights_counts_decisions_and_models_of_then(memory: Me
     for recorded, expected in marks:
         past = memory.as_of(recorded)
         assert known(past.record) == expected
-        assert past.damage() == []
-        then = past.loop()
+        assert past.admin.check() == []
+        then = past.learning.loop()
         if then.weights is not None and expected[2] is not None:
             assert then.weights.to_dict() == expected[2]
         past.close()

@@ -59,7 +59,7 @@ def run_and_kill(folder: Path, cycles: int, seed: int) -> tuple[int, int]:
             elif kind == "link":
                 links.add((a, b))
         with Memory.open(folder, embedder()) as memory:
-            assert memory.damage() == []
+            assert memory.admin.check() == []
             there = {int(e.event_id or 0): e for e in memory.record.events()}
             for event, text in added.items():
                 assert there[event].text == text
@@ -137,7 +137,7 @@ def test_a_death_at_any_write_sync_or_rename_loses_nothing(
     added = {int(line[1]): line[2] for line in said if line[0] == "added"}
     erased = {int(line[1]) for line in said if line[0] == "erased"}
     with Memory.open(folder, embedder()) as memory:
-        assert memory.damage() == []
+        assert memory.admin.check() == []
         there = {int(e.event_id or 0): e.text for e in memory.record.events()}
         secret = "the first secret number 0"
         gone = secret not in there.values() and secret in added.values()

@@ -31,7 +31,7 @@ def filled(folder: Path, n: int = 20) -> list[object]:
         for number in range(n):
             memory.add(f"thing {number} lies in drawer {number % 3}", reward=number / n)
         memory.link(1, 2, "caused", 0.5)
-        memory.snapshot()
+        memory.admin.snapshot()
         memory.add("the newest thing")
         return answers(memory)
 
@@ -65,15 +65,15 @@ def test_every_truncation_of_a_snapshot_is_survived(tmp_path: Path) -> None:
         alone(path, whole)
         write(manifest, sidecar[:length])
         with Memory.open(tmp_path / "m", embedder()) as memory:
-            assert memory.stats()["rebuilds"] == 1
+            assert memory.admin.stats()["rebuilds"] == 1
             if length % 20 == 0:
                 assert answers(memory) == expected
     for length in cuts:
         alone(path, whole[:length])
         write(manifest, sidecar)
         with Memory.open(tmp_path / "m", embedder()) as memory:
-            assert memory.stats()["rebuilds"] == 1
-            assert memory.stats()["snapshots_refused"]
+            assert memory.admin.stats()["rebuilds"] == 1
+            assert memory.admin.stats()["snapshots_refused"]
             assert answers(memory) == expected
 
 
@@ -93,7 +93,7 @@ def test_a_manifest_that_is_not_what_was_written_is_named_once(tmp_path: Path) -
     filled(tmp_path / "m", 6)
     newest(tmp_path / "m").with_suffix(".json").write_text("?")
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        refused = memory.stats()["snapshots_refused"]
+        refused = memory.admin.stats()["snapshots_refused"]
     assert [why.partition(": ")[2] for why in refused] == ["not what was written"]
 
 
@@ -126,10 +126,10 @@ def test_no_flipped_bit_of_a_snapshot_changes_an_answer(tmp_path: Path) -> None:
             # A rebuild wrote nothing new: there was nothing to add to the newest number.
             with Memory.open(tmp_path / "m", embedder()) as memory:
                 assert answers(memory) == expected
-                built += memory.stats()["rebuilds"]
+                built += memory.admin.stats()["rebuilds"]
         else:
             with pytest.raises(SnapshotError):
-                memory._kind.load(path)
+                memory._backend.kind.load(path)
     assert built == 0 or built <= flips // 40
     print(f"{flips} flips, every one detected")
 
@@ -145,7 +145,7 @@ def test_a_snapshot_of_another_store_or_history_is_passed_over(tmp_path: Path) -
     for path in (tmp_path / "two" / "index").iterdir():
         shutil.copy(path, tmp_path / "one" / "index")
     with Memory.open(tmp_path / "one", embedder()) as memory:
-        assert memory.stats()["rebuilds"] == 1
+        assert memory.admin.stats()["rebuilds"] == 1
         assert answers(memory) == expected
 
 
@@ -193,7 +193,7 @@ def test_a_record_that_ends_too_early_is_a_lost_tail(tmp_path: Path, by: str) ->
 @pytest.mark.requirement("X9")
 def test_five_hundred_flips_in_rows_are_all_found_and_named(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        loop = memory.loop()
+        loop = memory.learning.loop()
         for number in range(4):
             run = loop.begin(f"goal {number}", "clean")
             for place in ("sink", "table"):
@@ -258,7 +258,7 @@ def test_a_damaged_row_is_refused_when_it_is_read(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder()) as memory:
         with pytest.raises(DamagedRecordError, match=r"row \[4\] of events"):
             memory.get(4)
-        assert memory.damage() == ["events [4]"]
+        assert memory.admin.check() == ["events [4]"]
         assert memory.get(5).text.startswith("thing 4")
 
 
@@ -279,13 +279,13 @@ def test_one_damaged_row_is_left_out_of_a_rebuild_and_named(tmp_path: Path) -> N
         with pytest.warns(DamagedRowsWarning, match=r"events \[4\]"):
             memory = Memory.open(folder, embedder())
         with memory:
-            assert memory.stats()["damaged"] == ["events [4]", "links [0, 1, 'caused']"]
+            assert memory.admin.stats()["damaged"] == ["events [4]", "links [0, 1, 'caused']"]
             assert 3 not in memory.index
             found = {h.event.event_id for h in memory.recall("thing drawer", k=30) if h.event}
             assert found >= set(range(1, 22)) - {4, 21}
             with pytest.raises(DamagedRecordError, match=r"\[4\] of events"):
                 memory.get(4)
-            assert "journal [7]" in memory.damage()
+            assert "journal [7]" in memory.admin.check()
 
 
 def test_random_bytes_over_the_file_are_typed_errors_or_right_answers(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_random_bytes_over_the_file_are_typed_errors_or_right_answers(tmp_path: 
                 for event in events:
                     assert event.text.startswith(("thing", "the newest"))
                 if len(events) < 21:
-                    assert memory.damage()
+                    assert memory.admin.check()
         except CvxError:
             refused += 1
         for name in ("memory.db-wal", "memory.db-shm"):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cvx.embed import LexicalEmbedder
 from cvx.errors import RecordIOError, RecordVersionError
 from cvx.memory import Memory
-from cvx.memory.checking import check
+from cvx.memory.check import check
 from cvx.store import rows
 from cvx.store.doctor.bitflip import put_right
 from cvx.store.failpoints import ENVIRONMENT
@@ -269,7 +269,7 @@ def test_an_event_beyond_repair_moves_aside_with_what_hangs_on_it(folder: Path) 
     assert tables.count("links") == 2
     assert "something quite different" in kept
     with Memory.open(folder, embedder()) as memory:
-        assert memory.damage() == []
+        assert memory.admin.check() == []
         assert len(memory) == 14
         assert all(hit.event.event_id != 13 for hit in memory.recall("it poured") if hit.event)
         assert memory.add("the next one") == 17
@@ -294,7 +294,7 @@ def test_a_damaged_change_keeps_its_number_and_every_process_builds_its_index_an
     repaired = check(folder, mend=True)
     assert repaired.left == ()
     assert other.recall("cellar")[0].event is not None
-    assert other.stats()["rebuilds"] == 1
+    assert other.admin.stats()["rebuilds"] == 1
     other.close()
     assert check(folder, deep=True).findings == ()
 
@@ -398,5 +398,5 @@ def test_looking_goes_on_beside_a_writer(folder: Path) -> None:
         for number in range(20):
             memory.add(f"thing {number}")
             if number % 5 == 0:
-                memory.snapshot()
+                memory.admin.snapshot()
             assert check(folder).findings == ()

@@ -14,8 +14,8 @@ import pytest
 from cvx.embed import CachedEmbedder, LexicalEmbedder
 from cvx.errors import ForeignSchemaError, UnknownEventError
 from cvx.memory import Memory
-from cvx.memory.checking import check
-from cvx.memory.moving import reembed
+from cvx.memory.check import check
+from cvx.memory.reembed import reembed
 from cvx.scoring import UsageTracker
 from cvx.scoring.usage import Whose
 from cvx.store.erase import Erased
@@ -35,7 +35,7 @@ def test_an_erase_of_nothing_writes_nothing(tmp_path: Path) -> None:
     cached = CachedEmbedder(embedder(), tmp_path / "vectors.sqlite")
     with Memory.open(tmp_path / "m", cached) as memory:
         memory.add("a mug")
-        memory.snapshot()
+        memory.admin.snapshot()
         before = memory.record.tail(), inodes(tmp_path)
         assert memory.erase([]) == Erased((), True)
         assert (memory.record.tail(), inodes(tmp_path)) == before
@@ -61,7 +61,7 @@ def test_nothing_of_an_erased_event_is_left_in_any_file(tmp_path: Path) -> None:
         memory.link(1, secret, "caused", why="because of the walrus")
         memory.update(secret, metadata={"pin": "9999-0000"}, reward=0.5)
         assert memory.recall(SECRET, 1)[0].similarity < 1
-        memory.snapshot()
+        memory.admin.snapshot()
         for needle in (b"zanzibar", vector.tobytes(), alias.tobytes(), b"8731-4455", b"walrus"):
             assert files_with(folder, needle)
         done = memory.erase([secret])
@@ -80,7 +80,7 @@ def test_nothing_of_an_erased_event_is_left_in_any_file(tmp_path: Path) -> None:
             assert files_with(folder, needle) == []
         assert memory.recall(SECRET, 40, sources=["lexical"]) == []
         assert len(memory) == 30
-        assert memory.damage() == []
+        assert memory.admin.check() == []
         with pytest.raises(UnknownEventError):
             memory.get(secret)
         again = memory.add("the next one")
@@ -94,7 +94,7 @@ def test_nothing_of_an_erased_event_is_left_in_any_file(tmp_path: Path) -> None:
 def test_decisions_that_recalled_an_erased_step_forget_it(tmp_path: Path) -> None:
     folder = tmp_path / "m"
     with Memory.open(folder, embedder()) as memory:
-        loop = memory.loop()
+        loop = memory.learning.loop()
         run = loop.begin(f"find the {SECRET}", "find")
         loop.act(loop.recall(Cue(step="in the zanzibar room")), "take xylophone")
         first = loop.close(run, 1.0)
@@ -110,8 +110,8 @@ def test_decisions_that_recalled_an_erased_step_forget_it(tmp_path: Path) -> Non
         (left,) = memory.record.decisions()
         assert (left["hits"], left["followed"], left["rendered"]) == ([], [], "")
         assert [e.goal for e in memory.record.episodes()] == ["an ordinary goal"]
-        assert memory.damage() == []
-        assert len(memory.loop().episodes) == 1
+        assert memory.admin.check() == []
+        assert len(memory.learning.loop().episodes) == 1
 
 
 @pytest.mark.requirement("B8")
@@ -121,7 +121,7 @@ def test_a_decision_forgets_an_erased_step_that_it_showed_as_what_came_next(
     folder = tmp_path / "m"
     steps = [("a door", "open door"), ("a table", "say swordfish"), ("a hall", "leave")]
     with Memory.open(folder, embedder()) as memory:
-        loop = memory.loop(distinct=None, k=1)
+        loop = memory.learning.loop(distinct=None, k=1)
         shown = loop.add_demonstration("get in", steps, "enter")
         loop.add_demonstration("get out", [("a window", "jump")], "enter")
         for seen in ("a door", "a window"):
@@ -139,7 +139,7 @@ def test_a_decision_forgets_an_erased_step_that_it_showed_as_what_came_next(
         door, window = memory.record.decisions()
         assert ([hit[0] for hit in door["hits"]], door["rendered"]) == ([shown.steps[0].node], "")
         assert "jump" in window["rendered"]
-        assert memory.damage() == []
+        assert memory.admin.check() == []
 
 
 @pytest.mark.requirement("B8")
@@ -149,7 +149,9 @@ def test_counts_of_use_that_quote_an_erased_event_go_unless_another_says_the_sam
     folder = tmp_path / "m"
     words = ["say swordfish", "open door"]
     with Memory.open(folder, embedder()) as memory:
-        loop = memory.loop(distinct=None, usage_key=lambda hit, _: ("moment", f"{hit.action}, go"))
+        loop = memory.learning.loop(
+            distinct=None, usage_key=lambda hit, _: ("moment", f"{hit.action}, go")
+        )
         first, _ = (
             loop.add_demonstration("get in", [("a door", action) for action in actions], "enter")
             for actions in (words, ["open door"])
@@ -162,7 +164,7 @@ def test_counts_of_use_that_quote_an_erased_event_go_unless_another_says_the_sam
         assert files_with(folder, b"swordfish") == []
         quoting = [context for context, *_ in memory.record.usage() if "moment" in context]
         assert quoting == ['["moment","open door, go"]']
-        assert memory.damage() == []
+        assert memory.admin.check() == []
 
 
 @pytest.mark.requirement("B8")
@@ -182,7 +184,7 @@ def test_counts_go_with_an_erased_event_whoever_they_are_of(
         memory.erase(secret)
         left = [whose_use(json.loads(context)) for context, *_ in memory.record.usage()]
         assert left == [(["node", node[kept]], *whose)]
-        assert memory.damage() == []
+        assert memory.admin.check() == []
 
 
 @pytest.mark.requirement("B8")
@@ -217,7 +219,7 @@ def test_what_was_noted_of_a_decision_and_replaced_forgets_an_erased_event_too(
         assert files_with(folder, b"zanzibar") == []
         assert [d["record"] for d in memory.record.decisions()] == [{}]
         assert memory.record.used([secret]) == {}
-        assert memory.damage() == []
+        assert memory.admin.check() == []
 
 
 class Remembering(LexicalEmbedder):
@@ -243,7 +245,7 @@ def test_the_cache_of_the_embedder_is_told_and_so_is_the_past() -> None:
         assert set(model.forgotten) == {SECRET, "another name"}
         assert model.calls == 1
         past = memory.as_of(stamp)
-        assert past.events()["event_id"].to_list() == [kept]
+        assert past.frames.events()["event_id"].to_list() == [kept]
         with pytest.raises(UnknownEventError):
             memory.erase([kept, secret])
         assert len(memory) == 1
@@ -280,7 +282,9 @@ def test_what_an_erased_event_says_takes_away_no_count_of_anything_else(tmp_path
         ("plan", "x", "1"),
     ]
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        memory.loop().add_demonstration("warm it", [("an egg", "heat egg with oven")], "heat")
+        memory.learning.loop().add_demonstration(
+            "warm it", [("an egg", "heat egg with oven")], "heat"
+        )
         erased = [memory.add(said) for said in ("1", "node", "event", "heat", "moment")]
         memory.add("egg 1 of 2")
         tracker = UsageTracker()
@@ -347,7 +351,9 @@ def with_everything(folder: Path) -> list[bytes]:
             write.set_state("of another", {"learned": ["a Xylophon"]})
         with memory.record.transaction() as write:
             write.set_state("of another", {"learned": ["nothing"]})
-        loop = memory.loop(distinct=None, usage_key=lambda hit, _: ("did", f"{hit.action}!"))
+        loop = memory.learning.loop(
+            distinct=None, usage_key=lambda hit, _: ("did", f"{hit.action}!")
+        )
         run = loop.begin("get in", "open")
         decision = loop.recall(Cue(step="a vault", vector=first.embed([TEXT])[0]))
         hit, *_ = (hit for hit in decision.hits if hit.action == "drehe auf 4711")
@@ -358,7 +364,7 @@ def with_everything(folder: Path) -> list[bytes]:
         loop.act(decision := loop.recall(decision.cue), "turn", decision.hits)
         loop.close(run, 1.0)
         assert '["did","drehe auf 4711!"]' in [context for context, *_ in memory.record.usage()]
-        memory.snapshot()
+        memory.admin.snapshot()
     reembed(folder, model)
     with pytest.raises(KeyboardInterrupt):
         reembed(folder, LexicalEmbedder(32), progress=broken_off)
@@ -418,7 +424,7 @@ def test_no_byte_of_what_was_erased_is_left_wherever_it_went(tmp_path: Path) -> 
     assert traces(folder, vectors) == []
     assert [one for one in check(folder).findings if not one.harmless] == []
     with Memory.open(folder, cached) as memory:
-        assert memory.damage() == []
+        assert memory.admin.check() == []
         assert len(memory) == 32
         # What has nothing to do with it is as it was.
         assert memory.record.state("of a user") is None
@@ -501,7 +507,7 @@ def test_what_quotes_nothing_of_it_stays_as_it_was(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder()) as memory:
         memory.add("the spare key is under the green pot", action="look under the pot")
         secret = memory.add("the code of the green safe is 4711", entity_id=5)
-        loop = memory.loop(usage_key=lambda hit, _: ("did", f"{hit.action}, at 47110"))
+        loop = memory.learning.loop(usage_key=lambda hit, _: ("did", f"{hit.action}, at 47110"))
         run = loop.begin("get in", "open")
         vector = memory.embedder.embed(["the spare key is under the green pot"])[0]
         decision = loop.recall(Cue(step="at the green door", vector=vector), k=1)

@@ -12,7 +12,7 @@ import pytest
 
 from cvx.errors import PastNotKeptError, RecordIOError, RecordVersionError
 from cvx.memory import Memory
-from cvx.memory.checking import check
+from cvx.memory.check import check
 from cvx.store import Record
 from cvx.store.ownfiles import HALF_SNAPSHOT
 from cvx.store.schema import SCHEMA_VERSION
@@ -28,7 +28,7 @@ def test_a_store_of_the_first_version_is_moved_over(tmp_path: Path) -> None:
     shutil.copy(GOLDEN / "v1.db", tmp_path / "m" / "memory.db")
     with Memory.open(tmp_path / "m", embedder()) as memory:
         assert memory.record.meta("schema_version") == str(SCHEMA_VERSION)
-        assert memory.damage() == []
+        assert memory.admin.check() == []
         assert [e.reward for e in memory.record.events()] == [0.75, 1.0, 0.0, None]
         assert memory.record.usage() == [('["node",0]', 1, 0, 0)]
         assert [e.goal for e in memory.record.episodes()] == ["clean the mug", "heat the egg"]
@@ -53,17 +53,17 @@ def test_a_store_of_the_second_version_is_moved_over(tmp_path: Path) -> None:
     shutil.copy(GOLDEN / "v2.db", tmp_path / "m" / "memory.db")
     with Memory.open(tmp_path / "m", embedder()) as memory:
         assert memory.record.meta("schema_version") == str(SCHEMA_VERSION)
-        assert memory.damage() == []
+        assert memory.admin.check() == []
         assert "my_kind" in memory.index.edge_kinds
         assert [(s.event.event_id, s.edge.why) for s in memory.why(2)] == []
-        memory.restore(1)
+        memory.update(1, state="active")
         assert [(s.event.event_id, s.edge.why) for s in memory.why(2)] == [(1, "it fits")]
         assert (memory.get(1).source, memory.get(1).trust, memory.get(1).key) == ("ana", 0.5, None)
         hits = memory.recall("entrance unlocked", k=1)
         assert [hit.event.text for hit in hits if hit.event] == ["the door is open"]
         assert [d["rendered"] for d in memory.record.decisions()] == ["", "take care"]
         assert memory.record.take_decision_number() == 2
-        assert [e.text for e in memory.audit("ana")] == ["the key is under the pot"]
+        assert [e.text for e in memory.admin.audit("ana")] == ["the key is under the pot"]
         written = max(e.recorded or 0 for e in memory.record.events())
         with pytest.raises(PastNotKeptError, match="older version"):
             memory.as_of(written - 1)
@@ -146,9 +146,9 @@ def test_a_full_disk_is_a_typed_error_and_writing_resumes(tmp_path: Path) -> Non
             event = memory.add(f"there is room again {number}")
             assert memory.get(event).text == f"there is room again {number}"
             assert len(memory) == len(memory.record.events())
-        assert memory.damage() == []
+        assert memory.admin.check() == []
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        assert memory.damage() == []
+        assert memory.admin.check() == []
         assert sum(e.text.startswith("there is room") for e in memory.record.events()) == 20
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from cvx.errors import CvxError, RecordIOError
 from cvx.memory import Memory
-from cvx.memory.checking import check, rescue
-from cvx.memory.moving import compact
+from cvx.memory.check import check, rescue
 from cvx.memory.transfer import export, import_export
 from cvx.store.compacting import size_of
 from cvx.store.doctor.findings import Check
@@ -60,9 +59,9 @@ def use(folder: Path) -> None:
 
     for work in (
         lambda memory: memory.add("one more"),
-        lambda memory: memory.snapshot(),
+        lambda memory: memory.admin.snapshot(),
         lambda memory: memory.erase([1]),
-        compact,
+        lambda memory: memory.admin.compact(),
     ):
         with suppress(CvxError):
             opened(work)
@@ -101,7 +100,7 @@ def test_a_linked_snapshot_is_passed_over(store: Path, tmp_path: Path, ending: s
     outside = newest.rename(tmp_path / newest.name)
     newest.symlink_to(outside)
     with Memory.open(store, embedder()) as memory:
-        assert "symbolic link" in "".join(memory.stats()["snapshots_refused"])
+        assert "symbolic link" in "".join(memory.admin.stats()["snapshots_refused"])
     assert outside.exists()
 
 
@@ -176,10 +175,10 @@ def test_a_snapshot_is_never_written_through_a_link(store: Path, mine: Path) -> 
         seq = memory.record.tail().seq
         for name in (f"{seq}.json.tmp", f"{seq}.json", f"{seq}.cvx"):
             (store / "index" / name).symlink_to(mine / "thesis.txt")
-        assert memory.snapshot()
+        assert memory.admin.snapshot()
     assert state(mine) == before
     with Memory.open(store, embedder()) as memory:
-        assert memory.stats()["snapshot_seq"] == seq
+        assert memory.admin.stats()["snapshot_seq"] == seq
 
 
 def test_what_a_link_leads_to_is_not_counted(store: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from cvx.errors import DamagedRecordError, ForeignSchemaError, RecordVersionError
 from cvx.memory import Memory
-from cvx.memory.checking import check, rescue
+from cvx.memory.check import check, rescue
 from cvx.store import Record, rows
 from cvx.store.doctor.findings import Check
 from cvx.store.peek import describe

@@ -39,7 +39,11 @@ def test_a_memory_has_id_content_embedding_and_metadata_and_comes_back_with_a_sc
         "the sea was rough that day"
     ]
     assert texts(memory, "sea", k=1) == [memory.get(sea).text]
-    assert (memory.count(), memory.count(Filter(tags=["identity"])), len(memory)) == (2, 1, 2)
+    assert (len(memory.events()), len(memory.events(Filter(tags=["identity"]))), len(memory)) == (
+        2,
+        1,
+        2,
+    )
 
 
 @pytest.mark.requirement("W2", "X9")
@@ -55,13 +59,13 @@ def test_no_file_is_opened_for_writing(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(builtins, "open", noted)
     with Memory(embedder()) as memory:
-        run = memory.begin("wash the cup", "clean")
-        loop = memory.active
+        run = memory.learning.active.begin("wash the cup", "clean")
+        loop = memory.learning.active
         loop.act(loop.recall(Cue(step="at the sink")), "open tap")
-        memory.close(run, 1.0)
+        loop.close(run, 1.0)
         memory.erase(memory.add("something else"))
-        assert memory.snapshot() is False
-        assert memory.as_of(memory.record.now()).stats()["events"] == 1
+        assert memory.admin.snapshot() is False
+        assert memory.as_of(memory.record.now()).admin.stats()["events"] == 1
     assert list(tmp_path.iterdir()) == []
     assert opened == []
 

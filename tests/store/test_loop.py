@@ -51,7 +51,7 @@ def state(memory: Memory) -> dict[str, object]:
 def play_on(folder: str, acks: Connection) -> None:
     memory = Memory.open(folder, embedder())
     # Steps are counted: no clock has a part in the course.
-    loop = memory.loop(mdp=None, clock=None)
+    loop = memory.learning.loop(mdp=None, clock=None)
     for number in range(len(loop.episodes), ROUNDS):
         acks.send(number)
         play(loop, number)
@@ -62,7 +62,7 @@ def play_on(folder: str, acks: Connection) -> None:
 @pytest.fixture(scope="module")
 def unbroken() -> dict[str, object]:
     with Memory(embedder()) as memory:
-        loop = memory.loop(mdp=None, clock=None)
+        loop = memory.learning.loop(mdp=None, clock=None)
         for number in range(ROUNDS):
             play(loop, number)
         return state(memory)
@@ -98,26 +98,26 @@ def test_a_loop_killed_again_and_again_ends_as_one_that_was_not(
             break
     assert deaths
     with Memory.open(folder, embedder()) as memory:
-        assert memory.damage() == []
+        assert memory.admin.check() == []
         assert state(memory) == unbroken
 
 
 def test_an_index_built_again_gives_the_loop_the_same_nodes(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        loop = memory.loop()
+        loop = memory.learning.loop()
         for number in range(ROUNDS):
             play(loop, number)
         index = memory.index
         nodes = [event.node for event in memory.record.events() if event.node is not None]
         before = [(index.step(n), index.tags(n), index.recallable(n)) for n in nodes]
         edges = [(e.from_node, e.to_node, e.kind, e.weight) for e in index.edges()]
-        memory._store.replica.rebuild()
+        memory._backend.store.replica.rebuild()
         assert [(index.step(n), index.tags(n), index.recallable(n)) for n in nodes] == before
         again = [(e.from_node, e.to_node, e.kind, e.weight) for e in index.edges()]
         assert again == edges
         play(loop, ROUNDS)
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        loop = memory.loop()
+        loop = memory.learning.loop()
         assert len(loop.episodes) == ROUNDS + 1
         assert loop.mdp is not None
         assert len(loop.mdp) > 0
@@ -131,7 +131,7 @@ def test_two_loops_on_one_folder_learn_from_each_other_and_count_each_episode_on
         Memory.open(tmp_path / "m", embedder()) as one,
         Memory.open(tmp_path / "m", embedder()) as two,
     ):
-        first, second = one.loop(), two.loop()
+        first, second = one.learning.loop(), two.learning.loop()
         a, b = first.begin("wash"), second.begin("dry")
         assert a.episode_id == b.episode_id
         first.act(first.recall(Cue(step="at the sink")), "open tap")
@@ -148,9 +148,9 @@ def test_two_loops_on_one_folder_learn_from_each_other_and_count_each_episode_on
         assert len({e.episode_id for e in second.episodes}) == 12
         owners = [(e.namespace, e.entity_id) for e in second.episodes]
         assert len(set(owners)) == 12
-        assert one.damage() == []
+        assert one.admin.check() == []
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        loop = memory.loop()
+        loop = memory.learning.loop()
         contexts = {c: loop.usage.count(c) for c in loop.usage} if loop.usage else {}
         assert second.usage is not None
         assert contexts == {c: second.usage.count(c) for c in contexts}
@@ -167,7 +167,7 @@ def test_a_close_that_fails_leaves_index_and_record_equal(
 
     assert "CVX_FAILPOINT" not in os.environ
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        loop = memory.loop()
+        loop = memory.learning.loop()
         for number in range(6):
             play(loop, number)
         before = state(memory)

@@ -47,7 +47,7 @@ def test_a_running_episode_forgets_what_another_process_erased(
     mine, other = pair
     event = mine.add(SECRET, action="turn to 4711", reward=1.0)
     mine.add("a kitchen", action="look")
-    loop = mine.loop()
+    loop = mine.learning.loop()
     run = loop.begin("take the gold", "open")
     decision = loop.recall(Cue(step="a vault", vector=mine.embedder.embed([SECRET])[0]), k=1)
     (hit,) = decision.hits
@@ -72,7 +72,7 @@ def test_what_a_running_episode_was_shown_is_not_written_down_after_an_erase(
     mine, other = pair
     event = mine.add(SECRET)
     mine.add("a kitchen", action="look", entity_id=7)
-    loop = mine.loop()
+    loop = mine.learning.loop()
     run = loop.begin("take the gold", "open")
     vector = mine.embedder.embed(["a kitchen"])[0]
     decision = loop.recall(Cue(step="a vault", vector=vector), k=1)
@@ -90,7 +90,7 @@ def test_an_erased_step_leaves_the_continuations_that_a_loop_shows(
     pair: tuple[Memory, Memory],
 ) -> None:
     mine, other = pair
-    loop = mine.loop()
+    loop = mine.learning.loop()
     steps = [("a hall", "go to safe 1"), (SECRET, "turn to 4711"), ("an open safe", "take gold 1")]
     episode = loop.add_demonstration("open the safe", steps, "open")
     loop.begin("open the safe", "open")

@@ -26,21 +26,21 @@ def play(loop: ActiveMemory, step: str, reward: float) -> None:
 
 def test_steps_and_events_have_times_of_one_clock(memory: Memory) -> None:
     before = memory.add("a note")
-    play(memory.active, "sink", 1.0)
-    play(memory.loop(), "shelf", 1.0)
+    play(memory.learning.active, "sink", 1.0)
+    play(memory.learning.loop(), "shelf", 1.0)
     after = memory.add("another note")
     times = {event.event_id: event.timestamp for event in memory.record.events()}
     steps = [when for number, when in times.items() if number not in (before, after)]
     assert len(steps) == 2
     assert times[before] < steps[0] < steps[1] < times[after]
     where = Filter(since=times[before] + 1, until=times[after])
-    found = {hit.action for hit in memory.active.recall(Cue(step="sink"), where).hits}
+    found = {hit.action for hit in memory.learning.active.recall(Cue(step="sink"), where).hits}
     assert found == {"go to sink", "go to shelf"}
 
 
 def test_what_happened_last_week_is_less_recent_to_a_loop_than_what_happened_just_now() -> None:
     now = [0]
-    loop = Memory(embedder()).loop(distinct=None, clock=lambda: now[0])
+    loop = Memory(embedder()).learning.loop(distinct=None, clock=lambda: now[0])
     play(loop, "sink", 1.0)
     now[0] = 7 * 24 * 3_600_000_000
     play(loop, "shelf", 1.0)
@@ -53,7 +53,7 @@ def test_what_happened_last_week_is_less_recent_to_a_loop_than_what_happened_jus
 @pytest.mark.requirement("B3", "V17")
 @pytest.mark.parametrize("outcome", ["success", "failure"])
 def test_what_was_put_away_is_not_advice_of_either_kind(memory: Memory, outcome: str) -> None:
-    loop = memory.loop(distinct=None)
+    loop = memory.learning.loop(distinct=None)
     for place in ("sink", "shelf", "stove"):
         play(loop, place, float(outcome == "success"))
     asked = Cue(goal="put the cup away", step="sink")
@@ -67,7 +67,7 @@ def test_what_was_put_away_is_not_advice_of_either_kind(memory: Memory, outcome:
     assert sink is not None
     memory.forget(sink)
     assert sorted(map(str, found())) == ["go to shelf", "go to stove"]
-    memory.restore(sink)
+    memory.update(sink, state="active")
     assert found()[0] == "go to sink"
 
 
@@ -75,7 +75,7 @@ def test_what_was_put_away_is_not_advice_of_either_kind(memory: Memory, outcome:
 def test_a_failure_is_told_by_why_and_recalled_only_for_who_asks_for_failures(
     memory: Memory,
 ) -> None:
-    loop = memory.active
+    loop = memory.learning.active
     play(loop, "sink", 1.0)
     run = loop.begin("put the cup away", "clean")
     advised = loop.recall(Cue(step="sink"))
@@ -106,7 +106,7 @@ def test_a_failure_is_told_by_why_and_recalled_only_for_who_asks_for_failures(
 @pytest.mark.requirement("V17", "W25")
 def test_decay_reaches_an_event_by_whichever_of_its_names_it_was_recalled(memory: Memory) -> None:
     event = memory.add("polish the brass", reward=1.0, action="polish", aliases=["shine the metal"])
-    loop = memory.loop(decay=BlindDecay(0.5), mdp=None, distinct=None)
+    loop = memory.learning.loop(decay=BlindDecay(0.5), mdp=None, distinct=None)
     run = loop.begin("shine the metal")
     decision = loop.recall(Cue(text="shine the metal"), k=1)
     assert decision.hits[0].node == 1, "the alias, not the event's own node"
@@ -153,7 +153,7 @@ def test_cues_are_embedded_as_questions_and_steps_as_documents() -> None:
 @pytest.mark.requirement("B9")
 def test_a_loop_recalls_a_step_with_the_metadata_it_has_now(tmp_path: Path) -> None:
     mine, other = (Memory.open(tmp_path / "m", embedder()) for _ in range(2))
-    loops = mine.loop(), other.loop()
+    loops = mine.learning.loop(), other.learning.loop()
     loops[0].add_demonstration("get in", [("a door", "open door"), ("a hall", "go on")], "enter")
     (event,) = (one.event_id for one in mine.record.events() if one.action == "open door")
 

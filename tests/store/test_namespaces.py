@@ -65,7 +65,7 @@ def operate_at_random(seed: int) -> int:
                 events[event] = memory.get(event)
             elif kind < 0.4:
                 event = rng.choice(list(events))
-                memory.restore(event)
+                memory.update(event, state="active")
                 events[event] = memory.get(event)
             else:
                 calls += 1
@@ -133,7 +133,7 @@ def play_at_random(seed: int) -> int:
     with Memory(embedder()) as memory:
         also = {name: rng.sample(NAMES, rng.randrange(3)) for name in NAMES}
         loops = {
-            name: memory.loop(namespace=name, also=also[name], action_type=first_word, k=4)
+            name: memory.learning.loop(namespace=name, also=also[name], action_type=first_word, k=4)
             for name in NAMES
         }
         played: list[Played] = []
@@ -148,7 +148,7 @@ def play_at_random(seed: int) -> int:
                 own = rng.choice(NAMES)
                 loop = rng.choice([loops[own], loops[own], loops[""]])
                 ask(rng, loop, own, played, vectors[rng.randrange(24)])
-        assert memory.damage() == []
+        assert memory.admin.check() == []
     return asked
 
 
@@ -203,14 +203,15 @@ def put_away_or_back(rng: random.Random, memory: Memory, played: list[Played]) -
         case 0:
             memory.forget(steps)
         case 1:
-            memory.quarantine("web")
+            memory.admin.quarantine("web")
         case 2:
-            memory.release("web")
+            memory.admin.release("web")
         case 3:
-            memory.roll_back("ana")
-            memory.release("ana")
+            memory.admin.roll_back("ana")
+            memory.admin.release("ana")
         case _:
-            memory.restore(steps)
+            for step in steps:
+                memory.update(step, state="active")
 
 
 def ask(
@@ -334,8 +335,8 @@ def test_one_string_is_no_list_of_namespaces() -> None:
         calls: list[Callable[[], object]] = [
             lambda: memory.recall("a thought", also="bob"),
             lambda: memory.context("a thought", also="bob"),
-            lambda: memory.count(also="bob"),
-            lambda: memory.graph(also="bob"),
+            lambda: memory.events(also="bob"),
+            lambda: memory.causes.graph(also="bob"),
         ]
         for call in calls:
             with pytest.raises(InvalidInputError, match="also is 'bob': give a list"):

@@ -212,5 +212,5 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> Non
         assert told == ["refused", "wrote"]
         memory.add("after")
         assert len(memory) == 3
-        assert memory.damage() == []
+        assert memory.admin.check() == []
     consistent(tmp_path / "m")

@@ -85,19 +85,19 @@ def test_reading_changes_no_byte_and_writing_is_refused_by_name(store: Path) -> 
         assert texts(memory, "cellar water", k=1) == ["the cellar is under water"]
         assert [step.edge.why for step in memory.why(2)] == ["the drain is too small"]
         assert memory.context("cellar water").decision is None
-        assert memory.events().height == len(memory) == 2
-        assert memory.damage() == []
-        assert not memory.snapshot()
+        assert memory.frames.events().height == len(memory) == 2
+        assert memory.admin.check() == []
+        assert not memory.admin.snapshot()
         writes: list[Callable[[], object]] = [
             lambda: memory.add("no"),
             lambda: memory.link(2, 1, "caused"),
             lambda: memory.update(1, reward=1.0),
             lambda: memory.forget(1),
             lambda: memory.erase(1),
-            lambda: memory.tune({"dense": 1.0}),
+            lambda: memory.learning.recall_with({"dense": 1.0}),
             lambda: memory.record.compact(),
-            lambda: memory.together().__enter__(),
-            lambda: memory.close(memory.begin("tidy up"), 1.0),
+            lambda: memory.admin.transaction().__enter__(),
+            lambda: memory.learning.active.close(memory.learning.active.begin("tidy up"), 1.0),
         ]
         for write in writes:
             with pytest.raises(ReadOnlyRecordError, match="open it without read_only"):

@@ -11,8 +11,8 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import EmbedderDimensionError, EmbedderMismatchError, InvalidInputError
 from cvx.memory import Memory
-from cvx.memory.checking import check
-from cvx.memory.moving import reembed
+from cvx.memory.check import check
+from cvx.memory.reembed import reembed
 from cvx.store import Record
 from cvx.store.failpoints import ENVIRONMENT
 from cvx.store.staging import Target
@@ -71,7 +71,7 @@ def test_every_text_gets_its_new_vector_and_nothing_else_changes(folder: Path) -
 def test_a_death_at_any_point_is_gone_on_from(folder: Path, point: str) -> None:
     before = vectors(folder)
     code = (
-        "import sys; from cvx.embed import LexicalEmbedder; from cvx.memory.moving import reembed;"
+        "import sys; from cvx.embed import LexicalEmbedder; from cvx.memory.reembed import reembed;"
         "reembed(sys.argv[1], LexicalEmbedder(dim=24), batch=4)"
     )
     done = subprocess.run(
@@ -203,7 +203,7 @@ def test_a_vector_without_a_text_is_named(tmp_path: Path) -> None:
 
 def test_a_staged_vector_that_was_damaged_is_made_again(folder: Path) -> None:
     code = (
-        "import sys; from cvx.embed import LexicalEmbedder; from cvx.memory.moving import reembed;"
+        "import sys; from cvx.embed import LexicalEmbedder; from cvx.memory.reembed import reembed;"
         "reembed(sys.argv[1], LexicalEmbedder(dim=24), batch=4)"
     )
     subprocess.run(

@@ -10,7 +10,7 @@ import pytest
 
 from cvx.errors import InvalidParameterError
 from cvx.memory import Memory
-from cvx.memory.checking import check
+from cvx.memory.check import check
 from cvx.store.doctor.findings import Check
 from tests.store.planted import opened, sql
 from tests.store.processes import embedder
@@ -42,7 +42,7 @@ def test_every_row_that_says_it_is_named(folder: Path) -> None:
         memory.update(1, metadata={"was": SAID})
         memory.link(1, 2, why=f"wegen {SAID}")
         memory.context(f"was ist {SAID}?")
-        memory.declare_edge_kind("soaked")
+        memory.admin.declare_edge_kind("soaked")
         with memory.record.transaction() as write:
             write.set_state("learned", {"of": SAID})
             write.add_usage({f'["said","{SAID}"]': 1})
@@ -69,7 +69,7 @@ def test_every_file_that_says_it_is_named(folder: Path) -> None:
     with Memory.open(folder, embedder()) as memory:
         memory.add("ein Safe", action=f"sage {SAID}")
     with Memory.open(folder, embedder()) as memory:
-        memory.snapshot()
+        memory.admin.snapshot()
     (snapshot,) = (p for p in (folder / "index").glob("*.cvx") if SAID.encode() in p.read_bytes())
     shutil.copy(snapshot, f"{snapshot}.lost")
     (folder / "notes").mkdir()

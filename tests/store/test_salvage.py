@@ -8,7 +8,7 @@ import pytest
 
 from cvx.errors import DamagedRecordError, OutputError, StoreNotFoundError
 from cvx.memory import Memory
-from cvx.memory.checking import check, rescue
+from cvx.memory.check import check, rescue
 from tests.store import planted
 from tests.store.processes import embedder
 
@@ -18,7 +18,7 @@ EVENTS = 600
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("salvage") / "m"
-    with Memory.open(made, embedder()) as memory, memory.together():
+    with Memory.open(made, embedder()) as memory, memory.admin.transaction():
         for number in range(EVENTS):
             memory.add(f"thing {number} lies in drawer {number % 9}", aliases=["a thing"])
         for number in range(1, EVENTS, 3):

@@ -18,7 +18,7 @@ def test_a_store_keeps_the_settings_of_its_index(tmp_path: Path) -> None:
         path.unlink()
     with Memory.open(tmp_path / "m", embedder(), seed=8) as memory:
         index = memory.index
-        assert (index.params["exact_below"], memory.stats()["rebuilds"]) == (20, 1)
+        assert (index.params["exact_below"], memory.admin.stats()["rebuilds"]) == (20, 1)
         index.refresh_regions()
         again = Memory(embedder(), seed=7)
         again.add_many(memory.record.events())

@@ -18,14 +18,14 @@ __all__ = ["memory"]
 def test_events_are_a_frame(memory: Memory) -> None:
     memory.add("a", tags=["x", 'y"z'], metadata={"n": 1}, entity_id=4, key="k")
     memory.forget(memory.add("b", namespace="other"))
-    frame = memory.events()
+    frame = memory.frames.events()
     assert frame["text"].to_list() == ["a"]
     assert frame["tags"].to_list() == [["x", 'y"z']]
     assert [json.loads(m) for m in frame["metadata"]] == [{"n": 1}]
     assert frame["key"].to_list() == ["k"]
-    assert memory.events(state=None)["text"].to_list() == ["a", "b"]
-    assert memory.events(state=None, namespace="other")["text"].to_list() == ["b"]
-    nobody = memory.events(namespace="nobody", vectors=True)
+    assert memory.frames.events(state=None)["text"].to_list() == ["a", "b"]
+    assert memory.frames.events(state=None, namespace="other")["text"].to_list() == ["b"]
+    nobody = memory.frames.events(namespace="nobody", vectors=True)
     assert nobody.is_empty()
     assert nobody.schema["vector"] == pl.Array(pl.Float32, 16)
     assert nobody.schema["tags"] == pl.List(pl.String)
@@ -34,23 +34,23 @@ def test_events_are_a_frame(memory: Memory) -> None:
 def test_vectors_are_a_column_that_numpy_and_arrow_read_without_a_copy(memory: Memory) -> None:
     rows = np.random.default_rng(0).normal(size=(5, 16)).astype(np.float32)
     memory.add_many(Event(0, n, f"event {n}", row) for n, row in enumerate(rows))
-    frame = memory.events(vectors=True)
+    frame = memory.frames.events(vectors=True)
     np.testing.assert_array_equal(frame["vector"].to_numpy(allow_copy=False), rows)
     assert hasattr(frame, "__arrow_c_stream__")
     with memory.record.transaction() as write:
         write.add_events([Event(0, 9, "no vector")])
-    column = memory.events(vectors=True)["vector"]
+    column = memory.frames.events(vectors=True)["vector"]
     assert column.is_null().to_list() == [False] * 5 + [True]
     np.testing.assert_array_equal(column.drop_nulls().to_numpy(), rows)
 
 
 def test_links_are_a_frame_between_events(memory: Memory) -> None:
-    assert memory.links().is_empty()
+    assert memory.frames.links().is_empty()
     a = memory.add("a", aliases=["another name of a"])
     b, c = memory.add("b"), memory.add("c")
     memory.link(c, a, "caused", 0.25, "so it seems", evidence="seen", effect_first="allow")
     memory.link(a, b, "caused")
-    frame = memory.links()
+    frame = memory.frames.links()
     assert frame.select("from_event", "to_event", "kind", "weight").rows() == [
         (a, b, "caused", 1.0),
         (c, a, "caused", 0.25),
@@ -59,21 +59,21 @@ def test_links_are_a_frame_between_events(memory: Memory) -> None:
 
 
 def test_episodes_and_decisions_are_frames(memory: Memory) -> None:
-    assert memory.episodes().is_empty()
-    assert memory.decisions().is_empty()
-    loop = memory.loop()
+    assert memory.frames.episodes().is_empty()
+    assert memory.frames.decisions().is_empty()
+    loop = memory.learning.loop()
     for reward, steps in ((1.0, 2), (0.0, 1)):
         run = loop.begin("put the cup away", "clean", metadata={"who": "ana"})
         for place in range(steps):
             decision = loop.recall(Cue(step=f"at place {place}"))
             loop.act(decision, f"go to {place}", decision.hits[:1])
         loop.close(run, reward)
-    frame = memory.episodes()
+    frame = memory.frames.episodes()
     assert frame.select("goal", "task_type", "reward", "steps").rows() == [
         ("put the cup away", "clean", 1.0, 2),
         ("put the cup away", "clean", 0.0, 1),
     ]
-    decisions = memory.decisions()
+    decisions = memory.frames.decisions()
     assert decisions["outcome"].to_list() == [1.0, 1.0, 0.0]
     assert decisions["followed"].to_list() == [d["followed"] for d in memory.record.decisions()]
     assert decisions.schema["followed"] == pl.List(pl.Int64)
@@ -85,12 +85,12 @@ def test_what_could_come_back_is_counted(memory: Memory) -> None:
     memory.add("elsewhere", namespace="other")
     memory.add("open to all", namespace="other", visibility="public")
     memory.forget(1)
-    assert (memory.count(), memory.count(namespace="other")) == (10, 2)
+    assert (len(memory.events()), len(memory.events(namespace="other"))) == (10, 2)
     for where in (Filter(since=3, until=7), Filter(entities=[1]), Filter(min_reward=0.5)):
         found = memory.recall("rain", k=50, where=where, floor=-2.0, outcome="any")
-        assert memory.count(where) == len(found)
+        assert len(memory.events(where)) == len(found)
     with pytest.raises(InvertedRangeError):
-        memory.count(Filter(since=7, until=3))
+        len(memory.events(Filter(since=7, until=3)))
 
 
 @pytest.mark.requirement("X10")

@@ -49,7 +49,7 @@ def test_a_stored_text_is_found_by_each_of_its_words(text: str) -> None:
         for word in words:
             hits = memory.recall(word, sources=["lexical"])
             assert [hit.event.event_id for hit in hits if hit.event] == [event]
-        assert memory.damage() == []
+        assert memory.admin.check() == []
 
 
 def test_lone_surrogates_are_refused_with_a_reason_and_nothing_is_stored() -> None:
@@ -119,12 +119,12 @@ def test_an_event_is_found_by_the_words_of_its_aliases() -> None:
 
         for words in ("mug", "vessel", "喜欢"):
             assert found(words) == [event]
-        memory.add_aliases(event, ["drinking gear"])
-        memory.add_aliases(other, ["seating gear"])
+        memory.update(event, aliases=["drinking gear"])
+        memory.update(other, aliases=["seating gear"])
         assert set(found("gear")) == {event, other}
         for words in ("mug", "vessel", "喜欢"):
             assert found(words) == [event]
         memory.erase(event)
         assert found("gear") == [other]
         assert found("vessel") == []
-        assert memory.damage() == []
+        assert memory.admin.check() == []

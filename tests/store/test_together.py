@@ -25,43 +25,43 @@ __all__ = ["memory"]
 @pytest.mark.requirement("V16")
 def test_an_error_takes_back_everything_that_was_written_together(memory: Memory) -> None:
     before = memory.add("it was dry", reward=0.25)
-    with suppress(ZeroDivisionError), memory.together():
+    with suppress(ZeroDivisionError), memory.admin.transaction():
         rain = memory.add("it rained all night")
         flood = memory.add("the cellar is under water")
         memory.link(rain, flood)
         memory.update(before, reward=1.0)
         assert texts(memory, "rained all night", k=1) == ["it rained all night"]
         raise ZeroDivisionError
-    assert memory.events()["text"].to_list() == ["it was dry"]
+    assert memory.frames.events()["text"].to_list() == ["it was dry"]
     assert "it rained all night" not in texts(memory, "it was dry, it rained all night", k=9)
     assert memory.index.reward(0) == 0.25
     assert memory.index.edges() == []
     assert memory.add("it is over") == before + 1
     assert texts(memory, "it is over", k=1) == ["it is over"]
-    assert memory.damage() == []
+    assert memory.admin.check() == []
 
 
 def test_what_fails_alone_is_taken_back_alone(memory: Memory) -> None:
-    with memory.together():
+    with memory.admin.transaction():
         memory.add("one")
         with pytest.raises(UnknownEventError):
             memory.forget([1, 99])
         memory.add("two")
-        with pytest.raises(NestedTransactionError), memory.together():
+        with pytest.raises(NestedTransactionError), memory.admin.transaction():
             pass
-    assert memory.events()["text"].to_list() == ["one", "two"]
+    assert memory.frames.events()["text"].to_list() == ["one", "two"]
     assert texts(memory, "two", k=1) == ["two"]
 
 
 def test_a_memory_is_not_closed_in_the_middle_of_what_is_written_together(memory: Memory) -> None:
     memory.recall("anything")
-    with memory.together():
+    with memory.admin.transaction():
         memory.add("one")
         with pytest.raises(NestedTransactionError):
             memory.close()
         memory.add("two")
     memory.add("three")
-    assert memory.events()["text"].to_list() == ["one", "two", "three"]
+    assert memory.frames.events()["text"].to_list() == ["one", "two", "three"]
     memory.close()
     with pytest.raises(RecordClosedError):
         memory.add("four")
@@ -71,18 +71,18 @@ def test_a_memory_is_not_closed_while_its_thread_writes_to_the_folder_elsewhere(
     tmp_path: Path,
 ) -> None:
     one, two = (Memory.open(tmp_path / "store", embedder()) for _ in range(2))
-    with one.together():
+    with one.admin.transaction():
         one.add("one")
         for close in (two.close, two.record.close):
             with pytest.raises(NestedTransactionError):
                 close()
-    assert two.events()["text"].to_list() == ["one"]
+    assert [event.text for event in two.events()] == ["one"]
     two.close()
     one.close()
 
 
 def add_after_sqlite_has_given_up(memory: Memory) -> None:
-    with memory.together():
+    with memory.admin.transaction():
         memory.add("one")
         # As SQLite does after an I/O error in the middle of a transaction.
         memory.record.query("ROLLBACK")
@@ -94,34 +94,34 @@ def test_a_block_that_sqlite_took_back_cannot_be_stored_by_half(memory: Memory) 
     memory.add("before")
     with pytest.raises(RecordIOError, match="write it again"):
         add_after_sqlite_has_given_up(memory)
-    assert memory.events()["text"].to_list() == ["before"]
+    assert memory.frames.events()["text"].to_list() == ["before"]
     memory.add("after")
     assert texts(memory, "after", k=1) == ["after"]
-    assert memory.damage() == []
+    assert memory.admin.check() == []
 
 
 def test_what_writes_the_files_anew_is_refused_within(memory: Memory) -> None:
     secret = memory.add("a secret")
-    with memory.together():
+    with memory.admin.transaction():
         memory.add("one")
         with pytest.raises(NestedTransactionError, match="end that one first"):
             memory.erase(secret)
         memory.add("two")
-    assert memory.events()["text"].to_list() == ["a secret", "one", "two"]
+    assert memory.frames.events()["text"].to_list() == ["a secret", "one", "two"]
     assert memory.erase(secret).complete
 
 
 @pytest.mark.requirement("V16")
 def test_a_loop_over_what_was_taken_back_says_so(memory: Memory) -> None:
-    loop = memory.loop()
-    with suppress(ZeroDivisionError), memory.together():
+    loop = memory.learning.loop()
+    with suppress(ZeroDivisionError), memory.admin.transaction():
         run = loop.begin("wash the cup", "clean")
         loop.act(loop.recall(Cue(step="at the sink")), "open tap")
         loop.close(run, 1.0)
         raise ZeroDivisionError
     with pytest.raises(RecordMismatchError, match="make a new one"):
         loop.begin("wash the cup", "clean")
-    again = memory.loop()
+    again = memory.learning.loop()
     assert list(again.episodes) == []
     run = again.begin("wash the cup", "clean")
     again.act(again.recall(Cue(step="at the sink")), "open tap")
@@ -131,7 +131,7 @@ def test_a_loop_over_what_was_taken_back_says_so(memory: Memory) -> None:
 def half_a_block(folder: str) -> None:
     memory = Memory.open(folder, embedder())
     memory.add("before")
-    with memory.together():
+    with memory.admin.transaction():
         memory.add("within")
         memory.add("within, too")
         os.kill(os.getpid(), signal.SIGKILL)
@@ -144,5 +144,5 @@ def test_a_death_within_leaves_nothing_of_it(tmp_path: Path) -> None:
     child.join()
     assert child.exitcode == -9
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        assert memory.events()["text"].to_list() == ["before"]
+        assert memory.frames.events()["text"].to_list() == ["before"]
     consistent(tmp_path / "m")

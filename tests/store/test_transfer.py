@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cvx.embed import LexicalEmbedder
 from cvx.errors import EmbedderMismatchError, ExportError, InputFileError, OutputError
 from cvx.memory import Memory
-from cvx.memory.checking import check
+from cvx.memory.check import check
 from cvx.memory.transfer import (
     Origin,
     export,
@@ -211,7 +211,7 @@ def test_an_import_loses_nothing_of_a_store_that_is_begun_meanwhile(
     begun[0].add("and used on")
     begun[0].close()
     with Memory.open(folder, embedder(), create=False) as memory:
-        assert memory.events()["text"].to_list() == ["begun meanwhile", "and used on"]
+        assert memory.frames.events()["text"].to_list() == ["begun meanwhile", "and used on"]
     assert check(folder, deep=True).findings == ()
 
 

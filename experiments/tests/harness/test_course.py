@@ -121,7 +121,7 @@ def test_a_player_killed_in_the_middle_of_its_games_ends_as_one_that_was_not(
         assert player.exitcode == -signal.SIGKILL, f"{place} was not reached {times} times"
     assert untimed(list(play_arm(plan, arm, 0))) == expected
     with arm_of(arm).open(folder_of(plan, arm, 0), 0) as memory:
-        assert memory.damage() == []
+        assert memory.admin.check() == []
         assert learned(memory) == unbroken
         assert sum(e.kind == "demonstration" for e in memory.record.episodes()) == 2
 
@@ -277,5 +277,5 @@ def test_a_game_that_breaks_in_the_middle_leaves_nothing_and_can_be_played_again
         list(play_arm(replace(kept, domain=Crashing()), "full", 0))
     assert untimed(list(play_arm(kept, "full", 0))) == expected
     with arm_of("full").open(folder_of(kept, "full", 0), 0) as memory:
-        assert memory.damage() == []
+        assert memory.admin.check() == []
         assert learned(memory) == unbroken

@@ -362,7 +362,7 @@ def test_an_agent_knows_words_and_plans_only_of_what_it_may_read() -> None:
     memory = Memory(LexicalEmbedder(128))
 
     def agent(namespace: str) -> Agent:
-        loop = memory.loop(
+        loop = memory.learning.loop(
             namespace=namespace, action_type=shape, usage_key=use_key, temporal_context=128
         )
         return Agent(loop)

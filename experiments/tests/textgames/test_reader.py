@@ -222,14 +222,14 @@ def test_a_prompt_shows_only_what_the_player_may_read() -> None:
     def show(word: str, **whose: str) -> None:
         goal, steps = DEMONSTRATION[0]
         told = [(f"{goal} {seen.text}", f"{word} {word}er 1") for seen, _ in steps]
-        memory.active.add_demonstration(goal, told, "hang a {0} on the {1}", **whose)  # type: ignore[arg-type]
+        memory.learning.active.add_demonstration(goal, told, "hang a {0} on the {1}", **whose)  # type: ignore[arg-type]
 
     show("pawn", namespace="bob")
     show("lend", namespace="bob", visibility="shared")
     show("wash", namespace="bob", visibility="public", source="web")
     policy = Noting()
     for names in (["bob"], []):
-        loop = memory.loop(namespace="ana", also=names, action_type=shape)
+        loop = memory.learning.loop(namespace="ana", also=names, action_type=shape)
         reader = Reader(loop, policy)
         # The names of things that it has heard of.
         assert reader._told >= ({"washer", "lender"} if names else {"washer"})
@@ -242,7 +242,7 @@ def test_a_prompt_shows_only_what_the_player_may_read() -> None:
                 bool(names),
                 False,
             )
-    memory.quarantine("web")
+    memory.admin.quarantine("web")
     policy.shown.clear()
     reader.play(Room())
     assert reader._told == {"felt hat", "table", "peg"}

@@ -32,7 +32,12 @@ def known_order(effect_first: str) -> str:
     return effect_first
 
 
-def check_order(cause: tuple[EventId, int], effect: tuple[EventId, int], effect_first: str) -> None:
+def check_order(
+    cause: tuple[EventId, int],
+    effect: tuple[EventId, int],
+    effect_first: str,
+    stacklevel: int = 3,
+) -> None:
     """Refuse or flag an effect that happened before its cause.
 
     Parameters
@@ -40,7 +45,9 @@ def check_order(cause: tuple[EventId, int], effect: tuple[EventId, int], effect_
     cause, effect : tuple of (str or int, int)
         The event and when it happened.
     effect_first : {"refuse", "flag", "allow"}
-        An error, a warning at whoever called the caller, or nothing.
+        An error, a warning, or nothing.
+    stacklevel : int, default 3
+        Whose line the warning names: by default whoever called the caller.
 
     Raises
     ------
@@ -60,7 +67,7 @@ def check_order(cause: tuple[EventId, int], effect: tuple[EventId, int], effect_
     )
     if effect_first == "refuse":
         raise EffectBeforeCauseError(said)
-    warnings.warn(said, EffectFirstWarning, stacklevel=3)
+    warnings.warn(said, EffectFirstWarning, stacklevel=stacklevel)
 
 
 EventId: TypeAlias = str | int

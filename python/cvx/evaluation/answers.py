@@ -71,7 +71,7 @@ def recalling(memory: Memory, pipeline: Pipeline | None = None) -> Ranker:
     pipeline : Pipeline, optional
         How; default that of the memory.
     """
-    plan = pipeline or memory.pipeline
+    plan = pipeline or memory.learning.pipeline
     answerable = plan.floor.answerable
 
     def rank(label: Label, k: int) -> Answer:
@@ -80,7 +80,7 @@ def recalling(memory: Memory, pipeline: Pipeline | None = None) -> Ranker:
         events = [hit.event for hit in hits if hit.event is not None]
         chance = None
         if isinstance(answerable, Answerable):
-            table = memory.candidates(
+            table = memory.learning.candidates(
                 asked, k, namespace=label.namespace, where=where, pipeline=plan
             )
             chance = answerable.probability(table.columns)
@@ -108,7 +108,7 @@ def resolved(memory: Memory, labels: Sequence[Label]) -> list[frozenset[int]]:
         for item in label.gold:
             event = item
             if isinstance(item, str):
-                event = memory.id_of(item, namespace=label.namespace)
+                event = memory.get(key=item, namespace=label.namespace).event_id or 0
             if event not in known:
                 raise InvalidInputError(
                     f"label {number} names the event {item!r}, which the memory does not hold: "

@@ -24,7 +24,7 @@ def evidence(
     return np.array(
         [
             floor_features(
-                memory.candidates(
+                memory.learning.candidates(
                     cue_of(label),
                     namespace=label.namespace,
                     where=where_of(label),

@@ -109,7 +109,7 @@ def tables(
     """Return the candidates of each question, with the columns that can be weighed."""
     out = []
     for label, wanted in zip(labels, gold, strict=True):
-        found = memory.candidates(
+        found = memory.learning.candidates(
             cue_of(label),
             max(_AT),
             namespace=label.namespace,

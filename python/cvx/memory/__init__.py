@@ -1,5 +1,5 @@
 """cvx.Memory: everything an agent remembers, in one folder or in RAM."""
 
-from cvx.memory.facade import Memory
+from cvx.memory.memory import Memory
 
 __all__ = ["Memory"]

@@ -1,15 +1,25 @@
-"""Links that the memory draws itself, and what they rest on."""
+"""Links that a memory draws itself, what they rest on, and what they tell: ``memory.causes``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
-from cvx.arguments import a_text, an_event, checked, number, one_of, optional
+from cvx.arguments import a_text, an_event, checked, number, one_of, optional, some_texts, whole
+from cvx.causal import CausalGraph, Story
 from cvx.causal.events import Link
 from cvx.causal.evidence import Evidence
+from cvx.causal.ground import StoreGround
 from cvx.causal.judges import Judge, as_judge
 from cvx.causal.linker import CauseSearch, Linked, Linker
-from cvx.memory.base import Base
+from cvx.causal.reflect import Reflector
+from cvx.causal.stream import KINDS, Memory, MemoryStream
+from cvx.memory.backend import Backend
+from cvx.memory.writes import add_events
+from cvx.store import Record
+from cvx.store.spaces import check_namespace
+from cvx.types import DEFAULT_NAMESPACE, AnEvent, Event
 
 
 @cache
@@ -19,16 +29,28 @@ def _shipped() -> Judge:
     return StatisticalJudge.shipped(prior=0.2)
 
 
-class Causes(Base):
-    """The half that finds causes."""
+class Causes:
+    """Finds causes, counts what speaks for and against them, and tells what they amount to.
 
-    causal_judge: Judge | None = None
-    """Who judges where a call names nobody; ``None`` for the statistical judge that ships with cvx,
-    which expects one of five candidates to be a cause."""
+    Parameters
+    ----------
+    backend : Backend
+        Of the memory.
 
-    @checked(event_id=an_event, search=optional(one_of(CauseSearch, called="a CauseSearch")))
-    def link_causes(
-        self, event_id: int, *, judge: object = None, search: CauseSearch | None = None
+    Attributes
+    ----------
+    judge : Judge or None
+        Who judges where a call names nobody; ``None`` for the statistical judge that ships with
+        cvx, which expects one of five candidates to be a cause.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.judge: Judge | None = None
+
+    @checked(search=optional(one_of(CauseSearch, called="a CauseSearch")))
+    def propose(
+        self, effect: AnEvent, *, judge: object = None, search: CauseSearch | None = None
     ) -> Linked:
         """Look for what led to an event among earlier ones, and link what a judge confirms.
 
@@ -38,10 +60,9 @@ class Causes(Base):
 
         Parameters
         ----------
-        event_id : int
-            The effect.
+        effect : Event, Hit or int
         judge : object, optional
-            A ``Judge``, or a language model's client of any shape; default ``causal_judge``.
+            A ``Judge``, or a language model's client of any shape; default ``judge``.
         search : CauseSearch, optional
             Which events are judged.
 
@@ -49,7 +70,7 @@ class Causes(Base):
         -------
         Linked
             Links that were confirmed, causes that were denied, and those that nobody could judge,
-            which are kept for ``retry_causes``.
+            which are kept for ``retry``.
 
         Raises
         ------
@@ -63,23 +84,23 @@ class Causes(Base):
         >>> memory = Memory(LexicalEmbedder())
         >>> drain = memory.add("the drain was blocked", timestamp=1)
         >>> flood = memory.add("the cellar flooded because the drain was blocked", timestamp=2)
-        >>> [link.cause for link in memory.link_causes(flood).links]
+        >>> [link.cause for link in memory.causes.propose(flood).links]
         [1]
         """
         asked = self._judge(judge)
-        return self._linker().link(self.get(event_id), asked, search or CauseSearch())
+        return self._linker().link(
+            self._backend.event(an_event("effect", effect)), asked, search or CauseSearch()
+        )
 
-    def retry_causes(self, judge: object = None) -> list[Linked]:
-        """Ask again about every pair that nobody could judge; see ``link_causes``."""
+    def retry(self, judge: object = None) -> list[Linked]:
+        """Ask again about every pair that nobody could judge; see ``propose``."""
         return self._linker().retry(self._judge(judge))
 
-    def unjudged_causes(self) -> list[tuple[int, int]]:
+    def pending(self) -> list[tuple[int, int]]:
         """Return the pairs of cause and effect that nobody could judge, oldest first."""
         return self._linker().open_pairs()
 
     @checked(
-        cause=an_event,
-        effect=an_event,
         supports=number(0.0),
         counters=number(0.0),
         kind=a_text,
@@ -88,8 +109,8 @@ class Causes(Base):
     )
     def observe(
         self,
-        cause: int,
-        effect: int,
+        cause: AnEvent,
+        effect: AnEvent,
         *,
         supports: float = 0.0,
         counters: float = 0.0,
@@ -101,8 +122,7 @@ class Causes(Base):
 
         Parameters
         ----------
-        cause, effect : int
-            Events.
+        cause, effect : Event, Hit or int
         supports, counters : float, default 0.0
             Cases for and against it, at least 0.
         kind : str, default "caused"
@@ -128,21 +148,162 @@ class Causes(Base):
         >>> from cvx.memory import Memory
         >>> memory = Memory(LexicalEmbedder())
         >>> rain, flood = memory.add("rain"), memory.add("flood")
-        >>> memory.observe(rain, flood, supports=2).weight
+        >>> memory.causes.observe(rain, flood, supports=2).weight
         0.75
-        >>> memory.observe(rain, flood, counters=4, evidence="counterexample").weight
+        >>> memory.causes.observe(rain, flood, counters=4, evidence="counterexample").weight
         0.375
         """
 
         def more(known: Evidence) -> Evidence:
             return known.add(evidence, supports=supports, counters=counters, note=note)
 
-        return self._linker().observe(cause, effect, more, kind)
+        ends = an_event("cause", cause), an_event("effect", effect)
+        return self._linker().observe(*ends, more, kind)
+
+    @checked(also=some_texts, effect_first=a_text)
+    def graph(
+        self,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        also: Sequence[str] = (),
+        effect_first: str = "refuse",
+    ) -> CausalGraph:
+        """Return the causal graph over the memory's own events and links, as a namespace sees it.
+
+        Parameters
+        ----------
+        namespace : str, default ""
+            Who asks.
+        also : sequence of str
+            Further namespaces, of which what is shared is seen.
+        effect_first : {"refuse", "flag", "allow"}, default "refuse"
+            What becomes of a link to an effect that happened before its cause; see ``CausalGraph``.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> from cvx.memory import Memory
+        >>> memory = Memory(LexicalEmbedder())
+        >>> _ = memory.link(memory.add("rain"), memory.add("mud"), weight=0.5)
+        >>> memory.causes.graph().predecessors(2)
+        {1: 1}
+        """
+        ground = StoreGround(
+            self._backend.record,
+            lambda: self._backend.index.edge_kinds,
+            namespace=namespace,
+            also=also,
+        )
+        return CausalGraph(ground, effect_first=effect_first)
+
+    @checked(max_depth=whole(1), after=whole(0))
+    def story(
+        self,
+        event: AnEvent,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        max_depth: int = 5,
+        after: int = 2,
+    ) -> Story:
+        """Return an event with what led to it and what came of it; see ``CausalGraph.story``."""
+        return self.graph(namespace=namespace).story(
+            an_event("event", event), max_depth, after=after
+        )
+
+    @checked(
+        reflector=optional(one_of(Reflector, called="a Reflector")), timestamp=optional(whole())
+    )
+    def reflect(
+        self,
+        reflector: Reflector | None = None,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        timestamp: int | None = None,
+    ) -> list[int]:
+        """Add what is to be learned of many events, once enough of weight has come together.
+
+        Parameters
+        ----------
+        reflector : Reflector, optional
+            When it is time and who writes; by default counts, from a summed importance of 100 up.
+        namespace : str, default ""
+            Whose events are looked at; the reflections are that namespace's.
+        timestamp : int, optional
+            Of the reflections; default now.
+
+        Returns
+        -------
+        list of int
+            The new events, of kind "reflection"; the ids of the events that each rests on are its
+            ``metadata["sources"]``.
+
+        Examples
+        --------
+        >>> from cvx.causal import Reflector
+        >>> from cvx.embed import LexicalEmbedder
+        >>> from cvx.memory import Memory
+        >>> memory = Memory(LexicalEmbedder())
+        >>> for day in range(4):
+        ...     _ = memory.add(f"the well is dry, day {day}", timestamp=day, salience=0.8)
+        >>> made = memory.causes.reflect(Reflector(threshold=30))
+        >>> memory.get(made[0]).metadata
+        {'sources': [1, 2, 3, 4]}
+        """
+        check_namespace(namespace)
+        stream = MemoryStream(namespace)
+        entities: dict[str, str] = {}
+        for event in active_events(self._backend.record, namespace):
+            stream.append(_as_memory(event))
+            entities[str(event.event_id)] = str(event.entity_id)
+        chosen = reflector or Reflector()
+        if chosen.group is None and len(set(entities.values())) > 1:
+            chosen = _grouped(chosen, entities)
+        now = self._backend.record.now() if timestamp is None else timestamp
+        made = [
+            Event(
+                entity_id=0,
+                timestamp=now,
+                text=memory.text,
+                vector=memory.embedding,
+                kind="reflection",
+                namespace=namespace,
+                metadata={"sources": [int(source) for source in memory.sources]},
+                salience=(memory.importance - 1.0) / 9.0,
+            )
+            for memory in chosen.reflect(stream, now)
+        ]
+        return add_events(self._backend, made) if made else []
 
     def _judge(self, given: object) -> Judge:
         if given is not None:
             return as_judge(given)
-        return _shipped() if self.causal_judge is None else self.causal_judge
+        return _shipped() if self.judge is None else self.judge
 
     def _linker(self) -> Linker:
-        return Linker(self.record, lambda: self.index)
+        return Linker(self._backend.record, lambda: self._backend.index)
+
+
+def active_events(record: Record, namespace: str) -> list[Event]:
+    """Return the active events of a namespace."""
+    found = record.query(
+        "SELECT event_id FROM events WHERE namespace = ? AND state = 'active'", (namespace,)
+    )
+    return record.events(row[0] for row in found)
+
+
+def _as_memory(event: Event) -> Memory:
+    return Memory(
+        str(event.event_id),
+        event.namespace,
+        event.timestamp,
+        event.text,
+        event.kind if event.kind in KINDS else "event",
+        5.0 if event.salience is None else 1.0 + 9.0 * event.salience,
+        sources=tuple(map(str, event.metadata.get("sources", ())))
+        if event.kind == "reflection"
+        else (),
+    )
+
+
+def _grouped(reflector: Reflector, group_of: dict[str, str]) -> Reflector:
+    return replace(reflector, group=lambda memory: group_of[memory.id])

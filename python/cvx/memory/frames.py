@@ -1,4 +1,4 @@
-"""Rows of the record as polars frames, column by column."""
+"""Everything that is stored as polars frames: ``memory.frames``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvx.arguments import a_flag, a_text, checked, optional, wrong
+from cvx.memory.backend import Backend
 from cvx.store import Record
+from cvx.validation import STATES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,10 +24,114 @@ _OF_EVENTS = (
 )  # fmt: skip
 
 
-def events_frame(
+def _state(name: str, value: object) -> object:
+    if not isinstance(value, str) or value not in STATES:
+        raise wrong(name, value, f"one of {', '.join(STATES)}, or None")
+    return value
+
+
+class Frames:
+    """Events, links, episodes and decisions as frames.
+
+    Any of them goes on to Arrow without a copy: polars frames implement ``__arrow_c_stream__``.
+
+    Parameters
+    ----------
+    backend : Backend
+        Of the memory.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    @checked(namespace=optional(a_text), state=optional(_state), vectors=a_flag)
+    def events(
+        self,
+        *,
+        namespace: str | None = None,
+        state: str | None = "active",
+        vectors: bool = False,
+    ) -> pl.DataFrame:
+        """Return events as a frame, in the order of writing.
+
+        Parameters
+        ----------
+        namespace : str, optional
+            Only those of it; ``None`` for all.
+        state : str, optional
+            "active" (the default), "archived", "quarantined"; ``None`` for all.
+        vectors : bool, default False
+            With a column ``vector``, an Array of float32, null where there is none.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``event_id``, ``timestamp``, ``text``, ``entity``, ``namespace``, ``kind``, ``action``,
+            ``reward``, ``salience``, ``source``, ``trust``, ``visibility``, ``state``,
+            ``episode``, ``tags``, ``metadata`` (JSON), ``recorded``, ``key``.
+
+        Raises
+        ------
+        DamagedRecordError
+            A row is not what was written.
+        """
+        dim = self._backend.dim if vectors else None
+        return _events_frame(self._backend.record, namespace, state, dim)
+
+    def links(self) -> pl.DataFrame:
+        """Return links between events as a frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``from_event``, ``to_event``, ``kind``, ``weight``, ``why``, ``evidence``,
+            ``recorded``.
+
+        Raises
+        ------
+        DamagedRecordError
+            A row is not what was written.
+        """
+        return _links_frame(self._backend.record)
+
+    def episodes(self) -> pl.DataFrame:
+        """Return closed episodes as a frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``episode_id``, ``entity``, ``namespace``, ``kind``, ``goal``, ``task_type``,
+            ``reward``, ``metadata`` (JSON), ``recorded``, ``steps`` (their number).
+
+        Raises
+        ------
+        DamagedRecordError
+            A row is not what was written.
+        """
+        return _episodes_frame(self._backend.record)
+
+    def decisions(self) -> pl.DataFrame:
+        """Return what was asked of memory, and what became of it, as a frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``decision_id``, ``episode``, ``cue``, ``hits``, ``action_scores`` (JSON),
+            ``rendered``, ``action``, ``followed`` (nodes), ``outcome``, ``recorded``, ``record``
+            (JSON).
+
+        Raises
+        ------
+        DamagedRecordError
+            A row is not what was written.
+        """
+        return _decisions_frame(self._backend.record)
+
+
+def _events_frame(
     record: Record, namespace: str | None, state: str | None, dim: int | None
 ) -> pl.DataFrame:
-    """Return events, with vectors of this dimension unless it is None; see ``Memory.events``."""
+    """Return events, with vectors of this dimension unless it is None."""
     import polars as pl
 
     columns = record.columns(
@@ -38,8 +145,8 @@ def events_frame(
     return frame if dim is None else frame.with_columns(_vectors(columns["embedding"], dim))
 
 
-def links_frame(record: Record) -> pl.DataFrame:
-    """Return links between events; see ``Memory.links``."""
+def _links_frame(record: Record) -> pl.DataFrame:
+    """Return links between events."""
     import polars as pl
 
     frame = _frame(
@@ -62,8 +169,8 @@ def links_frame(record: Record) -> pl.DataFrame:
     return frame.select("from_event", "to_event", "kind", "weight", "why", "evidence", "recorded")
 
 
-def episodes_frame(record: Record) -> pl.DataFrame:
-    """Return closed episodes; see ``Memory.episodes``."""
+def _episodes_frame(record: Record) -> pl.DataFrame:
+    """Return closed episodes."""
     import polars as pl
 
     columns = record.columns("episodes", "ORDER BY episode_id")
@@ -77,8 +184,8 @@ def episodes_frame(record: Record) -> pl.DataFrame:
     return counted.with_columns(pl.col("steps").fill_null(0))
 
 
-def decisions_frame(record: Record) -> pl.DataFrame:
-    """Return what was asked, and what became of it; see ``Memory.decisions``."""
+def _decisions_frame(record: Record) -> pl.DataFrame:
+    """Return what was asked, and what became of it."""
     import polars as pl
 
     columns = record.columns("decisions", "ORDER BY decision_id")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cvx.errors import InvalidParameterError, InvertedRangeError
-from cvx.memory.facade import Memory
+from cvx.memory.memory import Memory
 from cvx.types import DEFAULT_NAMESPACE, Event
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cvx.embed.spec import Absent
 from cvx.errors import ExportError
-from cvx.memory.facade import Memory
+from cvx.memory.memory import Memory
 from cvx.store import Record
 from cvx.store.transfer import Header, Imported, export_record, format_of, import_into
 from cvx.store.transfer.core import CoreEvent, core_events
@@ -114,7 +114,7 @@ def import_export(
     if identity is not None and dim is not None:
         # The index is built here and kept, instead of at the next use.
         with Memory.open(target, Absent(identity, int(dim)), metric=metric) as memory:
-            memory.snapshot()
+            memory.admin.snapshot()
     return done
 
 
@@ -174,7 +174,7 @@ def from_duckdb(
     source, how = Path(path), origin or Origin()
     known: dict[int, int] = {}
     causes: list[tuple[int, int, str]] = []
-    with memory.together():
+    with memory.admin.transaction():
         for batch, total in core_events(source):
             events = [_event(row, source, how) for row in batch]
             ids = memory.add_many(events, again=True)

@@ -92,7 +92,7 @@ def stored(record: Record) -> Pipeline:
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise InvalidInputError(
             f"the pipeline that {record.path} keeps cannot be read ({type(error).__name__}: "
-            f"{error}): set memory.pipeline, or tune it anew"
+            f"{error}): set memory.learning.pipeline, or tune it anew"
         ) from error
     return pipeline if same else replace(pipeline, floor=replace(pipeline.floor, answerable=None))
 

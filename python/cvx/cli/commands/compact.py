@@ -15,10 +15,8 @@ def compact(store: Store = None, json: Json = False) -> None:
 
     The database is written anew without free pages, and one fresh snapshot of the index is kept.
     """
-    from cvx.memory.moving import compact as shrink
-
     with opened(store, embeds=False) as memory:
-        done = shrink(memory)
+        done = memory.admin.compact()
     if json:
         emit({"before": done.before, "after": done.after, "complete": done.complete})
         return

@@ -54,7 +54,9 @@ def eval_(
             memory, asked, tune=tune, train=train, floor=floor, at=at or (5, 10, 20), seed=seed
         )
         if save:
-            memory.tune(None if found.tuned is None else found.tuned.weights, found.answerable)
+            memory.learning.recall_with(
+                None if found.tuned is None else found.tuned.weights, found.answerable
+            )
     if json:
         emit(found.as_json())
         return

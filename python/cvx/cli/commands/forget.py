@@ -83,7 +83,9 @@ def forget(
             if erase:
                 complete = memory.erase(chosen).complete
             elif undo:
-                memory.restore(chosen)
+                with memory.admin.transaction():
+                    for event in chosen:
+                        memory.update(event, state="active")
             else:
                 memory.forget(chosen)
     if json:
@@ -145,9 +147,9 @@ def _over(memory: Memory, budget: str, *, undo: bool) -> list[int]:
         )
     amount, unit = int(found[1]), found[2]
     plan = (
-        memory.keep_within(bytes=amount * _UNITS[unit], dry_run=True)
+        memory.admin.budget(bytes=amount * _UNITS[unit], dry_run=True)
         if unit in _UNITS
-        else memory.keep_within(events=amount, dry_run=True)
+        else memory.admin.budget(events=amount, dry_run=True)
     )
     return list(plan.events)
 

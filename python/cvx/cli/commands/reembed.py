@@ -38,7 +38,7 @@ def reembed(
     """
     from cvx.embed.check import check
     from cvx.embed.spec import embedder_from
-    from cvx.memory.moving import reembed as move
+    from cvx.memory.reembed import reembed as move
     from cvx.store.peek import describe
 
     folder = folder_of(store)

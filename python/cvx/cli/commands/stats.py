@@ -21,7 +21,7 @@ def stats(store: Store = None, json: Json = False) -> None:
     from cvx.store.doctor.aside import set_aside
 
     with opened(store, embeds=False, reads=True) as memory:
-        counts = memory.stats()
+        counts = memory.admin.stats()
         told = {
             "store": str(memory.folder),
             "events": counts["events"],

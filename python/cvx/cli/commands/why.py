@@ -12,7 +12,7 @@ from cvx.cli.options import Json, Store
 from cvx.cli.output import emit, line, one_line, plain_event, when
 
 if TYPE_CHECKING:
-    from cvx.memory.explaining import Because
+    from cvx.memory.explanation import Because
 
 
 def why(

@@ -1,4 +1,4 @@
-"""What every part of the memory stands on."""
+"""What the verbs and nouns of a memory share: store, embedder, and what reading has noted."""
 
 from __future__ import annotations
 
@@ -9,28 +9,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from cvx.arguments import a_text, an_event, checked
 from cvx.calls import Calls
 from cvx.embed import Embedder, LexicalEmbedder
-from cvx.errors import (
-    LexicalOnlyWarning,
-    UnknownEventError,
-)
+from cvx.errors import LexicalOnlyWarning, NoVectorError, UnknownEventError
 from cvx.index import TemporalIndex
 from cvx.memory.noted import Noted
-from cvx.scoring import Calibration, logged_calibration
 from cvx.store import IndexKind, Record, Store, Writer
-from cvx.store.spaces import check_namespace
-from cvx.types import DEFAULT_NAMESPACE, Event, Vector
+from cvx.types import Event, Vector
 from cvx.validation import storable_text, storable_vector
 
 _MOST_HANDED_OUT = 10_000
 
 
-class Base:
-    """The store behind a memory, and the checks before anything goes into it."""
+class Backend:
+    """The store behind a memory, and the checks before anything goes into it.
+
+    Parameters are those of ``Memory.open``.
+    """
 
     def __init__(
         self,
@@ -48,7 +44,7 @@ class Base:
         self.embedder = _default_embedder() if embedder is None else embedder
         info = self.embedder.info()
         self.dim, self.metric = int(info["dim"]), metric
-        self._kind = IndexKind(
+        self.kind = IndexKind(
             lambda **settings: TemporalIndex(self.dim, metric=metric, **settings),
             partial(TemporalIndex.load, verify=True, mmap=True),
             str(info["id"]),
@@ -56,9 +52,9 @@ class Base:
             self.dim,
             settings or {},
         )
-        self._store = Store(
+        self.store = Store(
             folder,
-            self._kind,
+            self.kind,
             clock=clock,
             create=create,
             accept_lost_tail=accept_lost_tail,
@@ -68,101 +64,67 @@ class Base:
         # What recall gave out, by what it says: the agent may bring it back as something new.
         # Any thread may recall: this and what is noted change under the record's mutex.
         self._handed_out: OrderedDict[bytes, tuple[int, ...]] = OrderedDict()
-        self._noted = Noted()
-        self._calls = Calls()
-        self._asked: dict[str, tuple[str, int, int]] = {}
+        self.noted = Noted()
+        self.calls = Calls()
 
     @property
     def record(self) -> Record:
         """The record; what is written through it is followed by the index."""
-        return self._store.record
+        return self.store.record
 
     @property
     def index(self) -> TemporalIndex:
         """The index, for reading: everything that is to stay goes through the memory."""
-        self._store.refresh()
-        return self._store.index
+        self.store.refresh()
+        return self.store.index
 
     @property
     def folder(self) -> Path | None:
         """Where it lives, None for RAM."""
-        return self._store.folder
+        return self.store.folder
 
-    def __len__(self) -> int:
-        found = self.record.query("SELECT count(*) FROM events WHERE state = 'active'")
-        return int(found[0][0])
-
-    @checked(event_id=an_event)
-    def get(self, event_id: int) -> Event:
+    def event(self, event_id: int) -> Event:
         """Return an event by its id, whatever its state.
 
         Raises
         ------
         UnknownEventError
             It was erased, or never given.
-        DamagedRecordError
-            Its row is not what was written.
         """
         found = self.record.events([event_id])
         if not found:
             raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
         return found[0]
 
-    @checked(key=a_text)
-    def id_of(self, key: str, *, namespace: str = DEFAULT_NAMESPACE) -> int:
-        """Return the id of the event that is called so elsewhere.
+    def node_and_time(self, event_id: int) -> tuple[int, int]:
+        """Return the node of an event, and when it happened.
 
         Raises
         ------
-        UnknownEventError
-            No event of the namespace has that key.
+        UnknownEventError, NoVectorError
+            No such event; or it is in no index.
         """
-        found = self.record.event_of_key(key, check_namespace(namespace))
-        if found is None:
-            raise UnknownEventError(
-                f"no event of namespace {namespace!r} has the key {key!r}: add one with it, or "
-                "name the namespace that has it"
-            )
-        return found
+        found = self.record.query(
+            "SELECT node, timestamp FROM events WHERE event_id = ?", (event_id,)
+        )
+        if not found:
+            raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
+        if found[0][0] is None:
+            raise NoVectorError(f"event {event_id} is in no index: add it as an event of its own")
+        node, timestamp = found[0]
+        return int(node), int(timestamp)
 
-    def stats(self) -> dict[str, Any]:
-        """Count what it holds: events, active, links, episodes, and the index's own.
+    def checked(self, vector: Vector) -> Vector:
+        """Return a vector that the index takes, or raise what is wrong with it."""
+        return storable_vector("the vector", vector, self.dim, self.metric, self.kind.embedder)
 
-        ``bytes`` are those of the texts and vectors of all events.
-        ``calibration`` is how the logged predictions of success turned out, None if there are none.
-        """
-        found = self.calibration()
-        return {**self._store.stats(), "calibration": None if found is None else found.to_dict()}
-
-    def calibration(self) -> Calibration | None:
-        """Compare the predictions of success of all logged decisions with what happened.
-
-        Returns
-        -------
-        Calibration or None
-            None if no decision has both a prediction and an outcome.
-        """
-        return logged_calibration(self.record)
-
-    def damage(self) -> list[str]:
-        """Read every row of the record and name those that are not what was written."""
-        return self.record.damage()
-
-    def snapshot(self) -> bool:
-        """Write a snapshot of the index now; tell whether there is one (never in RAM)."""
-        return self._store.snapshot()
-
-    def _checked(self, vector: Vector) -> Vector:
-        return storable_vector("the vector", vector, self.dim, self.metric, self._kind.embedder)
-
-    def _embedded(self, texts: Sequence[str]) -> list[Vector]:
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Return the checked vectors of texts that can be stored."""
         for one in texts:
             storable_text("a text", one)
-        return [self._checked(row) for row in self.embedder.embed(texts)] if texts else []
+        return [self.checked(row) for row in self.embedder.embed(texts)] if texts else []
 
-    def _remember_handing_out(
-        self, namespace: str, events: Iterable[Event], block: str = ""
-    ) -> None:
+    def hand_out(self, namespace: str, events: Iterable[Event], block: str = "") -> None:
         """Note what a namespace was told: these events, and the block that shows them."""
         with self.record.mutex:
             told: list[int] = []
@@ -171,11 +133,11 @@ class Base:
                     for reader in {namespace, event.namespace}:
                         self._hand_out(reader, event.text, [event.event_id])
                     told.append(event.event_id)
-                    self._noted.count(event.event_id)
+                    self.noted.count(event.event_id)
             if block and told:
                 self._hand_out(namespace, block, told)
 
-    def _remember_rendering(self, namespace: str, text: str, nodes: Sequence[int]) -> None:
+    def hand_out_text(self, namespace: str, text: str, nodes: Sequence[int]) -> None:
         """Note that a loop told a namespace a text that shows these nodes."""
         with self.record.mutex:
             events = self.record.events_of_nodes(nodes)
@@ -188,23 +150,37 @@ class Base:
         while len(self._handed_out) > _MOST_HANDED_OUT:
             self._handed_out.popitem(last=False)
 
+    def told(self, namespace: str, text: str) -> tuple[int, ...]:
+        """Return the events that a text was handed out from, to a namespace."""
+        return self._handed_out.get(digest(namespace, text), ())
+
+    def forget_told(self, events: Iterable[int]) -> None:
+        """Forget what was handed out from these events."""
+        gone = set(events)
+        self._handed_out = OrderedDict(
+            (key, left)
+            for key, told in self._handed_out.items()
+            if (left := tuple(event for event in told if event not in gone))
+        )
+
     @contextmanager
-    def _writing(self) -> Iterator[Writer]:
+    def writing(self) -> Iterator[Writer]:
         """Open a transaction that writes down, too, what reading has noted."""
         noted = Noted()
         try:
             with self.record.transaction() as write:
-                noted, self._noted = self._noted, noted
+                noted, self.noted = self.noted, noted
                 yield write
                 noted.write(write)
         except BaseException:
             with self.record.mutex:
-                self._noted.join(noted)
+                self.noted.join(noted)
             raise
 
-    def _flush(self) -> None:
-        if self._noted:
-            with self._writing():
+    def flush(self) -> None:
+        """Write down what reading has noted."""
+        if self.noted:
+            with self.writing():
                 pass
 
 

@@ -1,4 +1,4 @@
-"""Moving a stored memory: to another embedder, into less room."""
+"""Moving a stored memory to another embedder."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from pathlib import Path
 
 from cvx.embed import Embedder
 from cvx.errors import StoreNotFoundError
-from cvx.memory.facade import Memory
+from cvx.memory.memory import Memory
 from cvx.store import Record
-from cvx.store.compacting import Compacted
-from cvx.store.compacting import compact as compact_store
 from cvx.store.reembed import reembed as reembed_record
 from cvx.store.staging import Target
 
@@ -76,15 +74,10 @@ def reembed(
             record, target, embedder.embed, batch=batch, restart=restart, progress=progress
         )
     with Memory.open(folder, embedder, metric=metric) as memory:
-        memory.snapshot()
-        snapshots = memory._store.snapshots
+        memory.admin.snapshot()
+        snapshots = memory._backend.store.snapshots
         if snapshots is not None:
             # The older ones are of the old vectors.
             with memory.record.locked():
                 snapshots.prune(1)
     return made
-
-
-def compact(memory: Memory) -> Compacted:
-    """Give back the room that a memory does not need, as ``cvx.store.compacting.compact``."""
-    return compact_store(memory._store)

@@ -1,0 +1,362 @@
+"""Looking after a memory: distrusting sources, keeping it small, checking it: ``memory.admin``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cvx.arguments import a_flag, a_share, a_text, checked, one_of, optional, whole
+from cvx.causal.ground import StoreGround
+from cvx.causal.vitality import Vitality
+from cvx.embed.cache import CachedEmbedder
+from cvx.embed.cachedb import is_cache
+from cvx.errors import InvalidParameterError
+from cvx.memory.backend import Backend
+from cvx.memory.causes import active_events
+from cvx.memory.writes import declare_edge_kind
+from cvx.recall.cue import dense_text, lexical_text
+from cvx.scoring import logged_calibration
+from cvx.scoring.formulas import beta_mean
+from cvx.store.compacting import Compacted, compact
+from cvx.store.erase import Erased, check_erasable, erase, told_of
+from cvx.store.ownfiles import regular
+from cvx.store.spaces import check_namespace
+from cvx.types import DEFAULT_NAMESPACE, Event
+
+
+class Eviction(NamedTuple):
+    """What a budget puts away, or would.
+
+    Attributes
+    ----------
+    events : tuple of int
+        Least useful first.
+    events_left, bytes_left : int
+        What stays active.
+    """
+
+    events: tuple[int, ...]
+    events_left: int
+    bytes_left: int
+
+
+class Faded(NamedTuple):
+    """What has faded, or would.
+
+    Attributes
+    ----------
+    events : tuple of int
+        Weakest first.
+    vitality : tuple of float
+        What is left of each, in their order.
+    """
+
+    events: tuple[int, ...]
+    vitality: tuple[float, ...]
+
+
+class Admin:
+    """What keeps a memory in order.
+
+    Parameters
+    ----------
+    backend : Backend
+        Of the memory.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def stats(self) -> dict[str, Any]:
+        """Count what it holds: events, active, links, episodes, and the index's own.
+
+        ``bytes`` are those of the texts and vectors of all events.
+        ``calibration`` is how the logged predictions of success turned out, None if there are none.
+        """
+        found = logged_calibration(self._backend.record)
+        counted = self._backend.store.stats()
+        return {**counted, "calibration": None if found is None else found.to_dict()}
+
+    def check(self) -> list[str]:
+        """Read every row of the record and name those that are not what was written."""
+        return self._backend.record.damage()
+
+    def snapshot(self) -> bool:
+        """Write a snapshot of the index now; tell whether there is one (never in RAM)."""
+        return self._backend.store.snapshot()
+
+    def compact(self) -> Compacted:
+        """Give back the room that a memory does not need; see ``cvx.store.compacting.compact``."""
+        return compact(self._backend.store)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Make everything that is written in a ``with`` block durable at its end, or none of it.
+
+        See ``cvx.store.Record.together``: other threads and processes wait until then, so that
+        nothing may be awaited inside. Erasing and snapshots are refused there.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> from cvx.memory import Memory
+        >>> memory = Memory(LexicalEmbedder())
+        >>> with memory.admin.transaction():
+        ...     rain = memory.add("it rained all night")
+        ...     _ = memory.link(rain, memory.add("the cellar is under water"))
+        >>> len(memory)
+        2
+        """
+        return self._backend.record.together()
+
+    @checked(name=a_text)
+    def declare_edge_kind(self, name: str) -> None:
+        """Make a name an edge kind of this memory, for good.
+
+        Raises
+        ------
+        InvalidEdgeKindNameError
+            Not lower snake case.
+        """
+        declare_edge_kind(self._backend, name)
+
+    @checked(source=a_text)
+    def audit(self, source: str) -> list[Event]:
+        """Return everything that came from a source, whatever became of it."""
+        rows = self._backend.record.query("SELECT event_id FROM events WHERE source = ?", (source,))
+        return self._backend.record.events(row[0] for row in rows)
+
+    @checked(source=a_text)
+    def quarantine(self, source: str) -> list[int]:
+        """Keep everything from a source out of every recall until ``release``.
+
+        Returns
+        -------
+        list of int
+            The events that were active.
+        """
+        return self._move(source, "active", "quarantined")
+
+    @checked(source=a_text)
+    def release(self, source: str) -> list[int]:
+        """End the quarantine of a source; returns its events."""
+        return self._move(source, "quarantined", "active")
+
+    def _move(self, source: str, before: str, after: str) -> list[int]:
+        _check_source(source)
+        with self._backend.record.transaction() as write:
+            rows = self._backend.record.query(
+                "SELECT event_id FROM events WHERE source = ? AND state = ?", (source, before)
+            )
+            events = [row[0] for row in rows]
+            write.set_columns("state", dict.fromkeys(events, after))
+        return events
+
+    @checked(source=a_text)
+    def roll_back(self, source: str) -> list[int]:
+        """Undo a source: its events go into quarantine, their links are taken away for good.
+
+        Links, unlike events, teach walks and searches that start elsewhere. Rewards that other
+        memories lost in failed episodes of the source are given back. ``as_of`` still knows all of
+        it, and ``erase`` removes the events themselves.
+
+        Returns
+        -------
+        list of int
+            All events of the source.
+        """
+        _check_source(source)
+        record = self._backend.record
+        with record.transaction() as write:
+            rows = record.query("SELECT event_id FROM events WHERE source = ?", (source,))
+            events = [row[0] for row in rows]
+            write.set_columns("state", dict.fromkeys(events, "quarantined"))
+            write.undo_decays(events)
+            nodes = [n for some in record.nodes_of_events(events).values() for n in some]
+            for node in nodes:
+                edges = [
+                    *record.links_of([node], incoming=True),
+                    *record.links_of([node], incoming=False),
+                ]
+                write.remove_links((e.from_node, e.to_node, e.kind) for e in edges)
+        return events
+
+    @checked(events=optional(whole(0)), bytes=optional(whole(0)), dry_run=a_flag)
+    def budget(
+        self,
+        *,
+        events: int | None = None,
+        bytes: int | None = None,  # noqa: A002
+        dry_run: bool = True,
+    ) -> Eviction:
+        """Put away the least useful events until the rest fits a budget.
+
+        Usefulness is the success to expect of an event (its reward, 0.5 without one, and how often
+        it was retrieved) times its salience (0.5 without one); of equals the one goes that was
+        used longest ago, or never used and happened longest ago.
+
+        Parameters
+        ----------
+        events : int, optional
+            How many may stay active.
+        bytes : int, optional
+            How large their texts and vectors together may be.
+        dry_run : bool, default True
+            Only say which ones; nothing is put away.
+
+        Raises
+        ------
+        InvalidParameterError
+            No budget at all, or one below 0.
+        """
+        if events is None and bytes is None:
+            raise InvalidParameterError("no budget: give events, bytes or both")
+        rows = self._backend.record.query(
+            "SELECT event_id, reward, salience, recorded, ifnull(retrieved, 0),"
+            " length(CAST(text AS BLOB)) + ifnull(length(embedding), 0),"
+            " max(timestamp, ifnull(last_used, timestamp)) FROM events"
+            " LEFT JOIN usage ON context = '[\"event\",' || event_id || ']'"
+            " WHERE state = 'active'"
+        )
+        ordered = sorted(
+            rows,
+            key=lambda row: (
+                self._usefulness(row[0], row[1], row[2], row[4]),
+                max(row[6], self._backend.noted.used.get(row[0], row[6])),
+                row[3],
+            ),
+        )
+        left, size = len(ordered), sum(row[5] for row in ordered)
+        gone: list[int] = []
+        for row in ordered:
+            if (events is None or left <= events) and (bytes is None or size <= bytes):
+                break
+            gone.append(row[0])
+            left, size = left - 1, size - row[5]
+        if gone and not dry_run:
+            set_state(self._backend, gone, "archived")
+        return Eviction(tuple(gone), left, size)
+
+    @checked(
+        below=a_share,
+        rule=optional(one_of(Vitality, called="a Vitality")),
+        now=optional(whole()),
+        dry_run=a_flag,
+    )
+    def fade(
+        self,
+        below: float = 0.05,
+        *,
+        rule: Vitality | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        now: int | None = None,
+        dry_run: bool = True,
+    ) -> Faded:
+        """Put away what nothing has called up for long, as ``Memory.forget`` does.
+
+        Each event's vitality follows from its salience (0.5 without one), how often and when it
+        was last used, and how many events it led to. It does not depend on how often ``fade`` is
+        called.
+
+        Parameters
+        ----------
+        below : float, default 0.05
+            What has less left is put away; in [0, 1].
+        rule : Vitality, optional
+            How fast it fades; by default half in 30 days.
+        namespace : str, default ""
+            Whose events.
+        now : int, optional
+            In the unit of the timestamps; by default the clock of the memory.
+        dry_run : bool, default True
+            Only say which ones.
+
+        Raises
+        ------
+        InvalidParameterError
+            A bound outside [0, 1].
+        """
+        events = active_events(self._backend.record, check_namespace(namespace))
+        if not events:
+            return Faded((), ())
+        ids = [event.event_id for event in events if event.event_id is not None]
+        at = self._backend.record.now() if now is None else now
+        used = self._backend.record.used(ids)
+        counts = [used.get(number, (0, None)) for number in ids]
+        pairs = zip(events, counts, strict=True)
+        unused_for = [
+            at - max(e.timestamp, last if last is not None else e.timestamp)
+            for e, (_, last) in pairs
+        ]
+        led_to = dict.fromkeys(ids, 0)
+        for link in StoreGround(
+            self._backend.record, lambda: self._backend.index.edge_kinds, namespace=namespace
+        ).links(ids, backward=False):
+            led_to[int(link.cause)] += 1
+        left = (rule or Vitality())(
+            np.array([0.5 if e.salience is None else e.salience for e in events]),
+            np.array(unused_for, dtype=np.float64),
+            np.array([uses for uses, _ in counts], dtype=np.int64),
+            np.array([led_to[number] for number in ids], dtype=np.int64),
+        )
+        order = np.argsort(left, kind="stable").tolist()
+        weakest = [place for place in order if left[place] < below]
+        gone = tuple(ids[place] for place in weakest)
+        if gone and not dry_run:
+            set_state(self._backend, gone, "archived")
+        return Faded(gone, tuple(float(left[place]) for place in weakest))
+
+    def _usefulness(
+        self, event: int, reward: float | None, salience: float | None, retrieved: int
+    ) -> float:
+        asked = retrieved + self._backend.noted.retrieved.get(event, 0)
+        worth = 0.5 if reward is None else reward
+        weight = 0.5 if salience is None else salience
+        # One retrieval says little, the hundredth hardly more than the tenth.
+        return worth * weight * (0.5 + beta_mean(asked, asked, 2.0, 0.0))
+
+
+def set_state(backend: Backend, events: Iterable[int], state: str) -> None:
+    """Archive events, or make them active again; all of them or none.
+
+    Raises
+    ------
+    UnknownEventError
+        One of them does not exist; nothing changes.
+    """
+    with backend.record.transaction() as write:
+        write.set_columns("state", dict.fromkeys(events, state))
+
+
+def erase_events(backend: Backend, listed: list[int]) -> Erased:
+    """Erase events from every file and cache; see ``Memory.erase``."""
+    check_erasable(backend.record, listed)
+    if listed:
+        # What was recalled and is not written down yet is searched with the rest.
+        backend.flush()
+        # Before the record: a death in between leaves texts that can be erased again.
+        _clean_caches(backend, listed)
+    done = erase(backend.store, listed)
+    backend.forget_told(done.events)
+    return done
+
+
+def _clean_caches(backend: Backend, events: list[int]) -> None:
+    own = getattr(backend.embedder, "forget", None)
+    files = [] if backend.folder is None else sorted(backend.folder.iterdir())
+    beside = [path for path in files if regular(path) and is_cache(path)]
+    if own is None and not beside:
+        return
+    texts, cues = told_of(backend.record, events)
+    texts += (said for cue in cues for said in (dense_text(cue), lexical_text(cue)))
+    if own is not None:
+        own(texts)
+    for path in beside:
+        CachedEmbedder(backend.embedder, path).forget(texts)
+
+
+def _check_source(source: str) -> None:
+    if not source:
+        raise InvalidParameterError("source is empty: name the one that is meant")

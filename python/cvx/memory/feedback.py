@@ -1,0 +1,148 @@
+"""What became of what was recalled for a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, SupportsIndex
+
+from cvx.active import Attribution
+from cvx.arguments import an_event, whole, wrong
+from cvx.errors import DecisionTakenError, InvalidParameterError, UnknownError
+from cvx.memory.backend import Backend
+from cvx.recall.block import Block
+from cvx.store.learned import event_context
+from cvx.types import Decision
+
+_whole = whole(0)
+
+
+def a_decision(name: str, value: Any) -> int:
+    """Check a decision, by whatever names it, and return its number."""
+    if isinstance(value, Decision):
+        return value.decision_id
+    if isinstance(value, Block):
+        if value.decision is None:
+            raise UnknownError("this block has no decision: its memory is a view of the past")
+        return value.decision.decision_id
+    if isinstance(value, SupportsIndex):
+        return int(_whole(name, value))
+    raise wrong(name, value, "what context returned, or the number of a decision")
+
+
+def some_followed(name: str, value: Any) -> list[int]:
+    """Check what was followed, as hits or events, and return the ids of events."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise wrong(name, value, "a list of hits or ids of events")
+    return [an_event(f"{name}[{at}]", one) for at, one in enumerate(value)]
+
+
+def take_feedback(
+    backend: Backend,
+    number: int,
+    *,
+    followed: list[int] | None,
+    helped: bool | None,
+    action: str | None,
+    outcome: float | None,
+) -> None:
+    """Write down what became of a context; see ``Memory.feedback``."""
+    if helped is None and outcome is not None:
+        helped = outcome > 0.5
+    if number not in backend.noted.decided:
+        _decision_row(backend, number)
+    backend.flush()
+    with backend.record.transaction() as write:
+        row = _decision_row(backend, number)
+        noted = row["record"]
+        if row["episode"] is not None:
+            raise DecisionTakenError(
+                f"decision {number} is of episode {row['episode']}, with the outcome of which "
+                "it was counted: say what was followed when it is acted on"
+            )
+        if "shown" not in noted:
+            raise UnknownError(
+                f"a memory that decision {number} showed was erased: nothing can be said of it"
+            )
+        if noted.get("helped") is not None:
+            raise DecisionTakenError(
+                f"there was feedback on decision {number} already: say once whether it helped, "
+                "when the outcome is known"
+            )
+        events = list(noted.get("followed", ())) if followed is None else followed
+        strange = set(events) - set(noted["shown"])
+        if strange:
+            raise InvalidParameterError(
+                f"event {min(strange)} was followed, but decision {number} did not show it: "
+                f"it showed {noted['shown']}"
+            )
+        noted = {**noted, "followed": events, "helped": helped}
+        nodes = {event.event_id: event.node for event in backend.record.events(events)}
+        write.take_feedback(
+            number,
+            noted,
+            action=row["action"] if action is None else action,
+            outcome=outcome,
+            followed=[node for event in events if (node := nodes.get(event)) is not None],
+        )
+        if helped is not None:
+            write.count_use({event_context(event): helped for event in events})
+        if noted["refresh"] == "used":
+            write.touch(dict.fromkeys(events, noted["now"]))
+
+
+def attribution_of(backend: Backend, number: int) -> Attribution:
+    """Return which memories drove a decision, and whether it paid; see ``Learning``."""
+    waiting = backend.noted.decided.get(number)
+    if waiting is not None:
+        return _with_events(Attribution.of(*waiting), waiting[1])
+    row = _decision_row(backend, number)
+    found, noted = Attribution.logged(row), row["record"]
+    if "shown" not in noted:
+        # Of a loop; or of a context of which a memory was erased.
+        events = backend.record.events_of_nodes(found.shown)
+        shown, followed = (
+            dict.fromkeys(events[node] for node in nodes if node in events)
+            for nodes in (found.shown, found.followed or ())
+        )
+        noted = {"retrieved": shown, "shown": shown, "followed": followed}
+    return _with_events(found, noted)
+
+
+def decisions_that_showed(backend: Backend, event_id: int) -> list[Attribution]:
+    """Return the decisions that an event was shown in, oldest first."""
+    with backend.record.mutex:
+        rows = backend.record.query(
+            "SELECT decision_id FROM decisions WHERE EXISTS (SELECT 1 FROM json_each(hits)"
+            " WHERE json_extract(value, '$[0]') IN (SELECT node FROM events WHERE event_id = ?1"
+            " UNION ALL SELECT node FROM aliases WHERE event_id = ?1))",
+            (event_id,),
+        )
+        waiting = [
+            number
+            for number, (_, noted) in backend.noted.decided.items()
+            if event_id in noted["shown"]
+        ]
+        numbers = sorted([*(row[0] for row in rows), *waiting])
+        return [attribution_of(backend, number) for number in numbers]
+
+
+def _decision_row(backend: Backend, number: int) -> dict[str, Any]:
+    row = backend.record.decision(number)
+    if row is None:
+        raise UnknownError(
+            f"there is no decision {number} in this memory: give what context returned, or a "
+            "decision of a loop once its episode is closed"
+        )
+    return row
+
+
+def _with_events(found: Attribution, noted: Mapping[str, Any]) -> Attribution:
+    """Return it with the memories that were noted, which are events."""
+    followed = noted.get("followed")
+    return replace(
+        found,
+        retrieved=tuple(noted["retrieved"]),
+        shown=tuple(noted["shown"]),
+        followed=None if followed is None else tuple(followed),
+    )

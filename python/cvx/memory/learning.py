@@ -1,0 +1,146 @@
+"""What a memory has learned of recalling, and what its decisions rest on: ``memory.learning``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cvx.active import ActiveMemory, Attribution
+from cvx.arguments import a_mapping, an_event, checked, one_of, optional, some_texts
+from cvx.memory.backend import Backend
+from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
+from cvx.memory.recaller import RECALL, Outcome, Recaller, asker_of
+from cvx.recall import Candidates, Pipeline
+from cvx.recall.block import Block
+from cvx.recall.signals import Answerable
+from cvx.scoring import Calibration, LoggedChoice, logged_calibration, logged_choices
+from cvx.types import DEFAULT_NAMESPACE, AnEvent, Cue, Decision, Filter
+
+_answerable = one_of(Answerable, called="an Answerable, as calibrated_floor returns it")
+
+
+class Learning:
+    """How a memory recalls, what it learned, and which memories drove which decision.
+
+    Parameters
+    ----------
+    backend : Backend
+        Of the memory.
+    recaller : Recaller
+        The one whose pipeline is kept.
+    """
+
+    def __init__(self, backend: Backend, recaller: Recaller) -> None:
+        self._backend, self._recaller = backend, recaller
+        self._loop: ActiveMemory | None = None
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """How this memory recalls: what was set or tuned last, by any process, else the default.
+
+        What is set is kept with the store. A part of your own (a function, a source) cannot be:
+        then it holds until the memory is closed, or another is stored, which a
+        ``PipelineNotKeptWarning`` says. ``dataclasses.replace`` gives one with another part.
+        """
+        return self._recaller.pipeline
+
+    @pipeline.setter
+    def pipeline(self, pipeline: Pipeline) -> None:
+        self._recaller.keep_pipeline(pipeline)
+
+    @checked(weights=optional(a_mapping), answerable=optional(_answerable))
+    def recall_with(
+        self, weights: Mapping[str, float] | None = None, answerable: Answerable | None = None
+    ) -> None:
+        """Store the weights and the calibrated floor that this memory recalls with from now on.
+
+        Parameters
+        ----------
+        weights : mapping of str to float, optional
+            Of the signals; default the shipped ones.
+        answerable : Answerable, optional
+            When to answer nothing. It holds for the embedder it was calibrated with: a memory that
+            moves to another one recalls without it.
+
+        Raises
+        ------
+        InvalidParameterError
+            Weights that are empty, not finite, or of no signal; nothing is stored.
+        """
+        self._recaller.keep_weights(weights, answerable)
+
+    @checked(k=RECALL["k"], where=RECALL["where"], pipeline=RECALL["pipeline"])
+    def candidates(
+        self,
+        cue: str | Cue,
+        k: int = 10,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        also: Sequence[str] = (),
+        where: Filter | None = None,
+        outcome: Outcome = "success",
+        pipeline: Pipeline | None = None,
+    ) -> Candidates:
+        """Return everything that a recall weighs, before the floors: its table of columns.
+
+        Parameters and errors are those of ``Memory.recall``.
+        """
+        asker = asker_of(namespace, also, where, outcome)
+        return self._recaller.candidates(cue, k, asker, pipeline or self.pipeline)
+
+    def calibration(self) -> Calibration | None:
+        """Compare the predictions of success of all logged decisions with what happened.
+
+        Returns
+        -------
+        Calibration or None
+            None if no decision has both a prediction and an outcome.
+        """
+        return logged_calibration(self._backend.record)
+
+    @checked(decision=a_decision)
+    def attribution(self, decision: Block | Decision | int) -> Attribution:
+        """Return which memories drove a decision of a context or of a loop, and whether it paid.
+
+        Raises
+        ------
+        UnknownError
+            No such decision; those of a loop are there once their episode is closed.
+        """
+        assert isinstance(decision, int)
+        return attribution_of(self._backend, decision)
+
+    def decisions_with(self, event: AnEvent) -> list[Attribution]:
+        """Return the decisions of contexts and of loops that a memory was shown in, oldest first.
+
+        Those of a loop count once their episode is closed.
+        """
+        return decisions_that_showed(self._backend, an_event("event", event))
+
+    @checked(names=some_texts)
+    def logged_choices(self, names: Sequence[str]) -> list[LoggedChoice]:
+        """Return what was sampled and has a known outcome; see ``cvx.scoring.logged_choices``."""
+        return logged_choices(self._backend.record, names)
+
+    def loop(self, **options: Any) -> ActiveMemory:
+        """Return a loop (recall, act, close, learn) that runs on this memory.
+
+        Parameters
+        ----------
+        **options
+            As for ``ActiveMemory``; ``clock`` is by default the memory's own, so that steps lie
+            among the events that were added.
+        """
+        backend = self._backend
+        backend.store.refresh()
+        options = {"clock": backend.record.now, **options}
+        made = ActiveMemory(backend.store.index, backend.embedder, backend.record, **options)
+        made.on_render = backend.hand_out_text
+        return made
+
+    @property
+    def active(self) -> ActiveMemory:
+        """The memory's own loop, made at its first use."""
+        if self._loop is None:
+            self._loop = self.loop()
+        return self._loop

@@ -1,0 +1,870 @@
+"""Memory: everything an agent remembers, in one folder or in RAM."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from cvx.arguments import (
+    Check,
+    a_callable,
+    a_filter,
+    a_flag,
+    a_mapping,
+    a_share,
+    a_text,
+    an_event,
+    checked,
+    number,
+    one_of,
+    optional,
+    some_events,
+    some_texts,
+    whole,
+    wrong,
+)
+from cvx.causal.walk import DEFAULT_NODES
+from cvx.embed import Embedder
+from cvx.errors import (
+    EdgeWeightError,
+    EmbedderMismatchError,
+    InvalidEdgeError,
+    InvalidParameterError,
+    UnknownEventError,
+    UnknownMetricError,
+)
+from cvx.index import TemporalIndex
+from cvx.memory import feedback as _feedback
+from cvx.memory import writes
+from cvx.memory.admin import Admin, erase_events, set_state
+from cvx.memory.aio import Aio
+from cvx.memory.backend import Backend
+from cvx.memory.causes import Causes
+from cvx.memory.explanation import Explanation, explained
+from cvx.memory.frames import Frames
+from cvx.memory.learning import Learning
+from cvx.memory.recaller import RECALL, Outcome, Recaller, Sources, asker_of, plan_of
+from cvx.recall import Floor, Pipeline
+from cvx.recall.block import Block
+from cvx.recall.trace import Hits
+from cvx.store import Record
+from cvx.store.erase import Erased, finish
+from cvx.store.past import as_of
+from cvx.store.spaces import check_namespace
+from cvx.types import (
+    DEFAULT_NAMESPACE,
+    AnEvent,
+    Cue,
+    Decision,
+    Edge,
+    Event,
+    Filter,
+    Vector,
+)
+from cvx.validation import STATES
+
+EXACT_BELOW = 10_000
+
+
+def _embedder(name: str, value: Any) -> Any:
+    if not all(callable(getattr(value, method, None)) for method in ("embed", "info")):
+        raise wrong(name, value, "an Embedder, such as those of cvx.embed")
+    return value
+
+
+def _metric(name: str, value: Any) -> Any:
+    if value not in ("cosine", "l2", "ip"):
+        raise wrong(name, value, "cosine, l2 or ip", UnknownMetricError)
+    return value
+
+
+def _lists(name: str, value: Any) -> list[list[str]]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise wrong(name, value, "a list of strings for each event")
+    return [some_texts(f"{name}[{place}]", one) for place, one in enumerate(value)]
+
+
+def _state(name: str, value: Any) -> str:
+    if not isinstance(value, str) or value not in STATES:
+        raise wrong(name, value, f"one of {', '.join(STATES)}")
+    return value
+
+
+_weight = number(0.0, 1.0, EdgeWeightError)
+_reason = one_of(str, called="a str", error=InvalidEdgeError)
+_OPENING: Mapping[str, Check] = {
+    "embedder": optional(_embedder),
+    "metric": _metric,
+    "seed": whole(0),
+    "exact_below": whole(0),
+    "clock": optional(a_callable),
+}
+
+
+class Memory:
+    """What an agent remembers: in RAM, or with ``Memory.open`` in a folder that survives.
+
+    Every change is durable when its call returns. Threads may share a memory; processes open the
+    same folder, and each sees what the others committed at its next call. After a fork, the child
+    opens its own.
+
+    Parameters
+    ----------
+    embedder : Embedder, optional
+        From text to vectors; the default needs no model and no network, and knows spelling only.
+    metric : {"cosine", "l2", "ip"}, default "cosine"
+        How vectors are compared.
+    seed : int, default 0
+        Of the index: it decides which events become the hubs of regions.
+    exact_below : int, default 10_000
+        Up to so many vectors a search compares with all of them, instead of walking a graph.
+    clock : callable, optional
+        Time of recording in microseconds since 1970-01-01 UTC; the system's by default.
+
+    Examples
+    --------
+    >>> from cvx.embed import LexicalEmbedder
+    >>> memory = Memory(LexicalEmbedder())
+    >>> rain = memory.add("it rained all night")
+    >>> flood = memory.add("the cellar is under water")
+    >>> _ = memory.link(rain, flood, "caused", why="the drain is too small")
+    >>> [(step.event.text, step.edge.why) for step in memory.why(flood)]
+    [('it rained all night', 'the drain is too small')]
+    """
+
+    @checked(**_OPENING)
+    def __init__(
+        self,
+        embedder: Embedder | None = None,
+        *,
+        metric: str = "cosine",
+        seed: int = 0,
+        exact_below: int = EXACT_BELOW,
+        clock: Callable[[], int] | None = None,
+    ) -> None:
+        settings = {"seed": seed, "exact_below": exact_below}
+        self._compose(Backend(None, embedder, metric=metric, settings=settings, clock=clock))
+
+    def _compose(self, backend: Backend) -> Self:
+        self._backend = backend
+        self._recaller = Recaller(backend)
+        self.causes = Causes(backend)
+        self.learning = Learning(backend, self._recaller)
+        self.frames = Frames(backend)
+        self.admin = Admin(backend)
+        self.aio = Aio(self)
+        return self
+
+    @classmethod
+    @checked(
+        **_OPENING,
+        path=one_of(str, os.PathLike, called="the path of a folder"),
+        create=a_flag,
+        read_only=a_flag,
+        accept_lost_tail=a_flag,
+    )
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        embedder: Embedder | None = None,
+        *,
+        metric: str = "cosine",
+        seed: int = 0,
+        exact_below: int = EXACT_BELOW,
+        create: bool = True,
+        read_only: bool = False,
+        accept_lost_tail: bool = False,
+        clock: Callable[[], int] | None = None,
+    ) -> Self:
+        """Open a memory in a folder, making it if there is none.
+
+        Parameters
+        ----------
+        path : str or path
+            The folder: ``memory.db`` is the record, ``LOCK`` keeps writers apart, ``index`` holds
+            snapshots, which may be deleted at any time.
+        embedder : Embedder, optional
+            The one that the store was made with; another one is refused.
+        metric : {"cosine", "l2", "ip"}, default "cosine"
+            As it was made with.
+        seed, exact_below : int
+            Of a store that is made; one that is there keeps its own.
+        create : bool, default True
+            Whether a new store may be made.
+        read_only : bool, default False
+            Only read a store that is there: nothing is written, so that it also works on a
+            read-only disk. What others commit is seen where SQLite's shared memory is there or
+            can be made; elsewhere the store must have been closed, and a change to it is an error.
+        accept_lost_tail : bool, default False
+            Go on although the newest changes are known to be missing.
+        clock : callable, optional
+            As for the class.
+
+        Raises
+        ------
+        StoreNotFoundError
+            There is no store, and none may be made.
+        EmbedderMismatchError
+            The vectors in the store are those of another embedder, dimension or metric.
+        LostTailError
+            The record ends before something that was written.
+        RecordVersionError, DamagedRecordError, RecordIOError
+            The record cannot be read.
+        """
+        backend = Backend(
+            Path(path),
+            embedder,
+            metric=metric,
+            settings={"seed": seed, "exact_below": exact_below},
+            create=create,
+            read_only=read_only,
+            accept_lost_tail=accept_lost_tail,
+            clock=clock,
+        )
+        if not read_only:
+            finish(backend.store)
+        return cls.__new__(cls)._compose(backend)
+
+    @property
+    def embedder(self) -> Embedder:
+        """What makes vectors of texts."""
+        return self._backend.embedder
+
+    @property
+    def dim(self) -> int:
+        """Length of the vectors."""
+        return self._backend.dim
+
+    @property
+    def metric(self) -> str:
+        """How vectors are compared."""
+        return self._backend.metric
+
+    @property
+    def record(self) -> Record:
+        """The record; what is written through it is followed by the index."""
+        return self._backend.record
+
+    @property
+    def index(self) -> TemporalIndex:
+        """The index, for reading: everything that is to stay goes through the memory."""
+        return self._backend.index
+
+    @property
+    def folder(self) -> Path | None:
+        """Where it lives, None for RAM."""
+        return self._backend.folder
+
+    def __len__(self) -> int:
+        found = self.record.query("SELECT count(*) FROM events WHERE state = 'active'")
+        return int(found[0][0])
+
+    @checked(
+        aliases=some_texts,
+        tags=some_texts,
+        metadata=optional(a_mapping),
+        visibility=a_text,
+        again=a_flag,
+    )
+    def add(
+        self,
+        text: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        entity_id: int = 0,
+        timestamp: int | None = None,
+        vector: Vector | None = None,
+        aliases: Sequence[str] = (),
+        action: str | None = None,
+        reward: float | None = None,
+        kind: str = "event",
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        source: str = "",
+        trust: float = 1.0,
+        visibility: str = "private",
+        salience: float | None = None,
+        key: str | None = None,
+        again: bool = False,
+    ) -> int:
+        """Remember one thing; when this returns, it survives a crash.
+
+        Parameters
+        ----------
+        text : str
+            What it says.
+        namespace : str, default ""
+            Which memory it is part of.
+        entity_id : int, default 0
+            Whose timeline it is on, at least 0.
+        timestamp : int, optional
+            When it happened; default now, in microseconds since 1970-01-01 UTC.
+        vector : ndarray of shape (dim,), float32, optional
+            Where it lies; by default the text is embedded.
+        aliases : sequence of str
+            Other words to find it by: the event is stored once, with a vector for each.
+        action, reward, kind, tags, metadata, source, trust, visibility, salience, key
+            As for ``Event``.
+        again : bool, default False
+            Store it even where it is only what this memory has just been recalled for.
+
+        Returns
+        -------
+        int
+            The id of the event. Text that this memory handed out in a recall and that comes back
+            as new is not stored, nor is a block that ``context`` made or a loop rendered: the id is
+            that of the event that says so already, in a block of the first one, unless it was
+            forgotten or quarantined meanwhile.
+
+        Raises
+        ------
+        InvalidInputError and its subclasses
+            A value that cannot be stored, such as a key that another event of the namespace has;
+            nothing is.
+        RecordIOError
+            The disk is full or failed; nothing is stored.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> from cvx.memory import Memory
+        >>> memory = Memory(LexicalEmbedder())
+        >>> memory.add("the spare key is under the green pot")
+        1
+        >>> [hit.event.text for hit in memory.recall("where is the key?")]
+        ['the spare key is under the green pot']
+        """
+        event = Event(
+            entity_id=entity_id,
+            timestamp=self.record.now() if timestamp is None else timestamp,
+            text=text,
+            vector=vector,
+            action=action,
+            reward=reward,
+            kind=kind,
+            namespace=namespace,
+            metadata=metadata or {},
+            tags=tuple(tags),
+            source=source,
+            trust=trust,
+            visibility=visibility,
+            salience=salience,
+            key=key,
+        )
+        return self.add_many([event], aliases=[aliases], again=again)[0]
+
+    @checked(aliases=_lists, again=a_flag)
+    def add_many(
+        self,
+        events: Iterable[Event],
+        *,
+        aliases: Sequence[Sequence[str]] = (),
+        again: bool = False,
+    ) -> list[int]:
+        """Remember several things, all of them or none, in one transaction.
+
+        Parameters
+        ----------
+        events : iterable of Event
+            Those without a vector are embedded. Ids, nodes, episodes and times of recording that
+            they bring are not kept.
+        aliases : sequence of sequences of str, optional
+            Further words for each event, in their order.
+        again : bool, default False
+            As for ``add``.
+
+        Returns
+        -------
+        list of int
+            The ids, in order.
+        """
+        return writes.add_events(self._backend, events, aliases, again=again)
+
+    @checked(
+        metadata=optional(a_mapping),
+        aliases=some_texts,
+        state=optional(_state),
+    )
+    def update(
+        self,
+        event: AnEvent,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        reward: float | None = None,
+        aliases: Sequence[str] = (),
+        state: str | None = None,
+    ) -> None:
+        """Change what is given of an event; its text never changes.
+
+        Parameters
+        ----------
+        event : Event, Hit or int
+        metadata : mapping, optional
+            Replaces what it has.
+        reward : float, optional
+            In [0, 1].
+        aliases : sequence of str
+            Further words to find it by; it stays one event, and is found once.
+        state : {"active", "archived", "quarantined"}, optional
+            "active" brings back what was forgotten or quarantined.
+
+        Raises
+        ------
+        UnknownEventError
+            No such event.
+        RewardRangeError
+            The reward is outside [0, 1].
+        NoVectorError
+            Aliases for an event that is in no index.
+        InvalidInputError
+            A single string as aliases, or something that is none.
+        """
+        writes.change_event(
+            self._backend,
+            an_event("event", event),
+            metadata=metadata,
+            reward=reward,
+            aliases=aliases,
+            state=state,
+        )
+
+    def link(
+        self,
+        a: AnEvent,
+        b: AnEvent,
+        kind: str = "caused",
+        weight: float = 1.0,
+        why: str = "",
+        *,
+        evidence: str = "",
+        effect_first: str = "refuse",
+    ) -> Edge:
+        """Say that one event led to another; the same link again replaces the older one.
+
+        Parameters
+        ----------
+        a, b : Event, Hit or int
+            From cause to effect.
+        kind : str, default "caused"
+            A kind of edge; one of your own is declared first, with
+            ``admin.declare_edge_kind``.
+        weight : float, default 1.0
+            In [0, 1].
+        why, evidence : str
+            The reason in words, and what it rests on.
+        effect_first : {"refuse", "flag", "allow"}, default "refuse"
+            What becomes of a link of a built-in causal kind ("caused", "caused_success",
+            "caused_failure", "granger_causal") to an effect that happened before its cause: an
+            error, a link with a warning, or a link. Allow it where timestamps say when something
+            was told, and not when it happened.
+
+        Returns
+        -------
+        Edge
+            As it is stored.
+
+        Raises
+        ------
+        UnknownEventError, UnknownEdgeKindError, EdgeWeightError, InvalidEdgeError
+            No such event or kind; a weight outside its bounds; a link to itself, or a reason that
+            is no string.
+        EffectBeforeCauseError
+            The effect happened before the cause, and ``effect_first`` is "refuse".
+        InvalidParameterError
+            Another ``effect_first`` than those.
+
+        Warns
+        -----
+        EffectFirstWarning
+            The effect happened before the cause, and ``effect_first`` is "flag".
+        """
+        cause, effect = an_event("a", a), an_event("b", b)
+        for name, value in (
+            ("kind", kind),
+            ("why", why),
+            ("evidence", evidence),
+            ("effect_first", effect_first),
+        ):
+            _reason(name, value)
+        weight = _weight("weight", weight)
+        edge = Edge(0, 0, kind, weight, why, evidence)
+        return writes.link_events(self._backend, cause, effect, edge, effect_first)
+
+    def forget(self, events: AnEvent | Iterable[AnEvent]) -> None:
+        """Put events away: they are in no recall any more; ``update(state="active")`` undoes it.
+
+        Raises
+        ------
+        UnknownEventError
+            One of them does not exist; nothing changes.
+        """
+        set_state(self._backend, some_events("events", events), "archived")
+
+    def erase(self, events: AnEvent | Iterable[AnEvent]) -> Erased:
+        """Erase events for good, from every file: see ``cvx.store.erase.erase``.
+
+        The caches of the embedder, and those that lie in the folder, are cleaned of their texts
+        and of the cues that quote them. It takes a rebuild of the index and of the database: erase
+        many at once. Where an erase was not ``complete``, ``erase([])`` completes it.
+
+        Raises
+        ------
+        UnknownEventError
+            One of them does not exist; nothing is erased.
+        """
+        return erase_events(self._backend, some_events("events", events))
+
+    @checked(key=optional(a_text))
+    def get(
+        self,
+        event: AnEvent | None = None,
+        *,
+        key: str | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+    ) -> Event:
+        """Return an event by its id or its key, whatever its state.
+
+        Parameters
+        ----------
+        event : Event, Hit or int, optional
+            An event is read again.
+        key : str, optional
+            What it is called elsewhere.
+        namespace : str, default ""
+            In which the key is unique.
+
+        Raises
+        ------
+        UnknownEventError
+            It was erased, or never given; or no event of the namespace has that key.
+        InvalidParameterError
+            Neither an id nor a key, or both.
+        DamagedRecordError
+            Its row is not what was written.
+        """
+        if (event is None) == (key is None):
+            raise InvalidParameterError(f"event is {event!r} and key is {key!r}: give one of them")
+        if event is not None:
+            return self._backend.event(an_event("event", event))
+        found = self.record.event_of_key(key or "", check_namespace(namespace))
+        if found is None:
+            raise UnknownEventError(
+                f"no event of namespace {namespace!r} has the key {key!r}: add one with it, or "
+                "name the namespace that has it"
+            )
+        return self._backend.event(found)
+
+    @checked(where=a_filter, newest=a_flag, limit=optional(whole(0)))
+    def events(
+        self,
+        where: Filter | None = None,
+        *,
+        newest: bool = False,
+        limit: int | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        also: Sequence[str] = (),
+        outcome: str = "any",
+    ) -> list[Event]:
+        """Return the events that pass a filter, without a cue, in the order of their times.
+
+        Parameters
+        ----------
+        where, namespace, also, outcome
+            As for ``recall``; by default steps of successes and failures come.
+        newest : bool, default False
+            The latest first.
+        limit : int, optional
+            So many at the most, the first of that order.
+
+        Raises
+        ------
+        InvalidFilterError, InvertedRangeError, InvalidParameterError
+            As for ``recall``.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> memory = Memory(LexicalEmbedder())
+        >>> for day in range(5):
+        ...     _ = memory.add(f"rain {day}", timestamp=day)
+        >>> [event.text for event in memory.events(Filter(since=3), newest=True)]
+        ['rain 4', 'rain 3']
+        """
+        asker = asker_of(namespace, also, where, outcome)
+        return self._recaller.events(asker, newest=newest, limit=limit)
+
+    @checked(**RECALL)
+    def recall(
+        self,
+        cue: str | Cue,
+        k: int = 10,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        also: Sequence[str] = (),
+        where: Filter | None = None,
+        outcome: Outcome = "success",
+        sources: Sources | None = None,
+        floor: float | Floor | None = None,
+        pipeline: Pipeline | None = None,
+    ) -> Hits:
+        """Find what fits a cue: near to it, or in its words; best first.
+
+        Parameters
+        ----------
+        cue : str or Cue
+            What is asked; a cue's own vector is used if it has one.
+        k : int, default 10
+            How many events, at least 1. An event with aliases counts once.
+        namespace : str, default ""
+            Whose memory asks: everything of it can come back, and what others made public.
+        also : sequence of str
+            Further namespaces, of which what is shared can come back.
+        where : Filter, optional
+            Times, entities, rewards, tags; ``ids`` are events; namespaces narrow what the others
+            let be seen. ``recallable`` is set by ``outcome``.
+        outcome : {"success", "failure", "any"}, default "success"
+            What may advise; failed episodes, which may not; or both.
+        sources : sequence of str, or mapping of str to callable, optional
+            Where to look: "dense", "lexical", "words", "graph", "aliases", "recent", and any
+            ``Callable[[Cue], list[Hit]]`` under a name of its own (None for a built-in one);
+            default those of the pipeline.
+        floor : float or Floor, optional
+            Events no more similar than this are found by their words only, if at all; default the
+            floor of the pipeline.
+        pipeline : Pipeline, optional
+            How to recall; default ``learning.pipeline``.
+
+        Returns
+        -------
+        Hits
+            A list of `Hit`, each with its ``event``; the shares of the ``factors`` add up to the
+            score, into which the trust in the event's source enters. Empty where nothing fits.
+            ``trace`` says what happened.
+
+        Raises
+        ------
+        InvalidKError, InvalidFilterError, InvertedRangeError, InvalidParameterError
+            A parameter outside its bounds.
+        InvalidInputError
+            Namespaces that cannot be some.
+        """
+        asker = asker_of(namespace, also, where, outcome)
+        plan = plan_of(pipeline or self._recaller.pipeline, sources, floor)
+        return self._recaller.recall(cue, k, asker, plan)
+
+    @checked(**RECALL, budget_tokens=optional(whole(0)))
+    def context(
+        self,
+        cue: str | Cue,
+        budget_tokens: int | None = None,
+        *,
+        k: int = 10,
+        namespace: str = DEFAULT_NAMESPACE,
+        also: Sequence[str] = (),
+        where: Filter | None = None,
+        outcome: Outcome = "success",
+        sources: Sources | None = None,
+        floor: float | Floor | None = None,
+        pipeline: Pipeline | None = None,
+    ) -> Block:
+        """Recall for a prompt: at most k memories, each said once, as one block within a budget.
+
+        Parameters
+        ----------
+        cue : str or Cue
+            What the agent is after right now; its ``place`` is the number of the turn.
+        budget_tokens : int, optional
+            Room in the prompt, at least 0; default that of the pipeline (512).
+        k : int, default 10
+            How many memories at the most, at least 1.
+        namespace, also, where, outcome, sources, floor, pipeline
+            As for ``recall``. The pipeline's ``serving`` says what a duplicate is, how tokens are
+            counted, what does the compacting, and when a memory counts as used.
+
+        Returns
+        -------
+        Block
+            ``text`` for a prompt, the ``hits`` it shows, the ``trace`` and the ``decision``.
+
+        Raises
+        ------
+        InvalidKError, InvalidParameterError, InvalidFilterError
+            A parameter outside its bounds.
+
+        Warns
+        -----
+        StaleCueWarning
+            The same cue was asked at the last turns too: build it anew from the agent's state.
+        """
+        plan = plan_of(pipeline or self._recaller.pipeline, sources, floor)
+        if budget_tokens is not None:
+            budget = replace(plan.serving.budget, tokens=budget_tokens)
+            plan = replace(plan, serving=replace(plan.serving, budget=budget))
+        asker = asker_of(namespace, also, where, outcome)
+        return self._recaller.context(cue, k, asker, plan)
+
+    @checked(max_depth=whole(1), max_events=whole(1))
+    def why(
+        self,
+        event: AnEvent,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        max_depth: int = 5,
+        max_events: int = DEFAULT_NODES,
+    ) -> Explanation:
+        """Return what led to an event, over its causal links backwards; nearest first.
+
+        Links that say nothing of causes ("irrelevant", "same_action_type", "region_transition",
+        "mentions") are not walked.
+
+        Parameters
+        ----------
+        event : Event, Hit or int
+            What is to be explained.
+        namespace : str, default ""
+            Who asks: nothing that it may not see is shown or walked through.
+        max_depth : int, default 5
+            Links away at the most, at least 1; ``deeper`` says whether there are more.
+        max_events : int, default 1000
+            Events at the most, at least 1; ``truncated`` says whether there are more.
+
+        Returns
+        -------
+        Explanation
+            A list of its steps, which can also tell itself: ``print(memory.why(7).narrative())``.
+
+        Raises
+        ------
+        UnknownEventError
+            No such event, or none that the namespace may see.
+        InvalidParameterError
+            A bound below 1.
+        """
+        story = self.causes.graph(namespace=namespace).story(
+            an_event("event", event), max_depth, after=0, max_nodes=max_events
+        )
+        return explained(self.record, story, story.before)
+
+    @checked(max_depth=whole(1), max_events=whole(1))
+    def consequences(
+        self,
+        event: AnEvent,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        max_depth: int = 5,
+        max_events: int = DEFAULT_NODES,
+    ) -> Explanation:
+        """Return what an event led to, over its causal links forwards; see ``why``."""
+        graph = self.causes.graph(namespace=namespace)
+        story = graph.story(
+            an_event("event", event), before=False, after=max_depth, max_nodes=max_events
+        )
+        return explained(self.record, story, story.after)
+
+    @checked(
+        decision=_feedback.a_decision,
+        helped=optional(a_flag),
+        action=optional(a_text),
+        outcome=optional(a_share),
+    )
+    def feedback(
+        self,
+        decision: Block | Decision | int,
+        *,
+        followed: Iterable[AnEvent] | None = None,
+        helped: bool | None = None,
+        action: str | None = None,
+        outcome: float | None = None,
+    ) -> None:
+        """Say what became of a context: what of it was followed, and whether that helped.
+
+        Shown, followed and helped are counted apart: what was shown and not followed is not
+        blamed, and nothing is praised for an outcome that it had no part in. What was followed may
+        be said before the outcome is known; it counts as followed once it is.
+
+        Parameters
+        ----------
+        decision : Block, Decision or int
+            Of ``context``.
+        followed : iterable of Event, Hit or int, optional
+            What the agent went by; default what was said before, at first
+            none.
+        helped : bool, optional
+            Whether it succeeded; default whether ``outcome`` is above 0.5, unknown without one.
+        action : str, optional
+            What the agent did; default what was said before.
+        outcome : float, optional
+            How it ended, in [0, 1].
+
+        Raises
+        ------
+        UnknownError
+            No such decision.
+        DecisionTakenError
+            Whether it succeeded was said already; or it is of a loop, whose episode says so.
+        InvalidParameterError
+            Something was followed that the decision did not show; an outcome outside [0, 1].
+        """
+        assert isinstance(decision, int)
+        _feedback.take_feedback(
+            self._backend,
+            decision,
+            followed=None if followed is None else _feedback.some_followed("followed", followed),
+            helped=helped,
+            action=action,
+            outcome=outcome,
+        )
+
+    @checked(recorded=whole())
+    def as_of(self, recorded: int) -> Memory:
+        """Return the memory as it was at a time of recording.
+
+        No later event, link, reward, count, decision or weight is known to it; what was erased
+        since is gone from it too. The answer is a memory of its own in RAM that refuses writes.
+        Making it copies the record.
+
+        Parameters
+        ----------
+        recorded : int
+            In microseconds since 1970-01-01 UTC, as in ``Event.recorded``.
+
+        Raises
+        ------
+        PastNotKeptError
+            An older version of cvx kept the store then, and overwrote what it knew.
+        InvalidParameterError
+            No whole number, or none of 64 bits.
+        """
+        record = as_of(self.record, recorded)
+        past = Backend(None, self.embedder, metric=self.metric, record=record)
+        return type(self).__new__(type(self))._compose(past)
+
+    def close(self) -> None:
+        """Write down what is noted, snapshot the index, and close. Closing again does nothing.
+
+        Raises
+        ------
+        NestedTransactionError
+            This thread is writing to it.
+        """
+        try:
+            if not self.record.closed and not self.record.frozen and self._backend.noted:
+                # Moved to another embedder meanwhile, the store takes nothing from here any more.
+                with suppress(EmbedderMismatchError):
+                    self._backend.flush()
+        finally:
+            self._backend.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        where = "in RAM" if self.folder is None else f"at {self.folder}"
+        return f"<Memory {where}>"

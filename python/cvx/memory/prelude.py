@@ -1,0 +1,128 @@
+"""What an agent should have in mind before its turn, without asking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from cvx.arguments import a_share, checked, one_of, whole
+from cvx.errors import InvalidParameterError
+from cvx.memory.memory import Memory
+from cvx.memory.recaller import RECALL, asker_of, head_of
+from cvx.recall import Floor, Pipeline, Weighting, by_rank
+from cvx.recall.block import Block
+from cvx.recall.recalled import recall_once
+from cvx.recall.sources import Recent
+from cvx.store.spaces import check_also
+from cvx.types import DEFAULT_NAMESPACE, Cue, Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Where an agent finds itself.
+
+    Parameters
+    ----------
+    characters : tuple of str
+        Who is there.
+    location : str
+        Where.
+    goals : tuple of str
+        What it is after.
+    turn : int, optional
+        Number of the turn.
+    """
+
+    characters: tuple[str, ...] = ()
+    location: str = ""
+    goals: tuple[str, ...] = ()
+    turn: int | None = None
+
+    def parts(self) -> dict[str, str]:
+        """Return what is asked about each, by name."""
+        parts = {f"character {name}": f"Who is {name}?" for name in self.characters}
+        if self.location:
+            parts["location"] = self.location
+        return {**parts, **{f"goal {number}": goal for number, goal in enumerate(self.goals, 1)}}
+
+
+@checked(
+    situation=one_of(Situation, called="a Situation"),
+    budget_tokens=whole(0),
+    k=RECALL["k"],
+    each=whole(1),
+    least_salience=a_share,
+)
+def prelude(
+    memory: Memory,
+    situation: Situation,
+    budget_tokens: int = 512,
+    *,
+    k: int = 10,
+    each: int = 3,
+    least_salience: float = 0.7,
+    namespace: str = DEFAULT_NAMESPACE,
+    also: Sequence[str] = (),
+) -> Block:
+    """Recall who is there, where it is, what the goals are, and what mattered lately.
+
+    Parameters
+    ----------
+    memory : Memory
+        Where to look.
+    situation : Situation
+        What the agent sees of its world.
+    budget_tokens : int, default 512
+        Room in the prompt.
+    k : int, default 10
+        How many memories at the most.
+    each : int, default 3
+        How many for every character, the location and every goal.
+    least_salience : float, default 0.7
+        What counts as having mattered, in [0, 1]; the newest ``each`` of them come along.
+    namespace, also
+        As for ``recall``.
+
+    Returns
+    -------
+    Block
+        As of ``context``; its trace names each part as a source.
+
+    Raises
+    ------
+    InvalidParameterError
+        Nothing to go by, ``each`` below 1, or a salience outside [0, 1].
+    """
+    parts = situation.parts()
+    if not parts:
+        raise InvalidParameterError("the situation is empty: give characters, location or goals")
+    ask = partial(_part, memory, each, namespace, check_also(also))
+    sources: dict[str, Any] = {name: partial(ask, text) for name, text in parts.items()}
+    sources["lately"] = Recent(each, least_salience)
+    plan = Pipeline(
+        sources=sources,
+        fusion=by_rank(),
+        weighting=Weighting(dict.fromkeys(sources, 1.0)),
+        floor=Floor(similarity=None),
+        serving=replace(memory.learning.pipeline.serving),
+        timeout_s=memory.learning.pipeline.timeout_s,
+    )
+    cue = Cue(text="; ".join(parts.values()), place=situation.turn)
+    return memory.context(cue, budget_tokens, k=k, namespace=namespace, also=also, pipeline=plan)
+
+
+def _part(
+    memory: Memory, each: int, namespace: str, also: tuple[str, ...], text: str, cue: Cue
+) -> list[Hit]:
+    asker = asker_of(namespace, also, None, "success")
+    asked = Cue(text=text, time=cue.time)
+    return recall_once(
+        memory._recaller.ground(),
+        memory.learning.pipeline,
+        asker,
+        asked,
+        each,
+        lambda found: head_of(found, each),
+    )[1]

@@ -1,0 +1,280 @@
+"""What comes out of a memory: hits, and blocks of them for a prompt."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from cvx.arguments import Check, a_filter, number, one_of, optional, some_texts, whole, wrong
+from cvx.embed import embed_query
+from cvx.errors import (
+    InvalidKError,
+    InvalidParameterError,
+    PipelineNotKeptWarning,
+    StaleCueWarning,
+)
+from cvx.memory.backend import Backend
+from cvx.memory.tuning import NAME, NotKept, pipeline_state, stored, stored_at, weights_state
+from cvx.recall import Candidates, Floor, Pipeline
+from cvx.recall.block import Block
+from cvx.recall.corpus import Corpus
+from cvx.recall.pipeline import Others
+from cvx.recall.recalled import Ground, Recalled, hits_of, recall_once
+from cvx.recall.sampling import drawn_from
+from cvx.recall.scope import Asker, scope_of
+from cvx.recall.serving import Served
+from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive
+from cvx.recall.trace import Hits
+from cvx.store.spaces import check_also
+from cvx.types import Cue, Decision, Event, Filter, Hit, Source
+
+Outcome: TypeAlias = Literal["success", "failure", "any"]
+Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
+_RECALLABLE = {"success": True, "failure": False, "any": None}
+
+
+def _sources(name: str, value: Any) -> Any:
+    return value if isinstance(value, Mapping) else some_texts(name, value)
+
+
+def _floor(name: str, value: Any) -> float | Floor:
+    return value if isinstance(value, Floor) else number()(name, value)
+
+
+RECALL: Mapping[str, Check] = {
+    "k": whole(1, error=InvalidKError),
+    "where": a_filter,
+    "sources": optional(_sources),
+    "floor": optional(_floor),
+    "pipeline": optional(one_of(Pipeline, called="a cvx.recall.Pipeline")),
+}
+"""What the parameters of a recall may be."""
+
+
+class Recaller:
+    """Recalls from a memory. It notes counts and times of use, for the next write to store.
+
+    Parameters
+    ----------
+    backend : Backend
+        Of the memory.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._corpus: Corpus | None = None
+        self._pipeline: tuple[int | None, Pipeline] | None = None
+        # By namespace: the last cue's hash, its turn, and how many turns it was asked.
+        self._asked: dict[str, tuple[str, int, int]] = {}
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """What was set or tuned last, by any process, else the default."""
+        when = stored_at(self._backend.record)
+        if self._pipeline is None or self._pipeline[0] != when:
+            self._pipeline = when, stored(self._backend.record)
+        return self._pipeline[1]
+
+    def keep_pipeline(self, pipeline: Pipeline) -> None:
+        """Recall by this pipeline from now on, and store it if all of it can be."""
+        record = self._backend.record
+        try:
+            state = None if record.frozen else pipeline_state(record, pipeline)
+        except NotKept as error:
+            state = None
+            if self._backend.folder is not None:
+                warnings.warn(
+                    f"the store cannot keep {error} of this pipeline: it holds until the memory "
+                    "is closed; set it after each opening, or pass it with each call",
+                    PipelineNotKeptWarning,
+                    stacklevel=3,
+                )
+        self._recall_with(pipeline, state)
+
+    def keep_weights(
+        self, weights: Mapping[str, float] | None, answerable: Answerable | None
+    ) -> None:
+        """Recall with these weights and this floor from now on, and store them."""
+        unknown = sorted((weights or {}).keys() - set(COLUMNS))
+        if unknown:
+            raise InvalidParameterError(
+                f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
+            )
+        pipeline = attentive(DEFAULT_WEIGHTS if weights is None else weights, answerable)
+        self._recall_with(pipeline, weights_state(self._backend.record, weights, answerable))
+
+    def _recall_with(self, pipeline: Pipeline, state: Mapping[str, Any] | None) -> None:
+        when = stored_at(self._backend.record)
+        if state is not None:
+            with self._backend.record.transaction() as write:
+                write.set_state(NAME, state)
+                when = write.recorded
+        self._pipeline = when, pipeline
+
+    def ground(self) -> Ground:
+        """Return what a recall stands on."""
+        backend = self._backend
+        if self._corpus is None:
+            self._corpus = Corpus(backend.record)
+        others = Others(partial(embed_query, backend.embedder), backend.checked, backend.calls)
+        return Ground(
+            self._corpus, lambda: backend.index, others, backend.record.now, backend.noted.used
+        )
+
+    def recall(self, cue: str | Cue, k: int, asker: Asker, plan: Pipeline) -> Hits:
+        """Return the k best hits; see ``Memory.recall``."""
+        recalled, hits = recall_once(
+            self.ground(), plan, asker, cue, k, lambda found: head_of(found, k)
+        )
+        events = [hit.event for hit in hits if hit.event is not None]
+        self._backend.hand_out(asker.namespace, events)
+        if plan.serving.refresh == "retrieved" and not self._backend.record.frozen:
+            with self._backend.record.mutex:
+                used = (one.event_id for one in events if one.event_id)
+                self._backend.noted.use(used, recalled.view.now)
+        return hits
+
+    def candidates(self, cue: str | Cue, k: int, asker: Asker, plan: Pipeline) -> Candidates:
+        """Return everything that a recall weighs, before the floors."""
+        return recall_once(self.ground(), plan, asker, cue, k, lambda found: found.ranking.table)[1]
+
+    def events(self, asker: Asker, *, newest: bool, limit: int | None) -> list[Event]:
+        """Return the events that a recall could return, in the order of their times."""
+        record = self._backend.record
+        with record.reading():
+            self._backend.store.refresh()
+            corpus = self.ground().corpus
+            corpus.refresh()
+            rows = np.flatnonzero(scope_of(corpus, asker).visible)
+            order = np.lexsort((corpus.event_ids[rows], corpus.timestamps[rows]))
+            chosen = rows[order[::-1] if newest else order][:limit]
+            ids: list[int] = corpus.event_ids[chosen].tolist()
+            found = {event.event_id: event for event in record.events(ids)}
+        return [found[one] for one in ids if one in found]
+
+    def context(self, cue: str | Cue, k: int, asker: Asker, plan: Pipeline) -> Block:
+        """Return at most k memories as a block, and note the decision; see ``Memory.context``."""
+        backend = self._backend
+        asked = backend.record.tail().seq
+        most = plan.serving.head(k)
+        recalled, hits = recall_once(
+            self.ground(),
+            plan,
+            asker,
+            cue,
+            k,
+            lambda found: hits_of(found, found.ranking.order[:most].tolist()),
+        )
+        trace = recalled.trace
+        self._notice_staleness(asker.namespace, recalled, plan.serving.stale_after)
+        number = backend.record.take_decision_number()
+        served = plan.serving.serve(hits, k, recalled.cue.words(), trace, number)
+        told = (hit.event for hit in served.hits if hit.event is not None)
+        backend.hand_out(asker.namespace, told, served.fitted.text)
+        decision = self._note(number, asked, asker.namespace, recalled, served, plan)
+        return Block(served.fitted.text, served.fitted.tokens, tuple(served.shown), trace, decision)
+
+    def _notice_staleness(self, namespace: str, recalled: Recalled, stale_after: int) -> None:
+        trace = recalled.trace
+        if trace.turn is None:
+            return
+        asked, turn, times = self._asked.get(namespace, ("", -1, 0))
+        if asked != trace.cue_hash:
+            times = 1
+        elif trace.turn != turn:
+            times += 1
+        self._asked[namespace] = (trace.cue_hash, trace.turn, times)
+        if times >= stale_after:
+            said = f"the same cue for {times} turns: build it anew from the agent's state"
+            trace.problems.append(said)
+            warnings.warn(said, StaleCueWarning, stacklevel=5)
+
+    def _note(
+        self,
+        number: int,
+        asked: int,
+        namespace: str,
+        recalled: Recalled,
+        served: Served,
+        plan: Pipeline,
+    ) -> Decision | None:
+        backend = self._backend
+        if backend.record.frozen:
+            return None
+        trace, view, refresh = recalled.trace, recalled.view, plan.serving.refresh
+        decision = Decision(
+            number,
+            recalled.cue,
+            tuple(served.shown),
+            rendered=served.fitted.text,
+            propensities=served.chances[: len(served.shown)] or None,
+            drawn_from=drawn_from(served.pool, served.hits, served.chances)
+            if served.pool
+            else None,
+        )
+        used = {"rendered": served.shown, "retrieved": served.hits}.get(refresh, [])
+        noted: dict[str, Any] = {
+            "cue_hash": trace.cue_hash,
+            "turn": trace.turn,
+            "namespace": namespace,
+            "now": view.now,
+            "refresh": refresh,
+            "retrieved": events_of(served.hits),
+            "shown": events_of(served.shown),
+            "candidates": trace.candidates,
+            "below_floor": trace.below_floor,
+            "merged": trace.merged,
+            "beyond_k": trace.beyond_k,
+            "tokens": trace.tokens,
+        }
+        # Not the text that was shown: what is erased must be gone here too.
+        with backend.record.mutex:
+            backend.noted.use(events_of(used), view.now)
+            backend.noted.decide(replace(decision, rendered=""), noted, asked)
+        return decision
+
+
+def head_of(recalled: Recalled, k: int) -> Hits:
+    """Return the first k of a ranking."""
+    hits = hits_of(recalled, recalled.ranking.order[:k].tolist())
+    trace = recalled.trace
+    trace.hits, trace.beyond_k = hits, trace.candidates - trace.below_floor - len(hits)
+    return Hits(hits, trace)
+
+
+def asker_of(namespace: str, also: Sequence[str], where: Filter | None, outcome: str) -> Asker:
+    """Return who asks."""
+    if not isinstance(outcome, str) or outcome not in _RECALLABLE:
+        raise wrong("outcome", outcome, "success, failure or any")
+    return Asker(namespace, check_also(also), where or Filter(), _RECALLABLE[outcome])
+
+
+def plan_of(pipeline: Pipeline, sources: Sources | None, floor: float | Floor | None) -> Pipeline:
+    """Return a pipeline with what one call wants otherwise."""
+    if floor is not None:
+        floor = floor if isinstance(floor, Floor) else Floor(similarity=floor)
+        pipeline = replace(pipeline, floor=floor)
+    return pipeline if sources is None else pipeline.looking_in(sources)
+
+
+def event_of(hit: Hit) -> int:
+    """Return the id of the event of a hit.
+
+    Raises
+    ------
+    InvalidParameterError
+        The hit does not know its event.
+    """
+    if hit.event is None or hit.event.event_id is None:
+        raise InvalidParameterError(f"the hit of node {hit.node} has no event: give its id")
+    return hit.event.event_id
+
+
+def events_of(hits: Iterable[Hit]) -> list[int]:
+    """Return the ids of the events of hits."""
+    return [event_of(hit) for hit in hits]
