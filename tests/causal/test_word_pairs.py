@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import product
 
 import numpy as np
 import pytest
@@ -66,6 +67,20 @@ def test_a_table_survives_being_kept(seed: int) -> None:
         assert kept.score(cause, effect) == pytest.approx(
             pairs.score(cause, effect), abs=terms / 32 + 1e-9
         )
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_the_strongest_pair_is_the_first_of_the_greatest_weight(seed: int) -> None:
+    pairs = count_words(*texts(seed))
+    for cause, effect in zip(*texts(seed + 1, 3), strict=True):
+        every = [
+            (pairs.score(a, b), -at, (a, b))
+            for at, (a, b) in enumerate(product(cause.split(), effect.split()))
+            if min(len(a), len(b)) >= 4 and a[:5] != b[:5]
+        ]
+        best = max(every, default=(0.0, 0, None))
+        assert pairs.strongest(cause, effect) == (best[2] if best[0] > 0 else None)
 
 
 def test_a_limit_keeps_the_strongest_pairs() -> None:

@@ -22,6 +22,7 @@ from cvx.learn.decay import DecayCase
 from cvx.recall.cue import cue_hash
 from cvx.scoring import Whose
 from cvx.store.spaces import owner, readers, space
+from cvx.store.suspicion import tags_with_mark
 from cvx.types import Episode, Hit, task_tag
 
 if TYPE_CHECKING:
@@ -95,13 +96,14 @@ class _Lesson:
         if not episode.steps:
             return episode
         family = [] if episode.task_type is None else [task_tag(episode.task_type)]
+        tags = [list(tags_with_mark((*family, *step.tags), step.text)) for step in episode.steps]
         nodes = memory.index.bulk_insert(
             [step.entity_id for step in episode.steps],
             [step.timestamp for step in episode.steps],
             np.stack([step.vector for step in episode.steps if step.vector is not None]),
             rewards=[step.reward for step in episode.steps],
             namespaces=space(episode.namespace, episode.steps[0].visibility),
-            tags=[[*family, *step.tags] for step in episode.steps],
+            tags=tags,
             actions=[step.action for step in episode.steps],
             recallable=won,
         ).tolist()
@@ -113,10 +115,10 @@ class _Lesson:
                     step,
                     node=node,
                     kind="step" if won else "failed_step",
-                    # With its family: an index built from the record has the same tags.
-                    tags=(*family, *step.tags),
+                    # An index built from the record has the same tags.
+                    tags=tuple(own),
                 )
-                for step, node in zip(episode.steps, nodes, strict=True)
+                for step, node, own in zip(episode.steps, nodes, tags, strict=True)
             ),
         )
         memory.history.add(episode)

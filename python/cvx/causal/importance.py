@@ -20,12 +20,32 @@ PROMPT = (
 )
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _SCALE = re.compile(r"(?:/|\bout of)\s*10\b")
-_STEM = r"\b(?:{})\w*"
-_WORDS: tuple[tuple[float, str], ...] = (
-    (3.0, "death|dead|died|dies|kill|war|plague|famine|massacre|catastroph|collaps"),
-    (2.0, "crisis|outbreak|emergenc|riot|fire|flood|disaster|bankrupt|attack|injur|arrest|betray"),
-    (1.0, "refus|reject|resign|vote|law|budget|shortage|strike|protest|broke|fail|lost|promis"),
+_WEIGHTY = (
+    (
+        3.0,
+        re.compile(
+            r"\b(?:death|dead|died|dies|kill|war|plague|famine|massacre|catastroph|collaps)",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        2.0,
+        re.compile(
+            r"\b(?:crisis|outbreak|emergenc|riot|fire|flood|disaster|bankrupt|attack|injur|arrest"
+            r"|betray)",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        1.0,
+        re.compile(
+            r"\b(?:refus|reject|resign|vote|law|budget|shortage|strike|protest|broke|fail|lost"
+            r"|promis)",
+            re.IGNORECASE,
+        ),
+    ),
 )
+"""What a class of words adds, and how such words begin; the gravest first."""
 _KINDS = MappingProxyType(
     {"observation": 3.0, "conversation": 4.0, "event": 5.0, "reflection": 6.0, "crisis": 7.0}
 )
@@ -64,13 +84,10 @@ class RuleImportance:
         for kind, value in self.kinds.items():
             if not LEAST <= value <= MOST:
                 raise InvalidParameterError(f"{kind} counts {value}: give a number from 1 to 10")
-        self._classes = [
-            (gain, re.compile(_STEM.format(words), re.IGNORECASE)) for gain, words in _WORDS
-        ]
 
     def rate(self, text: str, kind: str) -> float:
         """Return a number from 1 to 10."""
-        gain = next((gain for gain, words in self._classes if words.search(text)), 0.0)
+        gain = next((gain for gain, words in _WEIGHTY if words.search(text)), 0.0)
         loud = 0.5 if "!" in text or re.search(r"\d{3}", text) else 0.0
         return min(MOST, self.kinds.get(kind, self.kinds["observation"]) + gain + loud)
 

@@ -23,10 +23,9 @@ PROMPT = (
     "statements? Write one a line, each followed by the statements it rests on, in the form: "
     "insight (because of 1, 5, 3)"
 )
-_INSIGHT = re.compile(
-    r"^\s*(?:[-*\u2022]|\d+[.)])?\s*(?P<text>.+?)\s*\(because of(?P<numbers>[^)]*)\)\s*\.?\s*$",
-    re.IGNORECASE,
-)
+_BULLET = re.compile(r"\A\s*+(?:(?:[-*\u2022]|\d++[.)])\s*+)?")
+_CITED = re.compile(r"\(because of([^()]*+)\)\s*+(?:\.\s*+)?\Z", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<!\d)\d{1,9}(?!\d)")
 
 
 class Experience(NamedTuple):
@@ -197,11 +196,12 @@ class LLMWriter:
 def _read_insights(answer: str, experiences: Sequence[Experience]) -> list[Insight]:
     found = []
     for line in answer.splitlines():
-        match = _INSIGHT.match(line)
-        if match is None:
+        match, bullet = _CITED.search(line), _BULLET.match(line)
+        text = line[bullet.end() : match.start()].rstrip() if match and bullet else ""
+        if not match or not text:
             continue
-        numbers = dict.fromkeys(map(int, re.findall(r"\d+", match["numbers"])))
+        numbers = dict.fromkeys(map(int, _NUMBER.findall(match[1])))
         cited = [experiences[n - 1].id for n in numbers if 1 <= n <= len(experiences)]
         if cited:
-            found.append(Insight(match["text"], tuple(cited)))
+            found.append(Insight(text, tuple(cited)))
     return found

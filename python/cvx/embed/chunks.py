@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from cvx.errors import InvalidParameterError
 
 # A sentence ends with its marks, and what closes a quotation or a bracket after them.
-_SENTENCE = re.compile(r".*?(?:[.!?]+[\"')\]]*(?=\s|$)|[。\uff01\uff1f]+|$)", re.DOTALL)
+_END = re.compile(r"(?<![.!?])[.!?]++[\"')\]]*+(?!\S)|[。\uff01\uff1f]++")
 
 
 def chunk_text(text: str, max_chars: int = 300, *, hard_limit: bool = False) -> list[str]:
@@ -41,28 +41,35 @@ def chunk_text(text: str, max_chars: int = 300, *, hard_limit: bool = False) -> 
     """
     if max_chars < 1:
         raise InvalidParameterError(f"max_chars is {max_chars}: give at least 1")
-    chunks: list[str] = []
+    chunks: list[list[str]] = []
+    room = 0
     for sentence in _sentences(text):
         for part in _cut(sentence, max_chars) if hard_limit else [sentence]:
-            if chunks and len(chunks[-1]) + 1 + len(part) <= max_chars:
-                chunks[-1] = f"{chunks[-1]} {part}"
+            if chunks and len(part) < room:
+                chunks[-1].append(part)
+                room -= len(part) + 1
             else:
-                chunks.append(part)
-    return chunks
+                chunks.append([part])
+                room = max_chars - len(part)
+    return [" ".join(parts) for parts in chunks]
 
 
 def _sentences(text: str) -> Iterator[str]:
-    for found in _SENTENCE.finditer(text):
-        sentence = found[0].strip()
+    begin = 0
+    for end in (*(found.end() for found in _END.finditer(text)), len(text)):
+        sentence = text[begin:end].strip()
         if sentence:
             yield sentence
+        begin = end
 
 
 def _cut(sentence: str, most: int) -> Iterator[str]:
-    while len(sentence) > most:
-        at = sentence.rfind(" ", 0, most + 1)
-        at = at if at > 0 else most
-        yield sentence[:at].rstrip()
-        sentence = sentence[at:].lstrip()
-    if sentence:
-        yield sentence
+    begin = 0
+    while len(sentence) - begin > most:
+        at = sentence.rfind(" ", begin, begin + most + 1)
+        at = at if at > begin else begin + most
+        yield sentence[begin:at].rstrip()
+        begin = at
+        while sentence[begin].isspace():
+            begin += 1
+    yield sentence[begin:]

@@ -314,8 +314,17 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("openai:bge-m3@https://me:secret@host/v1?key=secret")
     'openai:bge-m3@https://***@host/v1?***'
     """
-    hidden = re.sub(r"(?<=//)\S*@|^(?!.*//)\S*@", "***@", text)
-    return re.sub(r"[?#]\S+", "?***", hidden)
+    return _QUERY.sub("?***", _ORIGIN.sub(_without_user, text))
+
+
+# Behind two slashes, or at the beginning of a line without any.
+_ORIGIN = re.compile(r"(//|\A(?!.*//))(\S*+)")
+_QUERY = re.compile(r"[?#]\S+")
+
+
+def _without_user(found: re.Match[str]) -> str:
+    _, at, host = found[2].rpartition("@")
+    return f"{found[1]}***@{host}" if at else found[0]
 
 
 def _address(url: str) -> SplitResult:

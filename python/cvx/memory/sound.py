@@ -7,12 +7,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from cvx.errors import InvalidInputError
-from cvx.recall.suspicion import reads_like_an_order
+from cvx.store.suspicion import tags_with_mark
 from cvx.types import Event
 from cvx.validation import check_event
-
-_ORDER = "instruction"
-"""Tag of text that reads like an order to a model: a mark to filter by, not a refusal."""
 
 
 @contextmanager
@@ -27,6 +24,5 @@ def named(place: int) -> Iterator[None]:
 def sound(event: Event) -> Event:
     """Return an event whose every field can be stored, or raise what is wrong with it."""
     check_event(event)
-    if _ORDER not in event.tags and reads_like_an_order(event.text):
-        return replace(event, tags=(*event.tags, _ORDER))
-    return event
+    tags = tags_with_mark(event.tags, event.text)
+    return event if tags == event.tags else replace(event, tags=tags)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from cvx.errors import InvalidParameterError
 from cvx.recall.render import Renderer
 from cvx.recall.tokens import CountTokens, estimate_tokens
+from cvx.store.suspicion import tags_with_mark
 from cvx.types import Event
 
 Summarise: TypeAlias = Callable[[Sequence[str], int], str]
@@ -104,8 +105,9 @@ def fit(events: Sequence[Event], cue: str, budget: Budget, renderer: Renderer) -
             return summed
         problem = summed
     sought = {word.casefold() for word in _WORD.findall(cue)}
+    ranked = [RankedSentences(text, sought) for text in texts]
     for kept in range(len(events), 0, -1):
-        fitted = _shortened(events[:kept], len(events) - kept, sought, budget, renderer)
+        fitted = _shortened(events[:kept], ranked, budget, renderer)
         if fitted is not None:
             return replace(fitted, problem=problem)
     return Fitted("", budget.count("") if budget.tokens else 0, (), 0, problem)
@@ -119,7 +121,10 @@ def _render(
 
 
 def _shortened(
-    events: Sequence[Event], left_out: int, sought: set[str], budget: Budget, renderer: Renderer
+    events: Sequence[Event],
+    ranked: Sequence[RankedSentences],
+    budget: Budget,
+    renderer: Renderer,
 ) -> Fitted | None:
     """Find the greatest length to which each text may be cut; None where the least is too much."""
     best: Fitted | None = None
@@ -127,8 +132,8 @@ def _shortened(
     # The least first: where that does not fit, nothing longer does.
     length = low
     for _ in range(_ROUNDS):
-        texts = [excerpt(event.text, sought, length) for event in events]
-        block = _render(events, texts, left_out, renderer)
+        texts = [one.excerpt(length) for one in ranked[: len(events)]]
+        block = _render(events, texts, len(ranked) - len(events), renderer)
         size = budget.count(block)
         if size <= budget.tokens:
             cut = sum(text != event.text for text, event in zip(texts, events, strict=True))
@@ -144,43 +149,49 @@ def _shortened(
     return best
 
 
-def excerpt(text: str, sought: set[str], length: int) -> str:
-    """Return the sentences of a text that hold most of some words, in order, within a length.
+class RankedSentences:
+    """The sentences of a text, cut and ranked once however many lengths are tried.
 
     Parameters
     ----------
     text : str
         Anything.
     sought : set of str
-        Words in lower case.
-    length : int
-        Characters at the most, at least 2.
+        Words in lower case: sentences that hold most of them come first.
 
     Examples
     --------
-    >>> excerpt("We met in May. The key is under the pot. It rained.", {"key"}, 30)
+    >>> said = RankedSentences("We met in May. The key is under the pot. It rained.", {"key"})
+    >>> said.excerpt(30)
     'The key is under the pot. …'
     """
-    if len(text) <= length:
-        return text
-    sentences = [match.group().strip() for match in _SENTENCE.finditer(text)]
-    worth = [
-        -sum(word.casefold() in sought for word in _WORD.findall(sentence))
-        for sentence in sentences
-    ]
-    room, chosen = length - 2, list[int]()
-    for place in sorted(range(len(sentences)), key=lambda at: (worth[at], at)):
-        if sentences[place] and len(sentences[place]) + 1 <= room:
-            chosen.append(place)
-            room -= len(sentences[place]) + 1
-    if chosen:
-        return " ".join(sentences[place] for place in sorted(chosen)) + " …"
-    best = min(range(len(sentences)), key=lambda at: (worth[at], at), default=None)
-    longest = text.strip() if best is None else sentences[best]
-    cut = longest[: length - 1]
-    # At a space where there is one not far back: scripts without spaces are cut anywhere.
-    space = cut.rfind(" ")
-    return (cut[:space] if space > length // 2 else cut).rstrip() + "…"
+
+    def __init__(self, text: str, sought: set[str]) -> None:
+        self.text = text
+        found = (match.group().strip() for match in _SENTENCE.finditer(text))
+        self._sentences = [sentence for sentence in found if sentence]
+        worth = [
+            sum(word.casefold() in sought for word in _WORD.findall(sentence))
+            for sentence in self._sentences
+        ]
+        self._ranks = sorted(range(len(worth)), key=lambda at: (-worth[at], at))
+
+    def excerpt(self, length: int) -> str:
+        """Return the best sentences, in their order, within so many characters, at least 2."""
+        if len(self.text) <= length:
+            return self.text
+        room, chosen = length - 2, list[int]()
+        for place in self._ranks:
+            if len(self._sentences[place]) + 1 <= room:
+                chosen.append(place)
+                room -= len(self._sentences[place]) + 1
+        if chosen:
+            return " ".join(self._sentences[place] for place in sorted(chosen)) + " …"
+        best = self._sentences[self._ranks[0]] if self._ranks else self.text.strip()
+        cut = best[: length - 1]
+        # At a space where there is one not far back: scripts without spaces are cut anywhere.
+        space = cut.rfind(" ")
+        return (cut[:space] if space > length // 2 else cut).rstrip() + "…"
 
 
 def _summarised(
@@ -192,6 +203,7 @@ def _summarised(
         max(events, key=lambda event: event.timestamp),
         text="",
         kind="summary",
+        tags=(),
         metadata={},
         trust=min(event.trust for event in events),
         source=f"summary of {len(events)} memories",
@@ -205,7 +217,7 @@ def _summarised(
         return f"summary: {type(error).__name__}: {error}"
     if not isinstance(text, str) or not text.strip():
         return f"summary: {text!r:.40} is no text: give one that says something"
-    block = renderer.block([(replace(frame, text=text), text)])
+    block = renderer.block([(replace(frame, tags=tags_with_mark((), text)), text)])
     size = budget.count(block)
     if size > budget.tokens:
         return f"summary: {size} tokens for {budget.tokens}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-_BRACKETED = re.compile(r"\s*\([^)]*\)\s*$")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")
 
 
@@ -16,5 +15,12 @@ def title_key(title: str) -> str:
     >>> title_key("The Thaw (film)"), title_key("Ann's  horse")
     ('the thaw', 'ann horse')
     """
-    words = _WORD.findall(_BRACKETED.sub("", title) or title)
+    words = _WORD.findall(_without_brackets(title) or title)
     return " ".join(word.replace("\u2019", "'").partition("'")[0].casefold() for word in words)
+
+
+def _without_brackets(title: str) -> str:
+    """Return a title without what stands in brackets at its end."""
+    bare = title.rstrip()
+    opening = bare.find("(", bare.rfind(")", 0, -1) + 1) if bare.endswith(")") else -1
+    return title if opening < 0 else bare[:opening].rstrip()

@@ -20,7 +20,7 @@ HALF_SNAPSHOT = re.compile(r"[0-9]{1,19}\.(json\.tmp|cvx\.([0-9a-f]{16}|[0-9]+-[
 """What is renamed into one, and left by a process that was killed before that."""
 LOST_SNAPSHOT = re.compile(SNAPSHOT.pattern + r"\.lost")
 """One of a history that the record does not know, set aside."""
-HALF_EXPORT = re.compile(r".+\.[0-9]+\.partial(\.wal|\.tmp)?")
+HALF_EXPORT = re.compile(r"\A.+\.[0-9]+\.partial(\.wal|\.tmp)?")
 """What an export writes to until it is whole, DuckDB's own log and folder beside it included."""
 
 

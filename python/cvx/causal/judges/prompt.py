@@ -72,13 +72,13 @@ _TAKEN_BACK = re.compile(
 # An explanation without a yes counts only where it plainly states a cause: some answers that
 # begin with neither yes nor no are denials, doubts, messages of a server, or another language.
 _CAUSAL = re.compile(
-    r"(?:notably|specifically|in\s+particular)\s*[,:]"
+    r"\A(?:(?:notably|specifically|in\s+particular)\s*[,:]"
     r"|.*(?:\b(?:because|due\s+to|owing\s+to|thanks\s+to|caus(?:ed?|es|ing)|led\s+(?:directly\s+)?to"
     r"|lead(?:s|ing)\s+(?:directly\s+)?to|result(?:ed|s|ing)\s+(?:in|from)"
     r"|as\s+a\s+(?:direct\s+)?(?:result|consequence)|consequently|therefore|thus|hence"
     r"|trigger(?:ed|s|ing)|prompt(?:ed|s|ing)|forc(?:ed|es|ing)|made|makes|making"
     r"|brought\s+(?:about|on)|gave\s+rise\s+to|set\s+off|in\s+response\s+to|responsible\s+for"
-    r"|contribut(?:ed|es|ing)\s+to|produc(?:ed|es|ing))\b|[,;]\s*so\b)",
+    r"|contribut(?:ed|es|ing)\s+to|produc(?:ed|es|ing))\b|[,;]\s*so\b))",
     re.IGNORECASE,
 )
 _UNSURE = re.compile(
@@ -91,7 +91,7 @@ _UNSURE = re.compile(
     re.IGNORECASE,
 )
 _FAILURE = re.compile(
-    r"(?:\w+\s+){0,3}\w*(?:error|exception|traceback|time-?out|failure|http)\b", re.IGNORECASE
+    r"\A(?:\w+\s+){0,3}\w*(?:error|exception|traceback|time-?out|failure|http)\b", re.IGNORECASE
 )
 
 

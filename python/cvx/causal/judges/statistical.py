@@ -146,12 +146,13 @@ class WordPairs:
 
     def score(self, cause: str, effect: str) -> float:
         """Add up the weights of all pairs of words; pairs never seen weigh nothing."""
-        theirs = beginnings(effect)
+        place = {word: at for at, word in enumerate(beginnings(effect))}
         total = 0.0
         for word in beginnings(cause):
-            row = self._weights.get(word)
-            if row is not None:
-                total += sum(row.get(other, 0.0) for other in theirs)
+            row = self._weights.get(word, {})
+            # Through the shorter of the two: a text may have any number of words.
+            met = sorted(row.keys() & place.keys(), key=place.__getitem__)
+            total += sum(row[other] for other in met)
         return total
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Floats:
@@ -169,13 +170,13 @@ class WordPairs:
         ('rained', 'flooding')
         """
         best, found = 0.0, None
-        long = [word for word in _WORD.findall(effect) if len(word) >= _TELLING]
-        for ours in _WORD.findall(cause):
-            row = self._weights.get(ours.lower()[:_LETTERS], {}) if len(ours) >= _TELLING else {}
-            for theirs in long:
-                ends = theirs.lower()[:_LETTERS]
-                if ends != ours.lower()[:_LETTERS] and row.get(ends, 0.0) > best:
-                    best, found = row[ends], (ours, theirs)
+        theirs = _telling(effect)
+        place = {word: at for at, word in enumerate(theirs)}
+        for begins, ours in _telling(cause).items():
+            row = self._weights.get(begins, {})
+            for ends in sorted(row.keys() & place.keys(), key=place.__getitem__):
+                if ends != begins and row[ends] > best:
+                    best, found = row[ends], (ours, theirs[ends])
         return found
 
     def to_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
@@ -202,6 +203,15 @@ class WordPairs:
         words = arrays["words"].tobytes().decode().split("\n")
         columns = (arrays[name].tolist() for name in ("causes", "effects", "weights"))
         return cls({(words[a], words[b]): w / 16 for a, b, w in zip(*columns, strict=True)})
+
+
+def _telling(text: str) -> dict[str, str]:
+    """Return the first word of each beginning, of those long enough to tell something."""
+    found: dict[str, str] = {}
+    for word in _WORD.findall(text):
+        if len(word) >= _TELLING:
+            found.setdefault(word.lower()[:_LETTERS], word)
+    return found
 
 
 def overlap(cause: str, effect: str) -> float:

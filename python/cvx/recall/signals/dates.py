@@ -50,7 +50,7 @@ _FORMS = [
     re.compile(rf"(?<![\d.,-]){_YEAR}(?![\d,-]|\.\d)"),
 ]  # fmt: skip
 _AGO = re.compile(
-    r"\b(\d+|a|an|one|two|three|four|five|six)\s+(day|week|month|year)s?\s+ago\b", re.I
+    r"\b(\d{1,9}|a|an|one|two|three|four|five|six)\s+(day|week|month|year)s?\s+ago\b", re.I
 )
 _LAST = re.compile(r"\blast\s+(week|month|year)\b", re.IGNORECASE)
 _NEAR_DAY = re.compile(r"\b(yesterday|today|tonight)\b", re.IGNORECASE)
