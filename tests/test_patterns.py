@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import cvx
 from cvx.causal.judges import prompt
-from cvx.causal.reflection_writers import Experience, LLMWriter
+from cvx.causal.reflection_writers import LLMWriter
 from cvx.embed.chunks import chunk_text
 from cvx.embed.http import without_secrets
 from cvx.recall.render import entries_of
@@ -25,6 +25,7 @@ from cvx.recall.signals.dates import read_dates
 from cvx.recall.titles import title_key
 from cvx.store.ownfiles import HALF_EXPORT
 from cvx.store.suspicion import reads_like_an_order
+from cvx.types import Event
 from tests.pattern_twin import PatternTwin, TooManyStepsError, hostile
 
 _FLAGS_AT = {
@@ -148,17 +149,17 @@ def _secretless(text: str) -> str:
     return re.sub(r"[?#]\S+", "?***", re.sub(r"(?<=//)\S*@|^(?!.*//)\S*@", "***@", text))
 
 
-def _insights(line: str) -> list[tuple[str, tuple[str, ...]]]:
+def _insights(line: str) -> list[tuple[str, tuple[int, ...]]]:
     found = _INSIGHT.match(line)
     if found is None or not _sensible(line):
         return []
     numbers = dict.fromkeys(map(int, re.findall(r"\d+", found["numbers"])))
-    cited = tuple(str(n) for n in numbers if 1 <= n <= 3)
+    cited = tuple(n for n in numbers if 1 <= n <= 3)
     return [(found["text"], cited)] if cited else []
 
 
-def _now_insights(line: str) -> list[tuple[str, tuple[str, ...]]]:
-    known = [Experience(str(n), n, "x", "event", "", 5.0) for n in (1, 2, 3)]
+def _now_insights(line: str) -> list[tuple[str, tuple[int, ...]]]:
+    known = [Event(0, n, "x", event_id=n) for n in (1, 2, 3)]
     none: Any = type("None", (), {"write": lambda *_: []})()
     found = LLMWriter(lambda _: line, fallback=none).write(known)
     return [(one.text, one.sources) for one in found if _sensible(line)]
@@ -234,8 +235,8 @@ def test_numbers_of_any_length_are_read_or_left_alone() -> None:
     many = "9" * 5000
     assert read_dates(f"What did Ann paint {many} days ago?", 1_700_000_000_000_000)[0] == []
     writer = LLMWriter(lambda _: f"It rains often (because of {many}, 1)")
-    known = [Experience("a", 1, "rain", "event", "", 5.0)]
-    assert [one.sources for one in writer.write(known)] == [("a",)]
+    known = [Event(0, 1, "rain", event_id=7)]
+    assert [one.sources for one in writer.write(known)] == [(7,)]
 
 
 def test_a_plain_statement_of_a_cause_is_found_as_before() -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.causal import Importance, LLMImportance, MemoryStream, RuleImportance
+from cvx.causal import Importance, LLMImportance, RuleImportance
+from cvx.councils import MemoryStream
 from cvx.errors import InvalidParameterError
 
 

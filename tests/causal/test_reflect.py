@@ -5,18 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cvx.causal import (
-    CountingWriter,
-    LLMWriter,
-    Memory,
-    MemoryStream,
-    ReflectionWriter,
-    Reflector,
-)
-from cvx.causal.reflection_writers import Experience
+from cvx.causal import CountingWriter, LLMWriter, ReflectionWriter, Reflector
+from cvx.councils import Memory, MemoryStream
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidParameterError
 from cvx.memory import Memory as CvxMemory
+from cvx.types import Event
 
 
 def dry_wells(days: int = 4, importance: float = 8.0) -> MemoryStream:
@@ -26,7 +20,7 @@ def dry_wells(days: int = 4, importance: float = 8.0) -> MemoryStream:
     return stream
 
 
-def crises() -> list[Experience]:
+def crises() -> list[Event]:
     told = [
         ("Plague in the eastern ward", "health"),
         ("Plague in the harbour", "health"),
@@ -35,23 +29,22 @@ def crises() -> list[Experience]:
         ("Merchants flee the plague", "treasury"),
     ]
     return [
-        Experience(f"m{at}", 10 * at, text, "event", group, 8.0)
-        for at, (text, group) in enumerate(told)
+        Event(0, 10 * at, text, event_id=at, source=group) for at, (text, group) in enumerate(told)
     ]
 
 
 @pytest.mark.requirement("T20")
 def test_nothing_is_reflected_before_enough_has_happened() -> None:
     stream = dry_wells(3)
-    assert Reflector(threshold=24.1).reflect(stream, 9) == []
+    assert stream.reflect(9, Reflector(threshold=24.1)) == []
     assert len(stream) == 3
-    assert len(Reflector(threshold=24.0).reflect(stream, 9)) == 1
+    assert len(stream.reflect(9, Reflector(threshold=24.0))) == 1
 
 
 @pytest.mark.requirement("T20")
 def test_a_reflection_is_a_memory_that_cites_what_it_rests_on() -> None:
     stream = dry_wells()
-    (made,) = Reflector(threshold=20).reflect(stream, 9)
+    (made,) = stream.reflect(9, Reflector(threshold=20))
     assert (made.kind, made.tick, made.agent_id) == ("reflection", 9, "ana")
     assert made.sources == ("ana-0", "ana-1", "ana-2", "ana-3")
     assert made.text == (
@@ -65,26 +58,30 @@ def test_a_reflection_is_a_memory_that_cites_what_it_rests_on() -> None:
 @pytest.mark.requirement("T20")
 def test_what_a_reflection_rests_on_is_not_reflected_on_again() -> None:
     stream, reflector = dry_wells(), Reflector(threshold=20)
-    reflector.reflect(stream, 9)
-    assert reflector.pending(stream) == []
-    assert reflector.reflect(stream, 10) == []
+    stream.reflect(9, reflector)
+    assert stream.reflect(10, Reflector(threshold=0.1)) == []
+    assert stream.reflect(10, reflector) == []
     for day in range(3):
         stream.add("the river is dry too", 10 + day, importance=9)
-    (again,) = reflector.reflect(stream, 13)
+    (again,) = stream.reflect(13, reflector)
     assert again.sources == ("ana-5", "ana-6", "ana-7")
+
+
+def of_source(event: Event) -> str:
+    return event.source
 
 
 @pytest.mark.requirement("T20")
 def test_counts_are_by_kind_and_institution_and_period_and_by_word() -> None:
-    insights = CountingWriter().write(crises())
+    insights = CountingWriter(group=of_source).write(crises())
     assert [insight.text for insight in insights] == [
         "4 memories speak of plague, between 0 and 40: 4 of the kind event",
         "3 memories of the kind event, of health, between 0 and 20, most often of plague (3 times)",
     ]
-    assert insights[0].sources == ("m0", "m1", "m2", "m4")
-    assert insights[1].sources == ("m0", "m1", "m2")
-    assert CountingWriter(least=5).write(crises()) == []
-    assert len(CountingWriter(least=2, most=1).write(crises())) == 1
+    assert insights[0].sources == (0, 1, 2, 4)
+    assert insights[1].sources == (0, 1, 2)
+    assert CountingWriter(least=5, group=of_source).write(crises()) == []
+    assert len(CountingWriter(2, 1, of_source).write(crises())) == 1
     assert CountingWriter().write([]) == []
 
 
@@ -104,8 +101,8 @@ def test_a_language_model_is_asked_with_numbered_statements_and_must_cite() -> N
 
     found = LLMWriter(model).write(crises())
     assert [(insight.text, insight.sources) for insight in found] == [
-        ("The plague spreads with trade", ("m2", "m4")),
-        ("The city is unprepared", ("m0", "m1")),
+        ("The plague spreads with trade", (2, 4)),
+        ("The city is unprepared", (0, 1)),
     ]
     assert "3. Plague among the merchants" in asked[0]
     assert "What 3 high-level insights" in asked[0]
@@ -125,9 +122,11 @@ def test_where_a_model_fails_or_cites_nothing_counts_are_written() -> None:
 def test_a_reflection_gets_a_vector_and_a_group_where_they_are_given() -> None:
     stream = dry_wells()
     reflector = Reflector(
-        threshold=20, embed=lambda text: np.array([len(text), 1.0]), group=lambda m: m.agent_id
+        threshold=20,
+        embed=lambda text: np.array([len(text), 1.0]),
+        writer=CountingWriter(group=lambda event: event.namespace),
     )
-    (made,) = reflector.reflect(stream, 9)
+    (made,) = stream.reflect(9, reflector)
     assert made.embedding is not None
     assert made.embedding.tolist() == [len(made.text), 1.0]
     assert ", of ana," in made.text
@@ -172,5 +171,5 @@ def test_only_the_latest_are_looked_at() -> None:
     stream = MemoryStream("ana")
     for number in range(6):
         stream.append(Memory(f"m{number}", "ana", number, "the well is dry", importance=9.0))
-    (made,) = Reflector(threshold=10, latest=3).reflect(stream, 9)
+    (made,) = stream.reflect(9, Reflector(threshold=10, latest=3))
     assert made.sources == ("m3", "m4", "m5")

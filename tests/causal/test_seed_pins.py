@@ -9,20 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvx.causal import (
-    CausalGraph,
-    CausalMemoryCore,
-    CauseSearch,
-    Citizen,
-    Memory,
-    MemoryStream,
-    RuleJudge,
-    StreamWeights,
-    TCMFContext,
-    TCMFRetriever,
-)
+from cvx.causal import CausalGraph, CausalMemoryCore, CauseSearch, RuleJudge
+from cvx.councils import Citizen, Memory, MemoryStream, StreamWeights, TCMFContext, TCMFRetriever
 from cvx.embed import LexicalEmbedder
-from tests.causal.councils import Fixed
+from tests.councils.plague import Fixed
 
 KINDS = ("observation", "conversation", "reflection", "event")
 _DIM = 8

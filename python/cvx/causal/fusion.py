@@ -78,6 +78,15 @@ class Ancestors:
     def __len__(self) -> int:
         return len(self.vectors)
 
+    def part(self, places: slice) -> Ancestors:
+        """Return some of them."""
+        return Ancestors(
+            vectors=self.vectors[places],
+            depths=self.depths[places],
+            weights=self.weights[places],
+            times=self.times[places],
+        )
+
     @classmethod
     def none(cls, dim: int) -> Ancestors:
         """Return no ancestors at all, for a space of ``dim`` dimensions."""

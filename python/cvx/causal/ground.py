@@ -21,6 +21,7 @@ from cvx.store.spaces import check_also, check_namespace, visible_sql
 from cvx.types import DEFAULT_NAMESPACE, Edge, Event
 
 _MOST_AT_ONCE = 500
+_INSTITUTION = "CAST(ifnull(json_extract(metadata, '$.institution'), entity) AS TEXT)"
 
 
 class RamGround:
@@ -135,9 +136,10 @@ class RamGround:
 class StoreGround:
     """Events and links of a record, as one namespace may see them.
 
-    An event's id is its number in the store, its tick the time it happened, its institution the
-    number of its entity, as text. Of links, those count that end at active events which may be
-    seen; the event that is asked about may be archived.
+    An event's id is its number in the store, its tick the time it happened, its institution what
+    its metadata say under "institution", or else the number of its entity, as text. Of links,
+    those count that end at active events which may be seen; the event that is asked about may be
+    archived.
 
     Parameters
     ----------
@@ -265,10 +267,8 @@ class StoreGround:
         return self._found("timestamp >= ? AND timestamp < ?", (since, until))
 
     def of_institution(self, institution_id: str) -> list[CausalEvent]:
-        """Return the events of an entity, in time order."""
-        if not institution_id.isdecimal():
-            return []
-        return self._found("entity = ?", (int(institution_id),))
+        """Return the events of an institution, in time order."""
+        return self._found(f"{_INSTITUTION} = ?", (institution_id,))
 
     def events(self) -> Iterable[CausalEvent]:
         """Return every active event that may be seen, in the order of writing."""
@@ -290,7 +290,7 @@ def as_causal_event(event: Event) -> CausalEvent:
         event.text,
         event.timestamp,
         event.kind,
-        str(event.entity_id),
+        str(event.metadata.get("institution", event.entity_id)),
         event.vector,
         dict(event.metadata),
     )

@@ -1,4 +1,4 @@
-"""Who makes insights of experiences: a count of what recurs, or a language model.
+"""Who makes insights of events: a count of what recurs, or a language model.
 
 References
 ----------
@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from cvx.arguments import check_fields, whole
 from cvx.calls import Calls
 from cvx.causal.judges.asking import DEFAULT_TIMEOUT_S, as_asker
 from cvx.causal.judges.rules import content_words
 from cvx.errors import InvalidParameterError
+from cvx.types import Event
 
 PROMPT = (
     "Statements:\n{statements}\n\nWhat {count} high-level insights can be inferred from these "
@@ -28,50 +30,25 @@ _CITED = re.compile(r"\(because of([^()]*+)\)\s*+(?:\.\s*+)?\Z", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<!\d)\d{1,9}(?!\d)")
 
 
-class Experience(NamedTuple):
-    """One memory as a reflection sees it.
-
-    Attributes
-    ----------
-    id : str
-        What is cited.
-    tick : int
-        When it was made.
-    text, kind : str
-        What it says, and how it came about.
-    group : str
-        What it belongs to, such as an institution.
-    importance : float
-        From 1 to 10.
-    """
-
-    id: str
-    tick: int
-    text: str
-    kind: str
-    group: str
-    importance: float
-
-
 class Insight(NamedTuple):
     """What a reflection found.
 
     Attributes
     ----------
     text : str
-    sources : tuple of str
-        The ids of the experiences that it rests on; at least one.
+    sources : tuple of int
+        The ids of the events that it rests on; at least one.
     """
 
     text: str
-    sources: tuple[str, ...]
+    sources: tuple[int, ...]
 
 
 @runtime_checkable
 class ReflectionWriter(Protocol):
-    """Anything that makes insights of experiences."""
+    """Anything that makes insights of events."""
 
-    def write(self, experiences: Sequence[Experience]) -> list[Insight]:
+    def write(self, events: Sequence[Event]) -> list[Insight]:
         """Return what is to be learned of them, the most telling first."""
         ...
 
@@ -86,48 +63,55 @@ class CountingWriter:
         How often something must have happened; at least 2.
     most : int, default 5
         How many insights; at least 1.
+    group : callable, optional
+        From an event to what it belongs to, such as an institution; by default the number of its
+        entity, where they differ.
 
     Examples
     --------
-    >>> seen = [Experience(f"m{n}", n, text, "crisis", "health", 8.0) for n, text in enumerate(
+    >>> seen = [Event(7, n, text, kind="crisis", event_id=n) for n, text in enumerate(
     ...         ["Plague in the east", "Plague in the west", "Plague in the harbour"])]
-    >>> CountingWriter().write(seen)[0].text
+    >>> CountingWriter(group=lambda event: "health").write(seen)[0].text
     '3 memories of the kind crisis, of health, between 0 and 2, most often of plague (3 times)'
     """
 
     least: int = 3
     most: int = 5
+    group: Callable[[Event], str] | None = None
 
     def __post_init__(self) -> None:
-        if self.least < 2 or self.most < 1:
-            raise InvalidParameterError(
-                f"least is {self.least}, most {self.most}: give at least 2, and at least 1"
-            )
+        check_fields(self, least=whole(2), most=whole(1))
 
-    def write(self, experiences: Sequence[Experience]) -> list[Insight]:
+    def write(self, events: Sequence[Event]) -> list[Insight]:
         """Return the largest groups, then the words that run through several of them."""
-        groups: dict[tuple[str, str], list[Experience]] = {}
-        for one in experiences:
-            groups.setdefault((one.kind, one.group), []).append(one)
+        groups: dict[tuple[str, str], list[Event]] = {}
+        alone = len({one.entity_id for one in events}) < 2
+        group_of = self.group or (lambda one: "" if alone else str(one.entity_id))
+        for one in events:
+            groups.setdefault((one.kind, group_of(one)), []).append(one)
         counted = [
             (found, _of_group(kind, group, found)) for (kind, group), found in groups.items()
         ]
         if len(groups) > 1:
-            counted += [(found, _of_word(word, found)) for word, found in _by_word(experiences)]
-        often: dict[tuple[str, ...], str] = {}
+            counted += [(found, _of_word(word, found)) for word, found in _by_word(events)]
+        often: dict[tuple[int, ...], str] = {}
         for found, text in sorted(counted, key=lambda pair: -len(pair[0])):
             # What rests on the very same memories says the same again.
             if len(found) >= self.least:
-                often.setdefault(tuple(one.id for one in found), text)
+                often.setdefault(_ids(found), text)
         return [Insight(text, sources) for sources, text in [*often.items()][: self.most]]
 
 
-def _span(found: Sequence[Experience]) -> str:
-    ticks = [one.tick for one in found]
-    return f"between {min(ticks)} and {max(ticks)}"
+def _ids(found: Iterable[Event]) -> tuple[int, ...]:
+    return tuple(one.event_id for one in found if one.event_id is not None)
 
 
-def _of_group(kind: str, group: str, found: Sequence[Experience]) -> str:
+def _span(found: Sequence[Event]) -> str:
+    times = [one.timestamp for one in found]
+    return f"between {min(times)} and {max(times)}"
+
+
+def _of_group(kind: str, group: str, found: Sequence[Event]) -> str:
     of = f", of {group}" if group else ""
     themes = [(word, len(some)) for word, some in _by_word(found) if len(some) > 1]
     themes = sorted(themes, key=lambda pair: (-pair[1], pair[0]))[:3]
@@ -136,15 +120,15 @@ def _of_group(kind: str, group: str, found: Sequence[Experience]) -> str:
     return f"{len(found)} memories of the kind {kind}{of}, {_span(found)}{said}"
 
 
-def _of_word(word: str, found: Sequence[Experience]) -> str:
+def _of_word(word: str, found: Sequence[Event]) -> str:
     kinds = Counter(one.kind for one in found).most_common()
     named = ", ".join(f"{count} of the kind {kind}" for kind, count in kinds)
     return f"{len(found)} memories speak of {word}, {_span(found)}: {named}"
 
 
-def _by_word(experiences: Iterable[Experience]) -> list[tuple[str, list[Experience]]]:
-    found: dict[str, list[Experience]] = {}
-    for one in experiences:
+def _by_word(events: Iterable[Event]) -> list[tuple[str, list[Event]]]:
+    found: dict[str, list[Event]] = {}
+    for one in events:
         for word in sorted(content_words(one.text)):
             found.setdefault(word, []).append(one)
     return list(found.items())
@@ -181,19 +165,18 @@ class LLMWriter:
         self.fallback = fallback or CountingWriter()
         self.timeout_s = timeout_s
 
-    def write(self, experiences: Sequence[Experience]) -> list[Insight]:
+    def write(self, events: Sequence[Event]) -> list[Insight]:
         """Return what the model infers."""
         listed = "\n".join(
-            f"{number}. {' '.join(one.text.split())}"
-            for number, one in enumerate(experiences, start=1)
+            f"{number}. {' '.join(one.text.split())}" for number, one in enumerate(events, start=1)
         )
         prompt = PROMPT.format(statements=listed, count=self.count)
         answer = self._calls.run(lambda: self._ask(prompt), self.timeout_s).value
-        found = _read_insights(answer, experiences) if isinstance(answer, str) else []
-        return found[: self.count] or self.fallback.write(experiences)
+        found = _read_insights(answer, events) if isinstance(answer, str) else []
+        return found[: self.count] or self.fallback.write(events)
 
 
-def _read_insights(answer: str, experiences: Sequence[Experience]) -> list[Insight]:
+def _read_insights(answer: str, events: Sequence[Event]) -> list[Insight]:
     found = []
     for line in answer.splitlines():
         match, bullet = _CITED.search(line), _BULLET.match(line)
@@ -201,7 +184,7 @@ def _read_insights(answer: str, experiences: Sequence[Experience]) -> list[Insig
         if not match or not text:
             continue
         numbers = dict.fromkeys(map(int, _NUMBER.findall(match[1])))
-        cited = [experiences[n - 1].id for n in numbers if 1 <= n <= len(experiences)]
+        cited = [events[n - 1] for n in numbers if 1 <= n <= len(events)]
         if cited:
-            found.append(Insight(text, tuple(cited)))
+            found.append(Insight(text, _ids(cited)))
     return found

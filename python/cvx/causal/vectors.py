@@ -16,8 +16,6 @@ from cvx.errors import (
 )
 from cvx.types import Vector
 
-_FIRST_ROWS = 16
-
 
 def as_vector(values: npt.ArrayLike) -> Vector:
     """Return a vector of finite floats.
@@ -67,74 +65,12 @@ def cosine(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     (1.0, 0.0)
     """
     left, right = unit(a), unit(b)
-    _same_dimension(len(left), len(right))
-    return float(left @ right)
-
-
-class VectorMatrix:
-    """Unit vectors in one matrix, compared with a query by one product.
-
-    Examples
-    --------
-    >>> matrix = VectorMatrix()
-    >>> matrix.add([2.0, 0.0]), matrix.add([0.0, 1.0])
-    (0, 1)
-    >>> matrix.similarities([1.0, 0.0]).tolist()
-    [1.0, 0.0]
-    """
-
-    def __init__(self) -> None:
-        self._rows: Vector = np.zeros((0, 0), dtype=np.float32)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def rows(self) -> Vector:
-        """The unit vectors: ndarray of shape (n, dim), float32."""
-        return self._rows[: self._count]
-
-    def add(self, values: npt.ArrayLike) -> int:
-        """Append a vector and return its row.
-
-        Raises
-        ------
-        DimensionError
-            A vector of another length than those before.
-        """
-        row = unit(values)
-        if self._count:
-            _same_dimension(len(row), self._rows.shape[1])
-        else:
-            self._rows = np.zeros((_FIRST_ROWS, len(row)), dtype=np.float32)
-        if self._count == len(self._rows):
-            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
-        self._rows[self._count] = row
-        self._count += 1
-        return self._count - 1
-
-    def similarities(self, query: npt.ArrayLike) -> Vector:
-        """Return the cosine of every row with a query: ndarray of shape (n,), float32.
-
-        Raises
-        ------
-        DimensionError
-            A query of another length than the rows.
-        """
-        direction = unit(query)
-        if not self._count:
-            return np.zeros(0, dtype=np.float32)
-        _same_dimension(len(direction), self._rows.shape[1])
-        return np.asarray(self.rows @ direction, dtype=np.float32)
-
-
-def _same_dimension(given: int, held: int) -> None:
-    if given != held:
+    if len(left) != len(right):
         raise DimensionError(
-            f"vectors of {given} and {held} dimensions cannot be compared: embed both with the "
-            "same model"
+            f"vectors of {len(left)} and {len(right)} dimensions cannot be compared: embed both "
+            "with the same model"
         )
+    return float(left @ right)
 
 
 def embed_method(model: object) -> Callable[[str], object]:

@@ -13,8 +13,7 @@ from cvx.causal.evidence import Evidence
 from cvx.causal.ground import StoreGround
 from cvx.causal.judges import Judge, as_judge
 from cvx.causal.linker import CauseSearch, Linked, Linker
-from cvx.causal.reflect import Reflector
-from cvx.causal.stream import KINDS, Memory, MemoryStream
+from cvx.causal.reflect import KINDS, Reflector
 from cvx.memory.backend import Backend
 from cvx.memory.writes import add_events
 from cvx.store import Record
@@ -249,29 +248,12 @@ class Causes:
         >>> memory.get(made[0]).metadata
         {'sources': [1, 2, 3, 4]}
         """
-        check_namespace(namespace)
-        stream = MemoryStream(namespace)
-        entities: dict[str, str] = {}
-        for event in active_events(self._backend.record, namespace):
-            stream.append(_as_memory(event))
-            entities[str(event.event_id)] = str(event.entity_id)
-        chosen = reflector or Reflector()
-        if chosen.group is None and len(set(entities.values())) > 1:
-            chosen = _grouped(chosen, entities)
         now = self._backend.record.now() if timestamp is None else timestamp
-        made = [
-            Event(
-                entity_id=0,
-                timestamp=now,
-                text=memory.text,
-                vector=memory.embedding,
-                kind="reflection",
-                namespace=namespace,
-                metadata={"sources": [int(source) for source in memory.sources]},
-                salience=(memory.importance - 1.0) / 9.0,
-            )
-            for memory in chosen.reflect(stream, now)
+        seen = [
+            event if event.kind in KINDS else replace(event, kind="event")
+            for event in active_events(self._backend.record, check_namespace(namespace))
         ]
+        made = (reflector or Reflector()).reflect(seen, now)
         return add_events(self._backend, made) if made else []
 
     def _judge(self, given: object) -> Judge:
@@ -289,21 +271,3 @@ def active_events(record: Record, namespace: str) -> list[Event]:
         "SELECT event_id FROM events WHERE namespace = ? AND state = 'active'", (namespace,)
     )
     return record.events(row[0] for row in found)
-
-
-def _as_memory(event: Event) -> Memory:
-    return Memory(
-        str(event.event_id),
-        event.namespace,
-        event.timestamp,
-        event.text,
-        event.kind if event.kind in KINDS else "event",
-        5.0 if event.salience is None else 1.0 + 9.0 * event.salience,
-        sources=tuple(map(str, event.metadata.get("sources", ())))
-        if event.kind == "reflection"
-        else (),
-    )
-
-
-def _grouped(reflector: Reflector, group_of: dict[str, str]) -> Reflector:
-    return replace(reflector, group=lambda memory: group_of[memory.id])

@@ -9,20 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvx.causal import (
-    PRESETS,
-    TCMF,
-    CausalGraph,
-    Citizen,
-    Memory,
-    MemoryStream,
-    StreamWeights,
-    TCMFRetriever,
-)
-from cvx.causal.context import NO_CAUSES, NO_MEMORIES
+from cvx.causal import CausalGraph
 from cvx.causal.fusion import Blend
+from cvx.councils import PRESETS, TCMF, Citizen, Memory, MemoryStream, StreamWeights, TCMFRetriever
+from cvx.councils.tcmf import NO_CAUSES, NO_MEMORIES
 from cvx.errors import DimensionError, InvalidKError, InvalidParameterError
-from tests.causal.councils import (
+from tests.councils.plague import (
     QUESTION,
     REFUSAL,
     SEED,

@@ -7,15 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from cvx.causal import (
-    PRESETS,
-    TCMF,
-    CausalGraph,
-    Citizen,
-    MemoryStream,
-    TCMFContext,
-    TCMFRetriever,
-)
+from cvx.causal import CausalGraph
+from cvx.councils import PRESETS, TCMF, Citizen, MemoryStream, TCMFContext, TCMFRetriever
 
 SEED = PRESETS["tcmf-seed"]
 QUESTION = "Plague outbreak in the market district"

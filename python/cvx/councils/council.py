@@ -1,0 +1,161 @@
+"""A council over one memory: what happens is logged with its causes, who saw it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cvx.causal.graph import CausalGraph
+from cvx.causal.ground import StoreGround
+from cvx.councils.stream import MemoryStream, StreamWeights
+from cvx.councils.tcmf import TCMF, EmbedderRouter, TCMFContext, TCMFRetriever
+from cvx.errors import UnknownEventError
+from cvx.memory import Memory
+from cvx.types import DEFAULT_NAMESPACE, Event
+
+
+class Council:
+    """The events of a society, its citizens, and what it should hear in a crisis.
+
+    Events stand in the memory's own namespace, each citizen is a namespace: ``council["ana"]``.
+
+    Parameters
+    ----------
+    memory : cvx.Memory
+        Its timestamps are ticks.
+    settings : TCMF or str, default "default"
+        As for ``TCMFRetriever``.
+    weights : StreamWeights, optional
+        Of the citizens' memories.
+    window_ticks : int, default 48
+        How far back an event that names no cause is linked to what reads alike; 0 for never.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from cvx.embed import LexicalEmbedder
+    >>> council = Council(Memory(LexicalEmbedder()))
+    >>> cuts = council.decision("Budget cuts passed", 60, "senate")
+    >>> plague = council.crisis("Plague outbreak", 80, "health", causes=[cuts])
+    >>> _ = council["ana"].saw("They cut the budget for doctors", 61, importance=8)
+    >>> found = asyncio.run(council.context("Plague outbreak", crisis=plague))
+    >>> [(one.name, one.memory.text) for one in found.recalled]
+    [('ana', 'They cut the budget for doctors')]
+    >>> [event.text for event in found.chain]
+    ['Budget cuts passed']
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        settings: TCMF | str = "default",
+        *,
+        weights: StreamWeights | None = None,
+        window_ticks: int = 48,
+    ) -> None:
+        self.memory = memory
+        self.weights = weights
+        self.window_ticks = window_ticks
+        self.graph = CausalGraph(StoreGround(memory.record, lambda: memory.index.edge_kinds))
+        self.retriever = TCMFRetriever(self.graph, settings)
+
+    def __getitem__(self, name: str) -> MemoryStream:
+        """Return what a citizen remembers; whoever is named is one."""
+        return MemoryStream(name, self.weights, memory=self.memory)
+
+    def citizens(self) -> dict[str, MemoryStream]:
+        """Return everybody who remembers something, by name."""
+        names = self.memory.record.query(
+            "SELECT DISTINCT namespace FROM events WHERE namespace <> ? ORDER BY namespace",
+            (DEFAULT_NAMESPACE,),
+        )
+        return {name: self[name] for (name,) in names}
+
+    def decision(
+        self, text: str, tick: int, institution: str, *, causes: Sequence[int] = ()
+    ) -> int:
+        """Log a decision; see ``log``."""
+        return self.log("decision", text, tick, institution, causes=causes)
+
+    def crisis(self, text: str, tick: int, institution: str, *, causes: Sequence[int] = ()) -> int:
+        """Log a crisis; see ``log``."""
+        return self.log("crisis", text, tick, institution, causes=causes)
+
+    def outcome(self, text: str, tick: int, institution: str, *, causes: Sequence[int] = ()) -> int:
+        """Log what came of a decision; see ``log``."""
+        return self.log("outcome", text, tick, institution, causes=causes)
+
+    def log(
+        self, kind: str, text: str, tick: int, institution: str, *, causes: Sequence[int] = ()
+    ) -> int:
+        """Add an event with its causes, and return its id.
+
+        Parameters
+        ----------
+        kind, text : str
+            What it is, and what happened.
+        tick : int
+            When.
+        institution : str
+            Who did it, or whom it happened to.
+        causes : sequence of int
+            Events that led to it; without any it is linked to what came shortly before and reads
+            alike.
+
+        Raises
+        ------
+        UnknownEventError
+            A cause that does not exist; nothing is added.
+        EffectBeforeCauseError
+            A cause that happened later; nothing is added.
+        """
+        for cause in causes:
+            if cause not in self.graph:
+                raise UnknownEventError(f"there is no event {cause!r} in the graph: log it first")
+        made = Event(0, tick, text, kind=kind, metadata={"institution": institution})
+        with self.memory.record.together():
+            (event,) = self.memory.add_many([made], again=True)
+            for cause in causes:
+                self.graph.link(cause, event)
+            if not causes and self.window_ticks:
+                self.graph.auto_link_predecessors(event, self.window_ticks)
+        return event
+
+    async def context(
+        self,
+        question: str,
+        crisis: int | None = None,
+        k: int = 12,
+        *,
+        tick: int | None = None,
+        institution: str | None = None,
+    ) -> TCMFContext:
+        """Find what the council should hear; see ``TCMFRetriever.retrieve``.
+
+        Parameters
+        ----------
+        question : str
+            The crisis, in words.
+        crisis : int, optional
+            The event that it is.
+        k : int, default 12
+            How many memories.
+        tick : int, optional
+            Now; by default when the crisis happened, or the latest event.
+        institution : str, optional
+            Whose council it is; by default that of the crisis.
+        """
+        event = None if crisis is None else self.graph.get_event(crisis)
+        if tick is None:
+            latest = self.memory.record.query("SELECT max(timestamp) FROM events")[0][0]
+            tick = (latest or 0) if event is None else event.tick
+        if institution is None:
+            institution = "" if event is None else event.institution_id
+        return await self.retriever.retrieve(
+            question,
+            self.citizens(),
+            tick,
+            institution,
+            crisis,
+            k,
+            EmbedderRouter(self.memory.embedder),
+        )
