@@ -11,64 +11,11 @@ from cvx.errors import (
     EdgeWeightError,
     EffectBeforeCauseError,
     EffectFirstWarning,
+    InvalidEdgeError,
     InvalidInputError,
     InvalidParameterError,
 )
 from cvx.types import Vector
-
-_ORDERS = ("refuse", "flag", "allow")
-
-
-def known_order(effect_first: str) -> str:
-    """Return "refuse", "flag" or "allow" as it is.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is none of them.
-    """
-    if effect_first not in _ORDERS:
-        raise InvalidParameterError(f"effect_first is {effect_first!r}: give refuse, flag or allow")
-    return effect_first
-
-
-def check_order(
-    cause: tuple[EventId, int],
-    effect: tuple[EventId, int],
-    effect_first: str,
-    stacklevel: int = 3,
-) -> None:
-    """Refuse or flag an effect that happened before its cause.
-
-    Parameters
-    ----------
-    cause, effect : tuple of (str or int, int)
-        The event and when it happened.
-    effect_first : {"refuse", "flag", "allow"}
-        An error, a warning, or nothing.
-    stacklevel : int, default 3
-        Whose line the warning names: by default whoever called the caller.
-
-    Raises
-    ------
-    EffectBeforeCauseError
-        It did, and ``effect_first`` is "refuse".
-
-    Warns
-    -----
-    EffectFirstWarning
-        It did, and it is "flag".
-    """
-    if effect[1] >= cause[1] or effect_first == "allow":
-        return
-    said = (
-        f"event {effect[0]!r} happened at {effect[1]}, before its cause {cause[0]!r} at "
-        f"{cause[1]}: swap them, or say effect_first='allow'"
-    )
-    if effect_first == "refuse":
-        raise EffectBeforeCauseError(said)
-    warnings.warn(said, EffectFirstWarning, stacklevel=stacklevel)
-
 
 EventId: TypeAlias = str | int
 
@@ -176,3 +123,60 @@ class Link:
             raise EdgeWeightError(
                 f"weight is {self.weight}, outside [0, 1]: scale it to that range"
             )
+
+
+_ORDERS = ("refuse", "flag", "allow")
+
+
+def known_order(effect_first: str) -> str:
+    """Return "refuse", "flag" or "allow" as it is.
+
+    Raises
+    ------
+    InvalidParameterError
+        It is none of them.
+    """
+    if effect_first not in _ORDERS:
+        raise InvalidParameterError(f"effect_first is {effect_first!r}: give refuse, flag or allow")
+    return effect_first
+
+
+def check_link(
+    link: Link, began: int, followed: int, effect_first: str, *, stacklevel: int = 3
+) -> None:
+    """Refuse a link to itself; refuse or flag an effect that happened before its cause.
+
+    Parameters
+    ----------
+    link : Link
+        Of a kind that is known. Only the kinds of ``CAUSES`` keep an order in time.
+    began, followed : int
+        When the cause happened, and when the effect did.
+    effect_first : {"refuse", "flag", "allow"}
+        What becomes of an effect before its cause: an error, a warning, or nothing.
+    stacklevel : int, default 3
+        Whose line the warning names: by default whoever called the caller.
+
+    Raises
+    ------
+    InvalidEdgeError
+        It leads from an event to itself.
+    EffectBeforeCauseError
+        The effect happened first, and ``effect_first`` is "refuse".
+
+    Warns
+    -----
+    EffectFirstWarning
+        The effect happened first, and it is "flag".
+    """
+    if link.cause == link.effect:
+        raise InvalidEdgeError(f"event {link.cause!r} cannot lead to itself: give two events")
+    if followed >= began or effect_first == "allow" or link.kind not in CAUSES:
+        return
+    said = (
+        f"event {link.effect!r} happened at {followed}, before its cause {link.cause!r} at "
+        f"{began}: swap them, or say effect_first='allow'"
+    )
+    if effect_first == "refuse":
+        raise EffectBeforeCauseError(said)
+    warnings.warn(said, EffectFirstWarning, stacklevel=stacklevel)

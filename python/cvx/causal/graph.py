@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from cvx.causal.events import CausalEvent, EventId, Link, check_order, known_order
+from cvx.causal.events import CausalEvent, EventId, Link, check_link, known_order
 from cvx.causal.ground import Ground, RamGround
 from cvx.causal.narrative import Story
 from cvx.causal.vectors import cosine
 from cvx.causal.walk import DEFAULT_DEPTH, DEFAULT_NODES, Walk, walk
 from cvx.errors import (
-    InvalidEdgeError,
     InvalidParameterError,
     MissingExtraError,
     UnknownEventError,
@@ -162,12 +161,10 @@ class CausalGraph:
             The same, and it is "flag".
         """
         made = Link(cause, effect, weight, kind, why, evidence, recorded)
-        if cause == effect:
-            raise InvalidEdgeError(f"event {cause!r} cannot lead to itself: give two events")
         if lenient and not (cause in self and effect in self):
             return
-        first, second = self._known(cause), self._known(effect)
-        check_order((cause, first.tick), (effect, second.tick), self.effect_first)
+        ends = self._known(cause), self._known(effect)
+        check_link(made, ends[0].tick, ends[1].tick, self.effect_first)
         self.ground.put([made])
 
     def auto_link_predecessors(

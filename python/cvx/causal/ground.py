@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from cvx.causal.events import CausalEvent, EventId, Link, causal_kinds
+from cvx.causal.events import CausalEvent, EventId, Link, causal_kinds, check_link
 from cvx.errors import (
     DimensionError,
     InvalidInputError,
     InvalidParameterError,
+    NoVectorError,
     UnknownEdgeKindError,
+    UnknownEventError,
 )
 from cvx.index import TemporalIndex
-from cvx.store import Record
+from cvx.store import Record, Writer
 from cvx.store.past import as_of
 from cvx.store.spaces import check_also, check_namespace, visible_sql
 from cvx.types import DEFAULT_NAMESPACE, Edge, Event
@@ -193,39 +195,9 @@ class StoreGround:
         )
 
     def put(self, links: Sequence[Link]) -> None:
-        """Store links, in one transaction; see ``edges``."""
-        edges = self.edges(links)
+        """Store causal links, in one transaction; see ``store_links``."""
         with self.record.transaction() as write:
-            write.add_links(edges)
-
-    def edges(self, links: Sequence[Link]) -> list[Edge]:
-        """Return links between events as edges between their nodes.
-
-        Raises
-        ------
-        UnknownEdgeKindError
-            A kind that is not declared, or says nothing of causes.
-        """
-        kinds = causal_kinds(self._edge_kinds()) if links else ()
-        for link in links:
-            if link.kind not in kinds:
-                raise UnknownEdgeKindError(
-                    f"there is no causal edge kind {link.kind!r}: declare it first, or use "
-                    f"{', '.join(kinds)}"
-                )
-        ends = {int(end) for link in links for end in (link.cause, link.effect)}
-        node = {event: own[0] for event, own in self.record.nodes_of_events(sorted(ends)).items()}
-        return [
-            Edge(
-                node[int(link.cause)],
-                node[int(link.effect)],
-                link.kind,
-                link.weight,
-                link.why,
-                link.evidence,
-            )
-            for link in links
-        ]
+            store_links(write, links, causal_kinds(self._edge_kinds()))
 
     def links(self, events: Sequence[EventId], *, backward: bool) -> list[Link]:
         """Return the causal links that end at these events, or those that start there."""
@@ -281,6 +253,61 @@ class StoreGround:
         """Return what was recorded at a time; it takes a copy of the record."""
         past = as_of(self.record, time)
         return StoreGround(past, self._edge_kinds, namespace=self._namespace, also=self._also)
+
+
+def store_links(
+    write: Writer,
+    links: Sequence[Link],
+    kinds: Sequence[str],
+    *,
+    effect_first: str = "allow",
+) -> list[Edge]:
+    """Store links between events as edges between their nodes: the one door for them.
+
+    Parameters
+    ----------
+    write : Writer
+        Of the transaction in which all of them are stored.
+    links : sequence of Link
+        Each replaces one of the same ends and kind.
+    kinds : sequence of str
+        Those that are accepted.
+    effect_first : {"refuse", "flag", "allow"}, default "allow"
+        As for ``check_link``.
+
+    Raises
+    ------
+    UnknownEdgeKindError, InvalidEdgeError
+        A kind that is not accepted; a link to itself.
+    UnknownEventError, NoVectorError
+        An end that does not exist, or is in no index.
+    EffectBeforeCauseError
+        The effect happened before the cause, and ``effect_first`` is "refuse".
+    """
+    ends = {link.cause for link in links} | {link.effect for link in links}
+    rows = write.connection.execute(
+        "SELECT event_id, node, timestamp FROM events"
+        " WHERE event_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(ends, key=str)),),
+    )
+    known = {row[0]: (row[1], row[2]) for row in rows}
+    edges = []
+    for link in links:
+        if link.kind not in kinds:
+            raise UnknownEdgeKindError(
+                f"there is no edge kind {link.kind!r} to link these: declare it first, or use "
+                f"{', '.join(kinds)}"
+            )
+        for end in (link.cause, link.effect):
+            if end not in known:
+                raise UnknownEventError(f"there is no event {end}: it was erased or never given")
+            if known[end][0] is None:
+                raise NoVectorError(f"event {end} is in no index: add it as an event of its own")
+        (cause, began), (effect, followed) = known[link.cause], known[link.effect]
+        check_link(link, began, followed, effect_first, stacklevel=5)
+        edges.append(Edge(cause, effect, link.kind, link.weight, link.why, link.evidence))
+    write.add_links(edges)
+    return edges
 
 
 def as_causal_event(event: Event) -> CausalEvent:

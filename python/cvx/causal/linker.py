@@ -8,15 +8,14 @@ from itertools import zip_longest
 from typing import NamedTuple, TypeVar
 
 from cvx.arguments import check_fields, number, optional, whole
-from cvx.causal.events import Link
+from cvx.causal.events import Link, causal_kinds
 from cvx.causal.evidence import Evidence
-from cvx.causal.ground import StoreGround
+from cvx.causal.ground import StoreGround, store_links
 from cvx.causal.judges import Judge, Judgement, Pair, judgements
-from cvx.errors import InvalidEdgeError, UnknownEventError
 from cvx.index import TemporalIndex
 from cvx.store import Record
 from cvx.store.spaces import visible_spaces, visible_sql
-from cvx.types import DEFAULT_NAMESPACE, Edge, Event, Filter
+from cvx.types import Edge, Event, Filter
 
 T = TypeVar("T")
 _OPEN = "unjudged_causes"
@@ -161,7 +160,9 @@ class Linker:
         pairs = [_pair(cause, effect) for cause in causes]
         made = judgements(judge, pairs) if pairs else []
         ids = [event.event_id for event in causes if event.event_id is not None]
-        ground = self._ground(effect.namespace)
+        ground = StoreGround(
+            self.record, lambda: self._index().edge_kinds, namespace=effect.namespace
+        )
         into = ground.links([effect.event_id], backward=True)
         known = {link.cause: link for link in into if link.kind == "caused"}
         changed: dict[int, Link] = {}
@@ -173,7 +174,7 @@ class Linker:
                 changed[cause] = _judged(known.get(cause, fresh), one, judge.name)
         still = [(cause, effect.event_id) for cause in by_verdict["unjudged"]]
         asked = [(cause, effect.event_id) for cause in ids]
-        self._store(ground, list(changed.values()), asked, still)
+        self._store(list(changed.values()), asked, still)
         links = tuple(changed[cause] for cause in by_verdict["yes"])
         return Linked(links, tuple(by_verdict["no"]), tuple(by_verdict["unjudged"]))
 
@@ -196,13 +197,6 @@ class Linker:
         UnknownEventError, UnknownEdgeKindError, InvalidEdgeError
             No such event or kind; a link to itself.
         """
-        if cause == effect:
-            raise InvalidEdgeError(f"event {cause} cannot lead to itself: give two events")
-        events = {event.event_id: event for event in self.record.events([cause, effect])}
-        for end in (cause, effect):
-            if end not in events:
-                raise UnknownEventError(f"there is no event {end}: it was erased or never given")
-        ground = self._ground(events[effect].namespace)
         # Read and written in one transaction: of two who count at once neither is lost.
         with self.record.transaction() as write:
             old = self._kept(cause, effect, kind)
@@ -210,14 +204,15 @@ class Linker:
             after = evidence(before)
             why = "" if old is None else old.why
             link = Link(cause, effect, after.weight, kind, why, after.to_text())
-            write.add_links(ground.edges([link]))
+            store_links(write, [link], self._kinds())
         return link
 
     def _kept(self, cause: int, effect: int, kind: str) -> Edge | None:
         """The link as it is stored: cases count whether or not both ends can be seen."""
         nodes = self.record.nodes_of_events([cause, effect])
-        into = self.record.links_of(nodes[effect], incoming=True)
-        return next((e for e in into if e.kind == kind and e.from_node in nodes[cause]), None)
+        into = self.record.links_of(nodes.get(effect, []), incoming=True)
+        ours = nodes.get(cause, [])
+        return next((e for e in into if e.kind == kind and e.from_node in ours), None)
 
     def open_pairs(self) -> list[tuple[int, int]]:
         """Return the pairs of cause and effect that nobody could judge, oldest first."""
@@ -234,7 +229,7 @@ class Linker:
             events = {event.event_id: event for event in self.record.events([effect, *causes])}
             gone = [(cause, effect) for cause in causes if not {cause, effect} <= set(events)]
             if gone:
-                self._store(self._ground(DEFAULT_NAMESPACE), [], gone, [])
+                self._store([], gone, [])
             if effect in events:
                 there = [events[cause] for cause in causes if cause in events]
                 out.append(self._settled(events[effect], there, judge))
@@ -242,24 +237,22 @@ class Linker:
 
     def _store(
         self,
-        ground: StoreGround,
         links: Sequence[Link],
         settled: Sequence[tuple[int, int]],
         open_: Sequence[tuple[int, int]],
     ) -> None:
-        before, done = self.open_pairs(), set(settled)
-        kept = [pair for pair in before if pair not in done]
+        before = self.open_pairs()
+        kept = [pair for pair in before if pair not in set(settled)]
         after = [*kept, *open_][-_MOST_OPEN:]
         if not links and after == before:
             return
-        edges = ground.edges(links)
         with self.record.transaction() as write:
-            write.add_links(edges)
+            store_links(write, links, self._kinds())
             if after != before:
                 write.set_state(_OPEN, {"pairs": [list(pair) for pair in after]})
 
-    def _ground(self, namespace: str) -> StoreGround:
-        return StoreGround(self.record, lambda: self._index().edge_kinds, namespace=namespace)
+    def _kinds(self) -> tuple[str, ...]:
+        return causal_kinds(self._index().edge_kinds)
 
 
 def _pair(cause: Event, effect: Event) -> Pair:

@@ -27,6 +27,7 @@ from cvx.arguments import (
     whole,
     wrong,
 )
+from cvx.causal.events import Link
 from cvx.causal.walk import DEFAULT_NODES
 from cvx.embed import Embedder
 from cvx.errors import (
@@ -491,8 +492,8 @@ class Memory:
         ):
             _reason(name, value)
         weight = _weight("weight", weight)
-        edge = Edge(0, 0, kind, weight, why, evidence)
-        return writes.link_events(self._backend, cause, effect, edge, effect_first)
+        link = Link(cause, effect, weight, kind, why, evidence)
+        return writes.link_events(self._backend, link, effect_first)
 
     def forget(self, events: AnEvent | Iterable[AnEvent]) -> None:
         """Put events away: they are in no recall any more; ``update(state="active")`` undoes it.

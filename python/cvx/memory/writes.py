@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cvx.causal.events import CAUSES, check_order, known_order
-from cvx.errors import InvalidEdgeError, InvalidInputError, UnknownEdgeKindError
+from cvx.causal.events import Link, known_order
+from cvx.causal.ground import store_links
+from cvx.errors import InvalidEdgeError, InvalidInputError
 from cvx.memory.backend import Backend
 from cvx.memory.sound import named, sound
 from cvx.recall.render import entries_of
@@ -115,24 +116,14 @@ def change_event(
             write.set_columns("state", {event_id: state})
 
 
-def link_events(backend: Backend, a: int, b: int, edge: Edge, effect_first: str) -> Edge:
-    """Store a link from one event to another, as the edge says; see ``Memory.link``."""
-    if a == b:
-        raise InvalidEdgeError(f"event {a} cannot lead to itself: give two events")
-    if edge.kind == "temporal":
+def link_events(backend: Backend, link: Link, effect_first: str) -> Edge:
+    """Store a link between two events; see ``Memory.link``."""
+    if link.kind == "temporal":
         raise InvalidEdgeError("temporal edges are implied by time: give another kind")
-    kinds = backend.index.edge_kinds
-    if edge.kind not in kinds:
-        raise UnknownEdgeKindError(
-            f"there is no edge kind {edge.kind!r}: declare it first, or use {', '.join(kinds)}"
-        )
     known_order(effect_first)
+    kinds = backend.index.edge_kinds
     with backend.record.transaction() as write:
-        (cause, began), (effect, followed) = backend.node_and_time(a), backend.node_and_time(b)
-        if edge.kind in CAUSES:
-            check_order((a, began), (b, followed), effect_first, stacklevel=4)
-        edge = replace(edge, from_node=cause, to_node=effect)
-        write.add_links([edge])
+        (edge,) = store_links(write, [link], kinds, effect_first=effect_first)
     return edge
 
 
