@@ -14,7 +14,7 @@ from functools import wraps
 from inspect import signature
 from numbers import Real
 from reprlib import Repr
-from typing import Any, ParamSpec, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -155,9 +155,12 @@ def whole(
 
 
 def _index(value: Any) -> int | None:
-    if isinstance(value, bool | np.bool_ | np.ndarray) or not isinstance(value, SupportsIndex):
+    if isinstance(value, bool | np.bool_ | np.ndarray):
         return None
-    return operator.index(value)
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
 
 
 def number(

@@ -20,6 +20,7 @@ from cvx.errors import (
     CoreSchemaError,
     MissingExtraError,
 )
+from cvx.store.transfer.duck import connect
 from cvx.types import Vector
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ CREATE INDEX IF NOT EXISTS judgements_by_effect ON judgements (effect_id);
 """
 
 _ROW = ", ".join(COLUMNS)
+_MOST_SKIPPED = 10_000_000
+"""A sequence can only be moved on by taking numbers from it, one after the other."""
 # DuckDB refuses the second of two who make the same tables at once.
 _OPENING = threading.Lock()
 
@@ -139,7 +142,7 @@ class CoreFile:
         self._errors = duckdb.Error
         self._db: duckdb.DuckDBPyConnection | None = None
         with _OPENING, self._typed():
-            self._db = duckdb.connect(path)
+            self._db = connect(path)
             try:
                 self._check_columns()
                 self.connection.execute(_TABLES)
@@ -168,6 +171,14 @@ class CoreFile:
             self._db = None
 
     def _check_columns(self) -> None:
+        views = self.connection.execute(
+            "SELECT view_name FROM duckdb_views() WHERE view_name IN ('events', 'judgements')"
+        ).fetchall()
+        if views:
+            raise CoreSchemaError(
+                f"{self.path} has a view in the place of the table {views[0][0]}: give the file of "
+                "a causal memory core"
+            )
         rows = self.connection.execute(
             "SELECT column_name FROM information_schema.columns WHERE table_name = 'events'"
             " ORDER BY ordinal_position"
@@ -185,6 +196,11 @@ class CoreFile:
             "SELECT ifnull((SELECT max(event_id) FROM events), 0), ifnull((SELECT last_value FROM"
             " duckdb_sequences() WHERE sequence_name = 'event_ids'), 0)"
         ).fetchall()[0]
+        if given - last > _MOST_SKIPPED:
+            raise CoreSchemaError(
+                f"{self.path} holds event_id {given}, and at most {_MOST_SKIPPED:,} ids beyond the "
+                f"{last} given are passed over: number its events from 1"
+            )
         if given > last:
             self.connection.execute(
                 "SELECT max(nextval('event_ids')) FROM range(?)", (given - last,)

@@ -208,8 +208,11 @@ class Corpus:
     def _map_aliases(self) -> None:
         last = int(self.alias_nodes[-1]) if len(self.alias_nodes) else -1
         found = self.record.query(
-            "SELECT node, event_id FROM aliases WHERE node > ? ORDER BY node", (last,)
+            "SELECT node, event_id FROM aliases WHERE node > ? AND typeof(event_id) = 'integer'"
+            " ORDER BY node",
+            (last,),
         )
+        found = [row for row in found if row[0] not in self.record.refused]
         if found:
             nodes, events = np.array(found, dtype=np.int64).T
             self.alias_nodes = np.concatenate([self.alias_nodes, nodes])

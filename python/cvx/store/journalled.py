@@ -8,11 +8,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from cvx.errors import DamagedRecordError
 from cvx.store import rows
 from cvx.store.lock import Tail
+
+T = TypeVar("T")
 
 
 class Journalled(ABC):
@@ -105,6 +107,27 @@ class Journalled(ABC):
         found = self.query("SELECT value FROM meta WHERE key = ?", (key,))
         return str(found[0][0]) if found else None
 
+    def told(self, key: str, kind: type[T]) -> T:
+        """Return what the record says of itself under a key, JSON of a kind; an empty one if none.
+
+        Raises
+        ------
+        DamagedRecordError
+            It says something else.
+        """
+        said = self.meta(key)
+        if said is None:
+            return kind()
+        try:
+            value = json.loads(said)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, kind):
+            raise DamagedRecordError(
+                f"{self.path} says {said[:40]!r} of {key}, which cvx never does: restore a copy"
+            )
+        return value
+
     def tail(self) -> Tail:
         """Return the end of the journal."""
         found = self.query("SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1")
@@ -122,12 +145,23 @@ class Journalled(ABC):
         found = self._checked(
             "journal", "WHERE seq > ?1 AND (?2 IS NULL OR op = ?2) ORDER BY seq", (after, op)
         )
-        return [(row[0], row[1], row[2], json.loads(row[3])) for row in found]
+        return [(row[0], row[1], row[2], self._body(row)) for row in found]
 
     def query_after(self, recorded: int) -> list[tuple[str, Any]]:
         """Return what was journalled after a time, as (op, body), in order."""
         found = self._checked("journal", "WHERE recorded > ? ORDER BY seq", (recorded,))
-        return [(row[2], json.loads(row[3])) for row in found]
+        return [(row[2], self._body(row)) for row in found]
+
+    def _body(self, row: tuple[Any, ...]) -> list[Any]:
+        try:
+            body = json.loads(row[3])
+        except (ValueError, TypeError, RecursionError):
+            body = None
+        if not isinstance(body, list):
+            raise DamagedRecordError(
+                f"{self.path}: change {row[0]} of the journal cannot be read: let doctor repair it"
+            )
+        return body
 
     def data_version(self) -> int:
         """Return a number that differs after another connection has committed."""

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from cvx.errors import DamagedRecordError
 from cvx.store import rows
 from cvx.store.lock import Tail
+from cvx.validation import FURTHEST
 
 _COUNTERS = ("next_node", "next_event", "next_decision")
+
+
+def _counter(name: str, told: object) -> int:
+    if (
+        not isinstance(told, str)
+        or not re.fullmatch("[0-9]{1,16}", told)
+        or int(told) > rows.MOST_ID
+    ):
+        raise DamagedRecordError(
+            f"the record says {str(told)[:20]} of {name}, from which no id can be given: "
+            "`cvx doctor --repair` puts it right"
+        )
+    return int(str(told))
 
 
 class Journalling:
@@ -29,15 +45,24 @@ class Journalling:
 
     def __init__(self, connection: sqlite3.Connection, now: int) -> None:
         self._db = connection
-        last = connection.execute(
+        *tail, last = connection.execute(
             "SELECT seq, chain, recorded FROM journal ORDER BY seq DESC LIMIT 1"
         ).fetchone() or (0, 0, now - 1)
-        self.tail = Tail(last[0], last[1])
-        self.recorded = max(now, last[2] + 1)
+        if not all(type(number) is int for number in tail):
+            raise DamagedRecordError(
+                f"the journal ends with {tail}, which is no change: save what is sound with "
+                "`cvx doctor --salvage`"
+            )
+        if type(last) is not int or last >= FURTHEST:
+            # A time that nobody wrote here: what follows it goes on from the last that was.
+            sound = "SELECT ifnull(max(recorded), 0) FROM journal WHERE recorded < ?"
+            last = connection.execute(sound, (FURTHEST,)).fetchone()[0]
+        self.tail = Tail(*tail)
+        self.recorded = max(now, last + 1)
         found = dict(
             connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?, ?)", _COUNTERS)
         )
-        self._stored = {name: int(found[name]) for name in _COUNTERS}
+        self._stored = {name: _counter(name, found.get(name)) for name in _COUNTERS}
         self.next_node = self._stored["next_node"]
         self.next_event = self._stored["next_event"]
         self.next_decision = self._stored["next_decision"]

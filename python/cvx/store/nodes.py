@@ -117,6 +117,32 @@ class Nodes(Learned):
                 found.append((node, entity, time, embedding, *rest))
         return sorted(found, key=lambda row: row[0])
 
+    def count_of_nodes(self) -> int:
+        """Return how many nodes there are, those of aliases included."""
+        found = self.query(
+            "SELECT (SELECT count(node) FROM events) + (SELECT count(*) FROM aliases)"
+        )
+        return int(found[0][0])
+
+    def last_node(self, first: int, last: int, most: int) -> int | None:
+        """Return the last of so many nodes from first to last, None where there is none."""
+        found = self.query(
+            "SELECT max(node) FROM (SELECT node FROM events WHERE node BETWEEN ?1 AND ?2"
+            " UNION ALL SELECT node FROM aliases WHERE node BETWEEN ?1 AND ?2"
+            " ORDER BY node LIMIT ?3)",
+            (first, last, most),
+        )
+        return None if found[0][0] is None else int(found[0][0])
+
+    def nodes_from(self, first: int) -> list[int]:
+        """Return the nodes from a number on."""
+        found = self.query(
+            "SELECT node FROM events WHERE node >= ?1 AND typeof(node) = 'integer'"
+            " UNION ALL SELECT node FROM aliases WHERE node >= ?1",
+            (first,),
+        )
+        return [row[0] for row in found]
+
     def not_recallable(self) -> list[int]:
         """Return the nodes of events that may not advise, ascending."""
         found = self.query(

@@ -6,11 +6,13 @@ written or deleted through it would be another file of the user's.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from cvx.errors import RecordIOError
 
@@ -47,8 +49,8 @@ def refuse_link(path: Path) -> None:
         )
 
 
-def read_own(path: Path, most: int = 1 << 16) -> bytes:
-    """Return what a small file of a store holds, as far as ``most`` bytes.
+def open_own(path: Path) -> BinaryIO:
+    """Open a file of a store or an export for reading.
 
     Raises
     ------
@@ -57,9 +59,21 @@ def read_own(path: Path, most: int = 1 << 16) -> bytes:
     """
     # A pipe would hold up whoever opens it.
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(f"{path} is no regular file")
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "no regular file", str(path))
+    return os.fdopen(handle, "rb")
+
+
+def read_own(path: Path, most: int = 1 << 16) -> bytes:
+    """Return what a small file of a store holds, as far as ``most`` bytes.
+
+    Raises
+    ------
+    OSError
+        As for ``open_own``.
+    """
+    with open_own(path) as file:
         return file.read(most)
 
 

@@ -18,6 +18,7 @@ from cvx.errors import (
 )
 from cvx.store.cached import CachedIndex, Index
 from cvx.store.record import Record
+from cvx.store.rowcheck import node_bound
 from cvx.store.spaces import space
 from cvx.store.writer import Writer
 
@@ -121,12 +122,17 @@ class Replica(Generic[Index]):
                 self.rebuild()
                 return
             for seq, op, body in _joined(unread):
-                if not self._apply(op, body):
+                try:
+                    applied = self._apply(op, body)
+                except _REFUSED:
+                    # Not what cvx writes: the rows themselves say what is.
+                    applied = False
+                if not applied:
                     self.rebuild()
                     return
                 self.seq = seq
                 self.changes += op not in _FOR_THE_PAST
-            self._fill(self.index, int(self.record.meta("next_node") or 0))
+            _fill(self.index, _next_node(self.record, self.index))
             self._behind = 0
             self._tell_what_is_left_out(known)
 
@@ -139,14 +145,7 @@ class Replica(Generic[Index]):
             known = len(self.record.damaged)
             seq = self.record.tail().seq
             index = self._fresh()
-            for kind in json.loads(self.record.meta("edge_kinds") or "[]"):
-                index.declare_edge_kind(kind)
-            last = int(self.record.meta("next_node") or 0) - 1
-            for first in range(0, last + 1, _CHUNK):
-                self._insert(index, first, min(first + _CHUNK - 1, last))
-            self._fill(index, last + 1)
-            for edge in self.record.whole_links():
-                _link(index, edge.from_node, edge.to_node, edge.kind, edge.weight)
+            build(self.record, index)
             self.index.become(index)
             self.seq = seq
             self.rebuilds += 1
@@ -218,40 +217,91 @@ class Replica(Generic[Index]):
             if any(row[0] not in self.index for row in known):
                 return False
             first = given
+        bound = node_bound(int(self.index.stats()["nodes"]))
         if first <= last:
-            self._fill(self.index, first)
-            for start in range(first, last + 1, _CHUNK):
-                self._insert(self.index, start, min(start + _CHUNK - 1, last))
+            _fill(self.index, min(first, bound))
+            _insert_all(self.record, self.index, first, min(last, bound))
         return True
 
-    def _insert(self, index: Index, first: int, last: int) -> None:
-        rows = self.record.index_rows(first, last)
-        at = 0
-        while at < len(rows):
-            end = at + 1
-            while end < len(rows) and rows[end][0] == rows[end - 1][0] + 1:
-                end += 1
-            self._fill(index, rows[at][0])
-            try:
-                _insert_rows(index, rows[at:end])
-            except _REFUSED:
-                self._insert_one_by_one(index, rows[at:end])
-            at = end
 
-    def _insert_one_by_one(self, index: Index, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert what can be, and name the rows that the index refuses: no row stops a store."""
-        for row in rows:
-            self._fill(index, row[0])
-            try:
-                _insert_rows(index, [row])
-            except _REFUSED as error:
-                self.record.refused.add(row[0])
-                self.record.damaged[f"the event of node {row[0]} ({error})"] = None
+def build(record: Record, index: CachedIndex, first: int = 0) -> None:
+    """Put everything of a record from a node on into an index.
 
-    def _fill(self, index: Index, until: int) -> None:
-        missing = until - int(index.stats()["ids_given"])
-        if missing > 0:
-            index.skip_ids(missing)
+    Rows that are damaged, or that no index takes, are left out and noted in the record.
+
+    Raises
+    ------
+    DamagedRecordError
+        The record says that it gave more ids than any record of its size does.
+    """
+    for kind in record.told("edge_kinds", list):
+        with suppress(CvxError):
+            # One that cannot be declared is that of no link either.
+            index.declare_edge_kind(kind)
+    bound = node_bound(record.count_of_nodes())
+    for node in record.nodes_from(bound + 1):
+        _refuse(record, node, f"its id is beyond {bound}")
+    _insert_all(record, index, first, bound)
+    _fill(index, _next_node(record, index))
+    for edge in record.whole_links():
+        try:
+            _link(index, edge.from_node, edge.to_node, edge.kind, edge.weight)
+        except _REFUSED as error:
+            ends = [edge.from_node, edge.to_node, edge.kind]
+            record.damaged[f"links {ends} ({error})"] = None
+
+
+def _next_node(record: Record, index: CachedIndex) -> int:
+    told = record.meta("next_node") or "0"
+    bound = node_bound(int(index.stats()["nodes"]))
+    if not (told.isdecimal() and told.isascii()) or not 0 <= int(told[:20]) <= bound:
+        raise DamagedRecordError(
+            f"{record.path} says that its next node is {told[:20]}, and with its events that is at "
+            f"most {bound}: `cvx doctor --repair` puts it right"
+        )
+    return int(told)
+
+
+def _insert_all(record: Record, index: CachedIndex, first: int, last: int) -> None:
+    while (end := record.last_node(first, last, _CHUNK)) is not None:
+        _insert(record, index, first, end)
+        first = end + 1
+
+
+def _insert(record: Record, index: CachedIndex, first: int, last: int) -> None:
+    rows = record.index_rows(first, last)
+    at = 0
+    while at < len(rows):
+        end = at + 1
+        while end < len(rows) and rows[end][0] == rows[end - 1][0] + 1:
+            end += 1
+        _fill(index, rows[at][0])
+        try:
+            _insert_rows(index, rows[at:end])
+        except _REFUSED:
+            _insert_one_by_one(record, index, rows[at:end])
+        at = end
+
+
+def _insert_one_by_one(record: Record, index: CachedIndex, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert what can be, and name the rows that the index refuses: no row stops a store."""
+    for row in rows:
+        _fill(index, row[0])
+        try:
+            _insert_rows(index, [row])
+        except _REFUSED as error:
+            _refuse(record, row[0], str(error))
+
+
+def _refuse(record: Record, node: int, why: str) -> None:
+    record.refused.add(node)
+    record.damaged[f"the event of node {node} ({why})"] = None
+
+
+def _fill(index: CachedIndex, until: int) -> None:
+    missing = until - int(index.stats()["ids_given"])
+    if missing > 0:
+        index.skip_ids(missing)
 
 
 def _warn_of(damaged: Sequence[str]) -> None:

@@ -43,6 +43,9 @@ KEYS: dict[str, tuple[str, ...]] = {
     "journal": ("seq",),
 }
 
+MOST_ID = 2**53
+"""The bound of ids and counts: so far every number is exact in JSON, frames and other languages."""
+
 # ASCII JSON is the same on every version of Python, which repr() is not.
 _plain_json = json.JSONEncoder(separators=(",", ":")).encode
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Generic
 
 from cvx.errors import (
+    DamagedRecordError,
     EmbedderMismatchError,
+    InvalidInputError,
     LostTailError,
     RecordIOError,
     SnapshotError,
@@ -58,7 +60,14 @@ class IndexKind(Generic[Index]):
 
     def empty(self, record: Record) -> Index:
         """Make an empty index for a record, with the settings that it was made with."""
-        return self.fresh(**json.loads(record.meta("index") or "{}"))
+        settings = record.told("index", dict)
+        try:
+            return self.fresh(**settings)
+        except (InvalidInputError, TypeError) as error:
+            raise DamagedRecordError(
+                f"{record.path} says {str(settings)[:80]} of its index, and none can be made with "
+                f"that ({error}): restore a copy"
+            ) from error
 
 
 class Store(Generic[Index]):
@@ -156,9 +165,10 @@ class Store(Generic[Index]):
         for name, value in own.items():
             stored = self.record.meta(name)
             if stored != value:
+                embedder = str(self.record.meta("embedder"))[:80]
                 raise EmbedderMismatchError(
-                    f"{self.folder} holds vectors of {name} {stored}, this is {value}: open it "
-                    f"with embedder {self.record.meta('embedder')}, or move it over with reembed"
+                    f"{self.folder} holds vectors of {name} {str(stored)[:80]}, this is {value}: "
+                    f"open it with embedder {embedder}, or move it over with reembed"
                 )
 
     def _check_first_vector(self) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from cvx.store import rows
 from cvx.store.doctor.findings import Check, Finding
+from cvx.store.rowcheck import node_bound
 
 _NODES = "(SELECT node FROM events WHERE node IS NOT NULL UNION ALL SELECT node FROM aliases)"
 _ORPHANS = (
@@ -59,20 +62,36 @@ def orphans(db: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def counters(db: sqlite3.Connection) -> Iterator[Finding]:
-    """Name counters that lie behind an id that was given already."""
-    for name, used in (
-        ("next_node", f"SELECT max(node) FROM {_NODES}"),
-        ("next_event", "SELECT max(event_id) FROM events"),
-        ("next_decision", "SELECT max(decision_id) FROM decisions"),
-    ):
-        highest = db.execute(used).fetchone()[0]
+    """Name counters from which an id would be given twice, or one that no record can have."""
+    for name in COUNTERS:
+        highest, bound = highest_id(db, name)
         found = db.execute("SELECT value FROM meta WHERE key = ?", (name,)).fetchone()
-        following = int(found[0]) if found is not None and str(found[0]).isdecimal() else -1
-        if following <= (-1 if highest is None else highest):
+        told = "-1" if found is None else str(found[0])
+        following = int(told) if re.fullmatch("[0-9]{1,16}", told) else -1
+        if not highest < following <= bound:
             yield Finding(
                 Check.COUNTER,
                 f"meta ['{name}']",
-                f"the next id is {following}, and {highest} was given: it would be given twice",
+                f"the next id is {told[:20]}: {highest} was given, and the most is {bound}",
                 "meta",
                 (name,),
             )
+
+
+COUNTERS: Mapping[str, tuple[str, int]] = {
+    "next_node": (_NODES, -1),
+    "next_event": ("(SELECT event_id AS node FROM events)", 0),
+    "next_decision": ("(SELECT decision_id AS node FROM decisions)", -1),
+}
+"""Where the ids are that each has given, and the one before the first."""
+
+
+def highest_id(db: sqlite3.Connection, counter: str) -> tuple[int, int]:
+    """Return the highest id that a counter has given by rights, and the most it may say."""
+    ids, least = COUNTERS[counter]
+    bound = rows.MOST_ID
+    if counter == "next_node":
+        bound = node_bound(db.execute(f"SELECT count(*) FROM {ids}").fetchone()[0])
+    found = f"SELECT max(node) FROM {ids} WHERE node < ? AND typeof(node) = 'integer'"
+    highest = db.execute(found, (bound,)).fetchone()[0]
+    return least if highest is None else int(highest), bound

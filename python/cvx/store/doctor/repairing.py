@@ -14,6 +14,7 @@ from cvx.store import text
 from cvx.store.cached import Index
 from cvx.store.doctor.examination import examine
 from cvx.store.doctor.findings import Check, Finding, Report
+from cvx.store.doctor.graph import highest_id
 from cvx.store.doctor.rowrepair import Mended, mend
 from cvx.store.erase import finish
 from cvx.store.lock import FileLock
@@ -29,12 +30,6 @@ _LOST = (Check.LOST_TAIL, Check.SNAPSHOT_AHEAD)
 _BAD_SNAPSHOTS = (Check.SNAPSHOT_DAMAGED, Check.SNAPSHOT_FOREIGN, Check.INDEX_DIFFERS)
 _OUTSIDE = (*_LOST, *_BAD_SNAPSHOTS, Check.FILE, Check.SCHEMA, Check.PAGE)
 """What is not inside the record, or beyond repair."""
-_HIGHEST = {
-    "next_node": "max((SELECT ifnull(max(node), -1) FROM events),"
-    " (SELECT ifnull(max(node), -1) FROM aliases))",
-    "next_event": "(SELECT ifnull(max(event_id), 0) FROM events)",
-    "next_decision": "(SELECT ifnull(max(decision_id), -1) FROM decisions)",
-}
 
 
 def repair(
@@ -82,7 +77,7 @@ def repair(
         job.accept_lost_tail()
         try:
             job.build_secondary_indexes()
-            job.raise_counters()
+            job.put_counters_right()
             rebuild = job.repair_rows()
             job.clean_files(all_snapshots=rebuild)
         except (RecordError, SnapshotError) as error:
@@ -126,18 +121,17 @@ class _Repair(Generic[Index]):
                 write.connection.execute("REINDEX")
             self.done.append("built the secondary indexes of the tables anew")
 
-    def raise_counters(self) -> None:
+    def put_counters_right(self) -> None:
         for one in self.found:
             if one.check is Check.COUNTER:
                 name = str(one.key[0])
                 # Without these counters no transaction can begin.
                 with self.record.locked():
+                    highest, _ = highest_id(self.record._connection(), name)
                     self.record.query(
-                        "INSERT OR REPLACE INTO meta"
-                        f" VALUES (?, CAST({_HIGHEST[name]} + 1 AS TEXT))",
-                        (name,),
+                        "INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, str(highest + 1))
                     )
-                self.done.append(f"raised the counter {name}")
+                self.done.append(f"put the counter {name} right: {highest + 1}")
 
     def repair_rows(self) -> bool:
         """Repair everything inside the record, in one transaction; tell if indexes are stale."""

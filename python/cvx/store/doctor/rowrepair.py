@@ -9,14 +9,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from cvx.errors import DamagedRecordError
 from cvx.store import rows
 from cvx.store.doctor import aside
 from cvx.store.doctor.bitflip import put_right
 from cvx.store.doctor.findings import Check, Finding
 from cvx.store.doctor.history import PLACEHOLDER
-from cvx.store.doctor.rowwise import alias_refused, event_refused
+from cvx.store.doctor.rowwise import row_check
 from cvx.store.writer import Writer
 from cvx.validation import cleaned
+
+_MOST_LOST = 1_000_000
+"""So many missing changes are marked as lost: a larger gap is that of a number nobody wrote."""
 
 
 @dataclass(slots=True)
@@ -80,17 +84,22 @@ def _unstorable(write: Writer, table: str, key: Sequence[object], out: Mended) -
     row = aside.read(write.connection, table, key)
     if row is None:
         return
-    clean = tuple(
-        _clean(name, value) for name, value in zip(rows.COLUMNS[table], row, strict=False)
-    )
-    meta = dict(write.connection.execute("SELECT key, value FROM meta"))
-    refused = event_refused if table == "events" else alias_refused
-    why = refused(clean, int(meta.get("dim", 0)), str(meta.get("metric")))
+    clean = cleaned_row(table, row[:-1])
+    why = row_check(write.connection).refusal(table, clean)
     if why is None and _rewrite(write.connection, table, key, clean):
         out.texts_changed = True
         out.done.append(f"replaced what cannot be stored in {table} {list(key)} by U+FFFD or null")
         return
-    _move_aside(write, table, key, row, why or "its key is taken", out)
+    why = why or "its key is taken"
+    if table == "journal":
+        _mark(write, int(str(key[0])), why, out)
+        return
+    _move_aside(write, table, key, row, why, out)
+
+
+def cleaned_row(table: str, row: aside.Row) -> aside.Row:
+    """Return a row, without its checksum, in which what cannot be stored is replaced."""
+    return tuple(_clean(name, value) for name, value in zip(rows.COLUMNS[table], row, strict=True))
 
 
 def _clean(name: str, value: Any) -> Any:
@@ -207,6 +216,11 @@ def _fill_gap(write: Writer, first: int, last: int) -> None:
         "SELECT recorded, chain FROM journal WHERE seq < ? ORDER BY seq DESC LIMIT 1", (first,)
     ).fetchone()
     recorded, chain = before or (0, 0)
+    if last - first >= _MOST_LOST:
+        raise DamagedRecordError(
+            f"{last - first + 1:,} changes are missing before {last}, and at most {_MOST_LOST:,} "
+            "are marked as lost: save what is sound with `cvx doctor --salvage`"
+        )
     for seq in range(first, last + 1):
         row = (seq, recorded, PLACEHOLDER, "[]", chain)
         db.execute(rows.insert_sql("journal"), (*row, rows.row_crc(*row)))

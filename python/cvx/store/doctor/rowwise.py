@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
-import numpy as np
-
-from cvx.errors import InvalidInputError
 from cvx.store import rows
 from cvx.store.doctor.findings import Check, Finding
-from cvx.store.reads import event_of
-from cvx.validation import check_event, storable_text, storable_vector
+from cvx.store.rowcheck import RowCheck, node_bound
 
 _MOST = 1000
 _OF_AN_INDEX = re.compile(r"missing from index|entries in index|non-unique entry in index")
@@ -37,40 +32,29 @@ def damaged_rows(db: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def unstorable_rows(db: sqlite3.Connection) -> Iterator[Finding]:
-    """Name every event and alias that is whole and that no index or reader could take."""
-    meta = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('dim', 'metric')"))
-    dim, metric = int(meta.get("dim", 0)), str(meta.get("metric"))
-    for table, refusal in (("events", event_refused), ("aliases", alias_refused)):
-        names = rows.COLUMNS[table]
-        key = names.index(rows.KEYS[table][0])
-        for row in db.execute(f"SELECT {', '.join(names)}, crc FROM {table}"):
-            what = refusal(row[:-1], dim, metric) if rows.whole(row) else None
+    """Name every row that is whole and that cvx could not have written."""
+    check = row_check(db)
+    for table, names in rows.COLUMNS.items():
+        width = len(rows.KEYS[table])
+        key = ", ".join(rows.KEYS[table])
+        for found in db.execute(f"SELECT {key}, {', '.join(names)}, crc FROM {table}"):
+            row = found[width:]
+            what = check.refusal(table, row[:-1]) if rows.whole(row) else None
             if what is not None:
-                where = f"{table} {_shown((row[key],))}"
-                yield Finding(Check.VALUE, where, what, table, (row[key],))
+                where = f"{table} {_shown(found[:width])}"
+                yield Finding(Check.VALUE, where, what, table, found[:width])
 
 
-def event_refused(row: Sequence[Any], dim: int, metric: str) -> str | None:
-    """Return why a row of events could not have been added, None where it could."""
-    try:
-        event = event_of(row)
-        check_event(event)
-        if event.vector is not None and dim:
-            storable_vector("the vector", event.vector, dim, metric)
-    except (InvalidInputError, ValueError, TypeError, RecursionError) as error:
-        return str(error)
-    return None
-
-
-def alias_refused(row: Sequence[Any], dim: int, metric: str) -> str | None:
-    """Return why a row of aliases could not have been added, None where it could."""
-    try:
-        storable_text("the text", row[2])
-        if dim:
-            storable_vector("the vector", np.frombuffer(row[3], dtype="<f4"), dim, metric)
-    except (InvalidInputError, ValueError, TypeError) as error:
-        return str(error)
-    return None
+def row_check(db: sqlite3.Connection) -> RowCheck:
+    """Return what says of the rows of a record whether cvx could have written them."""
+    meta = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('dim', 'metric')"))
+    (count,) = db.execute(
+        "SELECT (SELECT count(node) FROM events) + (SELECT count(*) FROM aliases)"
+    ).fetchone()
+    dim = str(meta.get("dim", "0"))
+    return RowCheck(
+        db, int(dim) if dim.isdecimal() else 0, str(meta.get("metric")), node_bound(count)
+    )
 
 
 def damaged_pages(db: sqlite3.Connection) -> Iterator[Finding]:

@@ -12,23 +12,20 @@ from cvx.errors import DamagedRecordError, OutputError, StoreNotFoundError
 from cvx.store import rows, text
 from cvx.store.doctor.aside import Row
 from cvx.store.doctor.bitflip import put_right
+from cvx.store.doctor.graph import COUNTERS, highest_id
+from cvx.store.doctor.rowrepair import cleaned_row
+from cvx.store.doctor.rowwise import row_check
 from cvx.store.lock import Tail
 from cvx.store.ownfiles import refuse_link
 from cvx.store.reading import connect
 from cvx.store.record import Record
-from cvx.store.transfer.header import OWN
+from cvx.store.transfer.header import may_say
 from cvx.store.transfer.tables import ORDER, columns
 from cvx.store.writer import Writer
 
 _AT_ONCE = 256
 _FARTHEST = 1 << 40
 """A jump over rows that cannot be read gives up here."""
-_COUNTERS = {
-    "next_node": "SELECT max(node) + 1 FROM"
-    " (SELECT node FROM events UNION SELECT node FROM aliases)",
-    "next_event": "SELECT max(event_id) + 1 FROM events",
-    "next_decision": "SELECT max(decision_id) + 1 FROM decisions",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,37 +102,34 @@ def _refuse_views(db: sqlite3.Connection) -> None:
 
 def _copy(db: sqlite3.Connection, meta: dict[str, str], write: Writer) -> Salvaged:
     counts, wrong, broken = dict.fromkeys(ORDER, 0), dict.fromkeys(ORDER, 0), []
+    for key, value in meta.items():
+        if may_say(key, value):
+            write.set_meta(key, value)
+    check = row_check(write.connection)
     for table in ORDER:
         whole, found = _readable(db, table)
         if not whole:
             broken.append(table)
         for row in found:
-            right = row[:-1] if _is_right(row) else put_right(row[:-1], row[-1])
-            if right is None:
+            right = row[:-1] if rows.whole(row) else put_right(row[:-1], row[-1])
+            if right is not None and check.refusal(table, right):
+                right = cleaned_row(table, right)
+            if right is None or check.refusal(table, right):
                 wrong[table] += 1
             else:
                 write.connection.execute(rows.insert_sql(table), (*right, rows.row_crc(*right)))
                 counts[table] += 1
-    for key, value in meta.items():
-        if key not in OWN:
-            write.set_meta(key, value)
-    for key, highest in _COUNTERS.items():
-        (free,) = write.connection.execute(highest).fetchone()
+    for key in COUNTERS:
+        highest, bound = highest_id(write.connection, key)
         told = meta.get(key, "0")
-        write.set_meta(key, str(max(int(told) if told.isdecimal() else 0, free or 0)))
+        following = int(told) if may_say(key, told) else 0
+        write.set_meta(key, str(following if highest < following <= bound else highest + 1))
     text.refill(write.connection)
     last = write.connection.execute(
         "SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1"
     ).fetchone()
     write.tail = Tail(*last) if last is not None else write.tail
     return Salvaged(counts, wrong, tuple(broken))
-
-
-def _is_right(row: Row) -> bool:
-    try:
-        return bool(rows.row_crc(*row[:-1]) == row[-1])
-    except (TypeError, ValueError):
-        return False
 
 
 def _readable(db: sqlite3.Connection, table: str) -> tuple[bool, list[Row]]:

@@ -6,23 +6,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from cvx.errors import ExportError, InputFileError
-from cvx.store.transfer.duck import opened
+from cvx.errors import ExportError
+from cvx.store.transfer.duck import base_tables, opened
 
 _COLUMNS = ("event_id", "timestamp", "effect_text", "embedding", "cause_id", "relationship_text")
 _BATCH = 2_000
 _PLAIN = (
     "SELECT event_id, epoch_us(timestamp), effect_text, embedding, cause_id, relationship_text"
-    " FROM events ORDER BY event_id"
+    " FROM main.events ORDER BY event_id"
 )
 # A row of events is never updated: a cause that was confirmed later stands beside it.
 _RETRIED = """
 SELECT event_id, epoch_us(events.timestamp), effect_text, embedding,
     coalesce(events.cause_id, later.cause_id), coalesce(relationship_text, explanation)
-FROM events LEFT JOIN (
+FROM main.events LEFT JOIN (
     SELECT effect_id, arg_max(cause_id, judgement_id) AS cause_id,
         arg_max(coalesce(explanation, ''), judgement_id) AS explanation
-    FROM judgements WHERE verdict = 'yes' GROUP BY effect_id
+    FROM main.judgements WHERE verdict = 'yes' GROUP BY effect_id
 ) AS later ON later.effect_id = event_id
 ORDER BY event_id
 """
@@ -67,19 +67,20 @@ def core_events(path: Path) -> Iterator[tuple[list[CoreEvent], int]]:
     MissingExtraError
         The package duckdb is not installed.
     """
-    if not path.is_file():
-        raise InputFileError(f"{path} cannot be read: there is no such file")
-    with opened(path, read_only=True) as db:
-        found = db.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall()
-        missing = set(_COLUMNS) - {column for table, column in found if table == "events"}
-        if missing:
+    with opened(path) as db:
+        tables = base_tables(db)
+        found = db.execute(
+            "SELECT column_name FROM duckdb_columns() WHERE table_name = 'events'"
+            " AND schema_name = 'main'"
+        ).fetchall()
+        missing = set(_COLUMNS) - {column for (column,) in found}
+        if missing or "events" not in tables:
             raise ExportError(
-                f"{path} has no table events with {', '.join(sorted(missing))}: give the file of "
-                "a CausalMemoryCore"
+                f"{path} has no table events with {', '.join(sorted(missing or _COLUMNS))}: give "
+                "the file of a CausalMemoryCore"
             )
-        count = db.execute("SELECT count(*) FROM events").fetchone()
-        total = 0 if count is None else int(count[0])
-        retried = any(table == "judgements" for table, _ in found)
+        total = tables["events"]
+        retried = "judgements" in tables
         cursor = db.execute(_RETRIED if retried else _PLAIN)
         while rows := cursor.fetchmany(_BATCH):
             yield [CoreEvent(*row) for row in rows], total

@@ -15,12 +15,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cvx.errors import ExportError, InputFileError, MissingExtraError
 from cvx.store.transfer import parquet
 from cvx.store.transfer.blueprint import Cause, depths, primary_causes
 from cvx.store.transfer.files import written_whole
 from cvx.store.transfer.header import Header
-from cvx.store.transfer.tables import ORDER, Batch, columns
+from cvx.store.transfer.tables import ORDER, Batch, Row, check_rows, columns
 
 if TYPE_CHECKING:
     import duckdb
@@ -41,6 +43,14 @@ _EARLIEST, _LATEST = -9_223_372_022_400_000_000, 9_223_372_036_854_775_806
 """What a TIMESTAMP can hold; ``cvx_events`` has the exact number."""
 _MOST_EVENTS = 2**31 - 1
 _ROWS_A_FILE = 5_000
+_LEAST_MIB = 256
+_ALONE = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "lock_configuration": "true",
+}
 _KEPT_APART = ("text", "embedding")
 """Columns of events that stand in ``events`` wherever there is a vector."""
 
@@ -55,24 +65,74 @@ def _duckdb() -> Any:
     return duckdb
 
 
+def connect(path: str) -> duckdb.DuckDBPyConnection:
+    """Connect to a DuckDB file that may be somebody else's: it reaches nothing but itself.
+
+    No other file is read or written, nothing is fetched, no extension is loaded, and names in a
+    query are those of the file, never of Python's variables. Others of this process may have the
+    file open too; the same holds for them from now on.
+
+    Parameters
+    ----------
+    path : str
+        The file, or ":memory:".
+
+    Raises
+    ------
+    MissingExtraError
+        The package duckdb is not installed.
+    """
+    made: duckdb.DuckDBPyConnection = _duckdb().connect(path)
+    try:
+        (locked,) = made.execute("SELECT current_setting('lock_configuration')").fetchall()
+        if not locked[0]:
+            made.execute(";".join(f"SET {name} = {value}" for name, value in _ALONE.items()))
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
 @contextmanager
-def opened(path: Path, *, read_only: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a DuckDB file.
+def opened(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a DuckDB file for reading.
 
     Raises
     ------
     MissingExtraError
         The package duckdb is not installed.
     InputFileError
-        It is no such file, or another process has it open.
+        It is no such file, cannot be read, or another process has it open.
     """
     duckdb = _duckdb()
+    if not path.is_file():
+        raise InputFileError(f"{path} cannot be read: there is no such file")
+    room = max(_LEAST_MIB, 4 * path.stat().st_size >> 20)
     try:
-        connection = duckdb.connect(str(path), read_only=read_only)
+        config = {**_ALONE, "memory_limit": f"{room}MiB"}
+        with closing(duckdb.connect(str(path), read_only=True, config=config)) as connection:
+            yield connection
     except duckdb.Error as error:
-        raise InputFileError(f"{path} cannot be opened with DuckDB ({error})") from error
-    with closing(connection):
-        yield connection
+        raise InputFileError(f"{path} cannot be read with DuckDB ({error})") from error
+
+
+def base_tables(db: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Return the tables of the file itself, each with its number of rows: no view, no computation.
+
+    A view could stand for a query of anything; a table may have columns that are computed.
+    """
+    found = db.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' AND NOT internal"
+        " AND NOT temporary AND sql NOT ILIKE '%generated always%'"
+        " AND database_name = current_database()"
+    ).fetchall()
+    return {name: _count(db, name) for (name,) in found}
+
+
+def _count(db: duckdb.DuckDBPyConnection, table: str) -> int:
+    name = table.replace('"', '""')
+    (count,) = db.execute(f'SELECT count(*) FROM main."{name}"').fetchall()
+    return int(count[0])
 
 
 def write(
@@ -105,7 +165,8 @@ def write(
         folder = Path(scratch) / "rows"
         parquet.write_into(folder, header, types, found)
         _write_causes(Path(scratch) / "causes.parquet", causes)
-        with opened(beside) as db:
+        # What it reads lies in a folder of this process alone.
+        with closing(_duckdb().connect(str(beside))) as db:
             db.execute("BEGIN")
             db.execute(_BLUEPRINT.format(next=max(last, 1)))
             db.execute("CREATE TABLE cvx_header (told VARCHAR)")
@@ -199,41 +260,61 @@ class DuckDB:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        if not path.is_file():
-            raise InputFileError(f"{path} cannot be read: there is no such file")
-        with opened(path, read_only=True) as db:
-            names = {
-                row[0] for row in db.execute("SELECT table_name FROM duckdb_tables()").fetchall()
-            }
-            if "cvx_header" not in names:
+        with opened(path) as db:
+            tables = base_tables(db)
+            if "cvx_header" not in tables:
                 raise ExportError(f"{path} is no export of cvx: it has no table cvx_header")
-            (told,) = db.execute("SELECT told FROM cvx_header").fetchall()
+            missing = {f"cvx_{table}" for table in ORDER} - tables.keys()
+            if missing or "events" not in tables:
+                raise ExportError(
+                    f"{path} has no table {', '.join(sorted(missing) or ['events'])}: export again"
+                )
+            if tables["cvx_header"] != 1 or max(tables.values()) > path.stat().st_size:
+                raise ExportError(f"{path} has more rows than an export of its size: export again")
+            (told,) = db.execute("SELECT told FROM main.cvx_header").fetchall()
         self.header = Header.from_text(told[0], str(path))
 
     def batches(self) -> Iterator[Batch]:
         """Yield every row, checked; see `Incoming`."""
-        with tempfile.TemporaryDirectory(prefix="cvx-import-") as scratch:
-            folder = Path(scratch)
-            (folder / "header.json").write_text(self.header.to_text(), encoding="utf-8")
-            with opened(self._path, read_only=True) as db:
-                for table in ORDER:
-                    (folder / table).mkdir()
-                    self._unpack(db, table, folder / table)
-            yield from parquet.Parquet(folder).batches()
+        with opened(self._path) as db:
+            for table in ORDER:
+                number = 0
+                for some in self._rows(db, table):
+                    check_rows(some, table, f"{self._path}, cvx_{table}")
+                    number += len(some)
+                    yield table, some
+                if number != self.header.counts[table]:
+                    raise ExportError(
+                        f"{self._path} has {number} rows of {table}, {self.header.counts[table]} "
+                        "were written: export again. Nothing was taken in"
+                    )
 
-    def _unpack(self, db: duckdb.DuckDBPyConnection, table: str, folder: Path) -> None:
-        total = db.execute(f"SELECT count(*) FROM cvx_{table}").fetchone()
-        for number, first in enumerate(
-            range(0, 0 if total is None else int(total[0]), _ROWS_A_FILE)
-        ):
-            target = _quoted(folder / f"{number:05}.parquet")
+    def _rows(self, db: duckdb.DuckDBPyConnection, table: str) -> Iterator[list[Row]]:
+        chosen = ", ".join(f"c.{name}" for name in columns(table))
+        rest = ""
+        if table == "events":
+            for name, other in (("text", "effect_text"), ("embedding", "embedding")):
+                chosen = chosen.replace(f"c.{name}", f"coalesce(c.{name}, e.{other})")
+            rest = "LEFT JOIN main.events AS e USING (event_id) ORDER BY c.event_id"
+        for first in range(0, self.header.counts[table], _ROWS_A_FILE):
             # Rows keep the order in which they were put.
-            source = (
-                f"SELECT * FROM cvx_{table} LIMIT {_ROWS_A_FILE} OFFSET {first}"
-                if table != "events"
-                else "SELECT c.* REPLACE (coalesce(c.text, e.effect_text) AS text,"
-                " coalesce(c.embedding, e.embedding) AS embedding)"
-                f" FROM (SELECT * FROM cvx_events LIMIT {_ROWS_A_FILE} OFFSET {first}) AS c"
-                " LEFT JOIN events AS e USING (event_id) ORDER BY event_id"
-            )
-            db.execute(f"COPY ({source}) TO {target} (FORMAT parquet)")
+            source = f"(SELECT * FROM main.cvx_{table} LIMIT {_ROWS_A_FILE} OFFSET {first}) AS c"
+            found = db.execute(f"SELECT {chosen} FROM {source} {rest}").fetchnumpy()
+            parts = [
+                _values(column, name)
+                for column, name in zip(found.values(), columns(table), strict=True)
+            ]
+            some = list(zip(*parts, strict=True))
+            if not some:
+                return
+            yield some
+
+
+def _values(column: Any, name: str) -> list[Any]:
+    """Return a column as what SQLite stores: vectors as bytes."""
+    listed: list[Any] = column.tolist()
+    if name == "embedding":
+        return [None if one is None else np.asarray(one, dtype="<f4").tobytes() for one in listed]
+    if name == "helped":
+        return [int(one) if isinstance(one, float) and one.is_integer() else one for one in listed]
+    return listed

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cvx.errors import EmbedderMismatchError, ExportError, InvalidParameterError
+from cvx.errors import CvxError, EmbedderMismatchError, ExportError, InvalidParameterError
+from cvx.store.cached import CachedIndex
 from cvx.store.failpoints import reach
 from cvx.store.peek import read_only
 from cvx.store.record import Record
+from cvx.store.replica import build
 from cvx.store.transfer import jsonlines, parquet
 from cvx.store.transfer.header import Header
 from cvx.store.transfer.incoming import Imported, Incoming
@@ -126,12 +128,18 @@ def reader_of(path: Path, kind: str) -> Incoming:
 
 
 def import_into(
-    record: Record, incoming: Incoming, *, again: bool = False, progress: Progress = None
+    record: Record,
+    incoming: Incoming,
+    fresh: Callable[..., CachedIndex],
+    *,
+    again: bool = False,
+    progress: Progress = None,
 ) -> Imported:
     """Take an export in, all of it or nothing, in one transaction.
 
     An empty record becomes what was exported, ids and journal included, and takes over its
-    embedder. One that holds something gets the events under new ids, recorded now.
+    embedder. One that holds something gets the events under new ids, recorded now. Every row is
+    held to what a write is held to, and an index is made of them, before anything is committed.
 
     Parameters
     ----------
@@ -139,6 +147,8 @@ def import_into(
         One that no index follows.
     incoming : Incoming
         The export.
+    fresh : callable
+        Makes an empty index from a dimension, a metric and settings.
     again : bool, default False
         Take it in although that was done before, or it is this record's own.
     progress : callable, optional
@@ -149,11 +159,15 @@ def import_into(
     EmbedderMismatchError
         Its vectors are those of another embedder.
     ExportError
-        It is damaged, cut, or was taken in before; nothing was stored.
+        It is damaged, cut, holds what no cvx could have written, or was taken in before; nothing
+        was stored.
     """
     try:
         with record.transaction() as write:
-            return _take_in(record, write, incoming, again=again, progress=progress)
+            first = write.next_node
+            done = _take_in(record, write, incoming, again=again, progress=progress)
+            _feed(record, fresh, first)
+            return done
     except sqlite3.IntegrityError as error:
         raise ExportError(
             f"the export contradicts itself, a row is there twice or refers to none ({error}): "
@@ -161,11 +175,34 @@ def import_into(
         ) from error
 
 
+def _feed(record: Record, fresh: Callable[..., CachedIndex], first: int) -> None:
+    """Make an index of the nodes from a number on, only to see that one can be made."""
+    dim, metric = record.meta("dim"), record.meta("metric")
+    if dim is None or metric is None:
+        return
+    known = len(record.damaged)
+    try:
+        settings = record.told("index", dict)
+        fresh(int(dim), metric, **settings)
+        # How well it would find is no matter here: few links are soon made.
+        build(record, fresh(int(dim), metric, **settings | {"m": 2, "ef_construction": 2}), first)
+    except (CvxError, TypeError, ValueError) as error:
+        raise ExportError(
+            f"no index can be made of the export ({error}): export again. Nothing was taken in"
+        ) from error
+    refused = [*record.damaged][known:]
+    if refused:
+        raise ExportError(
+            f"no index takes {len(refused)} rows of the export ({'; '.join(refused[:3])}): export "
+            "again. Nothing was taken in"
+        )
+
+
 def _take_in(
     record: Record, write: Writer, incoming: Incoming, *, again: bool, progress: Progress
 ) -> Imported:
     header = incoming.header
-    taken = json.loads(record.meta("imported") or "[]")
+    taken = record.told("imported", list)
     if not again and (header.name in taken or header.uuid == record.meta("uuid")):
         raise ExportError(
             "this export was taken in before, or is this store's own: its events are here; "

@@ -17,6 +17,11 @@ from cvx.store.transfer.header import Header
 from cvx.store.transfer.tables import ORDER, Batch, Row, columns
 
 _VECTOR = "embedding"
+_UNREADABLE = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError
+)  # fmt: skip
+_LONGEST = 1 << 28
+"""So many bytes may a line have: more than any text that was ever remembered."""
 
 
 def write(path: Path, header: Header, found: Iterable[Batch]) -> None:
@@ -69,7 +74,7 @@ class JsonLines:
         self._path = path
         try:
             with path.open("rb") as file:
-                first = file.readline()
+                first = file.readline(_LONGEST)
         except OSError as error:
             raise InputFileError(f"{path} cannot be read ({error.strerror})") from error
         self.header = Header.from_text(first, str(path))
@@ -79,8 +84,8 @@ class JsonLines:
         number, at, some = 0, 0, list[Row]()
         end: int | None = None
         with self._path.open("rb") as file:
-            next(file)
-            for place, raw in enumerate(file, 2):
+            file.readline(_LONGEST)
+            for place, raw in enumerate(iter(lambda: file.readline(_LONGEST), b""), 2):
                 where = f"{self._path}, line {place}"
                 if end is not None:
                     raise ExportError(f"{where}: there is something after the end")
@@ -120,7 +125,7 @@ def _parsed(raw: bytes, where: str) -> tuple[str, Row]:
         table = told.pop("table")
         row = _row(told, columns(table))
         right = rows.row_crc(*row[:-1]) == row[-1]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise ExportError(
             f"{where} is no row of an export ({type(error).__name__}: {error}): nothing was taken "
             "in"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 from cvx.errors import ExportError
 from cvx.store import rows, text
 from cvx.store.failpoints import reach
 from cvx.store.learned import use_context, whose_use
+from cvx.store.rowcheck import RowCheck
 from cvx.store.transfer.incoming import Imported, Incoming
-from cvx.store.transfer.tables import ORDER, Progress, Row, counted
+from cvx.store.transfer.tables import ORDER, Progress, Row, checked, counted
 from cvx.store.writer import Writer
 from cvx.types import Edge
 
@@ -19,29 +20,61 @@ _LEFT_OUT = ("decisions", "model_state", "journal")
 """What was logged and learned, and the order of it, belong to the history they are of."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Shift:
-    """What is added to the ids of an export: their order stays, and none was given before."""
+class _NewIds:
+    """The ids that things of an export get here, one after the other in their order.
 
-    event: int
-    node: int
-    episode: int
+    Parameters
+    ----------
+    write : Writer
+        Who knows which ids were never given.
+    """
+
+    def __init__(self, write: Writer) -> None:
+        episodes = "SELECT ifnull(max(episode_id), -1) + 1 FROM episodes"
+        self.next = {
+            "event": write.next_event,
+            "node": write.next_node,
+            "episode": int(write.connection.execute(episodes).fetchone()[0]),
+        }
+        self._known: dict[tuple[str, int], int] = {}
+
+    def give(self, kind: str, old: int) -> int:
+        """Return a new id for something that comes in."""
+        if (kind, old) in self._known:
+            raise ExportError(f"the export has {kind} {old} twice: nothing was taken in")
+        new = self._known[kind, old] = self.next[kind]
+        self.next[kind] += 1
+        return new
+
+    def of(self, kind: str, old: int) -> int:
+        """Return the new id of something that came in."""
+        new = self._known.get((kind, old))
+        if new is None:
+            raise ExportError(
+                f"the export refers to {kind} {old}, which is not in it: nothing was taken in"
+            )
+        return new
+
+    def of_or_give(self, kind: str, old: int) -> int:
+        """Return the new id of something that came in, or that is gone and still referred to."""
+        new = self._known.get((kind, old))
+        return self.give(kind, old) if new is None else new
 
     def context(self, told: str) -> str:
         """Return what a count is of, under the new ids."""
         kind, number = _thing(told)
         if kind is None:
             return told
-        number += self.event if kind == "event" else self.node
         _, *whose = whose_use(json.loads(told))
-        return json.dumps(use_context([kind, number], *whose), separators=(",", ":"))
+        thing = [kind, self.of(kind, number)]
+        return json.dumps(use_context(thing, *whose), separators=(",", ":"))
 
 
 def _thing(context: str) -> tuple[str | None, int]:
     """Return the kind and the id of what a count is of; None where it is no event and no node."""
     try:
         thing, *_ = whose_use(json.loads(context))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None, 0
     match thing:
         case ["event" | "node" as kind, int(number)]:
@@ -59,11 +92,10 @@ def merge(write: Writer, incoming: Incoming, progress: Progress) -> Imported:
     """
     db = write.connection
     header = incoming.header
-    episodes = db.execute("SELECT ifnull(max(episode_id), -1) + 1 FROM episodes").fetchone()[0]
-    shift = _Shift(write.next_event, write.next_node, episodes)
+    ids = _NewIds(write)
     _add_kinds(write, json.loads(header.meta.get("edge_kinds", "[]")))
     counts = dict.fromkeys(ORDER, 0)
-    put: dict[str, Callable[[Writer, list[Row], _Shift], None]] = {
+    put: dict[str, Callable[[Writer, list[Row], _NewIds], None]] = {
         "episodes": _episodes,
         "events": _events,
         "aliases": _aliases,
@@ -71,14 +103,15 @@ def merge(write: Writer, incoming: Incoming, progress: Progress) -> Imported:
         "usage": _usage,
         "decays": _decays,
     }
-    for table, some in counted(incoming.batches(), header.total, progress):
+    check = RowCheck(db, int(header.meta.get("dim", 0)), header.meta.get("metric", ""))
+    found = checked(incoming.batches(), check)
+    for table, some in counted(found, header.total, progress):
         if table in put:
-            put[table](write, some, shift)
+            put[table](write, some, ids)
             counts[table] += len(some)
         reach("import.written")
     text.refill(db)
-    write.next_event = shift.event + int(header.meta["next_event"])
-    write.next_node = shift.node + int(header.meta["next_node"])
+    write.next_event, write.next_node = ids.next["event"], ids.next["node"]
     left_out = {table: header.counts[table] for table in _LEFT_OUT if header.counts[table]}
     return Imported(merged=True, counts=counts, left_out=left_out)
 
@@ -95,36 +128,34 @@ def _add_kinds(write: Writer, names: list[str]) -> None:
         write.set_meta("edge_kinds", json.dumps(known))
 
 
-def _put(write: Writer, table: str, some: list[dict[str, object]]) -> None:
+def _put(write: Writer, table: str, some: list[dict[str, Any]]) -> None:
     values = [tuple(row[name] for name in rows.COLUMNS[table]) for row in some]
     write.connection.executemany(
         rows.insert_sql(table), ((*row, rows.row_crc(*row)) for row in values)
     )
 
 
-def _named(table: str, row: Row) -> dict[str, object]:
+def _named(table: str, row: Row) -> dict[str, Any]:
     return dict(zip(rows.COLUMNS[table], row[:-1], strict=True))
 
 
-def _plus(value: object, more: int) -> int | None:
-    return value + more if isinstance(value, int) else None
-
-
-def _episodes(write: Writer, some: list[Row], shift: _Shift) -> None:
+def _episodes(write: Writer, some: list[Row], ids: _NewIds) -> None:
     new = [_named("episodes", row) for row in some]
     for row in new:
-        row["episode_id"] = _plus(row["episode_id"], shift.episode)
+        row["episode_id"] = ids.give("episode", row["episode_id"])
         row["recorded"] = write.recorded
     _put(write, "episodes", new)
     write.journal("episode", [row["episode_id"] for row in new])
 
 
-def _events(write: Writer, some: list[Row], shift: _Shift) -> None:
+def _events(write: Writer, some: list[Row], ids: _NewIds) -> None:
     new = [_named("events", row) for row in some]
     for row in new:
-        row["event_id"] = _plus(row["event_id"], shift.event)
-        row["node"] = _plus(row["node"], shift.node)
-        row["episode"] = _plus(row["episode"], shift.episode)
+        row["event_id"] = ids.give("event", row["event_id"])
+        if row["node"] is not None:
+            row["node"] = ids.give("node", row["node"])
+        if row["episode"] is not None:
+            row["episode"] = ids.of("episode", row["episode"])
         row["recorded"] = write.recorded
         if row["key"] is not None:
             _check_key(write, row["namespace"], row["key"])
@@ -143,11 +174,11 @@ def _check_key(write: Writer, namespace: object, key: object) -> None:
         )
 
 
-def _aliases(write: Writer, some: list[Row], shift: _Shift) -> None:
+def _aliases(write: Writer, some: list[Row], ids: _NewIds) -> None:
     new = [_named("aliases", row) for row in some]
     for row in new:
-        row["node"] = _plus(row["node"], shift.node)
-        row["event_id"] = _plus(row["event_id"], shift.event)
+        row["node"] = ids.give("node", row["node"])
+        row["event_id"] = ids.of("event", row["event_id"])
         row["recorded"] = write.recorded
     _put(write, "aliases", new)
     _journal_nodes(write, [row["node"] for row in new])
@@ -164,16 +195,16 @@ def _journal_nodes(write: Writer, nodes: list[object]) -> None:
         write.journal("insert", runs)
 
 
-def _links(write: Writer, some: list[Row], shift: _Shift) -> None:
-    write.add_links(Edge(row[0] + shift.node, row[1] + shift.node, *row[2:6]) for row in some)
+def _links(write: Writer, some: list[Row], ids: _NewIds) -> None:
+    write.add_links(Edge(ids.of("node", row[0]), ids.of("node", row[1]), *row[2:6]) for row in some)
 
 
-def _usage(write: Writer, some: list[Row], shift: _Shift) -> None:
+def _usage(write: Writer, some: list[Row], ids: _NewIds) -> None:
     db = write.connection
     new, last = [], dict[int, int]()
     for row in some:
         told = _named("usage", row)
-        context = shift.context(str(told["context"]))
+        context = ids.context(str(told["context"]))
         found = db.execute(
             "SELECT retrieved, followed, helped FROM usage WHERE context = ?", (context,)
         ).fetchone() or (0, 0, 0)
@@ -187,10 +218,10 @@ def _usage(write: Writer, some: list[Row], shift: _Shift) -> None:
         write.touch(last)
 
 
-def _decays(write: Writer, some: list[Row], shift: _Shift) -> None:
+def _decays(write: Writer, some: list[Row], ids: _NewIds) -> None:
     new = [_named("decays", row) for row in some]
     for row in new:
-        row["episode"] = _plus(row["episode"], shift.episode)
-        row["node"] = _plus(row["node"], shift.node)
+        row["episode"] = ids.of_or_give("episode", row["episode"])
+        row["node"] = ids.of("node", row["node"])
         row["recorded"] = write.recorded
     _put(write, "decays", new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvx.errors import ExportError, InputFileError
-from cvx.store import rows
+from cvx.store.ownfiles import open_own, read_own
 from cvx.store.transfer.files import written_whole
 from cvx.store.transfer.header import Header
-from cvx.store.transfer.tables import ORDER, Batch, Row, columns, key_of
+from cvx.store.transfer.tables import ORDER, Batch, Row, check_rows, columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,6 +22,10 @@ Types = Mapping[str, Mapping[str, str]]
 """Declared types by table and column."""
 
 _VECTOR = "embedding"
+_MOST_ROWS = 5_000
+"""As many as ``tables.batches`` yields at once, and a file is given."""
+_SPARE_BYTES, _MOST_PACKED = 64 << 20, 1_000
+"""So many bytes of text may a file stand for, and so many times its own."""
 
 
 def write(path: Path, header: Header, types: Types, found: Iterable[Batch]) -> None:
@@ -60,6 +65,9 @@ def frame(table: str, types: Mapping[str, str], some: list[Row]) -> pl.DataFrame
         values = [row[place] for row in some]
         if name == _VECTOR:
             series.append(_lists(values))
+        elif name == "helped":
+            # A count that is not always whole.
+            series.append(pl.Series(name, map(float, values), dtype=pl.Float64))
         else:
             series.append(pl.Series(name, values, dtype=plain[types[name]], strict=True))
     return pl.DataFrame(series)
@@ -99,7 +107,7 @@ class Parquet:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            told = (path / "header.json").read_bytes()
+            told = read_own(path / "header.json", most=1 << 20)
         except OSError as error:
             raise InputFileError(
                 f"{path} cannot be read as an export in Parquet ({error.strerror}): it is a folder "
@@ -111,9 +119,12 @@ class Parquet:
         """Yield every row, checked; see `Incoming`."""
         for table in ORDER:
             number = 0
-            for path in sorted((self._path / table).glob("*.parquet")):
+            folder = self._path / table
+            if folder.is_symlink():
+                raise ExportError(f"{folder} is a symbolic link: give the folder that was exported")
+            for path in sorted(folder.glob("*.parquet")):
                 some = _read(path, table)
-                _check(some, table, path)
+                check_rows(some, table, str(path))
                 number += len(some)
                 if some:
                     yield table, some
@@ -127,20 +138,53 @@ class Parquet:
 def _read(path: Path, table: str) -> list[Row]:
     import polars as pl
 
+    wanted = columns(table)
     try:
-        found = pl.read_parquet(path, columns=list(columns(table)))
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise ExportError(
-            f"{path} cannot be read ({str(error)[:200]}): export again. Nothing was taken in"
-        ) from error
-    parts: list[Iterable[Any]] = [
-        _blobs(found.get_column(name)) if name == _VECTOR else found.get_column(name)
-        for name in columns(table)
-    ]
-    return list(zip(*parts, strict=True))
+        # An open file: no pattern, no address and no link stands for another one.
+        with open_own(path) as file:
+            found = pl.read_parquet(
+                file, columns=list(wanted), n_rows=_MOST_ROWS + 1, hive_partitioning=False
+            )
+            size = os.fstat(file.fileno()).st_size
+        _check_frame(found, table, size)
+        parts = [_values(found.get_column(name), name) for name in wanted]
+        return list(zip(*parts, strict=True))
+    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
+        raise _unreadable(path, error) from error
+    except pl.exceptions.PanicException as error:
+        raise _unreadable(path, error) from None
 
 
-def _blobs(series: pl.Series) -> list[bytes | None]:
+def _unreadable(path: Path, error: BaseException) -> ExportError:
+    said = str(error)[:200]
+    return ExportError(f"{path} cannot be read ({said}): export again. Nothing was taken in")
+
+
+def _check_frame(found: pl.DataFrame, table: str, size: int) -> None:
+    """Raise a ValueError where a file holds something else than we write, or far more."""
+    import polars as pl
+
+    for name, dtype in found.schema.items():
+        kinds = [pl.List(pl.Float32)] if name == _VECTOR else [pl.Int64, pl.Float64, pl.String]
+        if dtype not in kinds:
+            raise ValueError(f"{name} is of type {dtype}")
+    if len(found) > _MOST_ROWS:
+        raise ValueError(f"it has more than {_MOST_ROWS} rows of {table}")
+    bytes_there = sum(
+        int(found.get_column(name).str.len_bytes().sum())
+        for name, dtype in found.schema.items()
+        if dtype == pl.String
+    )
+    if bytes_there > _SPARE_BYTES + _MOST_PACKED * size:
+        raise ValueError(f"{size} bytes stand for {bytes_there} of text")
+
+
+def _values(series: pl.Series, name: str) -> list[Any]:
+    """Return a column as what SQLite stores: vectors as bytes."""
+    if name == "helped":
+        return [int(value) if value.is_integer() else value for value in series.to_list()]
+    if name != _VECTOR:
+        return series.to_list()
     lengths = series.list.len().to_list()
     flat = series.drop_nulls().list.explode().to_numpy().astype("<f4", copy=False)
     out, at = list[bytes | None](), 0
@@ -148,12 +192,3 @@ def _blobs(series: pl.Series) -> list[bytes | None]:
         out.append(None if length is None else flat[at : at + length].tobytes())
         at += length or 0
     return out
-
-
-def _check(some: list[Row], table: str, path: Path) -> None:
-    for place, row in enumerate(some):
-        if rows.row_crc(*row[:-1]) != row[-1]:
-            raise ExportError(
-                f"{path}, row {place} (key {key_of(table, row)}) is not what was written: export "
-                "again. Nothing was taken in"
-            )

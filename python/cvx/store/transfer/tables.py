@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from cvx.errors import DamagedRecordError
+from cvx.errors import DamagedRecordError, ExportError
 from cvx.store import rows
+from cvx.store.rowcheck import RowCheck
 
 ORDER = (
     "episodes", "events", "aliases", "links", "usage", "decays", "decisions", "model_state",
@@ -52,10 +53,45 @@ def batches(db: sqlite3.Connection) -> Iterator[Batch]:
             yield table, some
 
 
+def check_rows(some: Iterable[Row], table: str, where: str) -> None:
+    """Hold rows against their checksums.
+
+    Raises
+    ------
+    ExportError
+        One, named, is not what was written.
+    """
+    for place, row in enumerate(some):
+        if not rows.whole(row):
+            raise ExportError(
+                f"{where}, row {place} (key {key_of(table, row)}) is not what was written: export "
+                "again. Nothing was taken in"
+            )
+
+
 def key_of(table: str, row: Row) -> list[Any]:
     """Return the primary key of a row."""
     names = rows.COLUMNS[table]
     return [row[names.index(name)] for name in rows.KEYS[table]]
+
+
+def checked(found: Iterable[Batch], check: RowCheck) -> Iterator[Batch]:
+    """Pass batches on in which every row could have been written by cvx.
+
+    Raises
+    ------
+    ExportError
+        A row, named, could not.
+    """
+    for table, some in found:
+        for row in some:
+            why = check.refusal(table, row[:-1])
+            if why is not None:
+                raise ExportError(
+                    f"row {key_of(table, row)} of {table} could not have been written by cvx "
+                    f"({why}): export again. Nothing was taken in"
+                )
+        yield table, some
 
 
 def counted(found: Iterable[Batch], total: int, progress: Progress) -> Iterator[Batch]:

@@ -1,0 +1,332 @@
+"""Whether cvx could have written a row: what an import asks of every row, and the doctor.
+
+A checksum says that a row is what somebody wrote, not that it was cvx. SQLite takes anything in any
+column, and one odd value in a file from somebody else would be met long after it was taken in: by
+whoever builds an index, looks back, or writes next.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cvx.arguments import whole
+from cvx.errors import InvalidInputError
+from cvx.store import rows
+from cvx.store.reads import event_of
+from cvx.store.rows import MOST_ID
+from cvx.types import Edge, Episode
+from cvx.validation import (
+    DEEPEST,
+    check_edge,
+    check_episode,
+    check_event,
+    check_reward,
+    storable_text,
+    storable_time,
+    storable_vector,
+)
+
+_SPARE_NODES, _NODES_A_ROW = 2_000_000, 64
+
+_TYPES: Mapping[str, type[Any]] = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
+KIND = re.compile("[a-z][a-z0-9_]{0,63}")
+"""What a kind of edge may be called."""
+_OVERWRITTEN = ("usage", "decays", "decisions", "model_state")
+_id = _count = whole(0, MOST_ID)
+
+
+def node_bound(count: int) -> int:
+    """Return the bound of the nodes of a record with so many events and aliases.
+
+    A node's id is a place in tables: one far beyond all others would cost the room for all that
+    lie between them.
+    """
+    return _SPARE_NODES + _NODES_A_ROW * count
+
+
+class RowCheck:
+    """Says of rows why cvx could not have written them.
+
+    Parameters
+    ----------
+    db : sqlite3.Connection
+        A record, whose tables say the type of each column.
+    dim : int
+        Length of the vectors; 0 where it is not known.
+    metric : str
+        How they are compared.
+    most_node : int, optional
+        The bound of the nodes, where it is known; see ``node_bound``.
+    """
+
+    def __init__(
+        self, db: sqlite3.Connection, dim: int, metric: str, most_node: int = MOST_ID
+    ) -> None:
+        self._dim = dim
+        self._metric = metric
+        self._node = whole(0, most_node)
+        self._columns = {table: _columns(db, table) for table in rows.COLUMNS}
+
+    def refusal(self, table: str, row: Sequence[Any]) -> str | None:
+        """Return why a row, without its checksum, could not have been written; None if it could."""
+        try:
+            for (name, kind, required), value in zip(self._columns[table], row, strict=True):
+                _check_type(name, value, kind, required=required)
+            told = dict(zip(rows.COLUMNS[table], row, strict=True))
+            if "recorded" in told:
+                storable_time("recorded", told["recorded"])
+            if table in ("events", "aliases"):
+                self._check_embedded(table, told, row)
+            else:
+                _CHECKS[table](told)
+        except (InvalidInputError, ValueError, TypeError, LookupError, RecursionError) as error:
+            return str(error) or type(error).__name__
+        return None
+
+    def _check_embedded(self, table: str, told: dict[str, Any], row: Sequence[Any]) -> None:
+        _id("event_id", told["event_id"])
+        if told["node"] is not None:
+            self._node("node", told["node"])
+        if table == "events":
+            _check_event(told, row)
+        elif told["embedding"] is None:
+            raise ValueError("an alias has no vector: it could not be found by it")
+        if told["embedding"] is not None:
+            vector = np.frombuffer(told["embedding"], dtype="<f4")
+            # A record that no memory opened yet says nothing of its vectors: the first one does.
+            self._dim = self._dim or len(vector)
+            storable_vector("the vector", vector, self._dim, self._metric)
+
+
+def _columns(db: sqlite3.Connection, table: str) -> list[tuple[str, type[Any], bool]]:
+    declared = {row[1]: (row[2], row[3]) for row in db.execute(f"PRAGMA table_info({table})")}
+    return [
+        (name, _TYPES[declared[name][0]], bool(declared[name][1]) or name in rows.KEYS[table])
+        for name in rows.COLUMNS[table]
+    ]
+
+
+def _check_type(name: str, value: Any, kind: type[Any], *, required: bool) -> None:
+    if value is None and not required:
+        return
+    if name == "helped" and type(value) is float and not value.is_integer():
+        kind = float
+    # A bool, or a whole number in a column of floats, would come back as something else.
+    if type(value) is not kind:
+        raise TypeError(f"{name} is of type {type(value).__name__}, not {kind.__name__}")
+    if kind is str:
+        storable_text(name, value)
+    elif kind is int and not -(2**63) <= value < 2**63:
+        raise ValueError(f"{name} is {value}: it has more than 64 bits")
+    elif kind is float and not math.isfinite(value):
+        raise ValueError(f"{name} is {value}: no finite number")
+
+
+def _json(name: str, text: str, kind: type, *, finite: bool = True) -> Any:
+    """Read JSON of a kind that is not too deep to be written again."""
+
+    def refused(constant: str) -> None:
+        raise ValueError(f"{name} holds {constant}")
+
+    value = json.loads(text, parse_constant=refused if finite else None)
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} is JSON of type {type(value).__name__}, not {kind.__name__}")
+    layer: list[Any] = [value]
+    depth = 0
+    while layer:
+        depth += 1
+        if depth > 2 * DEEPEST:
+            raise ValueError(f"{name} is more than {2 * DEEPEST} levels deep")
+        inside = [one.values() if isinstance(one, dict) else one for one in layer]
+        layer = [one for some in inside for one in some if isinstance(one, dict | list)]
+    return value
+
+
+def _numbers(name: str, values: Sequence[Any], *, optional: bool = False) -> None:
+    for value in values:
+        right = isinstance(value, int | float) and not isinstance(value, bool)
+        if not right and not (optional and value is None):
+            raise TypeError(f"{name} holds {value!r}, which is no number")
+
+
+def _check_event(told: dict[str, Any], row: Sequence[Any]) -> None:
+    for name, start in (("metadata", "{"), ("tags", "[")):
+        if not told[name].lstrip().startswith(start):
+            raise ValueError(f"{name} is {told[name][:40]!r}: no JSON that begins with {start}")
+    check_event(event_of(row))
+    if told["episode"] is not None:
+        _id("episode", told["episode"])
+    if told["recallable"] not in (0, 1):
+        raise ValueError(f"recallable is {told['recallable']}: not 0 or 1")
+
+
+def _check_episode(told: dict[str, Any]) -> None:
+    _id("episode_id", told["episode_id"])
+    check_reward(told["reward"])
+    check_episode(
+        Episode(
+            entity_id=told["entity"],
+            goal=told["goal"],
+            task_type=told["task_type"],
+            namespace=told["namespace"],
+            kind=told["kind"],
+            metadata=_json("metadata", told["metadata"], dict),
+        )
+    )
+
+
+def _check_link(told: dict[str, Any]) -> None:
+    a, b = _id("from_node", told["from_node"]), _id("to_node", told["to_node"])
+    if a == b:
+        raise ValueError(f"the link goes from node {a} to itself")
+    if not KIND.fullmatch(told["kind"]):
+        raise ValueError(f"kind is {told['kind']!r}: no name of a kind of edge")
+    check_reward(told["weight"])
+    check_edge(Edge(a, b, told["kind"], told["weight"], told["why"], told["evidence"]))
+
+
+def _check_usage(told: dict[str, Any]) -> None:
+    for name in ("retrieved", "followed"):
+        _count(name, told[name])
+    if not 0 <= told["helped"] <= MOST_ID:
+        raise ValueError(f"helped is {told['helped']}: no count")
+    if told["last_used"] is not None:
+        storable_time("last_used", told["last_used"])
+
+
+def _check_decay(told: dict[str, Any]) -> None:
+    _id("episode", told["episode"])
+    _id("node", told["node"])
+    check_reward(told["before"])
+    check_reward(told["after"])
+
+
+def _check_decision(told: dict[str, Any]) -> None:
+    _id("decision_id", told["decision_id"])
+    if told["episode"] is not None:
+        _id("episode", told["episode"])
+    _json("cue", told["cue"], dict)
+    _json("record", told["record"], dict)
+    for hit in _json("hits", told["hits"], list, finite=False):
+        node, entity, distance, score, *factors = hit
+        _numbers("a hit", [entity, distance, score], optional=True)
+        if node is not None:
+            _id("the node of a hit", node)
+        for name, *figures in factors[0] if factors else ():
+            storable_text("a factor", name)
+            _numbers("a factor", figures)
+    for name, score in _json("action_scores", told["action_scores"], list, finite=False):
+        storable_text("an action", name)
+        _numbers("action_scores", [score])
+    for node in _json("followed", told["followed"], list):
+        _id("followed", node)
+
+
+def _check_state(told: dict[str, Any]) -> None:
+    _json("value", told["value"], dict)
+
+
+def _check_change(told: dict[str, Any]) -> None:
+    _id("seq", told["seq"])
+    if not 0 <= told["chain"] < 2**32:
+        raise ValueError(f"chain is {told['chain']}: no checksum")
+    check = _OPS.get(told["op"])
+    if check is None:
+        raise ValueError(f"op is {told['op']!r}: no change that cvx makes")
+    for entry in _json("body", told["body"], list):
+        check(entry)
+
+
+def _check_run(entry: Any) -> None:
+    first, last = entry
+    if _id("a node", first) > _id("a node", last):
+        raise ValueError(f"the nodes {first} to {last} run backwards")
+
+
+def _check_reward_change(entry: Any) -> None:
+    node, *rewards = entry
+    _id("a node", node)
+    before, after = rewards
+    _numbers("a reward", [before, after], optional=True)
+
+
+def _check_row_change(entry: Any) -> None:
+    table, key, before = entry
+    if table not in _OVERWRITTEN or len(key) != len(rows.KEYS[table]):
+        raise ValueError(f"{table!r} is no table whose rows are overwritten")
+    _check_scalars(key)
+    if before is not None:
+        if len(before) != len(rows.COLUMNS[table]):
+            raise ValueError(f"a row of {table} had {len(before)} values")
+        _check_scalars(before)
+
+
+def _check_link_change(entry: Any) -> None:
+    a, b, kind, before, after = entry
+    for state in (before, after):
+        if state is not None:
+            weight, why, evidence, recorded = state
+            _check_link(
+                {"from_node": a, "to_node": b, "kind": kind, "weight": weight}
+                | {"why": why, "evidence": evidence}
+            )
+            storable_time("recorded", recorded)
+    if before is None and after is None:
+        raise ValueError("a link that neither was nor is")
+
+
+def _check_column_change(entry: Any) -> None:
+    event, before, after = entry
+    _id("an event", event)
+    _check_scalars([before, after])
+
+
+def _check_kind(entry: Any) -> None:
+    if not KIND.fullmatch(storable_text("a kind", entry)):
+        raise ValueError(f"{entry!r} is no name of a kind of edge")
+
+
+def _check_id(entry: Any) -> None:
+    _id("an id", entry)
+
+
+def _check_scalars(values: Sequence[Any]) -> None:
+    for value in values:
+        if isinstance(value, str):
+            storable_text("a value", value)
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError(f"{value} has more than 64 bits")
+        elif not isinstance(value, int | float | None):
+            raise TypeError(f"{type(value).__name__} is no value of a column")
+
+
+_CHECKS: Mapping[str, Callable[[dict[str, Any]], None]] = {
+    "episodes": _check_episode,
+    "links": _check_link,
+    "usage": _check_usage,
+    "decays": _check_decay,
+    "decisions": _check_decision,
+    "model_state": _check_state,
+    "journal": _check_change,
+}
+_OPS: Mapping[str, Callable[[Any], None]] = {
+    "insert": _check_run,
+    "reward": _check_reward_change,
+    "row": _check_row_change,
+    "link": _check_link_change,
+    "kind": _check_kind,
+    "metadata": _check_column_change,
+    "state": _check_column_change,
+    "recallable": _check_column_change,
+    "episode": _check_id,
+    "erase": _check_id,
+    "lost": _check_id,
+}
+"""Every kind of change in the journal; ``lost`` stands for one whose content is gone."""

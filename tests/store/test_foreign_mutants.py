@@ -1,0 +1,182 @@
+"""Files from somebody else, changed at random: a typed error or a sound store, and nothing else.
+
+``CVX_MUTANTS`` says how many of each kind; the test prints the count.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cvx.errors import CvxError
+from cvx.memory import Memory
+from cvx.memory.check import check
+from cvx.memory.transfer import export, import_export
+from cvx.store import rows
+from cvx.types import Cue
+from tests.store import planted
+from tests.store.processes import embedder
+from tests.store.test_foreign_export import Lines, changed
+
+pytestmark = pytest.mark.requirement("B16")
+
+MUTANTS = int(os.environ.get("CVX_MUTANTS", "60"))
+ODD: list[Any] = [
+    None, 0, 1, -1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, -(2**63), 3_000_000_000,
+    0.0, 0.5, -0.5, 1.5, 1e300, float("inf"), float("nan"),
+    "", "x", "\0", "\ud83d", "ana\x1fpublic", "{", "[]", "{}", "[[]]", "[[0,1]]", '["a"]',
+    '{"a":1}', "[[0,3000000000]]", "NaN", "null", '[["usage",["x"],null]]', "a" * 5000,
+    "[" * 2000 + "]" * 2000, "drop table", "erase", "insert", "link", "public", "quarantined",
+    "\u202e\x1b[31m", "9" * 30, "active", "caused", True, False,
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mutants")
+    planted.rich_store(folder / "m")
+    with Memory.open(folder / "m", embedder()) as memory:
+        for ending in ("jsonl", "parquet", "duckdb"):
+            export(memory, folder / f"all.{ending}")
+    return folder
+
+
+_watchers: list[Callable[[str, Any], None]] = []
+sys.addaudithook(lambda event, given: [watch(event, given) for watch in _watchers] and None)
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[list[str]]:
+    """What Python writes outside the folder of the test, and every connection it makes."""
+    found: list[str] = []
+
+    def watch(event: str, given: Any) -> None:
+        if event == "socket.connect":
+            found.append(f"{event} {given}")
+        elif event == "open" and isinstance(given[0], str | bytes | Path):
+            path, writing = Path(os.fsdecode(given[0])), given[2] & (os.O_WRONLY | os.O_RDWR)
+            ours = path.is_relative_to(tmp_path) or "__pycache__" in path.parts
+            if writing and path.is_absolute() and not ours:
+                found.append(f"{event} {path}")
+
+    _watchers.append(watch)
+    yield found
+    _watchers.remove(watch)
+
+
+def use(folder: Path) -> bool:
+    """Ask and do everything; each answers, or raises what a user can understand."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            memory = Memory.open(folder, embedder(), accept_lost_tail=True)
+        except CvxError:
+            return False
+        with memory:
+            recorded = memory.record.now()
+            for work in (
+                lambda: memory.recall("rain"),
+                lambda: memory.context("the cellar"),
+                lambda: memory.why(14).narrative(),
+                lambda: memory.consequences(13).narrative(),
+                memory.events,
+                memory.admin.stats,
+                lambda: memory.get(memory.add("life goes on")),
+                lambda: memory.link(13, 14),
+                lambda: memory.feedback(memory.context("rain").decision or 0, helped=True),
+                lambda: memory.admin.quarantine("x"),
+                lambda: memory.as_of(recorded - 5).recall("rain"),
+                lambda: memory.learning.loop().recall(Cue(step="at the sink")),
+                lambda: export(memory, folder.with_name("again.jsonl")),
+                lambda: memory.erase([3]),
+            ):
+                with suppress(CvxError):
+                    work()
+    return True
+
+
+def cleared(*paths: Path) -> None:
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def odd_export(rng: random.Random) -> Callable[[Lines], None]:
+    def change(lines: Lines) -> None:
+        for _ in range(rng.choice((1, 1, 1, 3))):
+            told = rng.choice(lines[:-1] if rng.random() < 0.9 else lines[:1])
+            if "meta" in told:
+                part: dict[str, Any] = rng.choice([told, told["meta"], told["counts"]])
+                part[rng.choice([*part])] = rng.choice([*ODD, "17", "5", [], {}])
+            elif rng.random() < 0.9:
+                told[rng.choice(rows.COLUMNS[told["table"]])] = rng.choice(ODD)
+            else:
+                lines.insert(rng.randrange(1, len(lines)), dict(told))
+
+    return change
+
+
+def odd_bytes(rng: random.Random, path: Path) -> None:
+    raw = bytearray(path.read_bytes())
+    for _ in range(rng.choice((1, 4, 64))):
+        raw[rng.randrange(len(raw))] = rng.randrange(256)
+    path.write_bytes(raw[: rng.choice((len(raw), rng.randrange(len(raw) + 1)))])
+
+
+def odd_copy(rng: random.Random, rich: Path, path: Path) -> bool:
+    """Make a changed copy of an export; False where no checksum fits what it would say."""
+    if path.suffix != ".jsonl":
+        name = f"all{path.suffix}"
+        copied = shutil.copytree if (rich / name).is_dir() else shutil.copy
+        copied(rich / name, path)
+        odd_bytes(rng, rng.choice([*path.rglob("*.*")]) if path.is_dir() else path)
+        return True
+    try:
+        changed(rich, path, odd_export(rng))
+    except (TypeError, KeyError, ValueError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet", "duckdb"])
+def test_an_export_that_was_changed_is_refused_or_sound(
+    rich: Path, tmp_path: Path, watched: list[str], ending: str
+) -> None:
+    rng, tried, taken = random.Random(11), 0, 0
+    path = tmp_path / f"all.{ending}"
+    for _ in range(MUTANTS):
+        cleared(path)
+        if not odd_copy(rng, rich, path):
+            continue
+        tried += 1
+        try:
+            import_export(tmp_path / "new", path)
+        except CvxError:
+            assert not (tmp_path / "new").exists()
+            continue
+        taken += 1
+        assert check(tmp_path / "new", deep=True).findings == ()
+        assert use(tmp_path / "new")
+        assert check(tmp_path / "new").sound
+        cleared(tmp_path / "new", tmp_path / "again.jsonl")
+    print(f"\n{tried} changed exports in {ending}: {taken} sound, the others refused")
+    assert 0 < taken < tried
+    assert watched == []
+
+
+def test_the_changes_are_what_the_checks_see(rich: Path, tmp_path: Path) -> None:
+    path = changed(rich, tmp_path / "all.jsonl", lambda _: None)
+    assert json.loads(path.read_text().splitlines()[0])["cvx"] == "export"
+    assert import_export(tmp_path / "new", path).counts["events"] == 16
