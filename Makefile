@@ -20,7 +20,7 @@ endif
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 NATIVE := .venv/.native
 
-.PHONY: help run test test-rust test-python requirements check format bench build clean
+.PHONY: help run test test-rust miri test-python requirements check format bench build clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,6 +51,12 @@ test-rust:
 	@mkdir -p runs
 	$(if $(CVX_NIGHTLY),echo "PROPTEST_RNG_SEED=$$PROPTEST_RNG_SEED")
 	cargo test --workspace 2>&1 | tee runs/cargo-test.log
+
+# Left out: what maps a file (Miri cannot), threads (shuttle orders those), and tests that take minutes each there.
+miri: ## unit tests of edges, filters, pools and rows under Miri; needs a nightly Rust with it
+	PROPTEST_CASES=2 MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p cvx-index --lib -- \
+		distance:: edges:: filter:: graph_search:: pool:: ranked:: scratch:: \
+		--skip every_instruction_set --skip one_huge_list --skip a_new_walk
 
 test-python: $(NATIVE)
 	@mkdir -p runs
