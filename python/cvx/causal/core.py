@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from typing import Any, Self
@@ -13,57 +12,38 @@ from typing import Any, Self
 import numpy as np
 
 from cvx.causal.core_file import CoreEvent, CoreFile
+from cvx.causal.events import EventId, Link
 from cvx.causal.graph import CausalGraph
 from cvx.causal.judges import Judge, Judgement, Pair, as_judge, judgements
 from cvx.causal.linker import CauseSearch, in_turn
 from cvx.causal.narrative import tell_chain
 from cvx.causal.vectors import embed_document, embed_method, embed_question, unit
+from cvx.causal.walk import walk
 from cvx.errors import DimensionError, InvalidInputError, InvalidParameterError
 from cvx.index import TemporalIndex
 from cvx.types import Vector
 
 
 class CoreIndex:
-    """What a core's events say and where they lie, in RAM, built anew at every opening.
+    """What a core's events say and where they lie, in RAM; made of the file at every opening."""
 
-    No other process can write to the file, other cores of this one can: ``missing`` tells what.
-
-    Parameters
-    ----------
-    events : sequence of CoreEvent
-        What is stored already.
-    """
-
-    def __init__(self, events: Sequence[CoreEvent]) -> None:
+    def __init__(self) -> None:
         self._index: TemporalIndex | None = None
         self._rows: list[tuple[int, datetime, str]] = []
-        if events:
-            self.add(events)
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def missing(self, ids: Sequence[int]) -> list[int] | None:
-        """Return which of the ids in the file are not here; None if more are here than there."""
-        known = {row[0] for row in self._rows}
-        return [one for one in ids if one not in known] if known <= set(ids) else None
-
-    def check(self, embedding: Vector) -> None:
-        """See to it that a vector can be compared.
-
-        Raises
-        ------
-        DimensionError
-            Another dimension than that of the vectors before.
-        """
-        if self._index is not None and len(embedding) != self._index.dim:
-            raise DimensionError(
-                f"the vector has {len(embedding)} dimensions, those of the file "
-                f"{self._index.dim}: give the embedding model that it was made with"
-            )
+    def follow(self, file: CoreFile) -> None:
+        """Take in what the file has beside this; no other process writes it, other cores may."""
+        if file.count() == len(self._rows):
+            return
+        ids, known = set(file.ids()), {row[0] for row in self._rows}
+        if not known <= ids:
+            self._index, self._rows, known = None, [], set()
+        self.add(file.events(sorted(ids - known) if known else None))
 
     def add(self, events: Sequence[CoreEvent]) -> None:
         """Take in events."""
+        if not events:
+            return
         if self._index is None:
             self._index = TemporalIndex(len(events[0].embedding))
         # A vector of zeros has no direction: nothing is similar to it.
@@ -81,11 +61,17 @@ class CoreIndex:
         Raises
         ------
         DimensionError
-            As for ``check``.
+            Another dimension than that of the vectors before.
         """
-        if self._index is None or not embedding.any():
+        if self._index is None:
             return []
-        self.check(embedding)
+        if len(embedding) != self._index.dim:
+            raise DimensionError(
+                f"the vector has {len(embedding)} dimensions, those of the file "
+                f"{self._index.dim}: give the embedding model that it was made with"
+            )
+        if not embedding.any():
+            return []
         nodes, distances = self._index.search(embedding, most)
         return [
             self._event(node)
@@ -111,16 +97,8 @@ class CoreIndex:
 NOTHING_FOUND = "No relevant context found in memory."
 NO_WORDS = "the one led to the other"
 _SAME = 1.0 - 1e-6
+_NO_END = 2**31
 _SEARCH = CauseSearch(threshold=0.5, window=86_400_000_000)
-
-
-@dataclass(slots=True)
-class _Recording:
-    """An event on its way in."""
-
-    embedding: Vector
-    timestamp: datetime
-    unjudged: list[tuple[int, Judgement]] = field(default_factory=list)
 
 
 class CausalMemoryCore:
@@ -189,9 +167,11 @@ class CausalMemoryCore:
         self.floor = floor
         self._clock = clock or (lambda: datetime.now(UTC))
         self._lock = threading.RLock()
-        self._recording: _Recording | None = None
+        self._recording: CoreEvent | None = None
+        self._unjudged: list[tuple[int, Judgement]] = []
         self._file = CoreFile(self.db_path)
-        self._index = CoreIndex(self._file.events())
+        self._index = CoreIndex()
+        self._index.follow(self._file)
 
     def add_event(self, effect_text: str) -> None:
         """Record something that happened, and what led to it.
@@ -215,7 +195,7 @@ class CausalMemoryCore:
             raise InvalidInputError(f"the event is {effect_text!r}: say what happened")
         embedding = embed_document(self.embedder, effect_text)
         with self._lock:
-            self._recording = _Recording(embedding, self._now())
+            self._recording = CoreEvent(0, self._now(), effect_text, embedding)
             try:
                 for cause in self._find_potential_causes(embedding):
                     if cause.effect_text.strip() == effect_text.strip():
@@ -227,7 +207,7 @@ class CausalMemoryCore:
                 else:
                     self._insert_event(effect_text, embedding, None, None)
             finally:
-                self._recording = None
+                self._recording, self._unjudged = None, []
 
     def get_context(self, query: str) -> str:
         """Return the chain that led to the event nearest to a question, told as a story.
@@ -260,14 +240,8 @@ class CausalMemoryCore:
         A cause that is missing, or was passed already, ends the walk.
         """
         with self._lock:
-            chain: list[CoreEvent] = []
-            seen: set[int] = set()
-            event = self._file.event(event_id)
-            while event is not None and event.event_id not in seen:
-                seen.add(event.event_id)
-                chain.append(event)
-                event = None if event.cause_id is None else self._file.event(event.cause_id)
-            return chain[::-1]
+            found = self._reached(event_id, _NO_END, backward=True)
+            return [*reversed(found), *self._there([event_id])]
 
     def consequences(self, event_id: int, max_depth: int = 2) -> list[CoreEvent]:
         """Return what came of an event, nearest first.
@@ -277,17 +251,8 @@ class CausalMemoryCore:
         InvalidParameterError
             max_depth below 1.
         """
-        if max_depth < 1:
-            raise InvalidParameterError(f"max_depth is {max_depth}: give at least 1")
         with self._lock:
-            found: dict[int, CoreEvent] = {}
-            layer = [event_id]
-            for _ in range(max_depth):
-                following = self._file.effects_of(layer) if layer else []
-                new = [e for e in following if e.event_id not in found and e.event_id != event_id]
-                found |= {event.event_id: event for event in new}
-                layer = [event.event_id for event in new]
-            return list(found.values())
+            return self._reached(event_id, max_depth, backward=False)
 
     def retry_unjudged(self, judge: object = None) -> int:
         """Ask again about every pair that nobody could judge, and return how many are confirmed.
@@ -331,7 +296,12 @@ class CausalMemoryCore:
 
         Ticks are microseconds since 1970-01-01 UTC.
         """
-        return _graph_of(self.events())
+        events, graph = self.events(), CausalGraph(effect_first="allow")
+        for event in events:
+            tick = round(event.timestamp.replace(tzinfo=UTC).timestamp() * 1e6)
+            graph.add_event(event.event_id, event.text, tick, embedding=event.embedding)
+        graph.ground.put([link for link in _links(events) if link.cause in graph])
+        return graph
 
     def close(self) -> None:
         """Close the file. Closing it again does nothing."""
@@ -347,12 +317,11 @@ class CausalMemoryCore:
     def _find_potential_causes(self, effect_embedding: Sequence[float] | Vector) -> list[CoreEvent]:
         """The most similar and the most recent events in turn, exact repetitions left out."""
         search, embedding = self.search, np.asarray(effect_embedding, dtype=np.float32)
-        index = self._level()
-        index.check(embedding)
-        similar = index.similar(embedding, search.most + 1, search.threshold)
+        self._index.follow(self._file)
+        similar = self._index.similar(embedding, search.most + 1, search.threshold)
         window = search.window
         since = None if window is None else self._now() - timedelta(microseconds=window)
-        recent = index.latest(search.latest, since)
+        recent = self._index.latest(search.latest, since)
         direction = unit(embedding)
         mixed: dict[int, CoreEvent] = {}
         for event in in_turn(similar, recent):
@@ -365,18 +334,13 @@ class CausalMemoryCore:
 
     def _judge_causality(self, cause_event: CoreEvent, effect_text: str) -> str | None:
         """How the one led to the other, or None: not at all, or nobody knows."""
-        recording = self._recording
-        effect = CoreEvent(
-            0,
-            self._now() if recording is None else recording.timestamp,
-            effect_text,
-            embed_document(self.embedder, effect_text)
-            if recording is None
-            else recording.embedding,
-        )
+        effect = self._recording
+        if effect is None:
+            vector = embed_document(self.embedder, effect_text)
+            effect = CoreEvent(0, self._now(), effect_text, vector)
         (made,) = judgements(self.judge, [pair_of(cause_event, effect)])
-        if recording is not None and made.verdict == "unjudged":
-            recording.unjudged.append((cause_event.event_id, made))
+        if made.verdict == "unjudged" and effect is self._recording:
+            self._unjudged.append((cause_event.event_id, made))
         if not made.confirmed:
             return None
         likely = "" if made.probability is None else f"judged {made.probability:.0%} likely"
@@ -386,7 +350,8 @@ class CausalMemoryCore:
         self, query_embedding: Sequence[float] | Vector
     ) -> CoreEvent | None:
         floor = -1.0 if self.floor is None else self.floor
-        found = self._level().similar(np.asarray(query_embedding, dtype=np.float32), 1, floor)
+        self._index.follow(self._file)
+        found = self._index.similar(np.asarray(query_embedding, dtype=np.float32), 1, floor)
         return self._get_event_by_id(found[0].event_id) if found else None
 
     def _insert_event(
@@ -397,13 +362,12 @@ class CausalMemoryCore:
         relationship: str | None,
     ) -> None:
         vector = np.asarray(embedding, dtype=np.float32)
-        recording = self._recording or _Recording(vector, self._now())
+        when = self._now() if self._recording is None else self._recording.timestamp
         # A single row is a transaction of its own, and costs a third less than one around it.
-        with self._file.transaction() if recording.unjudged else nullcontext():
-            number = self._file.insert(recording.timestamp, effect, vector, cause_id, relationship)
-            self._file.insert_judgements(recording.timestamp, number, recording.unjudged)
-        event = CoreEvent(number, recording.timestamp, effect, vector, cause_id, relationship)
-        self._index.add([event])
+        with self._file.transaction() if self._unjudged else nullcontext():
+            number = self._file.insert(when, effect, vector, cause_id, relationship)
+            self._file.insert_judgements(when, number, self._unjudged)
+        self._index.add([CoreEvent(number, when, effect, vector, cause_id, relationship)])
 
     def _get_event_by_id(self, event_id: int) -> CoreEvent | None:
         return self._file.event(event_id)
@@ -413,15 +377,18 @@ class CausalMemoryCore:
         hows = [event.relationship_text or "" for event in chain[1:]]
         return tell_chain([event.effect_text for event in chain], hows)
 
-    def _level(self) -> CoreIndex:
-        """Return the index, with what other cores on the same file have written meanwhile."""
-        if self._file.count() != len(self._index):
-            missing = self._index.missing(self._file.ids())
-            if missing is None:
-                self._index = CoreIndex(self._file.events())
-            elif missing:
-                self._index.add(self._file.events(missing))
-        return self._index
+    def _reached(self, event_id: int, max_depth: int, *, backward: bool) -> list[CoreEvent]:
+        """What a walk over the primary causes finds, nearest first."""
+
+        def links_of(layer: Sequence[EventId]) -> list[Link]:
+            ids = [int(one) for one in layer]
+            return _links(self._there(ids) if backward else self._file.effects_of(ids))
+
+        found = walk(event_id, links_of, max_depth, max_nodes=_NO_END, backward=backward).found
+        return self._there([int(one.id) for one in found])
+
+    def _there(self, ids: Sequence[int]) -> list[CoreEvent]:
+        return [event for event in map(self._file.event, ids) if event is not None]
 
     def _now(self) -> datetime:
         now = self._clock()
@@ -434,13 +401,9 @@ def pair_of(cause: CoreEvent, effect: CoreEvent) -> Pair:
     return Pair(cause.effect_text, effect.effect_text, cause.embedding, effect.embedding, lag)
 
 
-def _graph_of(events: Sequence[CoreEvent]) -> CausalGraph:
-    graph = CausalGraph(effect_first="allow")
-    for event in events:
-        tick = round(event.timestamp.replace(tzinfo=UTC).timestamp() * 1e6)
-        graph.add_event(event.event_id, event.text, tick, embedding=event.embedding)
-    for event in events:
-        if event.cause_id is not None and event.cause_id != event.event_id:
-            why = event.relationship_text or ""
-            graph.link(event.cause_id, event.event_id, why=why, lenient=True)
-    return graph
+def _links(events: Iterable[CoreEvent]) -> list[Link]:
+    return [
+        Link(event.cause_id, event.event_id, why=event.relationship_text or "")
+        for event in events
+        if event.cause_id not in (None, event.event_id)
+    ]
