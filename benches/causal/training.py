@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.causal.judges.statistical import TEMPERATURE, Heads, Matrix, Parts, applied
+from cvx.causal.judges.statistical import TEMPERATURE, Heads, Matrix
 from cvx.errors import InvalidInputError, LengthMismatchError
 
 Indices: TypeAlias = npt.NDArray[np.int64]
@@ -72,6 +72,40 @@ class Contrasts(NamedTuple):
         return Contrasts(
             self.causes[chosen], self.effects[chosen], self.wrong[chosen], self.wrong_cause[chosen]
         )
+
+
+class Parts(NamedTuple):
+    """What a head made on the way, for its gradient."""
+
+    rows: Matrix
+    hidden: Matrix
+    kept: Matrix | None
+    length: Matrix
+
+
+def applied(
+    weights: Mapping[str, Matrix], side: str, rows: Matrix, kept: Matrix | None = None
+) -> tuple[Matrix, Parts]:
+    """Return rows as one head places them, of norm 1, and what it made on the way.
+
+    Parameters
+    ----------
+    weights : mapping of str to ndarray
+        As in `Heads`.
+    side : {"cause", "effect"}
+        Which head.
+    rows : ndarray of shape (n, dim), float32
+        Vectors of norm 1.
+    kept : ndarray of shape (m, hidden), float32, optional
+        What dropout leaves of the hidden layer, scaled, m at least n; all of it by default.
+    """
+    hidden = np.maximum(rows @ weights[f"in_{side}"] + weights[f"bias_{side}"], 0)
+    if kept is not None:
+        kept = kept[: len(rows)]
+        hidden = hidden * kept
+    moved = rows + hidden @ weights[f"out_{side}"]
+    length = np.linalg.norm(moved, axis=1, keepdims=True) + _SMALL
+    return moved / length, Parts(rows, hidden, kept, length)
 
 
 def train(contrasts: Contrasts, training: Training | None = None) -> Heads:

@@ -136,7 +136,7 @@ def test_the_seeds_numbers_by_hand() -> None:
 
 def test_without_ancestors_the_episodic_score_ranks() -> None:
     memories, ancestors = case(1)
-    nobody = Ancestors.none(ancestors.vectors.shape[1])
+    nobody = ancestors.part(slice(0))
     episodic = memories.similarity + memories.recency + memories.importance
     for rule in (multiplicative, additive):
         assert [one.candidate for one in rule(memories, nobody)] == np.argsort(-episodic).tolist()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
+from cvx.arguments import choice
 from cvx.causal.vectors import as_vector
 from cvx.errors import (
     EdgeWeightError,
@@ -13,7 +15,6 @@ from cvx.errors import (
     EffectFirstWarning,
     InvalidEdgeError,
     InvalidInputError,
-    InvalidParameterError,
 )
 from cvx.types import Vector
 
@@ -125,20 +126,8 @@ class Link:
             )
 
 
-_ORDERS = ("refuse", "flag", "allow")
-
-
-def known_order(effect_first: str) -> str:
-    """Return "refuse", "flag" or "allow" as it is.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is none of them.
-    """
-    if effect_first not in _ORDERS:
-        raise InvalidParameterError(f"effect_first is {effect_first!r}: give refuse, flag or allow")
-    return effect_first
+known_order = partial(choice("refuse", "flag", "allow"), "effect_first")
+"""Return "refuse", "flag" or "allow" as it is; anything else raises InvalidParameterError."""
 
 
 def check_link(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import a_share, check_fields, choice, number
 from cvx.errors import (
     InvalidInputError,
     InvalidParameterError,
@@ -68,12 +69,9 @@ class Evidence:
     prior_strength: float = 2.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.prior_mean <= 1.0:
-            raise InvalidParameterError(f"prior_mean is {self.prior_mean}: give one in [0, 1]")
+        check_fields(self, prior_mean=a_share, prior_strength=number(0.0))
         if not self.prior_strength > 0.0:
-            raise InvalidParameterError(
-                f"prior_strength is {self.prior_strength}: give one above 0"
-            )
+            raise InvalidParameterError("prior_strength is 0: give one above 0")
 
     @property
     def supports(self) -> float:
@@ -101,11 +99,9 @@ class Evidence:
         InvalidParameterError
             An unknown kind, or cases below 0.
         """
-        if kind not in KINDS:
-            raise InvalidParameterError(f"kind is {kind!r}: give one of {', '.join(KINDS)}")
-        for name, value in (("supports", supports), ("counters", counters)):
-            if not 0.0 <= value < float("inf"):
-                raise InvalidParameterError(f"{name} is {value}: give a finite number from 0 up")
+        cases = number(0.0)
+        choice(*KINDS)("kind", kind)
+        supports, counters = cases("supports", supports), cases("counters", counters)
         known = {one.kind: one for one in self.observations}
         old = known.get(kind, Observation(kind, 0.0, 0.0))
         known[kind] = Observation(

@@ -10,10 +10,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import check_fields, choice, number
 from cvx.errors import DimensionError, InvalidParameterError, LengthMismatchError
 from cvx.types import Vector
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+_EPISODIC = ("similarity", "recency", "importance")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,7 @@ class Candidates:
     importance: npt.NDArray[np.floating]
 
     def __post_init__(self) -> None:
-        columns = {name: getattr(self, name) for name in ("similarity", "recency", "importance")}
+        columns = {name: getattr(self, name) for name in _EPISODIC}
         _check_rows(self.vectors, columns)
         for name, column in columns.items():
             _check_range(name, column)
@@ -85,14 +87,6 @@ class Ancestors:
             depths=self.depths[places],
             weights=self.weights[places],
             times=self.times[places],
-        )
-
-    @classmethod
-    def none(cls, dim: int) -> Ancestors:
-        """Return no ancestors at all, for a space of ``dim`` dimensions."""
-        empty = np.zeros(0, np.int64)
-        return cls(
-            vectors=np.zeros((0, dim), np.float32), depths=empty, weights=np.zeros(0), times=empty
         )
 
 
@@ -194,18 +188,15 @@ class Blend:
     edge_weights: bool = False
 
     def __post_init__(self) -> None:
-        for name, value in (
-            *zip(("similarity", "recency", "importance"), self.weights, strict=True),
-            ("causal_boost", self.causal_boost),
-        ):
-            if not (np.isfinite(value) and value >= 0):
-                raise InvalidParameterError(f"{name} weighs {value}: give a number >= 0")
-        if not -1 <= self.threshold <= 1:
-            raise InvalidParameterError(f"threshold is {self.threshold}: give one in [-1, 1]")
-        if self.depth_weight not in ("proximate", "root", "flat"):
-            raise InvalidParameterError(
-                f"depth_weight is {self.depth_weight!r}: give proximate, root or flat"
-            )
+        least = number(0.0)
+        for name, weight in zip(_EPISODIC, self.weights, strict=True):
+            least(name, weight)
+        check_fields(
+            self,
+            causal_boost=least,
+            threshold=number(-1.0, 1.0),
+            depth_weight=choice("proximate", "root", "flat"),
+        )
 
 
 _ROUNDING = 1e-6  # of a cosine of two rows of f32
@@ -279,10 +270,7 @@ def multiplicative(
     >>> [(one.candidate, round(one.score, 3)) for one in multiplicative(memories, cause)]
     [(0, 0.8), (1, 0.6)]
     """
-    parts = _episodic(candidates, blend)
-    boost, best = causal_boost(candidates, ancestors, blend)
-    parts["causal"] = sum(parts.values(), np.zeros(len(candidates))) * blend.causal_boost * boost
-    return _ranking(candidates, ancestors, parts, best)
+    return _blended(candidates, ancestors, blend, multiply=True)
 
 
 def additive(
@@ -303,27 +291,19 @@ def additive(
     list of Ranked
         Every candidate, best first, equals by their place.
     """
-    blend = blend or Blend(causal_boost=12.0)
-    parts = _episodic(candidates, blend)
-    boost, best = causal_boost(candidates, ancestors, blend)
-    parts["causal"] = blend.causal_boost * boost
-    return _ranking(candidates, ancestors, parts, best)
+    return _blended(candidates, ancestors, blend or Blend(causal_boost=12.0), multiply=False)
 
 
-def _episodic(candidates: Candidates, blend: Blend) -> dict[str, Floats]:
-    names = ("similarity", "recency", "importance")
-    return {
-        name: weight * np.asarray(getattr(candidates, name), np.float64)
-        for name, weight in zip(names, blend.weights, strict=True)
-    }
-
-
-def _ranking(
-    candidates: Candidates,
-    ancestors: Ancestors,
-    parts: dict[str, Floats],
-    best: npt.NDArray[np.int64],
+def _blended(
+    candidates: Candidates, ancestors: Ancestors, blend: Blend, *, multiply: bool
 ) -> list[Ranked]:
+    parts: dict[str, Floats] = {
+        name: weight * np.asarray(getattr(candidates, name), np.float64)
+        for name, weight in zip(_EPISODIC, blend.weights, strict=True)
+    }
+    boost, best = causal_boost(candidates, ancestors, blend)
+    base = sum(parts.values(), np.zeros(len(candidates))) if multiply else 1.0
+    parts["causal"] = np.asarray(base * blend.causal_boost * boost)
     scores = sum(parts.values(), np.zeros(len(candidates)))
     ranked = []
     for at in np.argsort(-scores, kind="stable").tolist():

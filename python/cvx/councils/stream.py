@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import check_fields, number, wrong
+from cvx.arguments import check_fields, choice, number
 from cvx.causal.reflect import KINDS, Reflector, importance_of, salience_of
 from cvx.causal.vectors import as_vector
 from cvx.errors import DimensionError, InvalidInputError
@@ -28,11 +28,6 @@ from cvx.types import Cue, Event, Filter, Vector
 
 _USUAL = 5.0
 _MOST = 10.0
-
-
-def _kind(name: str, value: Any) -> None:
-    if value not in KINDS:
-        raise wrong(name, value, f"one of {', '.join(KINDS)}")
 
 
 @dataclass(slots=True)
@@ -79,7 +74,7 @@ class Memory:
     sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_fields(self, kind=_kind, importance=number(1.0, _MOST))
+        check_fields(self, kind=choice(*KINDS), importance=number(1.0, _MOST))
         if self.last_access_tick is None:
             self.last_access_tick = self.tick
         if self.embedding is not None:

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import check_fields, number, optional, whole, wrong
+from cvx.arguments import check_fields, choice, number, optional, whole
 from cvx.causal.events import CausalEvent, EventId
 from cvx.causal.fusion import (
     Ancestors,
@@ -36,8 +36,6 @@ Chain: TypeAlias = Literal["reached", "all"]
 
 NO_MEMORIES = "(nobody remembers anything)"
 NO_CAUSES = "(nothing is known to have led here)"
-_FUSIONS = ("interleave", "multiplicative", "additive")
-_CHAINS = ("reached", "all")
 
 
 class Router(Protocol):
@@ -73,14 +71,6 @@ class Citizen:
 
     name: str
     memory: MemoryStream
-
-
-def _one_of(*names: str) -> Any:
-    def check(name: str, value: Any) -> None:
-        if value not in names:
-            raise wrong(name, value, f"one of {', '.join(names)}")
-
-    return check
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,14 +132,14 @@ class TCMF:
     def __post_init__(self) -> None:
         check_fields(
             self,
-            fusion=_one_of(*_FUSIONS),
+            fusion=choice("interleave", "multiplicative", "additive"),
             floor=number(-1.0, 1.0),
             max_depth=whole(1),
             per_citizen=optional(whole(1)),
             institution_events=whole(0),
             nearby_depth=whole(1),
             nearby_weight=number(0.0, 1.0),
-            chain=_one_of(*_CHAINS),
+            chain=choice("reached", "all"),
         )
 
 

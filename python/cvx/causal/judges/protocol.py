@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from cvx.errors import InvalidParameterError
+from cvx.arguments import a_share, check_fields, choice, optional
 from cvx.types import Vector
 
 Verdict: TypeAlias = Literal["yes", "no", "unjudged"]
-
-_VERDICTS = ("yes", "no", "unjudged")
 
 
 class Pair(NamedTuple):
@@ -62,12 +60,7 @@ class Judgement:
     factors: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.verdict not in _VERDICTS:
-            raise InvalidParameterError(
-                f"verdict is {self.verdict!r}: give one of {', '.join(_VERDICTS)}"
-            )
-        if self.probability is not None and not 0.0 <= self.probability <= 1.0:
-            raise InvalidParameterError(f"probability is {self.probability}: give one in [0, 1]")
+        check_fields(self, verdict=choice("yes", "no", "unjudged"), probability=optional(a_share))
 
     @property
     def confirmed(self) -> bool:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from cvx.arguments import a_share
 from cvx.causal.judges.protocol import Judgement, Pair
 from cvx.causal.vectors import cosine
-from cvx.errors import InvalidParameterError
 
 _ENGLISH = re.compile(r"[a-z]+")
 _SHORTEST = 3
@@ -91,9 +91,7 @@ class RuleJudge:
     name = "rules"
 
     def __init__(self, bound: float = 0.4) -> None:
-        if not 0.0 <= bound <= 1.0:
-            raise InvalidParameterError(f"bound is {bound}: give one in [0, 1]")
-        self.bound = bound
+        self.bound = a_share("bound", bound)
 
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
         """Judge each pair by itself."""

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import a_share
 from cvx.causal.fusion import Floats
 from cvx.causal.judges.protocol import Judgement, Pair, Verdict
 from cvx.errors import DimensionError, InvalidInputError, InvalidParameterError
@@ -51,43 +52,15 @@ class Heads:
                     f"vectors have shape {rows.shape}, the heads {self.dim} dimensions: refit "
                     "the judge on the vectors of this embedder"
                 )
-        left = applied(self.weights, "cause", causes)[0]
-        right = applied(self.weights, "effect", effects)[0]
+        left, right = self._placed("cause", causes), self._placed("effect", effects)
         return np.asarray((left * right).sum(axis=1) / TEMPERATURE, np.float64)
 
-
-class Parts(NamedTuple):
-    """What a head made on the way, for its gradient."""
-
-    rows: Matrix
-    hidden: Matrix
-    kept: Matrix | None
-    length: Matrix
-
-
-def applied(
-    weights: Mapping[str, Matrix], side: str, rows: Matrix, kept: Matrix | None = None
-) -> tuple[Matrix, Parts]:
-    """Return rows as one head places them, of norm 1, and what it made on the way.
-
-    Parameters
-    ----------
-    weights : mapping of str to ndarray
-        As in `Heads`.
-    side : {"cause", "effect"}
-        Which head.
-    rows : ndarray of shape (n, dim), float32
-        Vectors of norm 1.
-    kept : ndarray of shape (m, hidden), float32, optional
-        What dropout leaves of the hidden layer, scaled, m at least n; all of it by default.
-    """
-    hidden = np.maximum(rows @ weights[f"in_{side}"] + weights[f"bias_{side}"], 0)
-    if kept is not None:
-        kept = kept[: len(rows)]
-        hidden = hidden * kept
-    moved = rows + hidden @ weights[f"out_{side}"]
-    length = np.linalg.norm(moved, axis=1, keepdims=True) + _SMALL
-    return moved / length, Parts(rows, hidden, kept, length)
+    def _placed(self, side: str, rows: Matrix) -> Matrix:
+        """Rows as one head places them, of norm 1."""
+        weights = self.weights
+        hidden = np.maximum(rows @ weights[f"in_{side}"] + weights[f"bias_{side}"], 0)
+        moved = rows + hidden @ weights[f"out_{side}"]
+        return np.asarray(moved / (np.linalg.norm(moved, axis=1, keepdims=True) + _SMALL))
 
 
 def _names() -> list[str]:
@@ -258,24 +231,14 @@ class PairScorer:
             return rows
         rows[:, 0] = self.words.scores((pair.cause, pair.effect) for pair in pairs)
         if self.heads is not None:
-            rows[:, 1] = self.heads.score(
-                _stacked([pair.cause_vector for pair in pairs]),
-                _stacked([pair.effect_vector for pair in pairs]),
-            )
+            causes = [one for pair in pairs if (one := pair.cause_vector) is not None]
+            effects = [one for pair in pairs if (one := pair.effect_vector) is not None]
+            rows[:, 1] = self.heads.score(np.stack(causes), np.stack(effects))
         rows[:, 2] = [overlap(pair.cause, pair.effect) for pair in pairs]
         rows[:, 3] = [
             np.log1p(len(beginnings(pair.cause)) * len(beginnings(pair.effect))) for pair in pairs
         ]
         return rows
-
-
-def _stacked(rows: Sequence[npt.NDArray[np.float32] | None]) -> npt.NDArray[np.float32]:
-    held = [row for row in rows if row is not None]
-    if len(held) < len(rows):
-        raise InvalidInputError(
-            f"{len(rows) - len(held)} of {len(rows)} texts have no vector: the heads need all"
-        )
-    return np.stack(held)
 
 
 _SHIPPED = "ecare.npz"
@@ -288,7 +251,7 @@ class Calibration:
     Attributes
     ----------
     weights : tuple of float
-        One for each of `cvx.causal.pairs.EVIDENCE`.
+        One for each of `EVIDENCE`.
     bias : float
         Of pairs of which half are true.
     """
@@ -339,8 +302,7 @@ class StatisticalJudge:
         bound: float = 0.5,
         prior: float = 0.5,
     ) -> None:
-        if not 0 <= bound <= 1:
-            raise InvalidParameterError(f"bound is {bound}: give one in [0, 1]")
+        self.bound = a_share("bound", bound)
         if not 0 < prior < 1:
             raise InvalidParameterError(f"prior is {prior}: give one between 0 and 1")
         if len(calibration.weights) != len(EVIDENCE):
@@ -350,7 +312,6 @@ class StatisticalJudge:
             )
         self.scorer = scorer
         self.calibration = calibration
-        self.bound = bound
         self.prior = prior
 
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
