@@ -30,7 +30,7 @@ os.environ.setdefault("RAYON_NUM_THREADS", "1")
 import numpy as np
 
 from benches.decision import ACTIONS, STEPS, TASKS, situations
-from cvx.active import ActiveMemory
+from cvx.learn.loop import ActiveMemory
 from cvx.learn.region_mdp import RegionMDP
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue

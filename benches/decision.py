@@ -24,7 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import numpy.typing as npt
 
-from cvx.active import ActiveMemory
+from cvx.learn.loop import ActiveMemory
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.active import ActiveMemory
 from cvx.errors import EpisodeClosedError, InvalidParameterError, RewardRangeError
 from cvx.learn.decay import BlindDecay, ContextAwareDecay, DecayPolicy
+from cvx.learn.loop import ActiveMemory
 from cvx.learn.traces import UNKNOWN
 from cvx.memory import Memory
 from cvx.temporal_index import TemporalIndex

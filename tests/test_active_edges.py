@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvx.active import ALL_EDGES, HELPFUL, OUTCOME_EDGES, ActiveMemory, edge_bonus
-from cvx.active.granger import granger_edges
 from cvx.errors import InvalidParameterError, UnknownEntityError, UnknownError
+from cvx.learn.edges import ALL_EDGES, HELPFUL, OUTCOME_EDGES, edge_bonus, granger_edges
+from cvx.learn.loop import ActiveMemory
 from cvx.learn.region_mdp import RegionMDP
 from cvx.scoring import Scorer
 from cvx.temporal_index import TemporalIndex

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvx.active import ActiveMemory
 from cvx.errors import (
     DecisionTakenError,
     DimensionError,
@@ -30,6 +29,7 @@ from cvx.learn.decay import (
     ProportionalDecay,
 )
 from cvx.learn.episodes import OpenEpisode
+from cvx.learn.loop import ActiveMemory
 from cvx.learn.region_mdp import RegionMDP
 from cvx.scoring import LearnedWeights, Scorer, UsageTracker, use_posterior
 from cvx.temporal_index import TemporalIndex
@@ -767,10 +767,28 @@ def test_a_memory_goes_on_from_its_record() -> None:
     assert second.reset_decay()
 
 
+@pytest.mark.requirement("X9")
+def test_an_index_that_lacks_what_the_record_has_is_filled_from_it() -> None:
+    am = memory()
+    play(am, 1.0)
+    play(am, 0.0)
+    again = ActiveMemory(TemporalIndex(DIM), record=am.record)
+    nodes = range(len(am.index))
+    assert [again.index.step(n) for n in nodes] == [am.index.step(n) for n in nodes]
+    assert [again.index.recallable(n) for n in nodes] == [am.index.recallable(n) for n in nodes]
+    ours, theirs = (
+        {(e.from_node, e.to_node, e.kind, e.weight) for e in loop.index.edges()}
+        for loop in (am, again)
+    )
+    assert ours == theirs
+
+
 def test_a_record_that_does_not_fit_the_index_is_refused() -> None:
     am = memory()
-    with pytest.raises(RecordMismatchError, match="node 0"):
-        ActiveMemory(TemporalIndex(DIM), record=am.record)
+    other = TemporalIndex(DIM)
+    other.insert(77, 5, np.ones(DIM))
+    with pytest.raises(RecordMismatchError, match="others in their place"):
+        ActiveMemory(other, record=am.record)
 
 
 @pytest.mark.requirement("V16")

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cvx.active import ActiveMemory
 from cvx.embed import LexicalEmbedder
+from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
 from cvx.recall.sampling import PlackettLuce
 from cvx.scoring import calibration

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.active.render import render_decision
 from cvx.errors import InvalidParameterError
+from cvx.learn.render import render_decision
 from cvx.recall.tokens import estimate_tokens
 from cvx.types import Cue, Decision, Hit, Step
 from tests.test_active_memory import memory

@@ -1,16 +1,19 @@
-"""One outcome teaches everything or nothing: an error in the middle takes all of it back."""
+"""One outcome is written whole or not at all; whatever fails after that follows the record."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cvx.active import ActiveMemory
+from cvx.errors import EpisodeClosedError, RecordIOError
 from cvx.learn.decay import BlindDecay, DecayCase
+from cvx.learn.episodes import OpenEpisode
+from cvx.learn.loop import ActiveMemory
 from cvx.learn.region_mdp import RegionMDP
 from cvx.scoring import LearnedWeights, UsageTracker
-from cvx.store import Record
+from cvx.store import Record, failpoints
 from cvx.store.writer import Writer
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue
@@ -61,7 +64,7 @@ def state(am: ActiveMemory) -> dict[str, Any]:
         "record": (
             [(e.episode_id, e.reward) for e in record.episodes()],
             [(e.node, e.reward) for e in record.events()],
-            record.links(),
+            [(e.from_node, e.to_node, e.kind, e.weight, e.evidence) for e in record.links()],
             record.usage(),
             record.decays(),
             len(record.decisions()),
@@ -76,19 +79,25 @@ BREAKS = [
     (Writer, "set_usage"),
     (Writer, "set_state"),
     (Writer, "add_decisions"),
-    (RegionMDP, "update"),
-    (UsageTracker, "add"),
+    (UsageTracker, "after"),
     (LearnedWeights, "update"),
     (LearnedWeights, "blend"),
     (BlindDecay, "factor"),
-    (TemporalIndex, "add_edge"),
-    (TemporalIndex, "bulk_insert"),
 ]
+"""What runs before an outcome is written for good."""
+
+FOLLOWS = [
+    (TemporalIndex, "bulk_insert"),
+    (TemporalIndex, "add_edge"),
+    (TemporalIndex, "set_reward"),
+    (RegionMDP, "update"),
+]
+"""What takes in an outcome that was written."""
 
 
 @pytest.mark.requirement("V16")
 @pytest.mark.parametrize(("owner", "name"), BREAKS, ids=[f"{o.__name__}.{n}" for o, n in BREAKS])
-def test_an_error_while_learning_takes_everything_back(
+def test_an_error_before_the_commit_leaves_nothing(
     owner: type, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     am = trained()
@@ -102,6 +111,67 @@ def test_an_error_while_learning_takes_everything_back(
             am.close(run, 0.0)
     after = state(am)
     assert {k for k in before if before[k] != after[k]} == set()
+
+
+def lost_a_game(am: ActiveMemory) -> OpenEpisode:
+    run = am.begin("clean a mug", "clean")
+    decision = am.recall(Cue(step="a kitchen"))
+    am.act(decision, decision.hits[0].action, decision.hits[0])
+    return run
+
+
+@pytest.mark.requirement("V16", "X9")
+@pytest.mark.parametrize(("owner", "name"), FOLLOWS, ids=[f"{o.__name__}.{n}" for o, n in FOLLOWS])
+def test_what_fails_after_the_commit_is_made_up_for_at_the_next_call(
+    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    am, untroubled = trained(), trained()
+    untroubled.close(lost_a_game(untroubled), 0.0)
+    run = lost_a_game(am)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fails)
+        with pytest.raises(DiskError):
+            am.close(run, 0.0)
+    assert state(am) == state(untroubled)
+    with pytest.raises(EpisodeClosedError):
+        am.close(run, 0.0)
+    again, other = lost_a_game(am), lost_a_game(untroubled)
+    assert am.close(again, 1.0).steps[0].node == untroubled.close(other, 1.0).steps[0].node
+    assert state(am) == state(untroubled)
+
+
+@pytest.mark.requirement("V16", "X9")
+@pytest.mark.parametrize("name", ["transaction.committed", "tail.written"])
+def test_an_error_that_is_told_after_the_commit_leaves_the_episode_closed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    am, untroubled = trained(), trained()
+    untroubled.close(lost_a_game(untroubled), 0.0)
+    run = lost_a_game(am)
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoints, "_wanted", f"{name}:error")
+        patch.setattr(failpoints, "_reached", {})
+        with pytest.raises(RecordIOError):
+            am.close(run, 0.0)
+    assert run.closed
+    assert state(am) == state(untroubled)
+
+
+@pytest.mark.requirement("V16", "X9")
+def test_an_index_saved_before_an_outcome_catches_up_when_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    am, untroubled = trained(), trained()
+    untroubled.close(lost_a_game(untroubled), 0.0)
+    run = lost_a_game(am)
+    with monkeypatch.context() as patch:
+        patch.setattr(TemporalIndex, "bulk_insert", fails)
+        with pytest.raises(DiskError):
+            am.close(run, 0.0)
+    am.index.save(tmp_path / "behind.cvx")
+    index = TemporalIndex.load(tmp_path / "behind.cvx")
+    again = ActiveMemory(index, record=am.record, decay=BlindDecay(0.9))
+    assert state(again) == state(untroubled)
 
 
 @pytest.mark.requirement("V16")

@@ -53,17 +53,22 @@ cases = st.builds(
 )
 
 
-class _Rewards(dict[int, float | None]):
-    """Rewards by node: all that decay asks of an index."""
+class Rewards(dict[int, float | None]):
+    """Rewards by node, lowered and restored as a ledger says."""
 
-    def reward(self, node: int) -> float | None:
-        return self[node]
+    def lose(
+        self, ledger: DecayLedger, game: int, cases: dict[int, DecayCase], policy: DecayPolicy
+    ) -> list[tuple[int, int, float, float]]:
+        changes = ledger.changes(game, cases, policy, self.__getitem__)
+        self.update({node: after for _, node, _, after in changes})
+        ledger.note(game, cases, changes)
+        return changes
 
-    def set_reward(self, node: int, reward: float) -> None:
-        self[node] = reward
-
-
-Rewards: Any = _Rewards
+    def reset(self, ledger: DecayLedger, nodes: list[int] | None = None) -> dict[int, float]:
+        restored = ledger.undecayed(nodes)
+        self.update(restored)
+        ledger.forget(restored)
+        return restored
 
 
 GOOD, BAD = [1.0, 0.0], [0.0, 1.0]
@@ -187,7 +192,7 @@ def test_a_memory_without_reward_has_none_to_lose() -> None:
     )
     assert (index.reward(expert), new) == (None, None)
     rewards = Rewards({9: None})
-    assert DecayLedger(rewards).apply(0, {9: DecayCase(followed=True)}, BlindDecay()) == []
+    assert rewards.lose(DecayLedger(), 0, {9: DecayCase(followed=True)}, BlindDecay()) == []
 
 
 @pytest.mark.requirement("V14")
@@ -245,12 +250,12 @@ def test_gates_let_through_only_what_happened_in_the_same_surroundings() -> None
 @pytest.mark.requirement("V15")
 def test_a_game_costs_a_memory_once_and_the_next_game_again() -> None:
     rewards = Rewards({1: 1.0})
-    ledger = DecayLedger(rewards)
+    ledger = DecayLedger()
     case = {1: DecayCase(followed=True)}
-    assert ledger.apply(7, case, BlindDecay(0.5)) == [(7, 1, 1.0, 0.5)]
-    assert ledger.apply(7, case, BlindDecay(0.5)) == []
+    assert rewards.lose(ledger, 7, case, BlindDecay(0.5)) == [(7, 1, 1.0, 0.5)]
+    assert rewards.lose(ledger, 7, case, BlindDecay(0.5)) == []
     assert rewards[1] == 0.5
-    ledger.apply(8, case, BlindDecay(0.5))
+    rewards.lose(ledger, 8, case, BlindDecay(0.5))
     assert rewards[1] == 0.25
 
 
@@ -261,40 +266,29 @@ def test_reset_restores_every_reward_whatever_came_between(
 ) -> None:
     before: dict[int, float | None] = {0: 1.0, 1: 0.3, 2: 0.0, 3: None}
     rewards = Rewards(before)
-    ledger = DecayLedger(rewards)
+    ledger = DecayLedger()
     for game, node, rate in games:
-        ledger.apply(game, {node: DecayCase()}, BlindDecay(rate))
-    ledger.reset()
+        rewards.lose(ledger, game, {node: DecayCase()}, BlindDecay(rate))
+    rewards.reset(ledger)
     assert rewards == before
-    assert ledger.reset() == {}
+    assert rewards.reset(ledger) == {}
 
 
 @pytest.mark.requirement("V17")
 def test_reset_may_be_for_some_only() -> None:
     rewards = Rewards({1: 1.0, 2: 0.8})
-    ledger = DecayLedger(rewards)
-    ledger.apply(0, {1: DecayCase(), 2: DecayCase()}, BlindDecay(0.5))
-    assert ledger.reset([1, 99]) == {1: 1.0}
+    ledger = DecayLedger()
+    rewards.lose(ledger, 0, {1: DecayCase(), 2: DecayCase()}, BlindDecay(0.5))
+    assert rewards.reset(ledger, [1, 99]) == {1: 1.0}
     assert rewards == {1: 1.0, 2: 0.4}
 
 
 def test_a_node_that_is_named_twice_is_reset_once() -> None:
     rewards = Rewards({1: 1.0, 2: 0.8})
-    ledger = DecayLedger(rewards)
-    ledger.apply(0, {1: DecayCase(), 2: DecayCase()}, BlindDecay(0.5))
-    assert ledger.reset([1, 1]) == {1: 1.0}
+    ledger = DecayLedger()
+    rewards.lose(ledger, 0, {1: DecayCase(), 2: DecayCase()}, BlindDecay(0.5))
+    assert rewards.reset(ledger, [1, 1]) == {1: 1.0}
     assert rewards == {1: 1.0, 2: 0.4}
-
-
-def test_reverting_a_game_leaves_the_other_games_in_force() -> None:
-    rewards = Rewards({1: 1.0})
-    ledger = DecayLedger(rewards)
-    ledger.apply(0, {1: DecayCase()}, BlindDecay(0.5))
-    ledger.revert(1, ledger.apply(1, {1: DecayCase()}, BlindDecay(0.5)))
-    assert rewards[1] == 0.5
-    ledger.apply(1, {1: DecayCase()}, BlindDecay(0.5))
-    assert rewards[1] == 0.25
-    assert ledger.reset() == {1: 1.0}
 
 
 def test_a_policy_out_of_bounds_changes_nothing() -> None:
@@ -304,7 +298,7 @@ def test_a_policy_out_of_bounds_changes_nothing() -> None:
 
     rewards = Rewards({1: 1.0, 2: 1.0})
     with pytest.raises(InvalidParameterError, match=r"factor 1\.5"):
-        DecayLedger(rewards).apply(0, {1: DecayCase(), 2: DecayCase(followed=True)}, Reward())
+        rewards.lose(DecayLedger(), 0, {1: DecayCase(), 2: DecayCase(followed=True)}, Reward())
     assert rewards == {1: 1.0, 2: 1.0}
 
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.active import ActiveMemory
 from cvx.errors import InvalidParameterError, OutputError
 from cvx.learn.decay import (
     BayesianDecay,
@@ -25,6 +24,7 @@ from cvx.learn.decay import (
     reason_of,
 )
 from cvx.learn.decay_report import POLICIES, decay_report
+from cvx.learn.loop import ActiveMemory
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Filter
 from tests.test_decay import Rewards, cases
@@ -72,9 +72,9 @@ def test_the_table_of_scenarios_is_a_row_each_with_its_reason() -> None:
 def test_a_report_foretells_what_a_ledger_does(judged: list[Judged], name: str) -> None:
     start: dict[int, float | None] = {0: 1.0, 1: 0.4, 2: 0.0, 3: None}
     rewards = Rewards(start)
-    ledger = DecayLedger(rewards)
+    ledger = DecayLedger()
     for game, node, case in judged:
-        ledger.apply(game, {node: case}, POLICIES[name])
+        rewards.lose(ledger, game, {node: case}, POLICIES[name])
     report = decay_report(judged, start, {name: POLICIES[name]})
     after = {row["node"]: row["after"] for row in report.memories().iter_rows(named=True)}
     assert after == {node: pytest.approx(rewards[node]) for _, node, _ in judged}
@@ -200,13 +200,10 @@ def test_a_loop_reports_its_failures_from_the_rewards_before_any_decay() -> None
 
 
 def test_a_ledger_keeps_the_newest_cases_only() -> None:
-    ledger = DecayLedger(Rewards({1: 1.0}), keep=2)
+    rewards, ledger = Rewards({1: 1.0}), DecayLedger(keep=2)
     for game in range(5):
-        ledger.apply(game, {1: DecayCase()}, BlindDecay())
+        rewards.lose(ledger, game, {1: DecayCase()}, BlindDecay())
     assert [one.game for one in ledger.cases] == [3, 4]
-    changes = ledger.apply(5, {1: DecayCase()}, BlindDecay())
-    ledger.revert(5, changes)
-    assert [one.game for one in ledger.cases] == [4]
 
 
 @pytest.mark.requirement("V15", "V16")

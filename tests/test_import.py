@@ -18,7 +18,7 @@ def run(code: str) -> str:
 
 def test_importing_the_package_and_its_types_loads_nothing_heavy() -> None:
     loaded = run(
-        "import sys, cvx, cvx.types, cvx.active, cvx.temporal_index\n"
+        "import sys, cvx, cvx.types, cvx.learn.loop, cvx.temporal_index\n"
         f"print([m for m in {HEAVY!r} if m in sys.modules])"
     )
     assert loaded.strip() == "[]"
@@ -28,13 +28,13 @@ def test_importing_the_package_and_its_types_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("cvx.scoring", ["cvx.learn", "cvx.index", "cvx.active"]),
-        ("cvx.learn.region_mdp", ["cvx.scoring", "cvx.learn.decay", "cvx.index", "cvx.active"]),
+        ("cvx.scoring", ["cvx.learn", "cvx.index"]),
+        ("cvx.learn.region_mdp", ["cvx.scoring", "cvx.learn.decay", "cvx.index", "cvx.learn.loop"]),
         ("cvx.learn.decay", ["cvx.scoring", "cvx.learn.region_mdp", "cvx.index", "cvx.store"]),
-        ("cvx.learn.episodes", ["cvx.learn.region_mdp", "cvx.scoring", "cvx.index", "cvx.active"]),
+        ("cvx.learn.episodes", ["cvx.learn.region_mdp", "cvx.scoring", "cvx.index"]),
         ("cvx.embed", ["cvx.index", "cvx.store", "cvx.learn", "cvx.scoring"]),
         ("cvx.store", ["cvx.index", "cvx.embed", "cvx.learn", "cvx.scoring"]),
-        ("cvx.index", ["cvx.store", "cvx.embed", "cvx.learn", "cvx.scoring", "cvx.active"]),
+        ("cvx.index", ["cvx.store", "cvx.embed", "cvx.learn", "cvx.scoring"]),
     ],
 )
 def test_a_part_imports_without_the_others(module: str, absent: list[str]) -> None:

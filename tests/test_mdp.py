@@ -189,30 +189,6 @@ def test_learning_step_by_step_is_learning_at_once(level: int | None, seed: int)
             assert stepwise.region_quality(region) == batch.region_quality(region)
 
 
-@pytest.mark.requirement("V3")
-@given(st.integers(0, 10_000))
-@settings(max_examples=15, deadline=None)
-def test_a_retracted_episode_leaves_no_trace(seed: int) -> None:
-    ix, episodes = random_index(seed)
-    model = RegionMDP(ix)
-    model.learn_from_episodes(ix, episodes[:-1])
-    regions = ix.regions(model.level).tolist()
-
-    def answers() -> list[object]:
-        return [
-            (model.best_action(r, f), model.strategy_for(r, f), model.region_quality(r, f))
-            for r in regions
-            for f in (None, "clean", "heat")
-        ] + [model.transition_probability(r, "take", s) for r in regions for s in regions]
-
-    before = answers()
-    model.update(episodes[-1])
-    model.retract()
-    assert len(model) == len(episodes) - 1
-    assert answers() == before
-    assert all(model.region_of(s.node_id) is None for s in ix.trajectory(episodes[-1].entity_id))
-
-
 def test_counting_backs_off_one_context_at_a_time() -> None:
     counts = SuccessCounts(prior_strength=1.0)
     counts.add(["all", "here"], 1.0, True)

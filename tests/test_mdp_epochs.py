@@ -127,23 +127,6 @@ def test_in_the_meantime_it_answers_by_the_regions_before() -> None:
 
 
 @pytest.mark.requirement("V3")
-def test_an_episode_taken_back_in_the_meantime_leaves_no_trace() -> None:
-    player = Player(3)
-    model = RegionMDP(player.index, on_stale="gradual")
-    while not model.behind:
-        model.update(player.play(20))
-    # The update itself moves older episodes over, so the twin makes the same one.
-    twin = RegionMDP(player.index, on_stale="gradual")
-    for episode in player.played:
-        twin.update(episode)
-    twin.relearn()
-    model.update(player.play(20))
-    model.retract()
-    model.relearn()
-    assert answers(model) == answers(twin)
-
-
-@pytest.mark.requirement("V3")
 def test_what_nobody_learned_from_is_a_region_without_evidence_in_the_meantime() -> None:
     player = Player(4)
     model = RegionMDP(player.index, 1, on_stale="gradual")

@@ -147,17 +147,6 @@ def test_an_exposure_that_is_no_chance_is_refused_and_nothing_is_counted(exposur
     assert not len(usage)
 
 
-def test_restoring_a_count_takes_back_what_came_after() -> None:
-    usage = UsageTracker()
-    usage.add(1, followed=True, helped=True)
-    before = usage.count(1)
-    usage.add(1, followed=True, helped=False)
-    usage.restore(1, before)
-    usage.restore(2, usage.count(2))
-    assert usage.count(1) == before
-    assert list(usage) == [1]
-
-
 @pytest.mark.parametrize("kw", [{"mode": "mean"}, {"strength": 0.0}, {"mean": 1.5}])
 def test_a_parameter_out_of_bounds_is_a_typed_error(kw: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError):

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cvx.active import ALL_EDGES, HELPFUL, edge_bonus
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidParameterError
+from cvx.learn.edges import ALL_EDGES, HELPFUL, edge_bonus
 from cvx.memory import Memory
 from experiments.chat import AuditLog
 from experiments.harness import loops

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Literal
 
-from cvx.active import ActiveMemory
 from cvx.learn.episodes import OpenEpisode
+from cvx.learn.loop import ActiveMemory
 from cvx.types import Cue, Decision, Filter, Hit
 from experiments.plans.agenda import Item
 from experiments.plans.attempt import Attempt, Wish

@@ -17,8 +17,9 @@ SOURCES = [
     path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).parts[0] != "tests"
 ]
 PUBLIC = {
-    "cvx", "cvx.active", "cvx.causal", "cvx.embed", "cvx.errors", "cvx.evaluation", "cvx.index",
-    "cvx.integrations.gymnasium", "cvx.learn.decay", "cvx.learn.episodes", "cvx.learn.region_mdp",
+    "cvx", "cvx.causal", "cvx.embed", "cvx.errors", "cvx.evaluation", "cvx.index",
+    "cvx.integrations.gymnasium", "cvx.learn.decay", "cvx.learn.edges", "cvx.learn.episodes",
+    "cvx.learn.loop", "cvx.learn.region_mdp",
     "cvx.memory", "cvx.plot", "cvx.recall", "cvx.scoring", "cvx.store", "cvx.temporal_index",
     "cvx.types",
 }  # fmt: skip
@@ -61,10 +62,10 @@ def test_what_is_private_is_told_from_what_is_public() -> None:
     assert private(good) == set()
     bad = (
         "import cvx.calls\nfrom cvx import arguments\nfrom cvx.embed.http import Http\n"
-        "from cvx.active import learn\nfrom cvx.types import _HIT_ITEMS\n"
+        "from cvx.learn.loop import _Open\nfrom cvx.types import _HIT_ITEMS\n"
     )
     assert private(bad) == {
-        "cvx.calls", "cvx.arguments", "cvx.embed.http.Http", "cvx.active.learn",
+        "cvx.calls", "cvx.arguments", "cvx.embed.http.Http", "cvx.learn.loop._Open",
         "cvx.types._HIT_ITEMS",
     }  # fmt: skip
 
@@ -79,7 +80,7 @@ def inherited(path: Path) -> Iterator[tuple[type, type]]:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in SOURCES if "cvx.active" in path.read_text(encoding="utf-8")],
+    [path for path in SOURCES if "cvx.learn.loop" in path.read_text(encoding="utf-8")],
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_no_class_uses_or_replaces_a_private_name_of_its_base(path: Path) -> None:

@@ -11,7 +11,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from cvx.active import ActiveMemory
+from cvx.learn.loop import ActiveMemory
 from experiments.errors import GameError
 from experiments.plans import Atlas, Attempt, Demonstrations, PlanMemory, Pursuit, complete, shape
 from experiments.textgames.explore import Explorer

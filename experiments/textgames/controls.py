@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from cvx.active import ActiveMemory
 from cvx.index import TemporalIndex
 from cvx.learn.episodes import OpenEpisode
+from cvx.learn.loop import ActiveMemory
 from cvx.types import Decision, Episode, Event, Vector
 from experiments.plans import PLAN, Demonstrations, complete, shape
 from experiments.textgames.agent import Agent

@@ -13,7 +13,7 @@ from experiments.textgames.game import Game, Result
 from experiments.textgames.llm import Chosen
 
 if TYPE_CHECKING:
-    from cvx.active import ActiveMemory
+    from cvx.learn.loop import ActiveMemory
     from experiments.chat import AuditLog
 
 

@@ -9,7 +9,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cvx.active import ActiveMemory as ActiveMemory
     from cvx.causal import CausalGraph as CausalGraph
     from cvx.causal import CausalMemoryCore as CausalMemoryCore
     from cvx.embed import Embedder as Embedder
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from cvx.learn.decay import ProportionalDecay as ProportionalDecay
     from cvx.learn.decay import context_aware_decay as context_aware_decay
     from cvx.learn.episodes import EpisodeRecorder as EpisodeRecorder
+    from cvx.learn.loop import ActiveMemory as ActiveMemory
     from cvx.learn.region_mdp import RegionMDP as RegionMDP
     from cvx.learn.traces import classify_action as classify_action
     from cvx.memory import Memory as Memory
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from cvx.types import Step as Step
 
 _HOME = {
-    "ActiveMemory": "active",
+    "ActiveMemory": "learn.loop",
     "BayesianDecay": "learn.decay",
     "BlindDecay": "learn.decay",
     "CausalGraph": "causal",

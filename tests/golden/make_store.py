@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from cvx.active import ActiveMemory
 from cvx.causal import NoJudge, Reflector, RuleJudge
 from cvx.embed import LexicalEmbedder
 from cvx.embed.chunks import chunk_text
 from cvx.learn.decay import BlindDecay
+from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.memory.reembed import reembed

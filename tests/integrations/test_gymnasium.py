@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx import LexicalEmbedder, Memory
-from cvx.active import ActiveMemory
 from cvx.errors import InvalidParameterError
 from cvx.index import TemporalIndex
 from cvx.integrations.gymnasium import MemoryWrapper, Reading
+from cvx.learn.loop import ActiveMemory
 
 WAYS = ["left", "right"]
 LETTERS = gymnasium.spaces.Text(200, charset="".join(map(chr, range(32, 127))))

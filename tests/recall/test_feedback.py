@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
-from cvx.active import ActiveMemory
 from cvx.errors import DecisionTakenError, InvalidParameterError, UnknownError
+from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
 from cvx.recall.cue import cue_hash
 from cvx.recall.sampling import PlackettLuce

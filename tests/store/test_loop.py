@@ -3,14 +3,17 @@
 import hashlib
 import os
 import random
+import signal
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cvx.active import ActiveMemory
+from cvx.learn.episodes import OpenEpisode
+from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
+from cvx.store import failpoints
 from cvx.types import Cue
 from tests.store.processes import CONTEXT, embedder
 
@@ -100,6 +103,64 @@ def test_a_loop_killed_again_and_again_ends_as_one_that_was_not(
     with Memory.open(folder, embedder()) as memory:
         assert memory.admin.check() == []
         assert state(memory) == unbroken
+
+
+def lose(loop: ActiveMemory) -> OpenEpisode:
+    """An episode that only has to be closed."""
+    run = loop.begin("put the sink in order", "clean")
+    for place in PLACES[:2]:
+        decision = loop.recall(Cue(goal=run.goal, step=f"at the {place}"))
+        loop.act(decision, decision.hits[0].action, decision.hits[:1])
+    return run
+
+
+def close_and_die(folder: str, failpoint: str) -> None:
+    memory = Memory.open(folder, embedder())
+    loop = memory.learning.loop(clock=None)
+    for number in range(6):
+        play(loop, number)
+    run = lose(loop)
+    failpoints._wanted = failpoint
+    loop.close(run, 0.0)
+
+
+@pytest.mark.requirement("V16", "X9")
+@pytest.mark.parametrize(
+    ("failpoint", "kept"),
+    [
+        ("transaction.begun", False),
+        ("transaction.written", False),
+        ("transaction.committed", True),
+        ("tail.written", True),
+    ],
+)
+def test_a_death_in_a_close_leaves_all_of_it_or_nothing(
+    tmp_path: Path, failpoint: str, kept: bool
+) -> None:
+    folder = tmp_path / "m"
+    player = CONTEXT.Process(target=close_and_die, args=(str(folder), failpoint), daemon=True)
+    player.start()
+    player.join()
+    assert player.exitcode == -signal.SIGKILL
+    cue = Cue(goal="put the sink in order", step="at the sink", task_type="clean")
+    with Memory(embedder()) as untroubled, Memory.open(folder, embedder()) as memory:
+        twin = untroubled.learning.loop(clock=None)
+        for number in range(6):
+            play(twin, number)
+        if kept:
+            twin.close(lose(twin), 0.0)
+        loop = memory.learning.loop(clock=None)
+        assert state(memory) == state(untroubled)
+        ours, theirs = (one.recall(cue, distinct=None, k=50) for one in (loop, twin))
+        assert ours.action_scores == theirs.action_scores
+        assert [(h.node, h.score, h.reward) for h in ours.hits] == [
+            (h.node, h.score, h.reward) for h in theirs.hits
+        ]
+        mine, other = (
+            {(e.from_node, e.to_node, e.kind, e.weight) for e in one.index.edges()}
+            for one in (memory, untroubled)
+        )
+        assert mine == other
 
 
 def test_an_index_built_again_gives_the_loop_the_same_nodes(tmp_path: Path) -> None:

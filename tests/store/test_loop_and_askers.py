@@ -11,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cvx.active import ActiveMemory
 from cvx.learn.decay import BlindDecay
+from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
 from cvx.scoring import Scorer
 from cvx.store.spaces import owner
@@ -395,7 +395,7 @@ def test_what_others_made_of_a_memory_is_not_told_by_its_use(memory: Memory) -> 
     told = factors(loop, namespace="bob")[node]
     assert told["usage_success"][0] < 0.4
     assert factors(memory.learning.loop(), namespace="bob") == factors(loop, namespace="bob")
-    learned = {name: loop.weighing(name).weights for name in ("ana", "bob", "")}
+    learned = {name: loop._experience.weighing(name).weights for name in ("ana", "bob", "")}
     assert {n: w.samples for n, w in learned.items() if w is not None} == {
         "ana": 0,
         "bob": 4,

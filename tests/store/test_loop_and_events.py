@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cvx.active import ActiveMemory
 from cvx.embed import LexicalEmbedder
 from cvx.learn.decay import BlindDecay
+from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
 from cvx.types import Cue, Filter, Vector
 from tests.store.facade import memory

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvx.active import ActiveMemory
 from cvx.errors import InvalidInputError
+from cvx.learn.loop import ActiveMemory
 from cvx.learn.region_mdp import RegionMDP
 from cvx.memory import Memory
 from cvx.types import Cue, Episode, Event, Filter, Vector

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.active import ActiveMemory
 from cvx.embed import LexicalEmbedder
+from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
 from experiments.harness.arms import arm_of
 from experiments.plans import Observation, Search, Searches, Trial

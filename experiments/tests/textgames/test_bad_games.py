@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from cvx.active import ActiveMemory
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidParameterError
+from cvx.learn.loop import ActiveMemory
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Vector
 from experiments.errors import GameError

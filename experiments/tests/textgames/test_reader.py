@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("httpcore")
 pytest.importorskip("stamina")
 
-from cvx.active import ActiveMemory
 from cvx.embed import LexicalEmbedder
+from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
 from cvx.recall.tokens import estimate_tokens
 from cvx.temporal_index import TemporalIndex

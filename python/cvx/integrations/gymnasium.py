@@ -11,9 +11,9 @@ try:
 except ImportError as error:
     raise ImportError(f"{error}: pip install 'cvx[gymnasium]'") from error
 
-from cvx.active import ActiveMemory
 from cvx.errors import InvalidParameterError
 from cvx.learn.episodes import OpenEpisode
+from cvx.learn.loop import ActiveMemory
 from cvx.types import Cue, Decision
 
 

@@ -1,13 +1,14 @@
 """Decay: what a failure does to the reward of the memories that were recalled for it.
 
 A policy looks at one recalled memory in one failed game and returns the factor for its reward;
-1.0 leaves it alone. ``DecayLedger`` applies factors, once a game and memory, and can undo them.
+1.0 leaves it alone. ``DecayLedger`` tells what a failure costs, once a game and memory, and what
+there was before.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -296,14 +297,12 @@ class Judged(NamedTuple):
 
 
 class DecayLedger:
-    """Applies decay to an index, remembers every change, and can take all of them back.
+    """Tells what failures cost, once a game and memory, and remembers what there was before.
 
-    Trajectories are never deleted: a decay lowers a reward, and ``reset`` restores it.
+    Trajectories are never deleted: a decay lowers a reward, and ``undecayed`` is what restores it.
 
     Parameters
     ----------
-    index : TemporalIndex
-        Whose rewards are changed.
     keep : int, default 10_000
         How many cases are kept to be looked at later, the oldest forgotten first.
 
@@ -315,37 +314,42 @@ class DecayLedger:
         What was recalled in failed games, oldest first; those of earlier processes are not known.
     """
 
-    def __init__(self, index: TemporalIndex, *, keep: int = 10_000) -> None:
-        self.index = index
+    def __init__(self, *, keep: int = 10_000) -> None:
         self.cases: deque[Judged] = deque(maxlen=keep)
         self.original: dict[int, float] = {}
         self._done: set[tuple[int, int]] = set()
 
-    def apply(
-        self, game: int, cases: Mapping[int, DecayCase], policy: DecayPolicy
+    def changes(
+        self,
+        game: int,
+        cases: Mapping[int, DecayCase],
+        policy: DecayPolicy,
+        reward_of: Callable[[int], float | None],
     ) -> list[tuple[int, int, float, float]]:
-        """Decay the memories recalled in one failed game, each at most once.
+        """Return what one failed game costs the memories recalled in it; ``note`` what was done.
 
         Parameters
         ----------
         game : int
-            Number of the game; a second call for it leaves alone what the first one saw.
+            Number of the game; what was noted for it already is left alone.
         cases : mapping of int to DecayCase
             By node. A node without reward is left alone.
         policy : DecayPolicy
             What each case costs.
+        reward_of : callable
+            From a node to its reward.
 
         Returns
         -------
         list of (game, node, before, after)
-            What changed.
+            Rewards.
 
         Raises
         ------
         InvalidParameterError
-            The policy returned a factor outside [0, 1]; nothing was changed.
+            The policy returned a factor outside [0, 1].
         """
-        changes: list[tuple[int, int, float, float]] = []
+        found: list[tuple[int, int, float, float]] = []
         for node, case in cases.items():
             if (game, node) in self._done:
                 continue
@@ -354,32 +358,25 @@ class DecayLedger:
                 raise InvalidParameterError(
                     f"{type(policy).__name__} returned the factor {factor}: give one in [0, 1]"
                 )
-            before = self.index.reward(node) if factor < 1.0 else None
+            before = reward_of(node) if factor < 1.0 else None
             if before is not None:
-                changes.append((game, node, before, before * factor))
-        for _, node, before, after in changes:
-            self.original.setdefault(node, before)
-            self.index.set_reward(node, after)
-        self.cases.extend(
-            Judged(game, node, case)
-            for node, case in cases.items()
-            if (game, node) not in self._done
-        )
-        self._done.update((game, node) for node in cases)
-        return changes
+                found.append((game, node, before, before * factor))
+        return found
 
-    def revert(self, game: int, changes: Iterable[tuple[int, int, float, float]]) -> None:
-        """Take back what ``apply`` did for one game."""
-        for _, node, before, _ in changes:
-            self.index.set_reward(node, before)
-            if self.original.get(node) == before:
-                del self.original[node]
-        self._done = {pair for pair in self._done if pair[0] != game}
-        while self.cases and self.cases[-1].game == game:
-            self.cases.pop()
+    def note(
+        self,
+        game: int,
+        cases: Mapping[int, DecayCase],
+        changes: Iterable[tuple[int, int, float, float]],
+    ) -> None:
+        """Remember the cases of a failed game, and what was changed for them."""
+        new = [node for node in cases if (game, node) not in self._done]
+        self.cases.extend(Judged(game, node, cases[node]) for node in new)
+        self._done.update((game, node) for node in cases)
+        self.load(changes)
 
     def load(self, decays: Iterable[tuple[int, int, float, float]]) -> None:
-        """Take over decays that a record remembers, oldest first; the index is not changed."""
+        """Take over decays that a record remembers, oldest first."""
         for game, node, before, _ in decays:
             self.original.setdefault(node, before)
             self._done.add((game, node))
@@ -389,24 +386,10 @@ class DecayLedger:
         chosen = self.original if nodes is None else dict.fromkeys(nodes)
         return {n: self.original[n] for n in chosen if n in self.original}
 
-    def reset(self, nodes: Iterable[int] | None = None) -> dict[int, float]:
-        """Restore the rewards as they were before any decay.
-
-        Parameters
-        ----------
-        nodes : iterable of int, optional
-            Only these; by default all that ever changed.
-
-        Returns
-        -------
-        dict of int to float
-            The rewards restored, by node.
-        """
-        restored = self.undecayed(nodes)
-        for node, reward in restored.items():
-            del self.original[node]
-            self.index.set_reward(node, reward)
-        return restored
+    def forget(self, nodes: Iterable[int]) -> None:
+        """Forget the decays of nodes whose rewards were restored."""
+        for node in nodes:
+            self.original.pop(node, None)
 
 
 def context_aware_decay(

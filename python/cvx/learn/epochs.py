@@ -180,9 +180,3 @@ class Epochs:
             steps -= max(len(trace.nodes), 1)
         if len(coming.traces) == len(traces):
             self.now, self._next, self._retired = coming, None, self.now
-
-    def retract(self) -> None:
-        """Take back the episode that was learned last."""
-        self.now.retract()
-        if self._next is not None and len(self._next.traces) > len(self.now.traces):
-            self._next.retract()

@@ -105,19 +105,23 @@ class ReaderCounts:
         """
         if not trace.weight or not trace.nodes:
             return
-        self.episodes += times
         weight: Any = times * trace.weight
         task = trace.task_type
         families = (None,) if task is None else (None, task)
         success_above = self.reading.success_above
         won = trace.won(success_above)
+        moves = list(trace.moves(success_above))
+        done: list[str] = []
+        phases = []
+        # Phases are the caller's to name: should that fail, nothing is counted yet.
+        for move in moves:
+            phases.append(self.reading.phase_of(done))
+            done.append(move.action)
+        self.episodes += times
         if won is not None:
             for family in families:
                 more(self.whole[family], trace.template(), won, weight)
-        done: list[str] = []
-        for region, action, arrived, reward, success in trace.moves(success_above):
-            phase = self.reading.phase_of(done)
-            done.append(action)
+        for (region, action, arrived, reward, success), phase in zip(moves, phases, strict=True):
             tallied: list[tuple[Counter[Any], object]] = [(self.moves[(region, action)], arrived)]
             around: list[Place] = [(ANYWHERE, None), *places(region)]
             cells = [(level, at, family) for level, at in around for family in families]
@@ -320,21 +324,13 @@ class RegionCounts:
 
     def add(self, trace: Trace) -> None:
         """Take in an episode, and count it."""
+        counted = trace.without(self.away)
+        self._count(counted, 1)
         for region in dict.fromkeys(trace.regions):
             self.visits[region].append(len(self.traces))
         self.region_of.update(zip(trace.nodes, trace.regions, strict=True))
         self.traces.append(trace)
-        self.counted.append(trace.without(self.away))
-        self._count(self.counted[-1], 1)
-
-    def retract(self) -> None:
-        """Take back the episode that was added last."""
-        trace = self.traces.pop()
-        for region in dict.fromkeys(trace.regions):
-            self.visits[region].pop()
-        for node in trace.nodes:
-            self.region_of.pop(node, None)
-        self._count(self.counted.pop(), -1)
+        self.counted.append(counted)
 
     def recount(self, nodes: Set[int]) -> None:
         """Count the episodes that have some of these steps again, without those that are away."""
@@ -407,19 +403,9 @@ class RegionCounts:
             if told and region in trace.regions:
                 yield trace
 
-    def like(self, node: int, readers: Collection[str] | None) -> Iterator[int]:
-        """Yield the nodes at which the same was done in the same region, newest first.
-
-        Those of the node's own episode are among them.
-        """
-        region = self.region_of.get(node)
-        if region is None:
-            return
-        passing = list(self._through(region, readers))
-        action = next((t.actions[t.nodes.index(node)] for t in passing if node in t.nodes), None)
-        if action is None:
-            return
-        for trace in passing:
+    def doers(self, region: int, action: str, readers: Collection[str] | None) -> Iterator[int]:
+        """Yield the nodes at which a kind of action was done in a region, newest first."""
+        for trace in self._through(region, readers):
             for place in range(len(trace.nodes) - 1, -1, -1):
                 if trace.regions[place] == region and trace.actions[place] == action:
                     yield trace.nodes[place]

@@ -201,10 +201,6 @@ class RegionMDP:
         """
         self._epochs.update(episode)
 
-    def retract(self) -> None:
-        """Take back the episode that was learned last."""
-        self._epochs.retract()
-
     def phase(self, actions: Iterable[str | None]) -> str:
         """Return where an episode stands after these commands, as ``phase_of`` names it."""
         reading = self._epochs.reading
@@ -423,13 +419,9 @@ class RegionMDP:
             alphas[end] = alphas.get(end, 0.0) + self.prior_strength * share
         return Dirichlet(alphas)
 
-    def like(self, node: int) -> Iterator[int]:
-        """Yield the nodes at which the same kind of thing was done in the region, newest first.
-
-        Those of the node's own episode are among them, itself too; none for a node that no
-        learned episode passes, or at which nothing was done.
-        """
-        return self._epochs.fresh().like(node, self._readers)
+    def doers(self, region: int, action: str) -> Iterator[int]:
+        """Yield the nodes at which a kind of action was done in a region, newest first."""
+        return self._epochs.fresh().doers(region, action, self._readers)
 
     def moves(self, task_type: str | None = None) -> dict[tuple[int, str], Counter[int]]:
         """Return how often each action led where, by region and action.

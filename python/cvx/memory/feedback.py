@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, SupportsIndex
 
-from cvx.active import Attribution
 from cvx.arguments import an_event, whole, wrong
 from cvx.errors import DecisionTakenError, InvalidParameterError, UnknownError
+from cvx.learn.attribution import Attribution
 from cvx.memory.backend import Backend
 from cvx.recall.block import Block
 from cvx.store.learned import event_context

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cvx.active import ActiveMemory, Attribution
 from cvx.arguments import a_mapping, an_event, checked, one_of, optional, some_texts
+from cvx.learn.attribution import Attribution
+from cvx.learn.loop import ActiveMemory
 from cvx.memory.backend import Backend
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
 from cvx.memory.recaller import RECALL, Outcome, Recaller, asker_of

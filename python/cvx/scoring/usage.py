@@ -6,7 +6,7 @@ import copy
 import json
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from typing import Literal, NamedTuple, Self
 
 from cvx.arguments import a_share, number
@@ -184,6 +184,33 @@ class UsageTracker:
         >>> round(usage["plan"], 2)    # it had hardly begun: near the 0.5 of before
         0.48
         """
+        self.put(
+            {
+                context: self.after(
+                    context,
+                    followed=followed,
+                    helped=helped,
+                    exposure=exposure,
+                    mean=mean,
+                    whose=whose,
+                    weight=weight,
+                )
+            },
+            whose,
+        )
+
+    def after(
+        self,
+        context: Hashable,
+        *,
+        followed: bool,
+        helped: bool,
+        exposure: float = 1.0,
+        mean: float | None = None,
+        whose: Whose = _NOBODY,
+        weight: float = 1,
+    ) -> UsageCount:
+        """Return what the counts of a context would be after one more episode; see ``add``."""
         exposure = a_share("exposure", exposure)
         prior = self.mean if mean is None else a_share("mean", mean)
         gain: float = followed and helped
@@ -191,45 +218,33 @@ class UsageTracker:
             known = self.count(context)
             expected = beta_mean(known.helped, known.followed, self.strength, prior)
             gain = 1 - censored_failure(expected, exposure)
-        part = self._parts.setdefault(whose, {})
-        old = part.get(context, _NEVER)
-        part[context] = UsageCount(
+        old = self._parts.get(whose, {}).get(context, _NEVER)
+        return UsageCount(
             old.retrieved + weight, old.followed + weight * followed, old.helped + weight * gain
         )
 
-    def counted(
-        self, contexts: Iterable[Hashable], whose: Whose = _NOBODY
-    ) -> dict[Hashable, UsageCount]:
-        """Return what was counted of some contexts in somebody's episodes, to be restored."""
-        part = self._parts.get(whose, {})
-        return {context: part.get(context, _NEVER) for context in contexts}
-
-    def restore(self, context: Hashable, count: UsageCount, whose: Whose = _NOBODY) -> None:
-        """Set the counts of a context in somebody's episodes; all zero forgets it."""
-        part = self._parts.setdefault(whose, {})
-        if any(count):
-            part[context] = count
-        else:
-            part.pop(context, None)
+    def put(self, counts: Mapping[Hashable, UsageCount], whose: Whose = _NOBODY) -> None:
+        """Set the counts of contexts in somebody's episodes."""
+        self._parts.setdefault(whose, {}).update(counts)
 
     def save(
         self,
         write: Writer,
-        contexts: Iterable[Hashable] | None = None,
+        counts: Mapping[Hashable, UsageCount] | None = None,
         whose: Whose = _NOBODY,
     ) -> None:
-        """Store the counts of these contexts in somebody's episodes, or of all in anybody's.
+        """Store counts in somebody's episodes, or all that there are in anybody's.
 
         Parameters
         ----------
         write : Writer
             An open transaction.
-        contexts : iterable of hashable, optional
-            Made of strings, numbers, None and tuples of them.
+        counts : mapping of hashable to UsageCount, optional
+            By contexts made of strings, numbers, None and tuples of them.
         whose : Whose, optional
-            Together with ``contexts``.
+            Together with ``counts``.
         """
-        chosen = self._parts if contexts is None else {whose: self.counted(contexts, whose)}
+        chosen = self._parts if counts is None else {whose: counts}
         write.set_usage(
             (_to_text(context, name), _stored(n.retrieved), _stored(n.followed), _stored(n.helped))
             for name, part in chosen.items()

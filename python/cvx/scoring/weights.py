@@ -353,14 +353,6 @@ not retrieved; sample the order to learn that
         self.intercept = fit.intercept
         return fit
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return everything, the samples of the window too, for ``restore``."""
-        return dict(vars(self))
-
-    def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Go back to a snapshot."""
-        vars(self).update(snapshot)
-
     def weights(self) -> dict[str, float]:
         """Return the weight of each feature in its own unit: coefficient / spread."""
         return {

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy.typing as npt
 
-from cvx.types import IntArray
+from cvx.types import IntArray, Step
 
 
 class CachedIndex(Protocol):
@@ -35,6 +35,10 @@ class CachedIndex(Protocol):
         ...
 
     def __contains__(self, node: object) -> bool: ...
+    def step(self, node: int) -> Step:
+        """Return the columns of a node."""
+        ...
+
     def delete(self, nodes: Sequence[int]) -> None:
         """Remove nodes with their edges."""
         ...

@@ -14,6 +14,7 @@ from cvx.errors import (
     CvxError,
     DamagedRecordError,
     DamagedRowsWarning,
+    RecordMismatchError,
     UnknownEdgeError,
 )
 from cvx.store.cached import CachedIndex, Index
@@ -41,8 +42,9 @@ class Replica(Generic[Index]):
     ----------
     record : Record
         What is followed.
-    fresh : callable
-        Makes an empty index.
+    fresh : callable or None
+        Makes an empty index; ``None`` where the index may hold more than the record has, and so is
+        never built anew.
     loaded : (index, int), optional
         A snapshot and the number of the journal it holds; without it the index is built.
 
@@ -63,11 +65,11 @@ class Replica(Generic[Index]):
     def __init__(
         self,
         record: Record,
-        fresh: Callable[[], Index],
+        fresh: Callable[[], Index] | None,
         loaded: tuple[Index, int] | None = None,
     ) -> None:
         self.record = record
-        self._fresh = fresh
+        self.fresh = fresh
         self.rebuilds = 0
         self.changes = 0
         self.incomplete = False
@@ -75,8 +77,7 @@ class Replica(Generic[Index]):
         self._behind = 0
         self._version = -1
         if loaded is None:
-            self.index = fresh()
-            self.seq = 0
+            self.index, self.seq = self._empty(), 0
             self.rebuild()
         else:
             self.index, self.seq = loaded
@@ -144,7 +145,7 @@ class Replica(Generic[Index]):
         with self.record.reading():
             known = len(self.record.damaged)
             seq = self.record.tail().seq
-            index = self._fresh()
+            index = self._empty()
             build(self.record, index)
             self.index.become(index)
             self.seq = seq
@@ -154,6 +155,14 @@ class Replica(Generic[Index]):
             self._behind = 0
             self.incomplete = False
             self._tell_what_is_left_out(known)
+
+    def _empty(self) -> Index:
+        if self.fresh is None:
+            raise RecordMismatchError(
+                f"{self.record.path} has rows that the index has not, or others in their place: "
+                "give the index that was saved with it, or an empty one"
+            )
+        return self.fresh()
 
     def _tell_what_is_left_out(self, known: int) -> None:
         """Warn of the rows that were found damaged, or refused, beyond those known before."""
@@ -212,9 +221,12 @@ class Replica(Generic[Index]):
     def _insert_run(self, first: int, last: int) -> bool:
         given = self._given()
         if first < given:
-            # There already: the loop inserts into its index before the record has the rows.
+            # There already: an index that came without the number of the journal that it holds.
             known = self.record.index_rows(first, min(last, given - 1))
-            if any(row[0] not in self.index for row in known):
+            if any(
+                n not in self.index or self.index.step(n)[:3] != (n, who, when)
+                for n, who, when, *_ in known
+            ):
                 return False
             first = given
         bound = node_bound(int(self.index.stats()["nodes"]))

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from typing import Any
 
 from cvx.errors import NestedTransactionError, ReadOnlyRecordError, RecordIOError
 from cvx.store.failpoints import reach
@@ -50,10 +51,10 @@ class Transactions(Reads):
         """Tell ``follower`` of every transaction from now on."""
         self._followers.append(follower)
 
-    @property
-    def followed(self) -> bool:
-        """Whether an index follows it, and so holds what the record has and nothing else."""
-        return bool(self._followers)
+    def follower_of(self, index: object) -> Any:
+        """Return what keeps an index level with the record, None where nothing does."""
+        found = (one for one in self._followers if getattr(one, "index", None) is index)
+        return next(found, None)
 
     def refresh(self) -> None:
         """Let the followers see what other processes committed."""

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from cvx.learn.attribution import Taught
 from cvx.scoring import LearnedWeights, Scorer
 
 if TYPE_CHECKING:
-    from cvx.active.following import Following
-    from cvx.store import Writer
-
-
-class Taught(NamedTuple):
-    """What decisions teach of weights: samples of ``LearnedWeights``, oldest first."""
-
-    features: Sequence[Sequence[float]]
-    labels: Sequence[float]
-    propensities: Sequence[float]
+    from cvx.learn.experience import Experience
 
 
 class Weighing:
@@ -39,6 +31,8 @@ class Weighing:
     ----------
     scorer : Scorer or None
         With the weights in force.
+    name : str
+        Of the weights' state in the record.
     """
 
     def __init__(
@@ -48,7 +42,7 @@ class Weighing:
         self.prior = dict(prior.weights) if prior else {}
         self.scorer, self.weights = prior, weights
         # Stores of one namespace have it under the plain name.
-        self._name = f"weights:{namespace}" if namespace else "weights"
+        self.name = f"weights:{namespace}" if namespace else "weights"
 
     def of(self, namespace: str) -> Weighing:
         """Return that of another namespace, which has learned nothing yet."""
@@ -62,59 +56,45 @@ class Weighing:
             )
         return Weighing(namespace, scorer.with_weights(self.prior) if scorer else None, weights)
 
-    def learn(self, taught: Taught, write: Writer) -> Callable[[], None]:
-        """Learn from an episode and write it down; returns what takes it back."""
-        weights, scorer = self.weights, self.scorer
-        if weights is None or scorer is None or not taught.labels:
-            return lambda: None
-        state = weights.snapshot()
+    def after(self, taught: Taught) -> Weighing:
+        """Return it with what an episode teaches; this one stays as it is."""
+        if self.weights is None or self.scorer is None or not taught.labels:
+            return self
+        return self._with(copy.copy(self.weights).update(*taught))
 
-        def take_back() -> None:
-            weights.restore(state)
-            self.scorer = scorer
+    def _with(self, weights: LearnedWeights) -> Weighing:
+        made = copy.copy(self)
+        made.weights = weights
+        if self.scorer is not None:
+            made.scorer = self.scorer.with_weights(weights.blend(self.prior))
+        return made
 
-        try:
-            weights.update(*taught)
-            self._blend()
-            write.set_state(self._name, weights.to_dict())
-        except BaseException:
-            take_back()
-            raise
-        return take_back
-
-    def restore(self, memory: Following, *, anew: bool = False) -> None:
-        """Take over what a record knows.
+    def restored(self, experience: Experience, *, anew: bool = False) -> Weighing:
+        """Return it with what a record knows.
 
         Parameters
         ----------
-        memory : ActiveMemory
+        experience : Experience
             Whose record it is.
         anew : bool, default False
             Learn from what the record has of decisions, instead of taking over its weights: they
             were taught by what was taken back since.
         """
-        weights = self.weights
-        if weights is None or self.scorer is None:
-            return
-        state = memory.record.state(self._name)
+        if self.weights is None or self.scorer is None:
+            return self
+        state = experience.record.state(self.name)
         if anew:
             fresh = self.of(self.namespace).weights
             assert fresh is not None
-            taught = logged(memory, self.namespace, fresh)
-            self.weights = fresh.update(*taught) if taught.labels else fresh
-        elif state is not None and tuple(state["names"]) == weights.names:
-            self.weights = LearnedWeights.from_dict(state)
-            self.weights.refill(*logged(memory, self.namespace, self.weights))
-        else:
-            return
-        self._blend()
-
-    def _blend(self) -> None:
-        if self.scorer is not None and self.weights is not None:
-            self.scorer = self.scorer.with_weights(self.weights.blend(self.prior))
+            taught = logged(experience, self.namespace, fresh)
+            return self._with(fresh.update(*taught) if taught.labels else fresh)
+        if state is None or tuple(state["names"]) != self.weights.names:
+            return self
+        weights = LearnedWeights.from_dict(state)
+        return self._with(weights.refill(*logged(experience, self.namespace, weights)))
 
 
-def logged(memory: Following, namespace: str, weights: LearnedWeights) -> Taught:
+def logged(experience: Experience, namespace: str, weights: LearnedWeights) -> Taught:
     """Return what the decisions of a namespace teach, as ``weight_samples`` gave it.
 
     The newest samples, as many as the window of the weights holds; none of a source in quarantine.
@@ -124,19 +104,19 @@ def logged(memory: Following, namespace: str, weights: LearnedWeights) -> Taught
     propensities: list[float] = []
     whose = {
         episode.episode_id: (episode.namespace, {step.source for step in episode.steps})
-        for episode in memory.recorder.log
+        for episode in experience.recorder.log
     }
-    for decision in memory.record.newest_decisions():
+    for decision in experience.record.newest_decisions():
         if decision["outcome"] is None:
             # A recall for a prompt of which nobody said what became of it.
             continue
         own, sources = whose.get(
             decision["episode"], (decision["record"].get("namespace", ""), set[str]())
         )
-        if own != namespace or not sources.isdisjoint(memory.distrusted):
+        if own != namespace or not sources.isdisjoint(experience.distrusted):
             continue
-        won = float(decision["outcome"]) > memory.success_above
-        if not won and not memory.learn_from_failures:
+        won = float(decision["outcome"]) > experience.rules.success_above
+        if not won and not experience.rules.learn_from_failures:
             continue
         chances: Any = decision["record"].get("propensities", ())
         if len(chances) != len(decision["hits"]):

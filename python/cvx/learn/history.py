@@ -71,14 +71,9 @@ class History:
         """Let go of the episodes that these nodes are steps of."""
         for node in nodes:
             known = self._origin.get(node)
-            if known is not None:
-                self.remove(known[0])
-
-    def remove(self, episode: Episode) -> None:
-        """Forget an episode again."""
-        for step in episode.steps:
-            if step.node is not None:
-                self._origin.pop(step.node, None)
+            for step in known[0].steps if known is not None else ():
+                if step.node is not None:
+                    self._origin.pop(step.node, None)
 
     def episode(self, node: int) -> Episode | None:
         """Return the episode that a node is a step of."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
-from cvx.active.weighing import Taught
 from cvx.recall.cue import cue_hash
 from cvx.types import Cue, Decision, Edge, Episode, Hit
 
@@ -137,12 +136,15 @@ class Outcome:
         Whether the reward counts as a success.
     exposure : float, default 1.0
         Below 1 it was cut off: the chance that a success had shown by then.
+    own_entity : bool, default False
+        Whether its entity is one that nobody named, and may become another.
     """
 
     episode: Episode
     taken: Sequence[Taken]
     won: bool
     exposure: float = 1.0
+    own_entity: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +221,14 @@ def attribution_edges(
     return list(edges.values())
 
 
+class Taught(NamedTuple):
+    """What decisions teach of weights: samples of ``LearnedWeights``, oldest first."""
+
+    features: Sequence[Sequence[float]]
+    labels: Sequence[float]
+    propensities: Sequence[float]
+
+
 class Use(NamedTuple):
     """How a context was used in an episode.
 
@@ -250,6 +260,12 @@ def usage_contexts(
     return out
 
 
+def features_of(hit: Hit, names: Sequence[str]) -> list[float]:
+    """Return the values of a hit's factors in this order."""
+    values = {factor.name: factor.value for factor in hit.factors}
+    return [values[name] for name in names]
+
+
 def weight_samples(taken: Iterable[Taken], names: Sequence[str], won: bool) -> Taught:
     """Return the features of everything that was followed, the outcome, and its propensity.
 
@@ -262,7 +278,51 @@ def weight_samples(taken: Iterable[Taken], names: Sequence[str], won: bool) -> T
         chances = one.decision.propensities or [math.nan] * len(one.decision.hits)
         for hit, chance in zip(one.decision.hits, chances, strict=True):
             if hit.node in one.decision.followed:
-                values = {factor.name: factor.value for factor in hit.factors}
-                rows.append([values[name] for name in names])
+                rows.append(features_of(hit, names))
                 propensities.append(chance)
     return Taught(rows, [float(won)] * len(rows), propensities)
+
+
+def without_gone(outcome: Outcome, gone: Callable[[int], bool]) -> Outcome:
+    """Return an outcome whose decisions say nothing of memories that are gone.
+
+    Another process may have erased a memory after it was recalled: a decision then loses the hit,
+    and what was shown of it, as it would have if it had been written down before.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        Of an episode that is about to be closed.
+    gone : callable
+        Whether a node is no longer there.
+    """
+    taken = [replace(one, decision=without(one.decision, gone)) for one in outcome.taken]
+    return replace(outcome, taken=taken)
+
+
+def without(decision: Decision, gone: Callable[[int], bool]) -> Decision:
+    """Return a decision without the hits and continuations that are gone."""
+    if not any(gone(node) for hit in decision.hits for node in _shown(hit)):
+        return decision
+    kept = [place for place, hit in enumerate(decision.hits) if not gone(hit.node)]
+    chances = decision.propensities
+    return replace(
+        decision,
+        hits=tuple(_cut(decision.hits[place], gone) for place in kept),
+        followed=tuple(node for node in decision.followed if not gone(node)),
+        rendered="",
+        propensities=None if chances is None else tuple(chances[place] for place in kept),
+        drawn_from=decision.drawn_from if len(kept) == len(decision.hits) else None,
+    )
+
+
+def _shown(hit: Hit) -> list[int]:
+    return [hit.node, *(step.node_id for step in (*hit.predecessors, *hit.successors))]
+
+
+def _cut(hit: Hit, gone: Callable[[int], bool]) -> Hit:
+    return replace(
+        hit,
+        predecessors=tuple(step for step in hit.predecessors if not gone(step.node_id)),
+        successors=tuple(step for step in hit.successors if not gone(step.node_id)),
+    )

@@ -1,0 +1,285 @@
+"""From a cue to ranked hits, and from what is done to what is expected of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from cvx.embed import Embedder, embed_query
+from cvx.errors import DimensionError, NonFiniteVectorError, ZeroVectorError
+from cvx.learn.attribution import features_of
+from cvx.learn.edges import edge_bonus
+from cvx.learn.episodes import OpenEpisode
+from cvx.scoring import Scorer, ScoringContext, UsageTracker
+from cvx.store.spaces import reads
+from cvx.types import Cue, Decision, Filter, Hit, Vector
+
+if TYPE_CHECKING:
+    from cvx.learn.experience import Experience
+
+Distinct: TypeAlias = Literal["episode", "entity"]
+"""Of what only the best hit counts."""
+
+_MOST_CANDIDATES = 4096
+"""A search that was widened to so many is not widened again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What memory has to say about a cue.
+
+    Parameters
+    ----------
+    hits : list of Hit
+        Best first.
+    action_scores : list of (str, float)
+        Kinds of action with their chance of success, best first.
+    region : int, optional
+        Where the cue lies, once anything was learned.
+    """
+
+    hits: list[Hit]
+    action_scores: list[tuple[str, float]]
+    region: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Advisor:
+    """Searches, scores and ranks what an experience has to say about a cue.
+
+    Parameters
+    ----------
+    experience : Experience
+        What is known.
+    embedder : Embedder
+        For cues without a vector.
+    edge_boost, temporal_context, pool, phase
+        As for ``ActiveMemory``.
+    age_unit : float
+        How much of the timestamps is 1 in an age.
+    """
+
+    experience: Experience
+    embedder: Embedder
+    edge_boost: Mapping[str, float] | None
+    temporal_context: int
+    pool: int
+    phase: bool
+    age_unit: float
+
+    def locate(self, cue: Cue, run: OpenEpisode | None) -> Cue:
+        """Return the cue with everything that the running episode tells, and with its vector."""
+        task, goal, place, time = cue.task_type, cue.goal, cue.place, cue.time
+        if run is not None:
+            task = run.task_type if task is None else task
+            goal = goal or run.goal
+            place = len(run.steps) if place is None else place
+        time = self.experience.recorder.time() if time is None else time
+        full = replace(cue, task_type=task, goal=goal, place=place, time=time)
+        vector = embed_query(self.embedder, full.words()) if cue.vector is None else cue.vector
+        return replace(full, vector=self.checked(vector))
+
+    def checked(self, vector: Vector) -> Vector:
+        """Refuse what the index would refuse, at the step rather than at the end of the episode."""
+        index, row = self.experience.index, np.asarray(vector, dtype=np.float32)
+        if row.shape != (index.dim,):
+            raise DimensionError(
+                f"the vector has shape {row.shape}, the index holds ({index.dim},): embed it "
+                "with the model the index was built with"
+            )
+        if not np.isfinite(row).all():
+            raise NonFiniteVectorError("the vector holds NaN or infinity: give finite numbers")
+        if index.metric == "cosine" and not row.any():
+            raise ZeroVectorError("the vector is zero and has no direction: give another one")
+        return row
+
+    def advise(
+        self,
+        cue: Cue,
+        where: Filter,
+        k: int,
+        *,
+        asker: str,
+        distinct: Distinct | None,
+        run: OpenEpisode | None,
+    ) -> Advice:
+        """Search, score and rank.
+
+        Parameters
+        ----------
+        cue : Cue
+            With a vector.
+        where : Filter
+            What may come back.
+        k : int
+            How many hits.
+        asker : str
+            The namespace that asks: kinds of action are scored by what it may read.
+        distinct : {"episode", "entity", None}
+            Of what only the best hit counts.
+        run : OpenEpisode, optional
+            The episode it is for: what was done in it so far is its phase.
+        """
+        assert cue.vector is not None
+        mdp, index = self.experience.mdp_of(asker), self.experience.index
+        phase = None
+        if run is not None and mdp is not None and self.phase:
+            phase = mdp.phase(step.action for step in run.steps)
+        region, scores = None, list[tuple[str, float]]()
+        if mdp is not None and len(mdp) and len(index):
+            region = mdp.assign(cue.vector)
+            scores = mdp.best_action(region, cue.task_type, phase)
+        context = self._context(asker, cue, region, dict(scores), phase)
+        wanted = k * self.pool
+        while True:
+            n, found = self._search(cue.vector, wanted, where)
+            hits = self._ranked(asker, found, context, k, distinct)
+            if len(hits) >= k or n < wanted or wanted >= _MOST_CANDIDATES:
+                return Advice(hits, scores, region)
+            wanted *= 4
+
+    def _search(self, vector: Vector, n: int, where: Filter) -> tuple[int, list[Hit]]:
+        """Return how much was found, and what of it was not put away.
+
+        In the index what was put away is like failures, which may be asked for.
+        """
+        index, context = self.experience.index, self.temporal_context
+        make, away = self.experience.history.hit, self.experience.history.away
+        if self.edge_boost is not None:
+            linked = index.graph_search(vector, n, self.edge_boost, where=where)
+            hits = []
+            for hit in linked:
+                if hit.node in away:
+                    continue
+                if any(edge.from_node in away or edge.to_node in away for edge in hit.path):
+                    # What was put away leads nowhere.
+                    hits.append(make(hit.node, hit.distance, context))
+                else:
+                    bonus = hit.score - hit.similarity
+                    hits.append(make(hit.node, hit.distance, context, hit.path, bonus))
+            return len(linked), hits
+        ids, distances = index.search(vector, n, where=where)
+        return len(ids), [
+            make(node, distance, context)
+            for node, distance in zip(ids.tolist(), distances.tolist(), strict=True)
+            if node not in away
+        ]
+
+    def _context(
+        self,
+        asker: str,
+        cue: Cue,
+        region: int | None,
+        action_scores: dict[str, float],
+        phase: str | None,
+    ) -> ScoringContext:
+        experience, task = self.experience, cue.task_type
+        mdp, usage = experience.mdp_of(asker), experience.usage_of(asker)
+        rules = experience.rules
+
+        def action_success(hit: Hit) -> float:
+            if hit.action is None or mdp is None or region is None:
+                return 0.5
+            kind = rules.action_type(hit.action)
+            known = action_scores.get(kind)
+            if known is None:
+                known = mdp.success(region, kind, task, phase)
+                action_scores[kind] = known = 0.5 if known is None else known
+            return known
+
+        @cache
+        def told(tracker: UsageTracker) -> UsageTracker:
+            return tracker.within(reads(asker, experience.also), experience.distrusted)
+
+        return ScoringContext(
+            now=cue.time,
+            region=region,
+            task_type=task,
+            region_of=lambda hit: None if mdp is None else mdp.region_of(hit.node),
+            task_of=lambda hit: experience.history.task_type(hit.node),
+            usage_of=lambda hit: (
+                0.5 if usage is None else usage.success(rules.usage_key(hit, task))
+            ),
+            action_success=action_success,
+            age_unit=self.age_unit,
+            told=told,
+        )
+
+    def _ranked(
+        self,
+        asker: str,
+        hits: list[Hit],
+        context: ScoringContext,
+        k: int,
+        distinct: Distinct | None,
+    ) -> list[Hit]:
+        scorer = self.experience.weighing(asker).scorer
+        if scorer is None:
+            scorer = _BY_SIMILARITY if self.edge_boost is None else _BY_EDGES
+        context = replace(context, doubted=self._doubted(hits))
+        return scorer.rank(hits, context, k, distinct=self._mark(distinct))
+
+    def _doubted(self, hits: list[Hit]) -> dict[int, float]:
+        """Return the trust in hits whose sources are not fully trusted, by node."""
+        found = {
+            hit.node: hit.event.trust
+            for hit in hits
+            if hit.event is not None and hit.event.trust < 1.0
+        }
+        # What was not recorded as a step of an episode.
+        others = [hit.node for hit in hits if hit.event is None]
+        return {**found, **self.experience.record.doubted(others)} if others else found
+
+    def _mark(self, distinct: Distinct | None) -> Callable[[Hit], Hashable] | None:
+        if distinct is None:
+            return None
+        if distinct == "entity":
+            return lambda hit: hit.entity_id
+
+        def episode_of(hit: Hit) -> Hashable:
+            """Nodes of no known episode are told apart by their entity."""
+            episode = self.experience.history.episode(hit.node)
+            return ("entity", hit.entity_id) if episode is None else ("from", episode.steps[0].node)
+
+        return episode_of
+
+    def expected_success(
+        self, decision: Decision, action: str | None, followed: Sequence[int]
+    ) -> float | None:
+        """Return the chance of success of the episode, given what is done on a decision.
+
+        Of advice that is followed, what the learned weights expect of its features, the mean where
+        several hits gave it; else what the region MDP expects of this kind of action where the cue
+        lies. None where nothing was learned that says anything.
+
+        Parameters
+        ----------
+        decision : Decision
+            With its hits and their factors.
+        action : str or None
+            What is done.
+        followed : sequence of int
+            Nodes of the hits whose advice that is.
+        """
+        weights = self.experience.weighing(decision.namespace).weights
+        mdp, region = self.experience.mdp_of(decision.namespace), decision.region
+        if weights is not None and weights.samples and followed:
+            rows = [
+                features_of(hit, weights.names) for hit in decision.hits if hit.node in followed
+            ]
+            return float(np.mean(weights.predict(rows)))
+        if action is None or mdp is None or region is None or not mdp.knows(region):
+            return None
+        kind = self.experience.rules.action_type(action)
+        return mdp.success(region, kind, decision.cue.task_type)
+
+
+_BY_SIMILARITY = Scorer({"similarity": 1.0}, features={"similarity": lambda hit, _: hit.similarity})
+_BY_EDGES = Scorer(
+    {"similarity": 1.0, "edge_bonus": 1.0},
+    features={"similarity": lambda hit, _: hit.similarity, "edge_bonus": edge_bonus},
+)

@@ -1,0 +1,400 @@
+"""What a loop has learned from closed episodes, kept level with its record."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from cvx.errors import RecordMismatchError
+from cvx.learn.attribution import Outcome, without_gone
+from cvx.learn.decay import DecayLedger, DecayPolicy
+from cvx.learn.episodes import EpisodeRecorder, OpenEpisode
+from cvx.learn.history import History
+from cvx.learn.lesson import Lesson
+from cvx.learn.region_mdp import RegionMDP
+from cvx.learn.traces import timelines
+from cvx.learn.weighing import Weighing
+from cvx.scoring import UsageTracker
+from cvx.store import Record
+from cvx.store.replica import Replica
+from cvx.store.spaces import least_visible, readers, reads
+from cvx.types import Episode, Hit
+
+if TYPE_CHECKING:
+    from cvx.index import TemporalIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How outcomes are read, and what they teach; ``ActiveMemory`` says what each means."""
+
+    learn_from_failures: bool
+    edges: frozenset[str]
+    action_type: Callable[[str], str]
+    usage_key: Callable[[Hit, str | None], Hashable]
+    success_above: float
+    log_decisions: bool
+
+
+class Experience:
+    """The closed episodes of a record and what they taught, as far as each asker may know it.
+
+    An outcome is written down first; what is in RAM, the index among it, follows. Where that
+    fails, or another process wrote, it follows at the next call.
+
+    Parameters
+    ----------
+    index : TemporalIndex
+        Where the steps of episodes become nodes. Where no store keeps it, it may hold others too.
+    record : Record
+        Where everything is written down.
+    rules : Rules
+        What is learned, and how.
+    mdp, usage, decay
+        As for ``ActiveMemory``.
+    weighing : Weighing
+        Of the loop's own namespace.
+    also : tuple of str
+        Further namespaces, of which what they share is seen too.
+    clock : callable, optional
+        Returns the time of a step.
+
+    Attributes
+    ----------
+    history : History
+        The episodes by the nodes of their steps.
+    recorder : EpisodeRecorder
+        Has the closed episodes in its ``log``, oldest first, and gives out numbers.
+    ledger : DecayLedger
+        Rewards before any decay.
+    distrusted : frozenset of str
+        Sources in quarantine.
+    unlearned : int
+        How often something was put away, brought back or erased.
+    asked, outdated, erased : int
+        The last decision made; the last one before something was put away, or erased.
+    """
+
+    def __init__(
+        self,
+        index: TemporalIndex,
+        record: Record,
+        rules: Rules,
+        *,
+        mdp: RegionMDP | None,
+        usage: UsageTracker | None,
+        decay: DecayPolicy | None,
+        weighing: Weighing,
+        also: tuple[str, ...],
+        clock: Callable[[], int] | None,
+    ) -> None:
+        self.index = index
+        self.record = record
+        self.rules = rules
+        self.mdp = mdp
+        self.usage = usage
+        self.decay = decay
+        self.also = also
+        self.history = History(index)
+        self.ledger = DecayLedger()
+        self.distrusted: frozenset[str] = frozenset()
+        self.unlearned = 0
+        self.asked = self.outdated = self.erased = -1
+        self._own = weighing.namespace
+        self._weighing = {weighing.namespace: weighing}
+        self._blocks_taken_back = record.blocks_taken_back
+        self._known: set[int | None] = set()
+        self._unread: deque[Episode] = deque()
+        self._open(clock)
+
+    def _open(self, clock: Callable[[], int] | None) -> None:
+        """Take in what the record has, and the index besides."""
+        replica = self.record.follower_of(self.index)
+        if replica is None:
+            replica = Replica(self.record, None, (self.index, 0))
+        self._seen = self._noticed = self.record.tail().seq
+        self._put_away(self.record.put_away(), ())
+        self.distrusted = self.record.quarantined_sources()
+        episodes = self._recorded()
+        first_episode, first_entity = self.record.next_ids()
+        self.recorder = EpisodeRecorder(
+            first_episode=first_episode, first_entity=first_entity, now=clock
+        )
+        learned = [episode for episode in episodes if self._remember(episode)]
+        if replica.fresh is None:
+            learned = [*self._came_with_the_index(), *learned]
+        if self.mdp is not None and not len(self.mdp) and learned:
+            self.mdp.learn_from_episodes(self.index, learned)
+            self.mdp.leave_out(self.history.away)
+        if episodes:
+            self._restore_counts()
+
+    def _came_with_the_index(self) -> list[Episode]:
+        """Return the timelines of nodes that the record does not have, where something was done.
+
+        New episodes go on after them.
+        """
+        if not len(self.index):
+            return []
+        rows = self.record.query("SELECT node FROM events UNION ALL SELECT node FROM aliases")
+        nodes = self.index.region_assignments(0)[0].tolist()
+        known = {node for (node,) in rows}
+        found = timelines(self.index, (node for node in nodes if node not in known))
+        for episode in found:
+            self.recorder.start_at(0, episode.entity_id + 1)
+            self.recorder.clock = max(self.recorder.clock, episode.steps[-1].timestamp + 1)
+        return [episode for episode in found if episode.actions]
+
+    def _recorded(self, numbers: Iterable[int] | None = None) -> list[Episode]:
+        """Return closed episodes of the record, with rewards as they were before any decay."""
+        before: dict[int | None, float] = {}
+        for _, node, reward, _ in self.record.decays():
+            before.setdefault(node, reward)
+        return [
+            replace(
+                episode,
+                steps=tuple(
+                    replace(step, reward=before[step.node]) if step.node in before else step
+                    for step in episode.steps
+                ),
+            )
+            for episode in self.record.episodes(numbers)
+        ]
+
+    def _remember(self, episode: Episode) -> bool:
+        """Take in a closed episode of the record; tell whether all of it is in the index."""
+        nodes = [step.node for step in episode.steps]
+        unknown = [node for node in nodes if node is not None and node not in self.index]
+        if unknown:
+            raise RecordMismatchError(
+                f"the record has node {unknown[0]}, the index has not: load the index that "
+                "was saved with it"
+            )
+        self.history.add(episode)
+        self.recorder.log.append(episode)
+        if episode.steps:
+            last = episode.steps[-1].timestamp
+            self.recorder.clock = max(self.recorder.clock, last + 1)
+        self._known.add(episode.episode_id)
+        return bool(nodes) and None not in nodes
+
+    def _restore_counts(self) -> None:
+        if self.usage is not None:
+            self.usage.load(self.record)
+        self.ledger.load(self.record.decays())
+        for namespace, weighing in self._weighing.items():
+            self._weighing[namespace] = self._restored(weighing)
+
+    def _restored(self, weighing: Weighing) -> Weighing:
+        sources = (
+            step.source
+            for episode in self.recorder.log
+            if episode.namespace == weighing.namespace
+            for step in episode.steps[:1]
+        )
+        return weighing.restored(self, anew=not self.distrusted.isdisjoint(sources))
+
+    def weighing(self, namespace: str | None = None) -> Weighing:
+        """Return the scorer and the weights of a namespace, by default of the loop's own."""
+        name = self._own if namespace is None else namespace
+        found = self._weighing.get(name)
+        if found is None:
+            found = self._weighing[name] = self._restored(self._weighing[self._own].of(name))
+        return found
+
+    def usage_of(self, namespace: str) -> UsageTracker | None:
+        """Return what a namespace may know of the counts of use."""
+        if self.usage is None:
+            return None
+        return self.usage.within(reads(namespace, self.also), self.distrusted)
+
+    def mdp_of(self, namespace: str) -> RegionMDP | None:
+        """Return what the region model knows of the episodes that a namespace may read."""
+        return None if self.mdp is None else self.mdp.within(reads(namespace, self.also))
+
+    def readable(self, namespace: str) -> list[Episode]:
+        """Return the closed episodes that a namespace may read, without what was put away."""
+        asker, away = reads(namespace, self.also), self.history.away
+        told = []
+        for episode in self.recorder.log:
+            seen = readers(
+                episode.namespace, least_visible(step.visibility for step in episode.steps)
+            )
+            left = tuple(step for step in episode.steps if step.node not in away)
+            if seen in asker and (left or not episode.steps):
+                told.append(episode if left == episode.steps else replace(episode, steps=left))
+        return told
+
+    def learn(self, run: OpenEpisode, outcome: Outcome) -> Episode:
+        """Write an outcome down, all of it or nothing; then take it in.
+
+        An error after it was written leaves the episode closed, and the rest for the next call.
+
+        Returns
+        -------
+        Episode
+            With the nodes of its steps, if they are to go into the index.
+        """
+        lesson = None
+        try:
+            with self.record.transaction() as write:
+                # What others closed since this episode began is learned first, with its numbers.
+                self.catch_up()
+                here = without_gone(self._unquoted(outcome), lambda node: node not in self.index)
+                began = write.tail
+                lesson = Lesson(self, self._renumbered(here), write)
+                lesson.write(write)
+        except BaseException:
+            # An error after the commit, which is as good as none for what was written.
+            if lesson is not None and write.tail != began and self.record.reaches(write.tail):
+                self._take(run, lesson)
+            raise
+        self._take(run, lesson)
+        self._follow()
+        for _, node, _, after in lesson.decays:
+            # What only the index knows has no row whose reward could be followed.
+            if node in self.index:
+                self.index.set_reward(node, after)
+        return lesson.episode
+
+    def _take(self, run: OpenEpisode, lesson: Lesson) -> None:
+        episode = lesson.episode
+        self.recorder.seal(run, episode)
+        self._known.add(episode.episode_id)
+        self.history.add(episode)
+        self.ledger.note(lesson.number, lesson.cases, lesson.decays)
+        if self.usage is not None:
+            self.usage.put(lesson.counts, lesson.whose)
+        self._weighing[episode.namespace] = lesson.weighing
+        if lesson.teaches and episode.steps:
+            self._unread.append(episode)
+
+    def _follow(self) -> None:
+        """Let the index, then the region model take in what was written."""
+        self.record.refresh()
+        while self._unread:
+            if self.mdp is not None:
+                self.mdp.update(self._unread[0])
+            self._unread.popleft()
+
+    def _unquoted(self, outcome: Outcome) -> Outcome:
+        """Return an outcome without texts shown before an erase: they may quote what is gone."""
+        taken = [
+            replace(one, decision=replace(one.decision, rendered=""))
+            if one.decision.decision_id <= self.erased
+            else one
+            for one in outcome.taken
+        ]
+        return replace(outcome, taken=taken)
+
+    def _renumbered(self, outcome: Outcome) -> Outcome:
+        """Return an outcome with numbers that no other process has used meanwhile."""
+        episode, number = outcome.episode, outcome.episode.episode_id
+        if number is None or number not in self._known:
+            return outcome
+        new_number, new_entity = self.record.next_ids()
+        entity = new_entity if outcome.own_entity else episode.entity_id
+        steps = (replace(step, episode_id=new_number, entity_id=entity) for step in episode.steps)
+        episode = replace(episode, episode_id=new_number, entity_id=entity, steps=tuple(steps))
+        taken = [
+            replace(one, decision=replace(one.decision, episode_id=new_number))
+            for one in outcome.taken
+        ]
+        self.recorder.start_at(new_number + 1, entity + 1)
+        return replace(outcome, episode=episode, taken=taken)
+
+    def catch_up(self) -> None:
+        """Learn from the episodes that others closed in the same record meanwhile.
+
+        Raises
+        ------
+        RecordMismatchError
+            What this loop has learned from was taken back.
+        """
+        self.notice()
+        if self.record.blocks_taken_back != self._blocks_taken_back:
+            raise RecordMismatchError(
+                "what this loop may have learned from was taken back, with all that was written "
+                "together: make a new one"
+            )
+        seq = self.record.tail().seq
+        if seq == self._seen:
+            return
+        changes = self.record.journal(self._seen, op="episode")
+        closed = {number for *_, body in changes for number in body} - self._known
+        if closed:
+            others = self._recorded(closed)
+            self._unread.extend(episode for episode in others if self._remember(episode))
+            self._restore_counts()
+            self.recorder.start_at(*self.record.next_ids())
+        self._seen = seq
+        self._follow()
+
+    def notice(self) -> None:
+        """Leave out what was put away or erased in the record since, and take back the rest."""
+        self._follow()
+        seq = self.record.tail().seq
+        if seq == self._noticed:
+            return
+        after, self._noticed = self._noticed, seq
+        if seq < after or self.record.blocks_taken_back != self._blocks_taken_back:
+            away = self.record.put_away()
+            back = {node for node in self.history.away - away if node in self.index}
+            self._put_away(away - self.history.away, back)
+            self._trust_again()
+            return
+        states: dict[int, str] = {}
+        for *_, body in self.record.journal(after, op="state"):
+            states.update((event, state) for event, _, state in body)
+        gone, back = set[int](), set[int]()
+        for event, nodes in self.record.nodes_of_events([*states]).items():
+            (back if states[event] == "active" else gone).update(nodes)
+        erased = [node for *_, nodes in self.record.journal(after, op="erase") for node in nodes]
+        changed = [
+            event for *_, body in self.record.journal(after, op="metadata") for event, *_ in body
+        ]
+        renewed = [n for nodes in self.record.nodes_of_events(changed).values() for n in nodes]
+        self._read_again([*erased, *renewed])
+        if erased:
+            self.erased = self.asked
+            if self.usage is not None:
+                self.usage.load(self.record, anew=True)
+        self._put_away(gone.union(erased), back)
+        if states:
+            self._trust_again()
+
+    def _trust_again(self) -> None:
+        """Learn weights anew where other sources are in quarantine than before."""
+        before, self.distrusted = self.distrusted, self.record.quarantined_sources()
+        if before != self.distrusted:
+            for namespace, weighing in self._weighing.items():
+                self._weighing[namespace] = weighing.restored(self, anew=True)
+
+    def _put_away(self, gone: Collection[int], back: Collection[int]) -> None:
+        if not gone and not back:
+            return
+        self.history.put_away(gone)
+        self.history.bring_back(back)
+        if self.mdp is not None:
+            self.mdp.leave_out(gone)
+            self.mdp.take_back(back)
+        self.outdated = self.asked
+        self.unlearned += 1
+
+    def _read_again(self, nodes: Collection[int]) -> None:
+        """Take the episodes of these nodes as the record has them now, without what was erased."""
+        known = (self.history.episode(node) for node in nodes)
+        touched = {one.episode_id for one in known if one and one.episode_id is not None}
+        if not touched:
+            return
+        self.history.forget(nodes)
+        left = {episode.episode_id: episode for episode in self._recorded(touched)}
+        for episode in left.values():
+            self.history.add(episode)
+        self.recorder.log[:] = [
+            left.get(episode.episode_id, episode)
+            for episode in self.recorder.log
+            if episode.episode_id not in touched or episode.episode_id in left
+        ]

@@ -1,0 +1,201 @@
+"""What one outcome teaches: worked out whole, then written, then taken in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from cvx.learn.attribution import (
+    Outcome,
+    Recalled,
+    attribution_edges,
+    recalled,
+    usage_contexts,
+    weight_samples,
+)
+from cvx.learn.decay import DecayCase
+from cvx.learn.edges import same_action_edges
+from cvx.recall.cue import cue_hash
+from cvx.scoring import Whose
+from cvx.store.spaces import owner, readers
+from cvx.store.suspicion import tags_with_mark
+from cvx.types import Edge, Episode, task_tag
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from cvx.learn.experience import Experience
+    from cvx.scoring import UsageCount
+    from cvx.store import Writer
+
+
+class Lesson:
+    """Everything that an outcome changes; nothing of it has changed yet.
+
+    Parameters
+    ----------
+    experience : Experience
+        What is known so far, which stays as it is.
+    outcome : Outcome
+        Of an episode whose numbers are free.
+    write : Writer
+        Gives out the nodes of its steps.
+
+    Attributes
+    ----------
+    episode : Episode
+        With the nodes of its steps, if they are to go into the index.
+    teaches : bool
+        Whether anything but decay learns from it.
+    cases : dict of int to DecayCase
+        What was recalled in a failure, by node.
+    decays : list of (game, node, before, after)
+        What that costs them.
+    edges : list of Edge
+        What it links.
+    whose : Whose
+        In whose episodes use is counted.
+    counts : dict of context to UsageCount
+        The new counts of use.
+    weighing : Weighing
+        With the new weights of the episode's namespace.
+    """
+
+    def __init__(self, experience: Experience, outcome: Outcome, write: Writer) -> None:
+        self.experience = experience
+        self.outcome = outcome
+        self.teaches = outcome.won or experience.rules.learn_from_failures
+        self.memories = recalled(outcome.taken)
+        self.episode = self._placed(outcome.episode, write) if self.teaches else outcome.episode
+        self.cases: dict[int, DecayCase] = {}
+        self.decays: list[tuple[int, int, float, float]] = []
+        if not outcome.won and experience.decay is not None:
+            self.cases = self._cases()
+            self.decays = experience.ledger.changes(
+                self.number, self.cases, experience.decay, experience.index.reward
+            )
+        self.whose = Whose()
+        self.counts: dict[Hashable, UsageCount] = {}
+        self.edges: list[Edge] = []
+        self.weighing = experience.weighing(self.episode.namespace)
+        if self.teaches:
+            self._count()
+            self.edges = self._edges()
+            if self.weighing.weights is not None:
+                names = self.weighing.weights.names
+                taught = weight_samples(outcome.taken, names, outcome.won)
+                self.weighing = self.weighing.after(taught)
+
+    @property
+    def number(self) -> int:
+        """The number of the episode."""
+        return int(self.episode.episode_id or 0)
+
+    def write(self, write: Writer) -> None:
+        """Store all of it."""
+        outcome, episode = self.outcome, self.episode
+        write.add_episode(episode, recallable=outcome.won)
+        write.add_decays(self.decays)
+        usage = self.experience.usage
+        if usage is not None and self.counts:
+            usage.save(write, self.counts, self.whose)
+        write.add_links(self.edges)
+        weights = self.weighing.weights
+        if weights is not None and self.weighing is not self.experience.weighing(episode.namespace):
+            write.set_state(self.weighing.name, weights.to_dict())
+        if self.experience.rules.log_decisions:
+            write.add_decisions(
+                (replace(one.decision, outcome=episode.reward), self._noted(one.decision))
+                for one in outcome.taken
+            )
+
+    def _noted(self, decision: Any) -> Mapping[str, Any]:
+        helped = self.outcome.won if decision.followed else None
+        return {"cue_hash": cue_hash(decision.cue), "helped": helped}
+
+    def _placed(self, episode: Episode, write: Writer) -> Episode:
+        family = [] if episode.task_type is None else [task_tag(episode.task_type)]
+        kind = "step" if self.outcome.won else "failed_step"
+        nodes = write.take_nodes(len(episode.steps))
+        steps = (
+            replace(
+                step, node=node, kind=kind, tags=tags_with_mark((*family, *step.tags), step.text)
+            )
+            for step, node in zip(episode.steps, nodes, strict=True)
+        )
+        return replace(episode, steps=tuple(steps))
+
+    def _cases(self) -> dict[int, DecayCase]:
+        index, namespace = self.experience.index, self.episode.namespace
+        # A reward is the event's: found by an alias, it decays on the event's own node, from
+        # where it reaches all aliases.
+        own = self.experience.record.own_nodes(list(self.memories))
+        cases: dict[int, DecayCase] = {}
+        for node, one in self.memories.items():
+            # What is another's keeps its reward: a failure here says nothing to others.
+            if node in index and owner(index.namespace(node))[0] == namespace:
+                cases.setdefault(own.get(node, node), self._case(one))
+        return cases
+
+    def _case(self, one: Recalled) -> DecayCase:
+        experience, episode, hit = self.experience, self.episode, one.hit
+        origin = experience.history.episode(hit.node)
+        place = experience.history.place(hit.node)
+        mdp, usage = experience.mdp_of(episode.namespace), experience.usage_of(episode.namespace)
+        region = None if mdp is None else mdp.region_of(hit.node)
+        quality, success = 0.5, None
+        if mdp is not None and region is not None:
+            quality = mdp.region_quality(region)
+            if hit.action is not None:
+                success = mdp.success(region, experience.rules.action_type(hit.action))
+        used = None if usage is None else usage.count(("node", hit.node))
+        return DecayCase(
+            expert_task_type=experience.history.task_type(hit.node),
+            game_task_type=episode.task_type,
+            expert_action=hit.action,
+            agent_actions=frozenset(episode.actions),
+            followed=one.followed,
+            region_quality=quality,
+            action_success=0.5 if success is None else success,
+            helped=used.helped if used else 0,
+            uses=used.followed if used else 0,
+            expert_place=place / len(origin.steps) if origin and place is not None else None,
+            game_place=one.place / len(episode.steps),
+            same_region=None if region is None or one.region is None else region == one.region,
+        )
+
+    def _count(self) -> None:
+        episode, usage = self.episode, self.experience.usage_of(self.episode.namespace)
+        if usage is None or not self.memories:
+            return
+        first, key = episode.steps[0], self.experience.rules.usage_key
+        self.whose = Whose(readers(episode.namespace, first.visibility), first.source)
+        contexts = usage_contexts(self.memories.values(), lambda hit: key(hit, episode.task_type))
+        for context, (followed, similarity) in contexts.items():
+            self.counts[context] = usage.after(
+                context,
+                followed=followed,
+                helped=self.outcome.won,
+                exposure=self.outcome.exposure,
+                mean=similarity if usage.by_similarity else None,
+                whose=self.whose,
+                weight=1 if first.trust == 1.0 else first.trust,
+            )
+
+    def _edges(self) -> list[Edge]:
+        experience, episode = self.experience, self.episode
+        nodes = [step.node for step in episode.steps if step.node is not None]
+        made = attribution_edges(
+            self.outcome.taken, nodes, float(episode.reward or 0.0), self.outcome.won
+        )
+        if "same_action_type" in experience.rules.edges:
+            made += same_action_edges(experience, episode)
+        away = experience.history.away
+        return [
+            edge
+            for edge in made
+            if edge.kind in experience.rules.edges
+            and edge.from_node in experience.index
+            and edge.from_node not in away
+        ]

@@ -1,0 +1,1097 @@
+"""ActiveMemory: recall, act, close; every close makes the next recall better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from cvx.arguments import a_share, checked, one_of, wrong
+from cvx.embed import Embedder, LexicalEmbedder
+from cvx.errors import (
+    DecisionTakenError,
+    EpisodeClosedError,
+    ForeignEpisodeError,
+    InvalidParameterError,
+    UnknownError,
+    UnknownFeatureError,
+)
+from cvx.learn.advice import Advisor, Distinct
+from cvx.learn.attribution import Attribution, Outcome, Taken, without
+from cvx.learn.decay import ContextAwareDecay, DecayPolicy
+from cvx.learn.decay_report import POLICIES, DecayReport, decay_report
+from cvx.learn.edges import (
+    REGION,
+    audience_of,
+    edge_bonus,
+    edge_kinds,
+    granger_edges,
+    region_edges,
+)
+from cvx.learn.episodes import EpisodeRecorder, OpenEpisode, an_open_episode
+from cvx.learn.experience import Experience, Rules
+from cvx.learn.history import History
+from cvx.learn.region_mdp import RegionMDP
+from cvx.learn.render import render_decision
+from cvx.learn.traces import classify_action
+from cvx.learn.weighing import Weighing
+from cvx.recall.cue import checked_cue
+from cvx.recall.sampling import PlackettLuce, drawn_from
+from cvx.recall.tokens import CountTokens, estimate_tokens
+from cvx.scoring import (
+    DEFAULT_WEIGHTS,
+    LearnedWeights,
+    Scorer,
+    UsageTracker,
+    logged_calibration,
+)
+from cvx.scoring.scorer import HOUR_US
+from cvx.store import Record
+from cvx.store.spaces import check_also, check_namespace, narrowed, visible_spaces
+from cvx.types import (
+    DEFAULT_NAMESPACE,
+    Cue,
+    Decision,
+    Edge,
+    Episode,
+    Event,
+    Filter,
+    Hit,
+    Vector,
+)
+
+if TYPE_CHECKING:
+    from cvx.index import TemporalIndex
+
+Default = Literal["default"]
+
+a_decision = one_of(Decision, called="a decision that recall() returned")
+
+
+def task_and_entity(hit: Hit, task_type: str | None) -> Hashable:
+    """Return the context in which use is counted by default: the family of goals and the entity."""
+    return (task_type, hit.entity_id)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A running episode, what was decided in it, and whether its entity is one of its own."""
+
+    run: OpenEpisode
+    taken: list[Taken] = field(default_factory=list)
+    own_entity: bool = False
+
+
+class ActiveMemory:
+    """An agent's memory that learns from every episode what to recall in the next.
+
+    One round: ``begin`` an episode; for each step ``recall`` what was done in moments like this
+    one, ``render`` it if the agent reads text, ``act``; then ``close`` the episode with its
+    outcome. Closing writes the episode down and learns from it, in one transaction.
+
+    Every part can be replaced, and switched off with ``None``.
+
+    Parameters
+    ----------
+    index : TemporalIndex
+        Where the steps become nodes. What ``record`` has and it has not is inserted; nodes that
+        somebody else inserted are recalled too.
+    embedder : Embedder, optional
+        For cues without a vector; default ``LexicalEmbedder(dim=index.dim)``.
+    record : Record, optional
+        Where everything is written down; default one in memory.
+    scorer : Scorer, optional
+        Makes the score; ``None`` ranks by similarity alone.
+    decay : DecayPolicy, optional
+        What a failure does to rewards; default ``ContextAwareDecay()``.
+    mdp : RegionMDP, optional
+        Scores kinds of action by region; default ``RegionMDP(index, on_stale="gradual")``, which
+        never learns everything again within one ``close``.
+    usage : UsageTracker, optional
+        Success of following a memory; default a weak Beta prior.
+    weights : LearnedWeights, optional
+        Learns the scorer's weights from what was followed; default over all of its features.
+    learn_from_failures : bool, default True
+        Whether failed episodes go into the index (where they never advise), the MDP, the edges,
+        the usage and the weights. Decay is apart from this.
+    edges : bool or iterable of str, default True
+        Whether outcomes become typed edges, or which of ``cvx.learn.edges.ALL_EDGES`` are made.
+    edge_boost : mapping of str to float, optional
+        Recall follows edges of these kinds too, with these boosts (such as
+        ``cvx.learn.edges.HELPFUL``), and the default scorer then counts what they add; off by
+        default.
+    phase : bool, default False
+        Whether kinds of action are scored by what was done just before, too.
+    k : int, default 10
+        Hits a recall.
+    temporal_context : int, default 50
+        Steps before and after each hit.
+    distinct : {"episode", "entity", None}, default "episode"
+        Keep only the best hit of each episode (of each entity among nodes of no episode), of each
+        entity, or all.
+    pool : int, default 4
+        How many times k candidates are scored.
+    action_type : callable, default classify_action
+        From a command to a kind of action; the default MDP uses it too.
+    usage_key : callable, default task_and_entity
+        From (hit, family of goals) to the context in which its use is counted; it is counted
+        under ("node", node) and under the plain entity id too, where ``usage[entity]`` and
+        ``bayesian_search(usage=)`` find it.
+    success_above : float, default 0.5
+        A reward above it is a success.
+    log_decisions : bool, default True
+        Whether decisions go into the record.
+    clock : callable, optional
+        Returns the time of a step in microseconds, by which ages are told in hours; by default
+        steps are counted, and ages in steps. The loops of a ``Memory`` have the memory's clock.
+    order : PlackettLuce, optional
+        Draws the order of the hits, from ``pool`` times as many, and keeps the chance of each, and
+        what it was drawn from: the weights then compare with what might have been recalled, and
+        ``cvx.scoring.logged_choices`` tells what others would have achieved. Default: the best come
+        first.
+    namespace : str, default ""
+        Who asks and learns where ``begin`` names nobody: it sees its own episodes and events, and
+        what others made public.
+    also : sequence of str
+        Further namespaces, of which what they share is seen too.
+
+    Attributes
+    ----------
+    index, embedder, record
+        As given, or made.
+    unlearned : int
+        How often something was put away, brought back or erased: whoever learned from
+        ``readable`` episodes learns anew when it has changed.
+    on_render : callable or None
+        Is told of each text that ``render`` returns: who asked, the text, and the nodes it shows.
+
+    Raises
+    ------
+    InvalidParameterError
+        A parameter outside its bound.
+    UnknownFeatureError
+        Weights are to be learned for a feature that the scorer does not compute.
+    RecordMismatchError
+        The index has other nodes than the record in the same places, or cannot hold them.
+
+    References
+    ----------
+    RFC-013, part F.
+    """
+
+    def __init__(
+        self,
+        index: TemporalIndex,
+        embedder: Embedder | None = None,
+        record: Record | None = None,
+        *,
+        scorer: Scorer | Default | None = "default",
+        decay: DecayPolicy | Default | None = "default",
+        mdp: RegionMDP | Default | None = "default",
+        usage: UsageTracker | Default | None = "default",
+        weights: LearnedWeights | Default | None = "default",
+        learn_from_failures: bool = True,
+        edges: bool | Iterable[str] = True,
+        edge_boost: Mapping[str, float] | None = None,
+        phase: bool = False,
+        k: int = 10,
+        temporal_context: int = 50,
+        distinct: Distinct | None = "episode",
+        pool: int = 4,
+        action_type: Callable[[str], str] = classify_action,
+        usage_key: Callable[[Hit, str | None], Hashable] = task_and_entity,
+        success_above: float = 0.5,
+        log_decisions: bool = True,
+        order: PlackettLuce | None = None,
+        clock: Callable[[], int] | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        also: Sequence[str] = (),
+    ) -> None:
+        for name, value in (("k", k), ("pool", pool)):
+            if value < 1:
+                raise InvalidParameterError(f"{name} is {value}: give at least 1")
+        if not 0.0 <= success_above < 1.0:
+            raise InvalidParameterError(
+                f"success_above is {success_above}: rewards lie in [0, 1], give 0 <= value < 1"
+            )
+        if temporal_context < 0:
+            raise InvalidParameterError(f"temporal_context is {temporal_context}: give 0 or more")
+        if distinct not in ("episode", "entity", None):
+            raise InvalidParameterError(
+                f"distinct is {distinct!r}: give 'episode', 'entity' or None"
+            )
+        _check_parts(
+            {
+                "scorer": (scorer, Scorer),
+                "decay": (decay, DecayPolicy),
+                "mdp": (mdp, RegionMDP),
+                "usage": (usage, UsageTracker),
+                "weights": (weights, LearnedWeights),
+                "order": (order, PlackettLuce),
+            }
+        )
+        self.index = index
+        self.embedder = LexicalEmbedder(dim=index.dim) if embedder is None else embedder
+        self.record = Record() if record is None else record
+        if scorer == "default":
+            scorer = _default_scorer(edge_boost)
+        if mdp == "default":
+            mdp = RegionMDP(
+                index, classify=action_type, success_above=success_above, on_stale="gradual"
+            )
+        if weights == "default":
+            weights = LearnedWeights(scorer.names) if scorer else None
+        if weights is not None:
+            known = scorer.weights if scorer else {}
+            missing = [name for name in weights.names if not known.get(name)]
+            if missing:
+                raise UnknownFeatureError(
+                    f"weights are to be learned for {missing[0]!r}, which the scorer does not "
+                    "compute: give it a weight there"
+                )
+        self.k = k
+        self.distinct = distinct
+        self.order = order
+        self.namespace = check_namespace(namespace)
+        self.also = check_also(also)
+        self.success_above = success_above
+        self.action_type = action_type
+        self.on_render: Callable[[str, str, Sequence[int]], None] | None = None
+        self._experience = Experience(
+            index,
+            self.record,
+            Rules(
+                learn_from_failures,
+                edge_kinds(edges),
+                action_type,
+                usage_key,
+                success_above,
+                log_decisions,
+            ),
+            mdp=mdp,
+            usage=UsageTracker() if usage == "default" else usage,
+            decay=ContextAwareDecay() if decay == "default" else decay,
+            weighing=Weighing(self.namespace, scorer, weights),
+            also=self.also,
+            clock=clock,
+        )
+        self._advisor = Advisor(
+            self._experience,
+            self.embedder,
+            edge_boost,
+            temporal_context,
+            pool,
+            phase,
+            1.0 if clock is None else HOUR_US,
+        )
+        self._open: dict[int, _Open] = {}
+        self._closed: set[int] = set()
+        self._current: OpenEpisode | None = None
+
+    @property
+    def mdp(self) -> RegionMDP | None:
+        """What was learned of kinds of action by region."""
+        return self._experience.mdp
+
+    @property
+    def usage(self) -> UsageTracker | None:
+        """How well following memories went."""
+        return self._experience.usage
+
+    @property
+    def decay(self) -> DecayPolicy | None:
+        """What a failure does to rewards."""
+        return self._experience.decay
+
+    def usage_of(self, namespace: str) -> UsageTracker | None:
+        """Return what a namespace may know of the counts of use."""
+        return self._experience.usage_of(namespace)
+
+    def mdp_of(self, namespace: str) -> RegionMDP | None:
+        """Return what the region model knows of the episodes that a namespace may read."""
+        return self._experience.mdp_of(namespace)
+
+    @property
+    def scorer(self) -> Scorer | None:
+        """What makes the score for the loop's own namespace."""
+        return self._experience.weighing().scorer
+
+    @scorer.setter
+    def scorer(self, scorer: Scorer | None) -> None:
+        self._experience.weighing().scorer = scorer
+
+    @property
+    def weights(self) -> LearnedWeights | None:
+        """What the episodes of the loop's own namespace have taught of the scorer's weights."""
+        return self._experience.weighing().weights
+
+    @property
+    def recorder(self) -> EpisodeRecorder:
+        """What numbers episodes and has the closed ones."""
+        return self._experience.recorder
+
+    @property
+    def history(self) -> History:
+        """The closed episodes, by the nodes of their steps."""
+        return self._experience.history
+
+    @property
+    def unlearned(self) -> int:
+        """How often something was put away, brought back or erased."""
+        return self._experience.unlearned
+
+    @property
+    def episodes(self) -> Sequence[Episode]:
+        """The closed episodes, oldest first."""
+        return self.recorder.log
+
+    def readable(self, namespace: str | None = None) -> list[Episode]:
+        """Return the closed episodes that a namespace may read, oldest first.
+
+        They are without what was put away; ``unlearned`` changes when that does.
+
+        Parameters
+        ----------
+        namespace : str, optional
+            Who asks; default the loop's own.
+        """
+        return self._experience.readable(self.namespace if namespace is None else namespace)
+
+    def episode_of(self, hit: Hit) -> Episode | None:
+        """Return the whole episode that a hit is a step of, None if it came from elsewhere."""
+        return self.history.episode(hit.node)
+
+    def catch_up(self) -> None:
+        """Learn from the episodes that others closed in the same record meanwhile.
+
+        Raises
+        ------
+        RecordMismatchError
+            What this loop has learned from was taken back.
+        """
+        self._experience.catch_up()
+
+    def notice(self) -> None:
+        """Leave out what was put away or erased in the record since, and take back the rest."""
+        self._experience.notice()
+
+    def begin(
+        self,
+        goal: str = "",
+        task_type: str | None = None,
+        *,
+        entity_id: int | None = None,
+        namespace: str | None = None,
+        kind: str = "experience",
+        metadata: Mapping[str, Any] | None = None,
+        source: str = "",
+        trust: float = 1.0,
+        visibility: str = "private",
+    ) -> OpenEpisode:
+        """Start an episode; see ``EpisodeRecorder.begin``. Recall is for the one begun last.
+
+        The namespace is by default the loop's own: it is who asks, and who learns.
+        """
+        self._experience.catch_up()
+        run = self.recorder.begin(
+            goal,
+            task_type,
+            entity_id=entity_id,
+            namespace=self.namespace if namespace is None else namespace,
+            kind=kind,
+            metadata=metadata,
+            source=source,
+            trust=trust,
+            visibility=visibility,
+        )
+        self._current = run
+        self._open[run.episode_id] = _Open(run, own_entity=entity_id is None)
+        return run
+
+    def _running(self, run: OpenEpisode) -> _Open:
+        an_open_episode("run", run)
+        if run.closed:
+            raise EpisodeClosedError(
+                f"episode {run.episode_id} is closed: begin another one for further steps"
+            )
+        found = self._open.get(run.episode_id)
+        if found is None or found.run is not run:
+            raise ForeignEpisodeError(
+                f"episode {run.episode_id} was begun elsewhere: use the memory that began it"
+            )
+        return found
+
+    def recall(
+        self,
+        cue: Cue,
+        where: Filter | None = None,
+        k: int | None = None,
+        *,
+        distinct: Distinct | Default | None = "default",
+        episode: OpenEpisode | None = None,
+        outcome: Literal["success", "failure"] = "success",
+    ) -> Decision:
+        """Find what was done in moments like this one, best first.
+
+        Parameters
+        ----------
+        cue : Cue
+            Its vector, or else its words, say where to look.
+        where : Filter, optional
+            What may come back; ``recallable`` is set by ``outcome``. The namespace of the episode
+            asks (the loop's own, outside of one): its own, what ``also`` shares and what is public
+            can come back, and namespaces of the filter narrow that.
+        k : int, optional
+            How many hits; default that of the memory.
+        distinct : {"episode", "entity", None}, optional
+            Keep only the best hit of each episode, of each entity, or all; default that of the
+            memory.
+        episode : OpenEpisode, optional
+            The one it is for; default the one begun last.
+        outcome : {"success", "failure"}, default "success"
+            What may advise, or the failed episodes that must not; their events are of kind
+            "failed_step".
+
+        Returns
+        -------
+        Decision
+            ``hits`` with the continuation of each as ``successors``; ``action_scores``; ``cue``
+            with its vector.
+
+        Raises
+        ------
+        EpisodeClosedError, ForeignEpisodeError
+            The episode is over, or another memory's.
+        InvalidParameterError
+            A cue that is no Cue or has a part of another type, a filter that is no Filter, k
+            below 1, another outcome, another ``distinct``.
+        DimensionError, NonFiniteVectorError, ZeroVectorError
+            A vector that cannot be compared.
+        """
+        checked_cue(cue)
+        if not (where is None or isinstance(where, Filter)):
+            raise InvalidParameterError(f"where is {where!r}: give a cvx.Filter or None")
+        if k is not None and k < 1:
+            raise InvalidParameterError(f"k is {k}: give at least 1")
+        if outcome not in ("success", "failure"):
+            raise InvalidParameterError(f"outcome is {outcome!r}: give 'success' or 'failure'")
+        self.notice()
+        run = self._current if episode is None else self._running(episode).run
+        if run is not None and run.closed:
+            run = None
+        cue = self._advisor.locate(cue, run)
+        asker = self.namespace if run is None else run.namespace
+        where = where or Filter()
+        spaces = visible_spaces(asker, self.also, self.record.public_namespaces())
+        if where.namespaces is not None:
+            spaces = narrowed(spaces, where.namespaces)
+        where = where._replace(recallable=outcome == "success", namespaces=spaces)
+        if distinct == "default":
+            distinct = self.distinct
+        elif distinct not in ("episode", "entity", None):
+            raise InvalidParameterError(
+                f"distinct is {distinct!r}: give 'episode', 'entity' or None"
+            )
+        number, k = self.record.take_decision_number(), k or self.k
+        self._experience.asked = number
+        most = k if self.order is None else k * self._advisor.pool
+        found = self._advisor.advise(cue, where, most, asker=asker, distinct=distinct, run=run)
+        hits, chances, drawn = found.hits, None, None
+        if self.order is not None:
+            hits, chances = self.order.draw(found.hits, k, number)
+            drawn = drawn_from(found.hits, hits, chances)
+        return Decision(
+            number,
+            cue,
+            tuple(hits),
+            tuple(found.action_scores),
+            None if run is None else run.episode_id,
+            found.region,
+            propensities=chances,
+            namespace=asker,
+            drawn_from=drawn,
+        )
+
+    def render(
+        self,
+        decision: Decision,
+        *,
+        limit: int = 12,
+        budget_tokens: int | None = None,
+        count: CountTokens = estimate_tokens,
+    ) -> str:
+        """Return a decision as text for an agent that reads: evidence, never an order.
+
+        Parameters
+        ----------
+        decision : Decision
+            From ``recall``.
+        limit : int, default 12
+            Actions a chain at the most.
+        budget_tokens : int, optional
+            Tokens at the most, of which nothing is fit at 0; by default as many as it takes.
+        count : callable, default estimate_tokens
+            From a text to tokens.
+
+        Raises
+        ------
+        InvalidParameterError
+            A limit below 2, or a budget below 0.
+        """
+        if limit < 2 or (budget_tokens is not None and budget_tokens < 0):
+            raise InvalidParameterError(
+                f"limit {limit}, budget_tokens {budget_tokens}: give at least 2 actions, and a "
+                "budget of at least 0"
+            )
+        self.notice()
+        strategy: Sequence[str] = ()
+        region, mdp = decision.region, self.mdp_of(decision.namespace)
+        # A decision may be older than the regions in force.
+        if mdp is not None and region is not None and mdp.knows(region):
+            strategy = mdp.strategy_for(region, decision.cue.task_type)
+        told = self._still_told(decision)
+        text = render_decision(
+            told,
+            strategy,
+            self._label,
+            limit=limit,
+            budget_tokens=budget_tokens,
+            count=count,
+        )
+        if text and self.on_render is not None:
+            self.on_render(decision.namespace, text, [hit.node for hit in told.hits])
+        return text
+
+    def _still_told(self, decision: Decision) -> Decision:
+        """Return a decision without what was put away or erased after it was made."""
+        if decision.decision_id > self._experience.outdated:
+            return decision
+        away, region, mdp = (
+            self.history.away,
+            decision.region,
+            self.mdp_of(decision.namespace),
+        )
+        known: dict[str, float] = {}
+        if mdp is not None and region is not None and mdp.knows(region):
+            known = dict(mdp.best_action(region, decision.cue.task_type))
+        scores = [(kind, known[kind]) for kind, _ in decision.action_scores if kind in known]
+        return replace(
+            without(decision, away.__contains__),
+            action_scores=tuple(sorted(scores, key=lambda pair: (-pair[1], pair[0]))),
+        )
+
+    def _label(self, hit: Hit) -> str:
+        episode = self.episode_of(hit)
+        if episode is None:
+            return "event"
+        won = episode.reward is not None and episode.reward > self.success_above
+        family = f" ({episode.task_type})" if episode.task_type else ""
+        doubt = ""
+        if hit.event is not None and hit.event.trust < 1.0:
+            source = f" in {hit.event.source}" if hit.event.source else ""
+            doubt = f", trust {hit.event.trust:.2f}{source}"
+        return f"{episode.kind} that {'succeeded' if won else 'failed'}{family}{doubt}"
+
+    @checked(decision=a_decision)
+    def act(
+        self,
+        decision: Decision,
+        action: str | None,
+        followed: Hit | Iterable[Hit] | None = None,
+        *,
+        vector: Vector | None = None,
+        tags: Sequence[str] = (),
+        rendered: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        reward: float | None = None,
+    ) -> Decision:
+        """Record what the agent did on a decision: the step, and whose advice it took.
+
+        A decision that is never acted on counts as not asked: nothing is learned from it.
+
+        Parameters
+        ----------
+        decision : Decision
+            From ``recall``, within a running episode.
+        action : str or None
+            What was done; ``None`` where the decision was not about a single action.
+        followed : Hit or iterable of Hit, optional
+            The hits whose advice it was; an empty one says that it was nobody's. ``None`` takes
+            the hits that name exactly this action.
+        vector : ndarray of shape (dim,), float32, optional
+            Where the step will be found again; by default where the cue lies.
+        tags : sequence of str, optional
+            What the node of the step will be tagged with, beside its family of goals.
+        rendered : str, optional
+            What was shown to the agent, for the record.
+        metadata : mapping, optional
+            Kept with the step; anything JSON can hold.
+        reward : float, optional
+            What the step itself brought, in [0, 1], of which the region model keeps the mean; by
+            default the outcome of the episode.
+
+        Returns
+        -------
+        Decision
+            With ``action``, ``followed``, ``rendered`` and ``predicted``.
+
+        Raises
+        ------
+        EpisodeClosedError
+            The episode of the decision is over.
+        DecisionTakenError
+            There was an action on this decision already.
+        DimensionError, NonFiniteVectorError, ZeroVectorError
+            A vector that the index could not hold.
+        ForeignEpisodeError
+            The decision was made outside of any episode, or by another memory.
+        InvalidParameterError
+            A hit was followed that the decision does not have; an empty action.
+        RewardRangeError
+            The reward is outside [0, 1].
+        """
+        number = -1 if decision.episode_id is None else decision.episode_id
+        if number in self._closed:
+            raise EpisodeClosedError(
+                f"episode {number} is closed: begin another one for further steps"
+            )
+        running = self._open.get(number)
+        if running is None:
+            raise ForeignEpisodeError(
+                f"decision {decision.decision_id} belongs to no episode of this memory: "
+                "begin an episode before recall"
+            )
+        if followed is None:
+            nodes = [h.node for h in decision.hits if action is not None and h.action == action]
+        else:
+            nodes = [hit.node for hit in some_hits("followed", followed)]
+            own = {hit.node for hit in decision.hits}
+            if not own.issuperset(nodes):
+                raise InvalidParameterError(
+                    f"node {min(set(nodes) - own)} was followed, but decision "
+                    f"{decision.decision_id} has no such hit: give hits of this decision"
+                )
+        run, taken = running.run, running.taken
+        if any(one.decision.decision_id == decision.decision_id for one in taken):
+            raise DecisionTakenError(
+                f"decision {decision.decision_id} was acted on already: recall again, or record "
+                "the step without advice with step()"
+            )
+        place = len(run.steps)
+        cue = decision.cue
+        self.recorder.step(
+            run,
+            cue.words(),
+            action=action,
+            vector=cue.vector if vector is None else self._advisor.checked(vector),
+            tags=tags,
+            metadata=metadata,
+            reward=reward,
+        )
+        done = replace(
+            decision,
+            action=action,
+            followed=tuple(nodes),
+            rendered=decision.rendered if rendered is None else rendered,
+            predicted=self._advisor.expected_success(decision, action, nodes),
+        )
+        taken.append(Taken(done, place))
+        return done
+
+    def step(
+        self,
+        run: OpenEpisode,
+        text: str,
+        action: str | None = None,
+        vector: Vector | None = None,
+        *,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        reward: float | None = None,
+    ) -> Event:
+        """Record a step that was taken without asking memory.
+
+        Parameters
+        ----------
+        run : OpenEpisode
+            A running episode.
+        text : str
+            What was seen.
+        action : str, optional
+            What was done.
+        vector : ndarray of shape (dim,), float32, optional
+            Where it lies; by default the text is embedded.
+        tags : sequence of str, optional
+            What the node of the step will be tagged with, beside its family of goals.
+        metadata : mapping, optional
+            Kept with the step; anything JSON can hold.
+        reward : float, optional
+            As for ``act``.
+
+        Raises
+        ------
+        EpisodeClosedError, ForeignEpisodeError
+            The episode is over, or another memory's.
+        DimensionError, NonFiniteVectorError, ZeroVectorError
+            A vector that the index could not hold.
+        """
+        self._running(run)
+        vector = self.embedder.embed([text])[0] if vector is None else vector
+        vector = self._advisor.checked(vector)
+        return self.recorder.step(
+            run, text, action=action, vector=vector, tags=tags, metadata=metadata, reward=reward
+        )
+
+    def close(self, run: OpenEpisode, reward: float, *, exposure: float = 1.0) -> Episode:
+        """Give an episode its outcome, write it down and learn from it, all of it or nothing.
+
+        A success goes into the index with its reward on every step; a failure goes in too, but
+        never advises. What was recalled in a failure decays; the MDP, the weights and the counts
+        of use learn; followed advice gets a ``caused_success`` or ``caused_failure`` edge to the
+        step that followed it, ignored advice in a failure an ``irrelevant`` one.
+
+        Parameters
+        ----------
+        run : OpenEpisode
+            A running episode.
+        reward : float
+            The outcome in [0, 1].
+        exposure : float, default 1.0
+            Below 1 the episode was cut off before its outcome was known: the chance, in [0, 1],
+            that a success had shown by then, such as `cvx.scoring.Durations` gives. What was
+            followed then counts as failed by as much as is likely, by what ``usage`` expects of
+            it; all else learns from the reward as it is, since what was done and what came of it
+            was seen.
+
+        Returns
+        -------
+        Episode
+            With the nodes of its steps, if they went into the index.
+
+        Raises
+        ------
+        EpisodeClosedError
+            It is closed already.
+        ForeignEpisodeError
+            It was begun elsewhere.
+        RewardRangeError
+            The reward is outside [0, 1].
+        InvalidParameterError
+            The exposure is outside [0, 1].
+        """
+        exposure = a_share("exposure", exposure)
+        running = self._running(run)
+        episode = self.recorder.outcome(run, reward)
+        won = float(reward) > self.success_above
+        outcome = Outcome(episode, running.taken, won, exposure, running.own_entity)
+        try:
+            return self._experience.learn(run, outcome)
+        finally:
+            if run.closed:
+                self._end(run)
+
+    def discard(self, run: OpenEpisode) -> None:
+        """End an episode without an outcome: nothing of it is kept, and nothing is learned.
+
+        Parameters
+        ----------
+        run : OpenEpisode
+            A running episode.
+
+        Raises
+        ------
+        EpisodeClosedError, ForeignEpisodeError
+            The episode is over, or another memory's.
+        """
+        self._running(run)
+        run.closed = True
+        self._end(run)
+
+    def _end(self, run: OpenEpisode) -> None:
+        del self._open[run.episode_id]
+        self._closed.add(run.episode_id)
+
+    def add_demonstration(
+        self,
+        goal: str,
+        steps: Iterable[tuple[str, str | None] | tuple[str, str | None, Vector | None]],
+        task_type: str | None = None,
+        *,
+        reward: float = 1.0,
+        entity_id: int | None = None,
+        namespace: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        source: str = "",
+        trust: float = 1.0,
+        visibility: str = "private",
+    ) -> Episode:
+        """Take in an episode that somebody else played.
+
+        Parameters
+        ----------
+        goal : str
+            What was to be reached.
+        steps : iterable of (text, action) or (text, action, vector)
+            What was seen and what was done; texts without a vector are embedded.
+        task_type : str, optional
+            Which family of goals it belongs to.
+        reward : float, default 1.0
+            The outcome in [0, 1].
+        entity_id : int, optional
+            Whose timeline; by default one of its own.
+        namespace : str, optional
+            Which memory it is part of; default the loop's own.
+        metadata : mapping, optional
+            Kept with the episode; anything JSON can hold.
+        source : str, default ""
+            Whose demonstration it is: by it ``Memory.audit`` finds the steps, and ``quarantine``
+            and ``roll_back`` take them back.
+        trust : float, default 1.0
+            How far its source is to be believed, in [0, 1].
+        visibility : {"private", "shared", "public"}, default "private"
+            Who else may read it.
+
+        Returns
+        -------
+        Episode
+
+        Raises
+        ------
+        InvalidParameterError
+            A step that is no tuple of two or three, or what ``begin`` and ``step`` refuse.
+        RewardRangeError
+            The reward is outside [0, 1].
+        DimensionError, NonFiniteVectorError, ZeroVectorError
+            A vector that the index could not hold.
+        """
+        listed = [a_shown_step(f"steps[{n}]", step) for n, step in enumerate(steps)]
+        current = self._current
+        run = self.begin(
+            goal,
+            task_type,
+            entity_id=entity_id,
+            namespace=namespace,
+            kind="demonstration",
+            metadata=metadata,
+            source=source,
+            trust=trust,
+            visibility=visibility,
+        )
+        self._current = current
+        try:
+            for text, action, *vector in listed:
+                self.step(run, text, action, vector[0] if vector else None)
+            return self.close(run, reward)
+        except BaseException:
+            if not run.closed:
+                self.discard(run)
+            raise
+
+    def attribution(self, decision: Decision | int) -> Attribution:
+        """Return which memories drove a decision, and whether it paid; memories are nodes.
+
+        Parameters
+        ----------
+        decision : Decision or int
+            Or its number; of a running episode of this loop, or of the record.
+
+        Raises
+        ------
+        UnknownError
+            No such decision: it was never acted on, its episode was discarded, or the loop does
+            not log decisions.
+        """
+        number = decision if isinstance(decision, int) else decision.decision_id
+        for running in self._open.values():
+            for one in running.taken:
+                if one.decision.decision_id == number:
+                    return Attribution.of(one.decision, {})
+        row = self.record.decision(number)
+        if row is None:
+            raise UnknownError(
+                f"there is no decision {number} in the record: act on it and close its episode, "
+                "with log_decisions on"
+            )
+        return Attribution.logged(row)
+
+    def link_regions(self, *, min_moves: int = 3) -> list[Edge]:
+        """Link the regions between which episodes moved, in the place of the links made before.
+
+        The edge is from hub to hub, its weight the share of the moves out of the one region that
+        led into the other, as whoever may read both hubs knows it. Hubs are those of the loop's
+        namespace and public ones.
+
+        Parameters
+        ----------
+        min_moves : int, default 3
+            How often a move must have been made to be linked; at least 1.
+
+        Returns
+        -------
+        list of Edge
+            Of the kind "region_transition"; empty without a region model.
+
+        Raises
+        ------
+        InvalidParameterError
+            ``min_moves`` below 1.
+        """
+        if min_moves < 1:
+            raise InvalidParameterError(f"min_moves is {min_moves}: give at least 1")
+        with self.record.transaction() as write:
+            # Nodes are named as they are while nobody else writes.
+            self.catch_up()
+            edges = region_edges(self._experience, self.namespace, min_moves)
+            wanted = {(edge.from_node, edge.to_node) for edge in edges}
+            write.remove_links(
+                (edge.from_node, edge.to_node, REGION)
+                for edge in self.index.edges()
+                if edge.kind == REGION
+                and (edge.from_node, edge.to_node) not in wanted
+                and audience_of(self.index, self.namespace, edge.from_node, edge.to_node)
+            )
+            write.add_links(edges)
+        self.record.refresh()
+        return edges
+
+    def link_granger(
+        self,
+        entities: Sequence[int],
+        width: int,
+        *,
+        max_lag: int = 4,
+        alpha: float = 0.05,
+        namespace: str | None = None,
+    ) -> list[Edge]:
+        """Link entities where one's activity helps to foretell another's; see ``granger_edges``.
+
+        Returns
+        -------
+        list of Edge
+            Of the kind "granger_causal", those that passed the test; what did not pass gets none.
+        """
+        with self.record.transaction() as write:
+            self.catch_up()
+            edges = granger_edges(
+                self.index, entities, width, max_lag=max_lag, alpha=alpha, namespace=namespace
+            )
+            write.add_links(edges)
+        self.record.refresh()
+        return edges
+
+    def decay_report(self, policies: Mapping[str, DecayPolicy] | None = None) -> DecayReport:
+        """Return what each policy would have done to which memory in the failures of this loop.
+
+        Rewards begin as they were before any decay; nothing is changed. Failures that were closed
+        before this loop was made, or by others, are not in it.
+
+        Parameters
+        ----------
+        policies : mapping of str to DecayPolicy, optional
+            By the name to be shown; default ``cvx.learn.decay_report.POLICIES``.
+
+        Returns
+        -------
+        DecayReport
+            ``cases``, ``memories()`` and ``policies()`` are frames, ``write(path)`` makes a page.
+        """
+        ledger = self._experience.ledger
+        nodes = {one.node for one in ledger.cases if one.node in self.index}
+        rewards = {node: ledger.original.get(node, self.index.reward(node)) for node in nodes}
+        return decay_report(
+            [one for one in ledger.cases if one.node in nodes],
+            rewards,
+            POLICIES if policies is None else policies,
+            label_of=self._described,
+        )
+
+    def _described(self, node: int) -> str:
+        episode, event = self.history.episode(node), self.history.event(node)
+        if episode is None or event is None:
+            return f"node {node}"
+        said = " | ".join(part for part in (episode.goal, event.text, event.action) if part)
+        return f"{episode.kind} {episode.episode_id}: {said or f'node {node}'}"
+
+    def reset_decay(self, nodes: Iterable[int] | None = None) -> dict[int, float]:
+        """Restore the rewards that decay lowered, of these nodes or of all.
+
+        Returns
+        -------
+        dict of int to float
+            The restored rewards, by node.
+        """
+        ledger = self._experience.ledger
+        restored = ledger.undecayed(nodes)
+        with self.record.transaction() as write:
+            write.set_rewards(restored.items())
+            write.clear_decays(restored)
+        ledger.forget(restored)
+        self.record.refresh()
+        for node, reward in restored.items():
+            # What only the index knows has no row whose reward could be followed.
+            if node in self.index:
+                self.index.set_reward(node, reward)
+        return restored
+
+    def stats(self) -> dict[str, Any]:
+        """Return how much was learned, on what it rests, and how its predictions turned out.
+
+        Returns
+        -------
+        dict
+            ``episodes``, ``won``; ``samples``, ``weights`` and ``selection`` of the learned
+            weights; ``calibration`` of the logged decisions. None for what is switched off or
+            has nothing to tell.
+        """
+        learned, found = self.weights, logged_calibration(self.record)
+        return {
+            "episodes": len(self.episodes),
+            "won": sum((one.reward or 0.0) > self.success_above for one in self.episodes),
+            "samples": None if learned is None else learned.samples,
+            "weights": None if self.scorer is None else dict(self.scorer.weights),
+            "selection": None if learned is None else str(learned.selection),
+            "calibration": None if found is None else found.to_dict(),
+        }
+
+
+def _default_scorer(edge_boost: Mapping[str, float] | None) -> Scorer:
+    if edge_boost is None:
+        return Scorer()
+    return Scorer({**DEFAULT_WEIGHTS, "edge_bonus": 1.0}, features={"edge_bonus": edge_bonus})
+
+
+def _check_parts(parts: Mapping[str, tuple[object, type]]) -> None:
+    """Refuse a part of another kind: it would fail in the middle of a game."""
+    for name, (part, kind) in parts.items():
+        if part not in (None, "default") and not isinstance(part, kind):
+            raise InvalidParameterError(
+                f"{name} is {part!r}: give a {kind.__name__}, None to do without, or leave it out"
+            )
+
+
+def some_hits(name: str, value: Any) -> tuple[Hit, ...]:
+    """Check one hit or several.
+
+    Raises
+    ------
+    InvalidParameterError
+        Something else, such as the numbers of nodes.
+    """
+    several = isinstance(value, Iterable) and not isinstance(value, Hit)
+    hits = tuple(value) if several else (value,)
+    if not all(isinstance(hit, Hit) for hit in hits):
+        raise wrong(name, value, "hits of the decision")
+    return hits
+
+
+def a_shown_step(name: str, value: Any) -> tuple[Any, ...]:
+    """Check that a step of a demonstration is a text, an action and perhaps a vector.
+
+    Raises
+    ------
+    InvalidParameterError
+        Of another length, or no tuple nor list: a str would fall apart into its letters.
+    """
+    if not isinstance(value, tuple | list) or len(value) not in (2, 3):
+        raise wrong(name, value, "(text, action) or (text, action, vector)")
+    return tuple(value)
