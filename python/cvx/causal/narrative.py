@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,12 +39,10 @@ winter.'
     """
     if not texts:
         return ""
+    earlier = [*zip(texts[:-1], hows, strict=True)][::-1]
     told = [sentence(texts[-1])]
-    for place in range(len(texts) - 2, -1, -1):
-        if place == len(texts) - 2:
-            told.append(f"This was {because(texts[place], hows[place])}.")
-        else:
-            told.append(f"That was {result_of(texts[place], hows[place])}.")
+    told += [f"This was {because(*one)}." for one in earlier[:1]]
+    told += [f"That was {result_of(*one)}." for one in earlier[1:]]
     return " ".join(told)
 
 
@@ -125,26 +123,38 @@ class Story:
         into = _grouped((link.effect, link) for link in self.causes)
         if not into.get(self.subject.id):
             return [NOTHING_BEFORE]
-        told, sentences = {self.subject.id}, []
-        last = self.subject.id
-        waiting = deque([self.subject.id])
-        while waiting:
-            event = waiting.popleft()
-            links = into.get(event, [])
-            if not links:
-                continue
+        sentences = []
+        for event, links, told, last in self._stages(into, lambda link: link.cause, again=True):
             if event == self.subject.id:
                 reasons = [self._reason(link, told) for link in links]
                 sentences.append(f"This was {joined(reasons)}.")
             else:
                 who = "That was" if event == last else f'"{self._text(event)}" was itself'
                 sentences.append(f"{who} {self._results(links, told)}.")
-            for link in links:
-                if link.cause not in told:
-                    told.add(link.cause)
-                    waiting.append(link.cause)
-            last = links[-1].cause
         return sentences
+
+    def _stages(
+        self,
+        grouped: Mapping[EventId, list[Link]],
+        far: Callable[[Link], EventId],
+        *,
+        again: bool,
+    ) -> Iterator[tuple[EventId, list[Link], set[EventId], EventId]]:
+        """Yield each event with its links, what was told before, and the event told last.
+
+        Without ``again``, links to what was told before are left out.
+        """
+        last, waiting = self.subject.id, deque([self.subject.id])
+        told = {last}
+        while waiting:
+            event = waiting.popleft()
+            links = [one for one in grouped.get(event, []) if again or far(one) not in told]
+            if not links:
+                continue
+            yield event, links, told, last
+            waiting.extend(dict.fromkeys(far(link) for link in links if far(link) not in told))
+            told.update(map(far, links))
+            last = far(links[-1])
 
     def _reason(self, link: Link, told: set[EventId]) -> str:
         if link.cause not in self.events:
@@ -169,22 +179,10 @@ class Story:
 
     def _tell_effects(self) -> Iterable[str]:
         onward = _grouped((link.cause, link) for link in self.effects)
-        told, sentences = {self.subject.id}, []
-        last: EventId = self.subject.id
-        waiting = deque([self.subject.id])
-        while waiting:
-            event = waiting.popleft()
-            links = [link for link in onward.get(event, []) if link.effect not in told]
-            if not links:
-                continue
-            if event == self.subject.id:
-                who = "it"
-            else:
-                who = "that" if event == last else f'"{self._text(event)}"'
-            sentences.append(self._followed(who, links))
-            told.update(link.effect for link in links)
-            waiting.extend(link.effect for link in links)
-            last = links[-1].effect
+        sentences = []
+        for event, links, _, last in self._stages(onward, lambda link: link.effect, again=False):
+            before = "that" if event == last else f'"{self._text(event)}"'
+            sentences.append(self._followed("it" if event == self.subject.id else before, links))
         return sentences
 
     def _followed(self, who: str, links: Sequence[Link]) -> str:
