@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cvx.causal.graph import CausalGraph
-from cvx.causal.ground import StoreGround
 from cvx.councils.stream import MemoryStream, StreamWeights
 from cvx.councils.tcmf import TCMF, EmbedderRouter, TCMFContext, TCMFRetriever
 from cvx.errors import UnknownEventError
@@ -55,7 +53,7 @@ class Council:
         self.memory = memory
         self.weights = weights
         self.window_ticks = window_ticks
-        self.graph = CausalGraph(StoreGround(memory.record, lambda: memory.index.edge_kinds))
+        self.graph = memory.causes.graph()
         self.retriever = TCMFRetriever(self.graph, settings)
 
     def __getitem__(self, name: str) -> MemoryStream:
