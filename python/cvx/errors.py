@@ -6,6 +6,8 @@ work. Messages name the value, the bound and the cure. The native module raises 
 
 from __future__ import annotations
 
+from cvx.escaping import printable
+
 
 class CvxError(Exception):
     """The root of all of them.
@@ -16,9 +18,10 @@ class CvxError(Exception):
     'there is no node 7: the index has 3'
     """
 
-    # KeyError shows the repr of its argument, OSError a tuple: a message is a message.
+    # KeyError shows the repr of its argument, OSError a tuple: a message is a message. What it
+    # quotes may be anybody's, and ends up in terminals and logs.
     def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
+        return printable(str(self.args[0])) if self.args else ""
 
 
 class InvalidInputError(CvxError, ValueError):
@@ -267,6 +270,9 @@ class EmbeddingCacheError(EmbedderError, OSError):
 
 class CvxWarning(UserWarning):
     """The root of all warnings."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class EffectFirstWarning(CvxWarning):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cvx.errors import InvalidParameterError, SystemRoleError
 from cvx.recall.compaction import Budget, RankedSentences, fit
 from cvx.recall.dedupe import Dedupe
-from cvx.recall.render import CLOSE, OPEN, PREAMBLE, Renderer, shown
+from cvx.recall.render import CLOSE, OPEN, PREAMBLE, Renderer
 from cvx.recall.tokens import estimate_tokens
 from cvx.store.suspicion import reads_like_an_order
 from cvx.types import Cue, Event
@@ -85,7 +85,7 @@ def test_no_block_exceeds_its_budget_and_no_memory_leaves_its_block(
     # The delimiters stand where we put them and nowhere else.
     assert (lines[0], lines[1], lines[-1]) == (OPEN, PREAMBLE, CLOSE)
     assert fitted.text.count(OPEN) == fitted.text.count(CLOSE) == 1
-    assert fitted.text.count("<") == 2
+    assert len(re.findall(r"<(?:[a-z]|[^\S\n]*[/!?|])", fitted.text, re.IGNORECASE)) == 2
     # Every line of a memory is marked as one, and stands under a label with its trust.
     labels = [line for line in lines[2:-1] if not line.startswith("| ")]
     notes = [
@@ -98,12 +98,6 @@ def test_no_block_exceeds_its_budget_and_no_memory_leaves_its_block(
         )
         assert re.search(r"\[trust [01]\.\d\d[^\]]*\]", label)
     assert not any(ord(sign) < 32 and sign not in "\n\t" for sign in fitted.text)
-
-
-@given(st.text(st.characters(exclude_categories=("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))))
-def test_what_is_shown_can_be_read_back(text: str) -> None:
-    plain = text.replace("\uff1c", "<").replace("\ufe64", "<")
-    assert shown(plain).replace("&lt;", "<").replace("&amp;", "&") == "\n".join(plain.splitlines())
 
 
 @pytest.mark.requirement("R10", "R15")

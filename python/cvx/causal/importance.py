@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 from cvx.calls import Calls
 from cvx.causal.judges.asking import DEFAULT_TIMEOUT_S, as_asker
 from cvx.errors import InvalidParameterError
+from cvx.escaping import between_quotes
 
 LEAST, MOST = 1.0, 10.0
 
@@ -124,7 +125,7 @@ class LLMImportance:
 
     def rate(self, text: str, kind: str) -> float:
         """Return a number from 1 to 10."""
-        prompt = PROMPT.format(text=" ".join(text.split()))
+        prompt = PROMPT.format(text=between_quotes(text))
         answer = self._calls.run(lambda: self._ask(prompt), self.timeout_s).value
         numbers = _NUMBER.findall(_SCALE.sub("", answer)) if isinstance(answer, str) else []
         found = {float(number) for number in numbers}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from cvx.escaping import quoted_line
+
 _STARTERS = """
 a an the this that these those it he she they we there my our your his her its their some all both
 every each no nobody nothing everyone after before during when while first second third last new
@@ -32,7 +34,7 @@ def middle(text: str) -> str:
     >>> middle("The cellar flooded. "), middle("Adisa resigned!")
     ('the cellar flooded', 'Adisa resigned!')
     """
-    line = " ".join(text.split()).rstrip(". ")
+    line = quoted_line(text).rstrip(". ")
     first = line.split(" ", 1)[0]
     return line[:1].lower() + line[1:] if first.lower() in _STARTS else line
 
@@ -45,7 +47,7 @@ def sentence(text: str) -> str:
     >>> sentence("the cellar flooded"), sentence("Why?")
     ('The cellar flooded.', 'Why?')
     """
-    line = " ".join(text.split())
+    line = quoted_line(text)
     if not line:
         return "Something happened that left no words."
     return line[:1].upper() + line[1:] + ("" if line[-1] in ".!?\u2026" else ".")

@@ -18,6 +18,7 @@ from cvx.calls import Calls
 from cvx.causal.judges.asking import DEFAULT_TIMEOUT_S, as_asker
 from cvx.causal.judges.rules import content_words
 from cvx.errors import InvalidParameterError
+from cvx.escaping import quoted_line
 from cvx.types import Event
 
 PROMPT = (
@@ -168,7 +169,7 @@ class LLMWriter:
     def write(self, events: Sequence[Event]) -> list[Insight]:
         """Return what the model infers."""
         listed = "\n".join(
-            f"{number}. {' '.join(one.text.split())}" for number, one in enumerate(events, start=1)
+            f"{number}. {quoted_line(one.text)}" for number, one in enumerate(events, start=1)
         )
         prompt = PROMPT.format(statements=listed, count=self.count)
         answer = self._calls.run(lambda: self._ask(prompt), self.timeout_s).value

@@ -11,6 +11,7 @@ import warnings
 import typer
 
 from cvx.cli.failing import INTERRUPTED, report
+from cvx.escaping import printable
 
 COMMANDS = (
     "add",
@@ -87,7 +88,7 @@ def _top(
 
 
 def _note_warning(message: Warning | str, *_: object, **__: object) -> None:
-    sys.stderr.write(f"cvx: {message}\n")
+    sys.stderr.write(f"cvx: {printable(str(message))}\n")
 
 
 def run(arguments: list[str] | None = None) -> None:

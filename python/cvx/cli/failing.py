@@ -19,6 +19,7 @@ from cvx.errors import (
     StoreNotFoundError,
     UnknownError,
 )
+from cvx.escaping import printable
 
 NOTHING = 1
 USAGE = 2
@@ -62,5 +63,5 @@ def report(error: Exception, *, as_json: bool) -> int:
         told = {"kind": type(error).__name__, "message": message, "exit": code}
         sys.stderr.write(json.dumps({"error": told}) + "\n")
     else:
-        sys.stderr.write(f"cvx: {message}\n")
+        sys.stderr.write(f"cvx: {printable(message)}\n")
     return code

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from cvx.escaping import printable
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -22,17 +24,17 @@ _OLDEST = 10**14
 
 def emit(value: Mapping[str, Any]) -> None:
     """Print one JSON object on a line of its own."""
-    typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    typer.echo(printable(json.dumps(value, ensure_ascii=False, allow_nan=False)))
 
 
 def line(text: str = "", *, dim: bool = False, bold: bool = False) -> None:
     """Print a line; styles only reach a terminal."""
-    typer.echo(typer.style(text, dim=dim or None, bold=bold or None))
+    typer.echo(typer.style(printable(text), dim=dim or None, bold=bold or None))
 
 
 def note(text: str) -> None:
     """Say something on stderr that is no result."""
-    typer.echo(f"cvx: {text}", err=True)
+    typer.echo(f"cvx: {printable(text)}", err=True)
 
 
 def counted(number: int, noun: str) -> str:
@@ -44,20 +46,6 @@ def counted(number: int, noun: str) -> str:
     ('1 event', '2 events')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def one_line(text: str, most: int = 200) -> str:
-    """Return a text as one printable line.
-
-    Examples
-    --------
-    >>> one_line("two" + chr(10) + "lines" + chr(27) + "[31m")
-    'two lines�[31m'
-    """
-    flat = " ".join(text.split())
-    # Control characters of a stored text must not steer the reader's terminal.
-    safe = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in flat)
-    return safe if len(safe) <= most else f"{safe[: most - 1]}…"
 
 
 def when(timestamp: int) -> str:

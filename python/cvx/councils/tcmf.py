@@ -29,6 +29,7 @@ from cvx.councils.stream import Memory, MemoryStream, ScoredMemory
 from cvx.embed import Embedder
 from cvx.embed.protocol import aembed
 from cvx.errors import DimensionError, InvalidKError, InvalidParameterError
+from cvx.escaping import quoted_line
 from cvx.types import Vector
 
 FusionName: TypeAlias = Literal["interleave", "multiplicative", "additive"]
@@ -217,13 +218,14 @@ class TCMFContext:
     def text(self) -> str:
         """The block for a prompt; each memory and each event is one line, whatever it holds."""
         evidence = [
-            f"- [{_line(one.name)}] {_line(one.memory.text)} (importance={one.memory.importance:g})"
+            f"- [{quoted_line(one.name)}] {quoted_line(one.memory.text)}"
+            f" (importance={one.memory.importance:g})"
             for one in self.recalled
         ]
-        chain = [f"[tick {event.tick}] {_line(event.text)}" for event in self.chain]
+        chain = [f"[tick {event.tick}] {quoted_line(event.text)}" for event in self.chain]
         return "\n".join(
             [
-                f"CRISIS: {_line(self.question)}",
+                f"CRISIS: {quoted_line(self.question)}",
                 "",
                 "CITIZEN MEMORY EVIDENCE:",
                 *(evidence or [NO_MEMORIES]),
@@ -542,8 +544,3 @@ def _rows(vectors: Sequence[Vector | None]) -> Vector:
         )
     none = np.zeros(max(lengths, default=1), np.float32)
     return np.stack([none if vector is None else unit(vector) for vector in vectors])
-
-
-def _line(text: str) -> str:
-    # A line break in a memory could pass for a heading of the block.
-    return " ".join(text.split())

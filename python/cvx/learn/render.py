@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from cvx.escaping import quoted_line
 from cvx.recall.tokens import CountTokens, estimate_tokens
 from cvx.types import Decision, Hit
 
@@ -22,7 +23,7 @@ def action_chain(actions: Sequence[str | None], limit: int = 12) -> str:
     >>> action_chain(list("abcdef"), limit=4)
     'a -> b -> ... -> e -> f'
     """
-    done = [_line_of(action) for action in actions if action]
+    done = [quoted_line(action) for action in actions if action]
     if len(done) > limit:
         half = limit // 2
         done = [*done[:half], "...", *done[len(done) - (limit - half) :]]
@@ -85,19 +86,14 @@ def render_decision(
 def _summary(decision: Decision, strategy: Sequence[str]) -> list[str]:
     lines = []
     if strategy:
-        family = f" for {decision.cue.task_type}" if decision.cue.task_type else ""
+        family = f" for {quoted_line(decision.cue.task_type)}" if decision.cue.task_type else ""
         lines.append(f"What succeeded most often from here{family}: {action_chain(strategy)}")
     if decision.action_scores:
-        best = ", ".join(f"{_line_of(kind)} {p:.2f}" for kind, p in decision.action_scores[:5])
+        best = ", ".join(f"{quoted_line(kind)} {p:.2f}" for kind, p in decision.action_scores[:5])
         lines.append(f"Estimated success by kind of action: {best}")
     return lines
 
 
 def _line(number: int, hit: Hit, label_of: Callable[[Hit], str], actions: int) -> str:
     chain = action_chain([hit.action, *(step.action for step in hit.successors)], actions)
-    return f"[{number}] {_line_of(label_of(hit))}, score {hit.score:.2f}: {chain}"
-
-
-def _line_of(text: str) -> str:
-    """Return a text on one line: anybody may have written it, and a block has lines of its own."""
-    return " ".join(text.split())
+    return f"[{number}] {quoted_line(label_of(hit))}, score {hit.score:.2f}: {chain}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cvx.escaping import one_line
 from cvx.recall.trace import Trace
 from cvx.types import Hit
 
@@ -31,7 +32,11 @@ def explain(hit: Hit, trace: Trace | None = None) -> str:
       similarity            0.900 x  0.500 =  0.450   64%
       recency               0.500 x  0.500 =  0.250   36%
     """
-    event = "" if hit.event is None else f'event {hit.event.event_id} "{_cut(hit.event.text)}", '
+    event = (
+        ""
+        if hit.event is None
+        else f'event {hit.event.event_id} "{one_line(hit.event.text, 50)}", '
+    )
     lines = [
         f"score {hit.score:.3f} of {event}node {hit.node} "
         f"(similarity {hit.similarity:.3f}, distance {hit.distance:.3f})"
@@ -44,15 +49,12 @@ def explain(hit: Hit, trace: Trace | None = None) -> str:
     if small:
         lines.append(f"  {'others':<20} {'':>6}   {'':>6} = {small:>6.3f}")
     lines += [
-        f"  walked {edge.from_node} -{edge.kind} {edge.weight:.2f}-> {edge.to_node}"
-        + (f": {edge.why}" if edge.why else "")
+        f"  walked {edge.from_node} -{one_line(edge.kind)} {edge.weight:.2f}-> {edge.to_node}"
+        + (f": {one_line(edge.why)}" if edge.why else "")
         for edge in hit.path
     ]
     if trace is not None:
-        lines.append(f"  passed: {'; '.join([*trace.passed, f'floor {trace.floor}'])}")
+        lines.append(
+            f"  passed: {one_line('; '.join([*trace.passed, f'floor {trace.floor}']), 10_000)}"
+        )
     return "\n".join(lines)
-
-
-def _cut(text: str) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= 50 else plain[:49] + "…"

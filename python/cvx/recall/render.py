@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from cvx.escaping import quoted, quoted_line, unquoted
 from cvx.recall.kinds import inferred, kind_of
 from cvx.scoring.recency import Clock
 from cvx.store.suspicion import ORDER
@@ -69,7 +69,7 @@ class Renderer:
         lines = [OPEN, PREAMBLE]
         for event, text in entries:
             lines.append(self.label(event))
-            lines += [f"| {line}" for line in shown(text).split("\n")]
+            lines += [f"| {line}" for line in quoted(text).split("\n")]
         if note:
             lines.append(note)
         return "\n".join([*lines, CLOSE])
@@ -85,30 +85,6 @@ class Renderer:
             return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
         except (OverflowError, ValueError, OSError):
             return f"at {event.timestamp}"
-
-
-def shown(text: str) -> str:
-    r"""Return a text as it may stand inside a block, one line of it a line.
-
-    ``&`` and ``<`` are written ``&amp;`` and ``&lt;``, so that no delimiter can be forged; control
-    and formatting characters, which could hide or turn around what is read, become spaces.
-
-    Examples
-    --------
-    >>> shown("</recalled>\x00 a < b")
-    '&lt;/recalled>  a &lt; b'
-    """
-    plain = "\n".join(text.splitlines())
-    if not (plain.isascii() and plain.replace("\n", "").isprintable()):
-        # What looks like an angle bracket in another script is one after this.
-        plain = "".join(
-            "<" if unicodedata.normalize("NFKC", sign) == "<" else sign for sign in plain
-        )
-        plain = "".join(
-            " " if sign not in "\n\t" and unicodedata.category(sign) in _HIDING else sign
-            for sign in plain
-        )
-    return plain.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def entries_of(text: str) -> list[str]:
@@ -132,13 +108,11 @@ def entries_of(text: str) -> list[str]:
             entries[-1].append(line[2:])
         elif line not in (OPEN, PREAMBLE, CLOSE):
             return []
-    said = ("\n".join(lines) for lines in entries if lines)
-    return [one.replace("&lt;", "<").replace("&amp;", "&") for one in said]
+    return [unquoted("\n".join(lines)) for lines in entries if lines]
 
 
 _LABEL = re.compile(r"\A\[recalled (?:(?! memory, written ).)*+ memory, written .*\]")
-_HIDING = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 
 
 def _word(source: str) -> str:
-    return " ".join(shown(source).replace("[", "(").replace("]", ")").split())[:60]
+    return quoted_line(source).replace("[", "(").replace("]", ")")[:60]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from cvx.escaping import one_line, printable
 from cvx.recall.kinds import SHORT, kind_of
 from cvx.types import Hit
 
@@ -94,18 +95,19 @@ class Trace:
         return bool(self.problems) or any(source.problem for source in self.sources)
 
     def __str__(self) -> str:
-        lines = [f'recall("{_cut(self.cue)}")']
+        lines = [f'recall("{one_line(self.cue, _LONGEST)}")']
         found = ", ".join(f"{s.name} {s.found}" for s in self.sources if not s.problem)
         lines.append(f"candidates: {self.candidates}" + (f" ({found})" if found else ""))
         lines += [f"{source.name}: {source.problem}" for source in self.sources if source.problem]
         lines += self.problems
+        lines = [printable(line) for line in lines]
         if self.answerable is not None:
             lines.append(f"an answer is held with probability {self.answerable:.2f}")
         lines.append(f"after composite scoring + floor({self.floor}): {self._survive()}")
         for hit in self.hits:
             text = "" if hit.event is None else hit.event.text
             kind = SHORT[kind_of(hit.event)]
-            lines.append(f"  [{kind}] {_cut(text):<{_LONGEST}} {hit.score:.2f}")
+            lines.append(f"  [{kind}] {one_line(text, _LONGEST):<{_LONGEST}} {hit.score:.2f}")
         gone = [
             (self.below_floor, "below floor"),
             (self.merged, "merged with a duplicate"),
@@ -138,8 +140,3 @@ class Hits(list[Hit]):
     def __init__(self, hits: Iterable[Hit], trace: Trace) -> None:
         super().__init__(hits)
         self.trace = trace
-
-
-def _cut(text: str) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from cvx.causal.judges.protocol import Judgement
+from cvx.escaping import between_quotes
 
 PROMPT = (
     "Based on the preceding event: '{cause}', did it directly lead to the following event: "
@@ -96,14 +97,14 @@ _FAILURE = re.compile(
 
 
 def question(cause: str, effect: str) -> str:
-    """Return what a model is asked about a pair, each text on one line.
+    """Return what a model is asked about a pair, each text on one line and within its quotes.
 
     Examples
     --------
     >>> question("it rained", "the cellar flooded")[:39]
     "Based on the preceding event: 'it raine"
     """
-    return PROMPT.format(cause=" ".join(cause.split()), effect=" ".join(effect.split()))
+    return PROMPT.format(cause=between_quotes(cause), effect=between_quotes(effect))
 
 
 def read_answer(answer: object) -> Judgement:

@@ -11,7 +11,8 @@ import typer
 from cvx.cli.failing import NOTHING
 from cvx.cli.opening import folder_of
 from cvx.cli.options import Json, Store
-from cvx.cli.output import counted, emit, line, one_line, progress
+from cvx.cli.output import counted, emit, line, progress
+from cvx.escaping import one_line
 
 if TYPE_CHECKING:
     from cvx.store.doctor import Finding

@@ -60,7 +60,8 @@ def eval_(
     if json:
         emit(found.as_json())
         return
-    line(ev.table(found.measured))
+    for row in ev.table(found.measured).splitlines():
+        line(row)
     for name, value in found.fitted().items():
         line()
         line(f"{name}: {_told(value)}")

@@ -11,8 +11,9 @@ import typer
 from cvx.cli.failing import NOTHING
 from cvx.cli.opening import opened
 from cvx.cli.options import Json, Store
-from cvx.cli.output import counted, emit, line, note, one_line
+from cvx.cli.output import counted, emit, line, note
 from cvx.cli.times import timestamp_of
+from cvx.escaping import one_line
 
 if TYPE_CHECKING:
     from cvx.memory import Memory

@@ -9,8 +9,9 @@ import typer
 from cvx.cli.failing import NOTHING
 from cvx.cli.opening import opened
 from cvx.cli.options import EmbedderSpec, Json, Namespace, Since, Store, Until
-from cvx.cli.output import emit, line, note, one_line, plain_event, when
+from cvx.cli.output import emit, line, note, plain_event, when
 from cvx.cli.times import timestamp_of
+from cvx.escaping import one_line
 
 if TYPE_CHECKING:
     from cvx.types import Hit

@@ -9,8 +9,9 @@ import typer
 from cvx.cli.failing import NOTHING
 from cvx.cli.opening import only_one, opened
 from cvx.cli.options import Json, Namespace, Since, Store, Until
-from cvx.cli.output import emit, line, one_line, plain_event, when
+from cvx.cli.output import emit, line, plain_event, when
 from cvx.cli.times import timestamp_of
+from cvx.escaping import one_line
 
 
 def trajectory(

@@ -9,7 +9,8 @@ import typer
 from cvx.cli.failing import NOTHING
 from cvx.cli.opening import opened
 from cvx.cli.options import Json, Store
-from cvx.cli.output import emit, line, one_line, plain_event, when
+from cvx.cli.output import emit, line, plain_event, when
+from cvx.escaping import one_line
 
 if TYPE_CHECKING:
     from cvx.memory.explanation import Because

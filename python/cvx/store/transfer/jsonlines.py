@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from cvx.errors import ExportError, InputFileError
+from cvx.escaping import printable
 from cvx.store import rows
 from cvx.store.transfer.files import written_whole
 from cvx.store.transfer.header import Header
@@ -51,7 +52,9 @@ def _line(table: str, names: tuple[str, ...], row: Row) -> str:
     raw = plain.get(_VECTOR)
     if raw is not None:
         plain[_VECTOR] = base64.b64encode(raw).decode("ascii")
-    return json.dumps({"table": table, **plain}, separators=(",", ":"), ensure_ascii=False) + "\n"
+    told = json.dumps({"table": table, **plain}, separators=(",", ":"), ensure_ascii=False)
+    # Standard output may be a terminal; JSON reads the same.
+    return printable(told) + "\n"
 
 
 class JsonLines:

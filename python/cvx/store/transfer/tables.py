@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 from cvx.errors import DamagedRecordError, ExportError
 from cvx.store import rows
 from cvx.store.rowcheck import RowCheck
+from cvx.store.suspicion import tags_with_mark
 
+_TEXT, _TAGS = (rows.COLUMNS["events"].index(name) for name in ("text", "tags"))
 ORDER = (
     "episodes", "events", "aliases", "links", "usage", "decays", "decisions", "model_state",
     "journal",
@@ -78,6 +81,8 @@ def key_of(table: str, row: Row) -> list[Any]:
 def checked(found: Iterable[Batch], check: RowCheck) -> Iterator[Batch]:
     """Pass batches on in which every row could have been written by cvx.
 
+    An event that reads like an order is marked as one, whatever the export says of it.
+
     Raises
     ------
     ExportError
@@ -91,7 +96,17 @@ def checked(found: Iterable[Batch], check: RowCheck) -> Iterator[Batch]:
                     f"row {key_of(table, row)} of {table} could not have been written by cvx "
                     f"({why}): export again. Nothing was taken in"
                 )
-        yield table, some
+        yield table, [_marked(row) for row in some] if table == "events" else some
+
+
+def _marked(row: Row) -> Row:
+    """Return an event's row with the mark that it would have got here."""
+    tags = json.loads(row[_TAGS])
+    marked = tags_with_mark(tags, row[_TEXT])
+    if len(marked) == len(tags):
+        return row
+    changed = (*row[:_TAGS], json.dumps(marked, separators=(",", ":")), *row[_TAGS + 1 : -1])
+    return (*changed, rows.row_crc(*changed))
 
 
 def counted(found: Iterable[Batch], total: int, progress: Progress) -> Iterator[Batch]:
