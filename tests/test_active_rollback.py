@@ -140,6 +140,27 @@ def test_what_fails_after_the_commit_is_made_up_for_at_the_next_call(
     assert state(am) == state(untroubled)
 
 
+@pytest.mark.requirement("V17")
+def test_what_only_the_index_knows_decays_too_and_is_restored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    am = ActiveMemory(TemporalIndex(128), decay=BlindDecay(0.5))
+    there = am.embedder.embed(["a kitchen"])[0]
+    node = am.index.insert(77, 0, there, action="go to sink 1", reward=1.0)
+    for left in (0.5, 0.25):
+        run = am.begin("clean a mug", "clean")
+        decision = am.recall(Cue(vector=there))
+        am.act(decision, "go to sink 1")
+        with monkeypatch.context() as patch:
+            patch.setattr(TemporalIndex, "set_reward", fails)
+            with pytest.raises(DiskError):
+                am.close(run, 0.0)
+        am.recall(Cue(vector=there))
+        assert am.index.reward(node) == left
+    assert am.reset_decay() == {node: 1.0}
+    assert am.index.reward(node) == 1.0
+
+
 @pytest.mark.requirement("V16", "X9")
 @pytest.mark.parametrize("name", ["transaction.committed", "tail.written"])
 def test_an_error_that_is_told_after_the_commit_leaves_the_episode_closed(

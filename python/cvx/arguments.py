@@ -135,6 +135,24 @@ a_flag = one_of(bool, np.bool_, called="True or False")
 a_mapping = one_of(Mapping, called="a mapping, such as a dict")
 
 
+def among(*allowed: Any) -> Check:
+    """Return a check for one of these values.
+
+    Examples
+    --------
+    >>> among("sum", "product")("mode", "mean")
+    Traceback (most recent call last):
+    cvx.errors.InvalidParameterError: mode is 'mean': give 'sum' or 'product'
+    """
+
+    def check(name: str, value: Any) -> Any:
+        if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
+            raise wrong(name, value, " or ".join(map(repr, allowed)))
+        return value
+
+    return check
+
+
 def some_texts(name: str, value: Any) -> list[str]:
     """Check several strings; a single one is refused."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
@@ -202,6 +220,16 @@ def number(
 
 
 a_share = number(0.0, 1.0)
+
+
+def above_zero(name: str, value: Any) -> float:
+    """Check a finite number above 0."""
+    real = float(value) if isinstance(value, Real) and not isinstance(value, bool) else 0.0
+    if not 0.0 < real < math.inf:
+        raise wrong(name, value, "a number above 0")
+    return real
+
+
 _an_id = whole(error=InvalidInputError)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from cvx.arguments import a_share, wrong
+from cvx.arguments import a_share, above_zero, wrong
 from cvx.errors import InvalidParameterError
 from cvx.types import task_of_tags
 
@@ -155,9 +155,7 @@ class ContextAwareDecay:
 
     def factor(self, case: DecayCase) -> float:
         """Return the factor of the region, or 1 if the memory had no part in the failure."""
-        if part_in_failure(case) is not None:
-            return 1.0
-        return self.worst + self.span * case.region_quality
+        return 1.0 if part_in_failure(case) else self.worst + self.span * case.region_quality
 
     def reason(self, case: DecayCase) -> str:
         """Say why."""
@@ -182,9 +180,7 @@ class ProportionalDecay:
 
     def factor(self, case: DecayCase) -> float:
         """Return ``1 - rate * (1 - action_success)``, or 1 if it had no part in the failure."""
-        if part_in_failure(case) is not None:
-            return 1.0
-        return 1.0 - self.rate * (1.0 - case.action_success)
+        return 1.0 if part_in_failure(case) else 1.0 - self.rate * (1.0 - case.action_success)
 
     def reason(self, case: DecayCase) -> str:
         """Say why."""
@@ -211,9 +207,7 @@ class BayesianDecay:
     """
 
     def __init__(self, strength: float = 2.0) -> None:
-        if not strength > 0:
-            raise InvalidParameterError(f"strength is {strength}: give one above 0")
-        self.strength = strength
+        self.strength = above_zero("strength", strength)
 
     def factor(self, case: DecayCase) -> float:
         """Return new belief / old belief, or 1 if it had no part in the failure."""

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from cvx.arguments import a_share, a_text, checked, one_of, optional, some_texts, whole, wrong
+from cvx.arguments import (
+    a_share,
+    a_text,
+    among,
+    checked,
+    one_of,
+    optional,
+    some_texts,
+    whole,
+    wrong,
+)
 from cvx.errors import (
     EpisodeClosedError,
     InvalidEntityError,
@@ -66,23 +76,9 @@ an_entity = whole(0, error=InvalidEntityError)
 """Check whose timeline is meant, by the name of the argument."""
 
 
-def a_kind(name: str, value: Any) -> str:
-    """Check what kind of episode it is."""
-    if value not in ("experience", "demonstration"):
-        raise wrong(name, value, "'experience' or 'demonstration'")
-    return str(value)
-
-
 def a_reward(name: str, value: Any) -> float:  # noqa: ARG001
     """Check a reward, in [0, 1]."""
     return check_reward(value)
-
-
-def a_visibility(name: str, value: Any) -> str:
-    """Check who else may read an episode."""
-    if value not in VISIBILITIES:
-        raise wrong(name, value, f"one of {', '.join(VISIBILITIES)}")
-    return str(value)
 
 
 def an_action(name: str, value: Any) -> str | None:
@@ -152,11 +148,11 @@ class EpisodeRecorder:
         task_type=optional_text,
         entity_id=optional(an_entity),
         namespace=storable_namespace,
-        kind=a_kind,
+        kind=among("experience", "demonstration"),
         metadata=some_metadata,
         source=a_text,
         trust=a_share,
-        visibility=a_visibility,
+        visibility=among(*VISIBILITIES),
     )
     def begin(
         self,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
+from cvx.arguments import among
 from cvx.errors import InvalidParameterError, StaleRegionsError
 from cvx.learn.region_counts import Reading, RegionCounts
 from cvx.learn.traces import EpisodeLike, default_level, read_trace, vector_of
@@ -55,17 +56,13 @@ class Epochs:
         on_stale: Literal["relearn", "gradual", "error"],
         pace: float,
     ) -> None:
-        if on_stale not in ("relearn", "gradual", "error"):
-            raise InvalidParameterError(
-                f"on_stale is {on_stale!r}: give 'relearn', 'gradual' or 'error'"
-            )
         if not 2.0 <= pace < math.inf:
             # At 1 the steps to be placed anew would grow as fast as they are placed.
             raise InvalidParameterError(f"pace is {pace}: give at least 2")
         self.index = index
         self.level = level
         self.reading = reading
-        self.on_stale = on_stale
+        self.on_stale = among("relearn", "gradual", "error")("on_stale", on_stale)
         self.pace = pace
         self.away: set[int] = set()
         self.now = self._blank()

@@ -106,7 +106,9 @@ class Experience:
         self._weighing = {weighing.namespace: weighing}
         self._blocks_taken_back = record.blocks_taken_back
         self._known: set[int | None] = set()
+        # Written, and yet to be taken in.
         self._unread: deque[Episode] = deque()
+        self._rewards: dict[int, float] = {}
         self._open(clock)
 
     def _open(self, clock: Callable[[], int] | None) -> None:
@@ -253,11 +255,18 @@ class Experience:
             raise
         self._take(run, lesson)
         self._follow()
-        for _, node, _, after in lesson.decays:
-            # What only the index knows has no row whose reward could be followed.
-            if node in self.index:
-                self.index.set_reward(node, after)
         return lesson.episode
+
+    def reset_decay(self, nodes: Iterable[int] | None = None) -> dict[int, float]:
+        """Restore the rewards that decay lowered, of these nodes or of all."""
+        restored = self.ledger.undecayed(nodes)
+        with self.record.transaction() as write:
+            write.set_rewards(restored.items())
+            write.clear_decays(restored)
+        self.ledger.forget(restored)
+        self._rewards.update(restored)
+        self._follow()
+        return restored
 
     def _take(self, run: OpenEpisode, lesson: Lesson) -> None:
         episode = lesson.episode
@@ -265,6 +274,7 @@ class Experience:
         self._known.add(episode.episode_id)
         self.history.add(episode)
         self.ledger.note(lesson.number, lesson.cases, lesson.decays)
+        self._rewards.update({node: after for _, node, _, after in lesson.decays})
         if self.usage is not None:
             self.usage.put(lesson.counts, lesson.whose)
         self._weighing[episode.namespace] = lesson.weighing
@@ -274,6 +284,11 @@ class Experience:
     def _follow(self) -> None:
         """Let the index, then the region model take in what was written."""
         self.record.refresh()
+        # What only the index knows has no row whose reward could be followed.
+        for node in list(self._rewards):
+            if node in self.index:
+                self.index.set_reward(node, self._rewards[node])
+            del self._rewards[node]
         while self._unread:
             if self.mdp is not None:
                 self.mdp.update(self._unread[0])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from cvx.arguments import a_share, checked, one_of, wrong
+from cvx.arguments import Check, a_share, among, checked, one_of, optional, whole, wrong
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.errors import (
     DecisionTakenError,
@@ -28,9 +28,8 @@ from cvx.learn.edges import (
     granger_edges,
     region_edges,
 )
-from cvx.learn.episodes import EpisodeRecorder, OpenEpisode, an_open_episode
+from cvx.learn.episodes import OpenEpisode, an_open_episode
 from cvx.learn.experience import Experience, Rules
-from cvx.learn.history import History
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.render import render_decision
 from cvx.learn.traces import classify_action
@@ -47,7 +46,7 @@ from cvx.scoring import (
 )
 from cvx.scoring.scorer import HOUR_US
 from cvx.store import Record
-from cvx.store.spaces import check_also, check_namespace, narrowed, visible_spaces
+from cvx.store.spaces import check_also, narrowed, visible_spaces
 from cvx.types import (
     DEFAULT_NAMESPACE,
     Cue,
@@ -59,6 +58,7 @@ from cvx.types import (
     Hit,
     Vector,
 )
+from cvx.validation import storable_namespace
 
 if TYPE_CHECKING:
     from cvx.index import TemporalIndex
@@ -80,6 +80,51 @@ class _Open:
     run: OpenEpisode
     taken: list[Taken] = field(default_factory=list)
     own_entity: bool = False
+
+
+def _default_scorer(edge_boost: Mapping[str, float] | None) -> Scorer:
+    if edge_boost is None:
+        return Scorer()
+    return Scorer({**DEFAULT_WEIGHTS, "edge_bonus": 1.0}, features={"edge_bonus": edge_bonus})
+
+
+def _part(kind: type) -> Check:
+    """Return a check for a part of a loop: a wrong one would fail in the middle of a game."""
+
+    def check(name: str, value: Any) -> Any:
+        if value is None or value == "default" or isinstance(value, kind):
+            return value
+        raise wrong(name, value, f"a {kind.__name__}, None to do without, or leave it out")
+
+    return check
+
+
+def some_hits(name: str, value: Any) -> tuple[Hit, ...]:
+    """Check one hit or several.
+
+    Raises
+    ------
+    InvalidParameterError
+        Something else, such as the numbers of nodes.
+    """
+    several = isinstance(value, Iterable) and not isinstance(value, Hit)
+    hits = tuple(value) if several else (value,)
+    if not all(isinstance(hit, Hit) for hit in hits):
+        raise wrong(name, value, "hits of the decision")
+    return hits
+
+
+def a_shown_step(name: str, value: Any) -> tuple[Any, ...]:
+    """Check that a step of a demonstration is a text, an action and perhaps a vector.
+
+    Raises
+    ------
+    InvalidParameterError
+        Of another length, or no tuple nor list: a str would fall apart into its letters.
+    """
+    if not isinstance(value, tuple | list) or len(value) not in (2, 3):
+        raise wrong(name, value, "(text, action) or (text, action, vector)")
+    return tuple(value)
 
 
 class ActiveMemory:
@@ -157,8 +202,12 @@ class ActiveMemory:
 
     Attributes
     ----------
-    index, embedder, record
+    index, embedder, record, mdp, usage, decay
         As given, or made.
+    recorder : EpisodeRecorder
+        Numbers episodes, and has the closed ones.
+    history : History
+        The closed episodes, by the nodes of their steps.
     unlearned : int
         How often something was put away, brought back or erased: whoever learned from
         ``readable`` episodes learns anew when it has changed.
@@ -179,6 +228,19 @@ class ActiveMemory:
     RFC-013, part F.
     """
 
+    @checked(
+        scorer=_part(Scorer),
+        decay=_part(DecayPolicy),
+        mdp=_part(RegionMDP),
+        usage=_part(UsageTracker),
+        weights=_part(LearnedWeights),
+        order=_part(PlackettLuce),
+        k=whole(1),
+        temporal_context=whole(0),
+        distinct=among("episode", "entity", None),
+        pool=whole(1),
+        namespace=storable_namespace,
+    )
     def __init__(
         self,
         index: TemporalIndex,
@@ -207,29 +269,10 @@ class ActiveMemory:
         namespace: str = DEFAULT_NAMESPACE,
         also: Sequence[str] = (),
     ) -> None:
-        for name, value in (("k", k), ("pool", pool)):
-            if value < 1:
-                raise InvalidParameterError(f"{name} is {value}: give at least 1")
         if not 0.0 <= success_above < 1.0:
             raise InvalidParameterError(
                 f"success_above is {success_above}: rewards lie in [0, 1], give 0 <= value < 1"
             )
-        if temporal_context < 0:
-            raise InvalidParameterError(f"temporal_context is {temporal_context}: give 0 or more")
-        if distinct not in ("episode", "entity", None):
-            raise InvalidParameterError(
-                f"distinct is {distinct!r}: give 'episode', 'entity' or None"
-            )
-        _check_parts(
-            {
-                "scorer": (scorer, Scorer),
-                "decay": (decay, DecayPolicy),
-                "mdp": (mdp, RegionMDP),
-                "usage": (usage, UsageTracker),
-                "weights": (weights, LearnedWeights),
-                "order": (order, PlackettLuce),
-            }
-        )
         self.index = index
         self.embedder = LexicalEmbedder(dim=index.dim) if embedder is None else embedder
         self.record = Record() if record is None else record
@@ -252,7 +295,7 @@ class ActiveMemory:
         self.k = k
         self.distinct = distinct
         self.order = order
-        self.namespace = check_namespace(namespace)
+        self.namespace = namespace
         self.also = check_also(also)
         self.success_above = success_above
         self.action_type = action_type
@@ -284,24 +327,11 @@ class ActiveMemory:
             phase,
             1.0 if clock is None else HOUR_US,
         )
+        self.mdp, self.usage, self.decay = mdp, self._experience.usage, self._experience.decay
+        self.recorder, self.history = self._experience.recorder, self._experience.history
         self._open: dict[int, _Open] = {}
         self._closed: set[int] = set()
         self._current: OpenEpisode | None = None
-
-    @property
-    def mdp(self) -> RegionMDP | None:
-        """What was learned of kinds of action by region."""
-        return self._experience.mdp
-
-    @property
-    def usage(self) -> UsageTracker | None:
-        """How well following memories went."""
-        return self._experience.usage
-
-    @property
-    def decay(self) -> DecayPolicy | None:
-        """What a failure does to rewards."""
-        return self._experience.decay
 
     def usage_of(self, namespace: str) -> UsageTracker | None:
         """Return what a namespace may know of the counts of use."""
@@ -324,16 +354,6 @@ class ActiveMemory:
     def weights(self) -> LearnedWeights | None:
         """What the episodes of the loop's own namespace have taught of the scorer's weights."""
         return self._experience.weighing().weights
-
-    @property
-    def recorder(self) -> EpisodeRecorder:
-        """What numbers episodes and has the closed ones."""
-        return self._experience.recorder
-
-    @property
-    def history(self) -> History:
-        """The closed episodes, by the nodes of their steps."""
-        return self._experience.history
 
     @property
     def unlearned(self) -> int:
@@ -421,6 +441,13 @@ class ActiveMemory:
             )
         return found
 
+    @checked(
+        cue=lambda _, value: checked_cue(value),
+        where=optional(one_of(Filter, called="a cvx.Filter or None")),
+        k=optional(whole(1)),
+        distinct=among("episode", "entity", None, "default"),
+        outcome=among("success", "failure"),
+    )
     def recall(
         self,
         cue: Cue,
@@ -468,13 +495,6 @@ class ActiveMemory:
         DimensionError, NonFiniteVectorError, ZeroVectorError
             A vector that cannot be compared.
         """
-        checked_cue(cue)
-        if not (where is None or isinstance(where, Filter)):
-            raise InvalidParameterError(f"where is {where!r}: give a cvx.Filter or None")
-        if k is not None and k < 1:
-            raise InvalidParameterError(f"k is {k}: give at least 1")
-        if outcome not in ("success", "failure"):
-            raise InvalidParameterError(f"outcome is {outcome!r}: give 'success' or 'failure'")
         self.notice()
         run = self._current if episode is None else self._running(episode).run
         if run is not None and run.closed:
@@ -488,10 +508,6 @@ class ActiveMemory:
         where = where._replace(recallable=outcome == "success", namespaces=spaces)
         if distinct == "default":
             distinct = self.distinct
-        elif distinct not in ("episode", "entity", None):
-            raise InvalidParameterError(
-                f"distinct is {distinct!r}: give 'episode', 'entity' or None"
-            )
         number, k = self.record.take_decision_number(), k or self.k
         self._experience.asked = number
         most = k if self.order is None else k * self._advisor.pool
@@ -914,6 +930,7 @@ class ActiveMemory:
             )
         return Attribution.logged(row)
 
+    @checked(min_moves=whole(1))
     def link_regions(self, *, min_moves: int = 3) -> list[Edge]:
         """Link the regions between which episodes moved, in the place of the links made before.
 
@@ -936,8 +953,6 @@ class ActiveMemory:
         InvalidParameterError
             ``min_moves`` below 1.
         """
-        if min_moves < 1:
-            raise InvalidParameterError(f"min_moves is {min_moves}: give at least 1")
         with self.record.transaction() as write:
             # Nodes are named as they are while nobody else writes.
             self.catch_up()
@@ -1020,18 +1035,7 @@ class ActiveMemory:
         dict of int to float
             The restored rewards, by node.
         """
-        ledger = self._experience.ledger
-        restored = ledger.undecayed(nodes)
-        with self.record.transaction() as write:
-            write.set_rewards(restored.items())
-            write.clear_decays(restored)
-        ledger.forget(restored)
-        self.record.refresh()
-        for node, reward in restored.items():
-            # What only the index knows has no row whose reward could be followed.
-            if node in self.index:
-                self.index.set_reward(node, reward)
-        return restored
+        return self._experience.reset_decay(nodes)
 
     def stats(self) -> dict[str, Any]:
         """Return how much was learned, on what it rests, and how its predictions turned out.
@@ -1052,46 +1056,3 @@ class ActiveMemory:
             "selection": None if learned is None else str(learned.selection),
             "calibration": None if found is None else found.to_dict(),
         }
-
-
-def _default_scorer(edge_boost: Mapping[str, float] | None) -> Scorer:
-    if edge_boost is None:
-        return Scorer()
-    return Scorer({**DEFAULT_WEIGHTS, "edge_bonus": 1.0}, features={"edge_bonus": edge_bonus})
-
-
-def _check_parts(parts: Mapping[str, tuple[object, type]]) -> None:
-    """Refuse a part of another kind: it would fail in the middle of a game."""
-    for name, (part, kind) in parts.items():
-        if part not in (None, "default") and not isinstance(part, kind):
-            raise InvalidParameterError(
-                f"{name} is {part!r}: give a {kind.__name__}, None to do without, or leave it out"
-            )
-
-
-def some_hits(name: str, value: Any) -> tuple[Hit, ...]:
-    """Check one hit or several.
-
-    Raises
-    ------
-    InvalidParameterError
-        Something else, such as the numbers of nodes.
-    """
-    several = isinstance(value, Iterable) and not isinstance(value, Hit)
-    hits = tuple(value) if several else (value,)
-    if not all(isinstance(hit, Hit) for hit in hits):
-        raise wrong(name, value, "hits of the decision")
-    return hits
-
-
-def a_shown_step(name: str, value: Any) -> tuple[Any, ...]:
-    """Check that a step of a demonstration is a text, an action and perhaps a vector.
-
-    Raises
-    ------
-    InvalidParameterError
-        Of another length, or no tuple nor list: a str would fall apart into its letters.
-    """
-    if not isinstance(value, tuple | list) or len(value) not in (2, 3):
-        raise wrong(name, value, "(text, action) or (text, action, vector)")
-    return tuple(value)

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidParameterError
+from cvx.arguments import above_zero
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.traces import SUCCESS, UNKNOWN
 
@@ -87,11 +87,9 @@ class Planner:
     def __init__(
         self, mdp: RegionMDP, task_type: str | None = None, *, prior_strength: float = 2.0
     ) -> None:
-        if not prior_strength > 0:
-            raise InvalidParameterError(f"prior_strength is {prior_strength}: give one above 0")
         self.mdp = mdp
         self.task_type = task_type
-        self.prior_strength = prior_strength
+        self.prior_strength = above_zero("prior_strength", prior_strength)
         self._moves = {
             pair: Counter({there: n for there, n in counts.items() if there != UNKNOWN})
             for pair, counts in mdp.moves(task_type).items()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from cvx.arguments import wrong
+from cvx.arguments import above_zero, among, wrong
 from cvx.errors import InvalidParameterError, StaleRegionsError, UnknownRegionError
 from cvx.learn.answers import (
     NOTHING,
@@ -100,13 +100,9 @@ class RegionMDP:
         on_stale: Literal["relearn", "gradual", "error"] = "relearn",
         pace: float = 2.5,
     ) -> None:
-        if score not in ("beta", "mean"):
-            raise InvalidParameterError(f"score is {score!r}: give 'beta' or 'mean'")
-        if not prior_strength > 0:
-            raise InvalidParameterError(f"prior_strength is {prior_strength}: give one above 0")
         self.index = index
-        self.score = score
-        self.prior_strength = prior_strength
+        self.score = among("beta", "mean")("score", score)
+        self.prior_strength = above_zero("prior_strength", prior_strength)
         self.success_above = success_above
         reading = Reading(prior_strength, success_above, phase_of, classify)
         self._epochs = Epochs(index, level, reading, on_stale, pace)

@@ -11,11 +11,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import among
 from cvx.errors import InvalidParameterError, UnknownFeatureError
 from cvx.types import Factor
 
 Column = npt.NDArray[np.float64]
 Mode = Literal["sum", "log-product"]
+MODES = ("sum", "log-product")
 
 # What Factor._make does, less its count of the fields: a recall makes hundreds of them.
 _factor = partial(tuple.__new__, Factor)
@@ -113,8 +115,7 @@ def score_columns(
     [0.9, 1.0]
     """
     check_weights(weights)
-    if mode not in ("sum", "log-product"):
-        raise InvalidParameterError(f"mode is {mode!r}: give 'sum' or 'log-product'")
+    among(*MODES)("mode", mode)
     if trust is not None and mode == "log-product":
         columns, weights = {**columns, "trust": trust}, {**weights, "trust": 1.0}
     names = tuple(name for name, weight in weights.items() if weight)

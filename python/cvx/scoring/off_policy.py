@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import above_zero, among
 from cvx.errors import InvalidParameterError, LengthMismatchError
 from cvx.scoring.logistic import fit_logistic, sigmoid
 from cvx.statistics import Floats, bootstrap, ratio
@@ -103,8 +104,7 @@ def plackett_luce(weights: Sequence[float], temperature: float = 1.0) -> Policy:
     ----------
     Plackett 1975, The analysis of permutations.
     """
-    if not temperature > 0:
-        raise InvalidParameterError(f"temperature is {temperature}: give one above 0")
+    heat = above_zero("temperature", temperature)
     w = np.asarray(weights, dtype=np.float64)
 
     def policy(features: Floats) -> Floats:
@@ -112,7 +112,7 @@ def plackett_luce(weights: Sequence[float], temperature: float = 1.0) -> Policy:
             raise LengthMismatchError(
                 f"{len(w)} weights for {features.shape[1]} features: give one each"
             )
-        scores = features @ w / temperature
+        scores = features @ w / heat
         shares = np.exp(scores - scores.max())
         return np.asarray(shares / shares.sum())
 
@@ -168,8 +168,7 @@ def off_policy_value(
     >>> round(found.value, 2)
     0.99
     """
-    if method not in ("ips", "snips", "dr"):
-        raise InvalidParameterError(f"method is {method!r}: give ips, snips or dr")
+    among("ips", "snips", "dr")("method", method)
     groups = np.array([one.group for one in log])
     names = np.unique(groups)
     if len(names) < 2:

@@ -9,6 +9,7 @@ from typing import Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import above_zero
 from cvx.errors import InvalidParameterError
 
 Clock: TypeAlias = Literal["microseconds", "seconds", "turn", "tick"]
@@ -49,9 +50,7 @@ class Decay:
     @classmethod
     def of_half_life(cls, half_life: float) -> Self:
         """Return the decay that halves every ``half_life`` units; above 0."""
-        if not half_life > 0:
-            raise InvalidParameterError(f"half_life is {half_life}: give one above 0")
-        return cls(math.log(2.0) / half_life)
+        return cls(math.log(2.0) / above_zero("half_life", half_life))
 
     @classmethod
     def of_half_life_s(cls, half_life_s: float, clock: Clock) -> Self:

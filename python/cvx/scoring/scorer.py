@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from cvx.arguments import among
 from cvx.errors import InvalidParameterError, UnknownFeatureError
-from cvx.scoring.columns import Mode, Scored, score_columns
+from cvx.scoring.columns import MODES, Mode, Scored, score_columns
 from cvx.scoring.formulas import NEUTRAL_REWARD
 from cvx.scoring.recency import recency_weight
 from cvx.types import Factor, Hit
@@ -150,8 +151,6 @@ class Scorer:
         features: Mapping[str, Feature] | None = None,
         floor: float = 1e-6,
     ) -> None:
-        if mode not in ("sum", "log-product"):
-            raise InvalidParameterError(f"mode is {mode!r}: give 'sum' or 'log-product'")
         if not 0 < floor < 1:
             raise InvalidParameterError(f"floor is {floor}: give one between 0 and 1")
         self.features: dict[str, Feature] = {**FEATURES, **(features or {})}
@@ -163,7 +162,7 @@ class Scorer:
                 )
             if not math.isfinite(weight):
                 raise InvalidParameterError(f"the weight of {name!r} is {weight}: give a number")
-        self.mode = mode
+        self.mode: Mode = among(*MODES)("mode", mode)
         self.floor = floor
         self.names = tuple(name for name, weight in self.weights.items() if weight)
 

@@ -9,8 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from typing import Literal, NamedTuple, Self
 
-from cvx.arguments import a_share, number
-from cvx.errors import InvalidParameterError
+from cvx.arguments import a_share, above_zero, among, number
 from cvx.scoring.formulas import beta_mean, censored_failure, usage_ratio
 from cvx.scoring.scorer import Feature, ScoringContext
 from cvx.store import Record, Writer
@@ -81,14 +80,10 @@ class UsageTracker:
         strength: float = 0.3,
         mean: float | Literal["similarity"] = 0.5,
     ) -> None:
-        if mode not in ("beta", "ratio"):
-            raise InvalidParameterError(f"mode is {mode!r}: give 'beta' or 'ratio'")
-        if not strength > 0:
-            raise InvalidParameterError(f"strength is {strength}: give one above 0")
         self.by_similarity = mean == "similarity"
         self.mean = 0.5 if mean == "similarity" else a_share("mean", mean)
-        self.mode = mode
-        self.strength = strength
+        self.mode = among("beta", "ratio")("mode", mode)
+        self.strength = above_zero("strength", strength)
         self._parts: dict[Whose, dict[Hashable, UsageCount]] = {}
         self._readers: Collection[str] | None = None
         self._without: Collection[str] = ()
