@@ -8,6 +8,7 @@ use roaring::RoaringBitmap;
 
 use crate::columns::{Columns, EMBEDDED, RECALLABLE};
 use crate::filter::Filter;
+use crate::id::Slot;
 use crate::postings::{Dated, Postings};
 use crate::timelines::Timelines;
 
@@ -36,7 +37,7 @@ pub(crate) struct Accepted<'a> {
     entities: Option<Vec<u64>>,
     tags: Vec<u32>,
     /// Ascending.
-    listed: Option<Vec<u32>>,
+    listed: Option<Vec<Slot>>,
     /// Whether a name in the filter is unknown, or a list empty.
     nothing: bool,
 }
@@ -53,18 +54,18 @@ struct Window<'a> {
 pub(crate) struct Bits(Vec<u64>);
 
 impl Bits {
-    pub(crate) fn of(nodes: &[u32], len: usize) -> Self {
+    pub(crate) fn of(nodes: &[Slot], len: usize) -> Self {
         let mut words = vec![0u64; len.div_ceil(64)];
         for &node in nodes {
-            words[node as usize / 64] |= 1 << (node % 64);
+            words[node.index() / 64] |= 1 << (node.0 % 64);
         }
         Bits(words)
     }
 
     #[inline]
-    pub(crate) fn has(&self, node: u32) -> bool {
-        let word = self.0.get(node as usize / 64);
-        word.is_some_and(|word| word >> (node % 64) & 1 == 1)
+    pub(crate) fn has(&self, node: Slot) -> bool {
+        let word = self.0.get(node.index() / 64);
+        word.is_some_and(|word| word >> (node.0 % 64) & 1 == 1)
     }
 }
 
@@ -88,7 +89,7 @@ impl<'a> Accepted<'a> {
             let nodes = ids.iter().filter_map(|&id| columns.ids.slot(id));
             ascending(
                 nodes
-                    .filter(|&node| (node as usize) < columns.len())
+                    .filter(|&node| (node.index()) < columns.len())
                     .collect(),
             )
         });
@@ -159,13 +160,13 @@ impl<'a> Accepted<'a> {
 
     /// Whether a node is accepted.
     #[inline]
-    pub(crate) fn has(&self, node: u32) -> bool {
+    pub(crate) fn has(&self, node: Slot) -> bool {
         self.catalog.columns.has(node, EMBEDDED) && self.has_embedded(node)
     }
 
     /// Whether a node that has a vector, as those of the graph have, is accepted.
     #[inline]
-    pub(crate) fn has_embedded(&self, node: u32) -> bool {
+    pub(crate) fn has_embedded(&self, node: Slot) -> bool {
         !self.nothing
             && self.has_recallable(node)
             && (self.in_all_namespaces || self.has_namespace(node))
@@ -177,18 +178,18 @@ impl<'a> Accepted<'a> {
     }
 
     #[inline]
-    fn has_reward(&self, node: u32) -> bool {
+    fn has_reward(&self, node: Slot) -> bool {
         // NaN, which is no reward, is in no range.
-        let within = |(min, max)| (min..=max).contains(&self.catalog.columns.reward[node as usize]);
+        let within = |(min, max)| (min..=max).contains(&self.catalog.columns.reward[node.index()]);
         self.rewards.is_none_or(within)
     }
 
     #[inline]
-    fn in_window(&self, node: u32) -> bool {
+    fn in_window(&self, node: Slot) -> bool {
         match (&self.span, self.window) {
-            (Some(span), _) => span.contains(&node),
+            (Some(span), _) => span.contains(&node.0),
             (None, Some(window)) => {
-                let time = self.catalog.columns.time[node as usize];
+                let time = self.catalog.columns.time[node.index()];
                 window.since.is_none_or(|since| time >= since)
                     && window.until.is_none_or(|until| time < until)
             }
@@ -197,35 +198,35 @@ impl<'a> Accepted<'a> {
     }
 
     #[inline]
-    fn has_recallable(&self, node: u32) -> bool {
-        let may_advise = self.catalog.columns.flags[node as usize] & RECALLABLE != 0;
+    fn has_recallable(&self, node: Slot) -> bool {
+        let may_advise = self.catalog.columns.flags[node.index()] & RECALLABLE != 0;
         self.recallable.is_none_or(|wanted| may_advise == wanted)
     }
 
     #[inline]
-    fn has_tag(&self, node: u32, tag: u32) -> bool {
+    fn has_tag(&self, node: Slot, tag: u32) -> bool {
         let tags = self.catalog.columns.tag_places(node);
         tags.binary_search(&tag).is_ok()
     }
 
     #[inline]
-    fn has_entity(&self, node: u32) -> bool {
-        let entity = self.catalog.columns.entity[node as usize];
+    fn has_entity(&self, node: Slot) -> bool {
+        let entity = self.catalog.columns.entity[node.index()];
         let among = |entities: &Vec<u64>| entities.binary_search(&entity).is_ok();
         self.entities.as_ref().is_none_or(among)
     }
 
     #[inline]
-    fn is_listed(&self, node: u32) -> bool {
-        let among = |listed: &Vec<u32>| listed.binary_search(&node).is_ok();
+    fn is_listed(&self, node: Slot) -> bool {
+        let among = |listed: &Vec<Slot>| listed.binary_search(&node).is_ok();
         self.listed.as_ref().is_none_or(among)
     }
 
     /// Whether a node is in one of the namespaces that the caller named.
     #[inline]
-    pub(crate) fn has_namespace(&self, node: u32) -> bool {
+    pub(crate) fn has_namespace(&self, node: Slot) -> bool {
         // An edge of a file that was overwritten while it was open may name a node that is none.
-        let Some(&namespace) = self.catalog.columns.namespace.get(node as usize) else {
+        let Some(&namespace) = self.catalog.columns.namespace.get(node.index()) else {
             return false;
         };
         match self.namespaces.as_slice() {
@@ -235,7 +236,7 @@ impl<'a> Accepted<'a> {
     }
 
     /// Every accepted node.
-    pub(crate) fn members(&self) -> Vec<u32> {
+    pub(crate) fn members(&self) -> Vec<Slot> {
         if self.nothing {
             Vec::new()
         } else {
@@ -270,7 +271,7 @@ impl<'a> Accepted<'a> {
         let step = (len / SAMPLE).max(1);
         let hits = (0..len)
             .step_by(step)
-            .filter(|&node| self.has(node as u32))
+            .filter(|&node| self.has(Slot::at(node)))
             .count();
         (hits * step).min(self.bound())
     }

@@ -1,10 +1,11 @@
 //! Maps from nodes to what is known of them for the length of one call.
 
+use crate::id::Slot;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map from nodes.
-pub(crate) type ByNode<T> = HashMap<u32, T, BuildHasherDefault<NodeHasher>>;
+pub(crate) type ByNode<T> = HashMap<Slot, T, BuildHasherDefault<NodeHasher>>;
 
 /// Node ids are dense and nobody's to choose: one multiplication spreads them well enough.
 #[derive(Default)]

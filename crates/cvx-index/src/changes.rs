@@ -7,7 +7,7 @@
 
 use crate::columns::{EMBEDDED, NewNode};
 use crate::error::{Error, Result};
-use crate::id::NodeId;
+use crate::id::{NodeId, Slot};
 use crate::index::{MOST_NODES, TemporalIndex, check_reward, check_threads, on_threads};
 use crate::insert::{NewLinks, Request, WORTH_THREADS, set_all};
 
@@ -54,30 +54,30 @@ pub(crate) fn insert(
 
 fn insert_in_steps(mut index: impl Access, nodes: &[NewNode<'_>]) -> Result<Vec<NodeId>> {
     let first = index.look(|index| index.check_new(nodes))??;
-    let slots = || (first..).zip(nodes);
-    let embedded: Vec<u32> = slots()
+    let slots = || Slot::range(first.index(), first.index() + nodes.len()).zip(nodes);
+    let embedded: Vec<Slot> = slots()
         .filter(|(_, node)| node.vector.is_some())
         .map(|(slot, _)| slot)
         .collect();
     if let Some(&last) = embedded.last() {
-        index.make_room(last as usize + 1)?;
+        index.make_room(last.index() + 1)?;
     }
     let mut rest = embedded.as_slice();
     let mut done = 0;
     while done < nodes.len() {
-        let reach = first + nodes.len().min(done + LARGEST_STEP) as u32;
+        let reach = Slot::at(first.index() + nodes.len().min(done + LARGEST_STEP));
         let near = &rest[..rest.partition_point(|&slot| slot < reach)];
         let size = index.look(|index| index.builder().next_batch(&index.links, near))?;
         let (batch, later) = rest.split_at(size);
         // With the nodes of the batch come those without a vector before the next that has one.
         let end = later.first().map_or(reach, |&next| reach.min(next));
-        let new = &nodes[done..(end - first) as usize];
-        index.change(|index| index.put_rows(done as u32 + first, new))?;
+        let new = &nodes[done..end.index() - first.index()];
+        index.change(|index| index.put_rows(Slot::at(first.index() + done), new))?;
         let chosen = index.look(|index| index.builder().choose_batch(&index.links, batch))?;
         let requests = index.change(|index| index.admit(new, batch, &chosen))?;
         let back = index.look(|index| index.builder().back_links(&index.links, &requests))?;
         index.change(|index| set_all(&mut index.links, &back))?;
-        (rest, done) = (later, (end - first) as usize);
+        (rest, done) = (later, end.index() - first.index());
     }
     index.look(|index| slots().map(|(slot, _)| index.id(slot)).collect())
 }
@@ -93,14 +93,14 @@ pub(crate) fn delete(mut index: impl Access, nodes: &[NodeId]) -> Result<()> {
 
 /// Nodes on their way out.
 pub(crate) struct Going {
-    nodes: Vec<u32>,
-    embedded: Vec<u32>,
+    nodes: Vec<Slot>,
+    embedded: Vec<Slot>,
     around: Vec<NewLinks>,
 }
 
 impl TemporalIndex {
     /// The slot of the first of these nodes, if all of them can be inserted.
-    fn check_new(&self, nodes: &[NewNode<'_>]) -> Result<u32> {
+    fn check_new(&self, nodes: &[NewNode<'_>]) -> Result<Slot> {
         let wanted = self.node_count().saturating_add(nodes.len());
         if wanted > MOST_NODES {
             return Err(Error::Capacity {
@@ -113,13 +113,13 @@ impl TemporalIndex {
             node.vector
                 .map_or(Ok(()), |vector| self.vectors.check(vector))?;
         }
-        Ok(self.columns.len() as u32)
+        Ok(Slot::at(self.columns.len()))
     }
 
     /// Writes the vectors of nodes that are not there yet.
-    fn put_rows(&mut self, first: u32, nodes: &[NewNode<'_>]) {
+    fn put_rows(&mut self, first: Slot, nodes: &[NewNode<'_>]) {
         let mut embedded = Vec::new();
-        for (slot, node) in (first..).zip(nodes) {
+        for (slot, node) in Slot::range(first.index(), first.index() + nodes.len()).zip(nodes) {
             if let Some(vector) = node.vector {
                 self.vectors.put(slot, vector);
                 embedded.push(slot);
@@ -132,23 +132,23 @@ impl TemporalIndex {
     fn admit(
         &mut self,
         nodes: &[NewNode<'_>],
-        batch: &[u32],
-        chosen: &[Vec<Vec<u32>>],
+        batch: &[Slot],
+        chosen: &[Vec<Vec<Slot>>],
     ) -> Vec<Request> {
         self.note_change();
-        let first = self.columns.len() as u32;
+        let first = self.columns.len();
         for node in nodes {
             let slot = self.columns.push(node);
             self.postings.add(&self.columns, slot);
         }
-        let new = first..self.columns.len() as u32;
+        let new = Slot::range(first, self.columns.len());
         self.timelines.add(&self.columns, new);
         self.live += nodes.len();
         let vectors = self.links.len();
         let (builder, links) = self.building();
         let requests = builder.add_batch(links, batch, chosen);
         for (&slot, vectors) in batch.iter().zip(vectors + 1..) {
-            self.regions.grown(slot as usize + 1, vectors);
+            self.regions.grown(slot.index() + 1, vectors);
         }
         requests
     }
@@ -156,12 +156,12 @@ impl TemporalIndex {
     fn going(&self, nodes: &[NodeId]) -> Result<Going> {
         let mut gone = Vec::with_capacity(nodes.len());
         for &node in nodes {
-            gone.push(self.check(node)? as u32);
+            gone.push(self.slot(node)?);
         }
         gone.sort_unstable();
         gone.dedup();
-        let has_vector = |node: &u32| self.columns.has(*node, EMBEDDED);
-        let embedded: Vec<u32> = gone.iter().copied().filter(has_vector).collect();
+        let has_vector = |node: &Slot| self.columns.has(*node, EMBEDDED);
+        let embedded: Vec<Slot> = gone.iter().copied().filter(has_vector).collect();
         let around = self.builder().around(&self.links, &embedded);
         Ok(Going {
             nodes: gone,
@@ -176,13 +176,13 @@ impl TemporalIndex {
             embedded,
             around,
         } = going;
-        let is_hub = |&node: &u32| {
+        let is_hub = |&node: &Slot| {
             self.regions.covers(node) && self.links.level(node).is_some_and(|level| level > 0)
         };
         let regions_change = embedded.iter().any(is_hub);
         self.note_change();
         for &node in nodes {
-            self.edges.remove_node(NodeId(node));
+            self.edges.remove_node(node);
         }
         self.postings.remove(&self.columns, nodes);
         self.timelines.remove(&self.columns, nodes);

@@ -22,6 +22,7 @@ use crate::distance::isa::Isa;
 use crate::distance::kernel::{Kernel, Work};
 use crate::distance::numbers::{Numbers, numbers};
 use crate::distance::prefetch::prefetch_at;
+use crate::id::Slot;
 
 /// The rows as bytes, and what turns their products into distances.
 #[derive(Clone)]
@@ -84,9 +85,9 @@ impl Codes {
     }
 
     /// Stores the row of a node.
-    pub(crate) fn put(&mut self, node: u32, compared: &[f32]) {
+    pub(crate) fn put(&mut self, node: Slot, compared: &[f32]) {
         let numbers = numbers(self.isa, compared, Vec::new());
-        let (at, end) = (node as usize, node as usize + 1);
+        let (at, end) = (node.index(), node.index() + 1);
         self.rows.grow(end * self.lines, Line::ZERO);
         self.scales.grow(end, 0.0);
         let rows = self.rows.to_mut()[at * self.lines..].iter_mut();
@@ -109,10 +110,10 @@ impl Codes {
     }
 
     /// Whether the row of a node is that of this vector.
-    pub(crate) fn is_of(&self, node: u32, compared: &[f32]) -> bool {
+    pub(crate) fn is_of(&self, node: Slot, compared: &[f32]) -> bool {
         let numbers = numbers(self.isa, compared, Vec::new());
-        let (at, table) = (node as usize, self.table());
-        let lines = table.rows.row(node).iter().zip(&numbers.lines);
+        let (at, table) = (node.index(), self.table());
+        let lines = table.rows.row(node.0).iter().zip(&numbers.lines);
         lines
             .into_iter()
             .all(|(row, line)| row.0 == line.0.map(|number| number as u8 ^ BIAS))
@@ -124,8 +125,8 @@ impl Codes {
     }
 
     /// Forgets the row of a node.
-    pub(crate) fn erase(&mut self, node: u32) {
-        let at = node as usize;
+    pub(crate) fn erase(&mut self, node: Slot) {
+        let at = node.index();
         self.rows.to_mut()[at * self.lines..][..self.lines].fill(Line::ZERO);
         self.scales.to_mut()[at] = 0.0;
         if self.metric == Metric::L2 {
@@ -199,7 +200,7 @@ pub(crate) struct Table<'a> {
 
 impl Table<'_> {
     /// The row of a node as a query.
-    pub(crate) fn coded_row(&self, node: u32) -> Coded {
+    pub(crate) fn coded_row(&self, node: Slot) -> Coded {
         let mut coded = Coded::default();
         self.take_row(node, &mut coded);
         coded
@@ -207,8 +208,8 @@ impl Table<'_> {
 
     /// Makes a query of the row of a node.
     #[inline(always)]
-    pub(crate) fn take_row(&self, node: u32, coded: &mut Coded) {
-        let (row, at) = (self.rows.row(node), node as usize);
+    pub(crate) fn take_row(&self, node: Slot, coded: &mut Coded) {
+        let (row, at) = (self.rows.row(node.0), node.index());
         coded.lines.resize(row.len(), QueryLine([0; LINE]));
         let mut sum = 0i32;
         for (query, line) in coded.lines.iter_mut().zip(row) {
@@ -226,22 +227,22 @@ impl Table<'_> {
 
     /// The distance by codes to the row of a node is no farther than this from the true one.
     #[inline(always)]
-    pub(crate) fn error(&self, query: &Coded, node: u32) -> f32 {
-        query.error * self.scales[node as usize] + ROUNDING
+    pub(crate) fn error(&self, query: &Coded, node: Slot) -> f32 {
+        query.error * self.scales[node.index()] + ROUNDING
     }
 
     /// Whether two rows are the same.
-    pub(crate) fn same(&self, a: u32, b: u32) -> bool {
-        self.scales[a as usize] == self.scales[b as usize] && self.rows.row(a) == self.rows.row(b)
+    pub(crate) fn same(&self, a: Slot, b: Slot) -> bool {
+        self.scales[a.index()] == self.scales[b.index()] && self.rows.row(a.0) == self.rows.row(b.0)
     }
 
     /// Asks for what [`distances`](Self::distances) of a node will read.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, node: u32) {
-        self.rows.prefetch(node);
-        prefetch_at(self.scales.as_ptr().wrapping_add(node as usize));
+    pub(crate) fn prefetch(&self, node: Slot) {
+        self.rows.prefetch(node.0);
+        prefetch_at(self.scales.as_ptr().wrapping_add(node.index()));
         if !self.bases.is_empty() {
-            prefetch_at(self.bases.as_ptr().wrapping_add(node as usize));
+            prefetch_at(self.bases.as_ptr().wrapping_add(node.index()));
         }
     }
 
@@ -249,7 +250,7 @@ impl Table<'_> {
     pub(crate) fn distances<'b>(
         &self,
         query: &Coded,
-        nodes: &[u32],
+        nodes: &[Slot],
         buffers: &'b mut Buffers,
     ) -> &'b [f32] {
         self.isa.run(Distances {
@@ -261,7 +262,7 @@ impl Table<'_> {
     }
 
     #[inline(always)]
-    pub(crate) fn prefetch_all(&self, nodes: &[u32]) {
+    pub(crate) fn prefetch_all(&self, nodes: &[Slot]) {
         for &node in nodes {
             self.prefetch(node);
         }
@@ -276,8 +277,8 @@ impl Table<'_> {
         &self,
         kernel: impl Kernel,
         query: &Coded,
-        nodes: &[u32],
-        ahead: &[u32],
+        nodes: &[Slot],
+        ahead: &[Slot],
         buffers: &'b mut Buffers,
     ) -> &'b [f32] {
         self.compared::<false>(kernel, query, nodes, ahead, buffers)
@@ -290,8 +291,8 @@ impl Table<'_> {
         &self,
         kernel: impl Kernel,
         query: &Coded,
-        nodes: &[u32],
-        ahead: &[u32],
+        nodes: &[Slot],
+        ahead: &[Slot],
         buffers: &'b mut Buffers,
     ) -> &'b [f32] {
         self.compared::<true>(kernel, query, nodes, ahead, buffers)
@@ -302,8 +303,8 @@ impl Table<'_> {
         &self,
         kernel: impl Kernel,
         query: &Coded,
-        nodes: &[u32],
-        ahead: &[u32],
+        nodes: &[Slot],
+        ahead: &[Slot],
         buffers: &'b mut Buffers,
     ) -> &'b [f32] {
         if buffers.distances.len() < nodes.len() {
@@ -334,14 +335,14 @@ impl Table<'_> {
         &self,
         kernel: impl Kernel,
         query: &Coded,
-        nodes: &[u32; GROUP],
+        nodes: &[Slot; GROUP],
     ) -> [f32; GROUP] {
         let mut rows: [&[Line]; GROUP] = [&[]; GROUP];
         let mut scales = [0.0; GROUP];
         let mut bases = [query.base; GROUP];
         for lane in 0..GROUP {
-            let at = nodes[lane] as usize;
-            rows[lane] = self.rows.row(nodes[lane]);
+            let at = nodes[lane].index();
+            rows[lane] = self.rows.row(nodes[lane].0);
             scales[lane] = self.scales[at];
         }
         let products = kernel.products(&query.lines, rows);
@@ -351,7 +352,7 @@ impl Table<'_> {
         }
         if !self.bases.is_empty() {
             for lane in 0..GROUP {
-                bases[lane] += self.bases[nodes[lane] as usize];
+                bases[lane] += self.bases[nodes[lane].index()];
             }
         }
         if LEAST {
@@ -378,7 +379,7 @@ pub(crate) struct Buffers {
 struct Distances<'a, 'b> {
     table: &'a Table<'a>,
     query: &'a Coded,
-    nodes: &'a [u32],
+    nodes: &'a [Slot],
     buffers: &'b mut Buffers,
 }
 

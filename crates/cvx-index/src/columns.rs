@@ -2,6 +2,7 @@
 
 use crate::column::Column;
 use crate::id::EntityId;
+use crate::id::Slot;
 use crate::ids::Ids;
 use crate::names::Names;
 
@@ -145,8 +146,8 @@ impl Columns {
     }
 
     /// Appends a checked node; its slot.
-    pub(crate) fn push(&mut self, node: &NewNode<'_>) -> u32 {
-        let id = self.len() as u32;
+    pub(crate) fn push(&mut self, node: &NewNode<'_>) -> Slot {
+        let slot = Slot::at(self.len());
         self.ids.push();
         let mut tags: Vec<u32> = node
             .tags
@@ -158,7 +159,7 @@ impl Columns {
         self.entity.push(node.entity.0);
         self.time.push(node.timestamp);
         self.reward.push(f32::NAN);
-        self.set_reward(id as usize, node.reward);
+        self.set_reward(slot.index(), node.reward);
         self.namespace.push(self.namespaces.intern(node.namespace));
         self.tags.push(self.tag_sets.intern(tags.as_slice()));
         self.action.push(
@@ -168,7 +169,7 @@ impl Columns {
         let embedded = if node.vector.is_some() { EMBEDDED } else { 0 };
         let recallable = if node.recallable { RECALLABLE } else { 0 };
         self.flags.push(LIVE | embedded | recallable);
-        id
+        slot
     }
 
     pub(crate) fn set_reward(&mut self, at: usize, reward: Option<f32>) {
@@ -177,8 +178,8 @@ impl Columns {
     }
 
     /// Forgets a node.
-    pub(crate) fn wipe(&mut self, node: u32) {
-        let at = node as usize;
+    pub(crate) fn wipe(&mut self, node: Slot) {
+        let at = node.index();
         self.entity.to_mut()[at] = 0;
         self.time.to_mut()[at] = 0;
         self.reward.to_mut()[at] = f32::NAN;
@@ -189,26 +190,31 @@ impl Columns {
     }
 
     #[inline]
-    pub(crate) fn has(&self, node: u32, flag: u8) -> bool {
+    pub(crate) fn has(&self, node: Slot, flag: u8) -> bool {
         self.flags
-            .get(node as usize)
+            .get(node.index())
             .is_some_and(|flags| flags & flag != 0)
     }
 
-    pub(crate) fn reward(&self, node: u32) -> Option<f32> {
-        Some(self.reward[node as usize]).filter(|reward| !reward.is_nan())
+    pub(crate) fn reward(&self, node: Slot) -> Option<f32> {
+        Some(self.reward[node.index()]).filter(|reward| !reward.is_nan())
     }
 
     /// The tags of a node, as places in `tag_names`.
     #[inline]
-    pub(crate) fn tag_places(&self, node: u32) -> &[u32] {
+    pub(crate) fn tag_places(&self, node: Slot) -> &[u32] {
         self.tag_sets
-            .get(self.tags[node as usize])
+            .get(self.tags[node.index()])
             .map_or(&[], Vec::as_slice)
     }
 
+    /// The slots of all nodes that there ever were.
+    pub(crate) fn slots(&self) -> impl DoubleEndedIterator<Item = Slot> + use<> {
+        Slot::range(0, self.len())
+    }
+
     /// The live nodes.
-    pub(crate) fn live(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.len() as u32).filter(|&node| self.has(node, LIVE))
+    pub(crate) fn live(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.slots().filter(|&node| self.has(node, LIVE))
     }
 }

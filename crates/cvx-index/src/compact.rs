@@ -3,14 +3,14 @@
 use crate::columns::{Columns, LIVE};
 use crate::edges::TypedEdgeLayer;
 use crate::error::Result;
-use crate::id::NodeId;
+use crate::id::Slot;
 use crate::index::TemporalIndex;
 use crate::regions::Regions;
 
 /// A graph that lost more than this part of its nodes is linked anew.
 const MUCH: usize = 8;
 /// Of a slot that is given up.
-const GONE: u32 = u32::MAX;
+const GONE: Slot = Slot(u32::MAX);
 
 impl TemporalIndex {
     /// Gives back what deleted nodes still take: memory, the time to pass over them, and the
@@ -32,14 +32,14 @@ impl TemporalIndex {
     /// None today.
     pub fn compacted(&self) -> Result<Self> {
         let slots = self.columns.len();
-        let kept: Vec<u32> = self.columns.live().collect();
+        let kept: Vec<Slot> = self.columns.live().collect();
         let mut moved = vec![GONE; slots];
-        for (&old, new) in kept.iter().zip(0..) {
-            moved[old as usize] = new;
+        for (&old, new) in kept.iter().zip(Slot::range(0, slots)) {
+            moved[old.index()] = new;
         }
         let mut index = Self::new(self.params.clone())?;
         index.columns = self.columns.gathered(&kept);
-        let nodes: Vec<u32> = self.links.nodes().map(|old| moved[old as usize]).collect();
+        let nodes: Vec<Slot> = self.links.nodes().map(|old| moved[old.index()]).collect();
         let end = self.links.table_len();
         index.vectors = self.vectors.gathered(&kept, end, &nodes);
         if slots - kept.len() > slots / MUCH {
@@ -50,13 +50,15 @@ impl TemporalIndex {
             index.links = self.links.gathered(&kept, &moved);
         }
         index.links.shrink();
-        for slot in 0..kept.len() as u32 {
+        for slot in Slot::range(0, kept.len()) {
             index.postings.add(&index.columns, slot);
         }
-        index.timelines.add(&index.columns, 0..kept.len() as u32);
+        index
+            .timelines
+            .add(&index.columns, Slot::range(0, kept.len()));
         index.edges = self.moved_edges(&moved)?;
         let (nodes, vectors) = self.regions.extent();
-        let nodes = kept.partition_point(|&slot| (slot as usize) < nodes);
+        let nodes = kept.partition_point(|&slot| slot.index() < nodes);
         index.regions = Regions::restored(self.regions.epoch(), nodes, vectors.min(nodes));
         index.live = self.live;
         index.changes = self.changes;
@@ -64,11 +66,10 @@ impl TemporalIndex {
         Ok(index)
     }
 
-    fn moved_edges(&self, moved: &[u32]) -> Result<TypedEdgeLayer> {
+    fn moved_edges(&self, moved: &[Slot]) -> Result<TypedEdgeLayer> {
         let mut table = self.edges.to_table();
         for edge in &mut table.edges {
-            edge.from = NodeId(moved[edge.from.index()]);
-            edge.to = NodeId(moved[edge.to.index()]);
+            *edge = edge.named(|slot| moved[slot.index()]);
         }
         TypedEdgeLayer::from_table(&table, moved.len())
     }
@@ -76,10 +77,11 @@ impl TemporalIndex {
 
 impl Columns {
     /// The columns of these slots, and the names that these slots have.
-    fn gathered(&self, kept: &[u32]) -> Self {
-        let (namespaces, namespace) = self.namespaces.kept(&self.namespace.gathered(kept, 1));
-        let (actions, action) = self.actions.kept(&self.action.gathered(kept, 1));
-        let (tag_sets, tags) = self.tag_sets.kept(&self.tags.gathered(kept, 1));
+    fn gathered(&self, kept: &[Slot]) -> Self {
+        let rows = Slot::numbers(kept);
+        let (namespaces, namespace) = self.namespaces.kept(&self.namespace.gathered(rows, 1));
+        let (actions, action) = self.actions.kept(&self.action.gathered(rows, 1));
+        let (tag_sets, tags) = self.tag_sets.kept(&self.tags.gathered(rows, 1));
         let (tag_names, renamed) = self.tag_names.kept(&tag_sets.values().concat());
         let mut columns = Columns {
             namespaces,
@@ -94,13 +96,13 @@ impl Columns {
             set.sort_unstable();
             columns.tag_sets.intern(set.as_slice());
         }
-        columns.entity = self.entity.gathered(kept, 1);
-        columns.time = self.time.gathered(kept, 1);
-        columns.reward = self.reward.gathered(kept, 1);
+        columns.entity = self.entity.gathered(rows, 1);
+        columns.time = self.time.gathered(rows, 1);
+        columns.reward = self.reward.gathered(rows, 1);
         columns.namespace = namespace.into();
         columns.tags = tags.into();
         columns.action = action.into();
-        columns.flags = self.flags.gathered(kept, 1);
+        columns.flags = self.flags.gathered(rows, 1);
         debug_assert!(columns.flags.iter().all(|flags| flags & LIVE != 0));
         columns
     }

@@ -5,6 +5,7 @@
 //! the bounds of a walk (deleted nodes, namespaces).
 
 mod ancestors;
+mod edge;
 mod kind;
 mod layer;
 mod row;
@@ -15,10 +16,11 @@ mod traverse;
 
 pub use ancestors::{Ancestor, Ancestry};
 pub(crate) use ancestors::{Looked, ancestors};
+pub use edge::{Direction, Edge, HalfEdge};
 pub use kind::EdgeKind;
-pub use layer::{Direction, Edge, HalfEdge, TypedEdgeLayer};
-pub(crate) use row::Half;
-pub use row::Row;
+pub(crate) use layer::TypedEdgeLayer;
+pub(crate) use row::{Half, Row};
 pub(crate) use rows::Flat;
-pub use table::EdgeTable;
-pub use traverse::{Path, traverse};
+pub(crate) use table::EdgeTable;
+pub use traverse::Path;
+pub(crate) use traverse::traverse;

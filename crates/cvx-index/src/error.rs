@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::id::{EntityId, NodeId};
+use crate::id::{EntityId, NodeId, RegionId};
 
 /// What the index returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -119,7 +119,7 @@ pub enum Error {
     )]
     UnknownRegion {
         /// The node.
-        region: NodeId,
+        region: RegionId,
         /// The level.
         level: usize,
         /// The epoch in force.

@@ -121,9 +121,7 @@ impl TemporalIndex {
             terms.share = self.begin(spread, &terms, want, route);
             let bound = self.bound(spread, &terms);
             self.spread(spread, &terms, &bound);
-            let mut hits = self.best(spread, &terms, &bound);
-            hits.iter_mut().for_each(|hit| self.name(hit));
-            hits
+            self.best(spread, &terms, &bound)
         })
     }
 
@@ -159,14 +157,6 @@ impl TemporalIndex {
             Metric::Cosine | Metric::InnerProduct => distance - slack,
         };
         [distance + slack, nearest].map(|distance| metric.similarity(distance))
-    }
-
-    /// Puts nodes in the place of slots.
-    fn name(&self, hit: &mut GraphHit) {
-        hit.node = self.id(hit.node.0);
-        for edge in &mut hit.path {
-            (edge.from, edge.to) = (self.id(edge.from.0), self.id(edge.to.0));
-        }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::id::NodeId;
+use crate::id::{NodeId, Slot};
 use crate::index::TemporalIndex;
 use crate::nearest::Want;
 use crate::plan::Route;
-use crate::scratch::{Ranked, with_scratch};
+use crate::scratch::with_scratch;
 use crate::vectors::Query;
 
 /// A result of [`TemporalIndex::hybrid_search`].
@@ -53,7 +53,7 @@ impl TemporalIndex {
         let accepted = self.accepted(filter)?;
         let query = self.vectors.prepared(query)?;
         let route = self.route(filter, &accepted, width);
-        let mut candidates: Vec<u32> = match &route {
+        let mut candidates: Vec<Slot> = match &route {
             Route::Scan(nodes) if beta > 0.0 => nodes.to_vec(),
             _ => with_scratch(|scratch| {
                 let want = Want {
@@ -75,7 +75,12 @@ impl TemporalIndex {
         Ok(self.scored(&query.exact, &candidates, beta, k))
     }
 
-    fn near_in_namespaces(&self, query: &Query, width: usize, filter: &Filter) -> Result<Vec<u32>> {
+    fn near_in_namespaces(
+        &self,
+        query: &Query,
+        width: usize,
+        filter: &Filter,
+    ) -> Result<Vec<Slot>> {
         let namespaces = filter.namespaces.clone();
         let open = Filter {
             namespaces,
@@ -95,8 +100,8 @@ impl TemporalIndex {
         }))
     }
 
-    fn scored(&self, query: &[f32], candidates: &[u32], beta: f32, k: usize) -> Vec<Scored> {
-        let embedded = |node: &u32| self.links.level(*node).is_some();
+    fn scored(&self, query: &[f32], candidates: &[Slot], beta: f32, k: usize) -> Vec<Scored> {
+        let embedded = |node: &Slot| self.links.level(*node).is_some();
         // Each candidate, then those beside it that can be compared.
         let mut nodes = Vec::with_capacity(3 * candidates.len());
         let mut ends = Vec::with_capacity(candidates.len());
@@ -135,10 +140,10 @@ impl TemporalIndex {
             });
         }
         scored.sort_unstable_by(|a, b| {
-            let nearer = |s: &Scored| Ranked::new(s.distance, s.node.0);
             b.score
                 .total_cmp(&a.score)
-                .then_with(|| nearer(a).cmp(&nearer(b)))
+                .then_with(|| a.distance.total_cmp(&b.distance))
+                .then_with(|| a.node.cmp(&b.node))
         });
         scored.truncate(k);
         scored

@@ -1,9 +1,9 @@
 //! Which node lies where: ids stand for ever, slots are given up when an index is compacted.
 //!
-//! Inside the index a node is its slot. Slots ascend with ids, so that whatever is ordered by one is
+//! Inside the index a node is its [`Slot`]. Slots ascend with ids, so that whatever is ordered by one is
 //! ordered by the other, and as long as nothing was compacted or passed over the two are the same number.
 
-use crate::id::NodeId;
+use crate::id::{NodeId, Slot};
 
 /// The ids of the slots.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,23 +32,19 @@ impl Ids {
 
     /// The id of a slot; one that is not there yet has the id it will be given.
     #[inline]
-    pub(crate) fn id(&self, slot: u32) -> NodeId {
-        NodeId(self.0.as_ref().map_or(slot, |Given { ids, next }| {
-            let known = ids.get(slot as usize).copied();
-            known.unwrap_or_else(|| next + (slot - ids.len() as u32))
+    pub(crate) fn id(&self, slot: Slot) -> NodeId {
+        NodeId(self.0.as_ref().map_or(slot.0, |Given { ids, next }| {
+            let known = ids.get(slot.index()).copied();
+            known.unwrap_or_else(|| next + (slot.0 - ids.len() as u32))
         }))
     }
 
     /// The slot of an id; as long as nothing was compacted any number is one.
     #[inline]
-    pub(crate) fn slot(&self, node: NodeId) -> Option<u32> {
+    pub(crate) fn slot(&self, node: NodeId) -> Option<Slot> {
         match &self.0 {
-            None => Some(node.0),
-            Some(given) => given
-                .ids
-                .binary_search(&node.0)
-                .ok()
-                .map(|slot| slot as u32),
+            None => Some(Slot(node.0)),
+            Some(given) => given.ids.binary_search(&node.0).ok().map(Slot::at),
         }
     }
 
@@ -70,10 +66,10 @@ impl Ids {
     }
 
     /// The ids when only these slots of `slots` are kept, ascending.
-    pub(crate) fn kept(&self, kept: &[u32], slots: usize) -> Self {
+    pub(crate) fn kept(&self, kept: &[Slot], slots: usize) -> Self {
         Ids(Some(Given {
             ids: kept.iter().map(|&slot| self.id(slot).0).collect(),
-            next: self.id(slots as u32).0,
+            next: self.id(Slot::at(slots)).0,
         }))
     }
 }

@@ -8,7 +8,7 @@ use crate::columns::{Columns, LIVE, NewNode};
 use crate::distance::isa::Isa;
 use crate::edges::TypedEdgeLayer;
 use crate::error::{Error, Result};
-use crate::id::NodeId;
+use crate::id::{NodeId, Slot};
 use crate::insert::Builder;
 use crate::links::Links;
 use crate::params::IndexParams;
@@ -96,7 +96,7 @@ impl TemporalIndex {
     /// How many ids were given so far; the next node gets this one.
     #[must_use]
     pub fn node_count(&self) -> usize {
-        self.columns.ids.id(self.columns.len() as u32).index()
+        self.columns.ids.id(Slot::at(self.columns.len())).index()
     }
 
     /// Whether a node exists and was not deleted.
@@ -176,7 +176,7 @@ impl TemporalIndex {
         };
         self.vectors
             .check_center(center.as_deref(), self.links.nodes())?;
-        let nodes: Vec<u32> = self.links.nodes().collect();
+        let nodes: Vec<Slot> = self.links.nodes().collect();
         self.note_change();
         self.vectors.set_center(center);
         self.vectors.recode(&nodes);
@@ -228,7 +228,7 @@ impl TemporalIndex {
     }
 
     /// The slot of a live node.
-    pub(crate) fn slot(&self, node: NodeId) -> Result<u32> {
+    pub(crate) fn slot(&self, node: NodeId) -> Result<Slot> {
         let slot = self.columns.ids.slot(node);
         slot.filter(|&slot| self.columns.has(slot, LIVE))
             .ok_or_else(|| Error::UnknownNode {
@@ -239,12 +239,12 @@ impl TemporalIndex {
 
     /// The same, as an offset into the columns.
     pub(crate) fn check(&self, node: NodeId) -> Result<usize> {
-        self.slot(node).map(|slot| slot as usize)
+        self.slot(node).map(Slot::index)
     }
 
     /// The node in a slot.
     #[inline]
-    pub(crate) fn id(&self, slot: u32) -> NodeId {
+    pub(crate) fn id(&self, slot: Slot) -> NodeId {
         self.columns.ids.id(slot)
     }
 }

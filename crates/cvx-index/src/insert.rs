@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::codes::{self, Buffers, Coded};
 use crate::distance::codes::GROUP;
 use crate::distance::kernel::{Kernel, Work};
-use crate::id::NodeId;
+use crate::id::{NodeId, Slot};
 use crate::ids::Ids;
 use crate::links::Links;
 use crate::pool::Room;
@@ -45,12 +45,12 @@ pub(crate) struct Builder<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Request {
     level: usize,
-    target: u32,
-    node: u32,
+    target: Slot,
+    node: Slot,
 }
 
 impl Request {
-    pub(crate) fn new(level: usize, target: u32, node: u32) -> Self {
+    pub(crate) fn new(level: usize, target: Slot, node: Slot) -> Self {
         Request {
             level,
             target,
@@ -63,8 +63,8 @@ impl Request {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NewLinks {
     pub(crate) level: usize,
-    pub(crate) node: u32,
-    pub(crate) neighbors: Vec<u32>,
+    pub(crate) node: Slot,
+    pub(crate) neighbors: Vec<Slot>,
 }
 
 /// The level of a node: a hash of seed and id, with the distribution floor(-ln(u) / ln(m)).
@@ -92,12 +92,12 @@ pub(crate) fn splitmix(state: u64) -> u64 {
 }
 
 impl Builder<'_> {
-    fn level(&self, slot: u32, links: &Links) -> usize {
+    fn level(&self, slot: Slot, links: &Links) -> usize {
         level_of(self.seed, self.ids.id(slot), links.m())
     }
 
     /// Inserts `nodes`, ascending ids that have rows and are not in the graph.
-    pub(crate) fn insert(&self, links: &mut Links, nodes: &[u32]) {
+    pub(crate) fn insert(&self, links: &mut Links, nodes: &[Slot]) {
         let mut rest = nodes;
         while !rest.is_empty() {
             let (batch, later) = rest.split_at(self.next_batch(links, rest));
@@ -109,9 +109,9 @@ impl Builder<'_> {
     }
 
     /// How many of `nodes` are inserted together, the first ones.
-    pub(crate) fn next_batch(&self, links: &Links, nodes: &[u32]) -> usize {
+    pub(crate) fn next_batch(&self, links: &Links, nodes: &[Slot]) -> usize {
         let top = links.top();
-        let rises = |node: u32| top.is_none_or(|top| self.level(node, links) > top);
+        let rises = |node: Slot| top.is_none_or(|top| self.level(node, links) > top);
         // A node that rises above all is alone in its batch: the next ones are to see it there.
         if nodes.first().is_some_and(|&first| rises(first)) {
             return 1;
@@ -122,7 +122,7 @@ impl Builder<'_> {
     }
 
     /// The links of each node of a batch, level by level.
-    pub(crate) fn choose_batch(&self, links: &Links, batch: &[u32]) -> Vec<Vec<Vec<u32>>> {
+    pub(crate) fn choose_batch(&self, links: &Links, batch: &[Slot]) -> Vec<Vec<Vec<Slot>>> {
         let places: Vec<usize> = (0..batch.len()).collect();
         mapped(&places, |&at| self.choose(links, batch[at], &batch[..at]))
     }
@@ -131,15 +131,15 @@ impl Builder<'_> {
     pub(crate) fn add_batch(
         &self,
         links: &mut Links,
-        batch: &[u32],
-        chosen: &[Vec<Vec<u32>>],
+        batch: &[Slot],
+        chosen: &[Vec<Vec<Slot>>],
     ) -> Vec<Request> {
         let mut requests = Vec::new();
         for (&node, levels) in batch.iter().zip(chosen) {
             links.add(node, self.level(node, links));
             for (level, neighbors) in levels.iter().enumerate() {
                 links.set(node, level, neighbors);
-                let ask = |&neighbor: &u32| Request::new(level, neighbor, node);
+                let ask = |&neighbor: &Slot| Request::new(level, neighbor, node);
                 requests.extend(neighbors.iter().map(ask));
             }
         }
@@ -156,7 +156,7 @@ impl Builder<'_> {
 
     /// The links of a new node at each of its levels that the graph has: among the nodes there and
     /// those that come with it before it, its `mates`.
-    fn choose(&self, links: &Links, node: u32, mates: &[u32]) -> Vec<Vec<u32>> {
+    fn choose(&self, links: &Links, node: Slot, mates: &[Slot]) -> Vec<Vec<Slot>> {
         let Some(top) = links.top() else {
             return Vec::new();
         };
@@ -167,7 +167,7 @@ impl Builder<'_> {
             let codes = self.vectors.codes.table();
             let query = codes.coded_row(node);
             let Scratch { walk, buffers, .. } = scratch;
-            let mut starts: Vec<u32> = graph.descend(&query, level, buffers).into_iter().collect();
+            let mut starts: Vec<Slot> = graph.descend(&query, level, buffers).into_iter().collect();
             for level in (0..=level).rev() {
                 let beam = Beam {
                     room: Room::of(self.width),
@@ -210,7 +210,7 @@ impl Builder<'_> {
     }
 
     /// At most `most` of `candidates`, by the rule of [`select`](Self::select).
-    pub(crate) fn nearest_apart(&self, node: u32, candidates: &[u32], most: usize) -> Vec<u32> {
+    pub(crate) fn nearest_apart(&self, node: Slot, candidates: &[Slot], most: usize) -> Vec<Slot> {
         with_scratch(|scratch| {
             let codes = self.vectors.codes.table();
             let query = codes.coded_row(node);
@@ -228,14 +228,20 @@ impl Builder<'_> {
     /// [`APART`]. Copies of the
     /// node itself would turn every other candidate away and make an island of any set of equal
     /// vectors: they get a quarter of the places, drawn by a hash, and turn nobody away.
-    fn select(&self, node: u32, ranked: &[Ranked], most: usize, buffers: &mut Buffers) -> Vec<u32> {
+    fn select(
+        &self,
+        node: Slot,
+        ranked: &[Ranked],
+        most: usize,
+        buffers: &mut Buffers,
+    ) -> Vec<Slot> {
         let codes = self.vectors.codes.table();
         let (copies, others): (Vec<Ranked>, Vec<Ranked>) = ranked
             .iter()
             .partition(|seen| codes.same(seen.node(), node));
-        let mut copies: Vec<u32> = copies.into_iter().map(Ranked::node).collect();
+        let mut copies: Vec<Slot> = copies.into_iter().map(Ranked::node).collect();
         let spare = most.saturating_sub(others.len());
-        copies.sort_unstable_by_key(|&copy| splitmix(u64::from(node) << 32 | u64::from(copy)));
+        copies.sort_unstable_by_key(|&copy| splitmix(u64::from(node.0) << 32 | u64::from(copy.0)));
         copies.truncate((most / 4).max(1).max(spare));
         let places = most - copies.len();
         let mut kept = codes.isa().run(Selection {
@@ -263,17 +269,17 @@ struct Selection<'a> {
 }
 
 impl Work for Selection<'_> {
-    type Output = Vec<u32>;
+    type Output = Vec<Slot>;
 
     #[inline(always)]
-    fn run(self, kernel: impl Kernel) -> Vec<u32> {
+    fn run(self, kernel: impl Kernel) -> Vec<Slot> {
         let Selection {
             codes,
             candidates,
             places,
             buffers,
         } = self;
-        let mut kept: Vec<u32> = Vec::with_capacity(places);
+        let mut kept: Vec<Slot> = Vec::with_capacity(places);
         let mut row = Coded::default();
         let mut ahead = candidates.iter().skip(AHEAD);
         for candidate in candidates {

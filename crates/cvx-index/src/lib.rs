@@ -38,7 +38,7 @@ mod column;
 mod columns;
 mod compact;
 mod distance;
-pub mod edges;
+mod edges;
 mod error;
 mod filter;
 mod graph_search;

@@ -2,7 +2,7 @@
 
 use crate::edges::{self, Ancestry, Direction, Edge, EdgeKind, Half, HalfEdge, Looked, Path, Row};
 use crate::error::{Error, Result};
-use crate::id::NodeId;
+use crate::id::{NodeId, Slot};
 use crate::index::TemporalIndex;
 
 /// How far [`TemporalIndex::ancestors`] goes.
@@ -60,11 +60,12 @@ impl TemporalIndex {
         kind: EdgeKind,
         weight: f32,
     ) -> Result<()> {
-        let (start, end) = (NodeId(self.slot(from)?), NodeId(self.slot(to)?));
-        self.edges
-            .add(start, end, kind, weight)
-            .map(drop)
-            .map_err(|error| named(error, from, to))
+        let (start, end) = (self.slot(from)?, self.slot(to)?);
+        self.edges.check(kind, weight)?;
+        if start == end {
+            return Err(Error::SelfEdge { node: from });
+        }
+        self.edges.add(start, end, kind, weight).map(drop)
     }
 
     /// Removes an edge.
@@ -72,22 +73,23 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownNode`], [`Error::UnknownEdge`], [`Error::ImpliedEdgeKind`].
     pub fn remove_edge(&mut self, from: NodeId, to: NodeId, kind: EdgeKind) -> Result<()> {
-        let (start, end) = (NodeId(self.slot(from)?), NodeId(self.slot(to)?));
+        let (start, end) = (self.slot(from)?, self.slot(to)?);
         if kind == EdgeKind::Temporal {
             return Err(Error::ImpliedEdgeKind);
         }
-        self.edges
-            .remove(start, end, kind)
-            .map_err(|error| named(error, from, to))
+        if !self.edges.remove(start, end, kind) {
+            let kind = self.edges.kind_name(kind).unwrap_or("undeclared");
+            let kind = kind.to_owned();
+            return Err(Error::UnknownEdge { from, to, kind });
+        }
+        Ok(())
     }
 
     /// Every typed edge, by start, kind and end; temporal ones are in the timelines.
     pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
-        self.edges.edges().map(|edge| Edge {
-            from: self.id(edge.from.0),
-            to: self.id(edge.to.0),
-            ..edge
-        })
+        self.edges
+            .edges()
+            .map(|edge| edge.named(|slot| self.id(slot)))
     }
 
     /// The edges of a node, of one kind or all, the temporal ones included; by kind, then by the
@@ -107,7 +109,7 @@ impl TemporalIndex {
         if min_weight.is_nan() {
             return Err(Error::EdgeWeight { weight: min_weight });
         }
-        let node = NodeId(self.slot(node)?);
+        let node = self.slot(node)?;
         let mut found = Vec::new();
         match kind {
             Some(kind) => self.append_edges(node, kind, direction, &mut found),
@@ -117,10 +119,8 @@ impl TemporalIndex {
             }
         }
         found.retain(|edge| edge.weight >= min_weight && self.is_open(&open, edge.node));
-        found
-            .iter_mut()
-            .for_each(|edge| edge.node = self.id(edge.node.0));
-        Ok(found)
+        let named = |edge: HalfEdge<Slot>| edge.named(|slot| self.id(slot));
+        Ok(found.into_iter().map(named).collect())
     }
 
     /// The strongest simple paths of 1 to `max_hops` edges of these kinds, at most `max_paths`,
@@ -140,21 +140,14 @@ impl TemporalIndex {
         at_least_one("max_hops", max_hops)?;
         at_least_one("max_paths", max_paths)?;
         let kinds = distinct(kinds);
-        let mut paths = edges::traverse(
-            NodeId(self.slot(start)?),
-            max_hops,
-            max_paths,
-            |node, found| {
-                for &kind in &kinds {
-                    self.append_edges(node, kind, Direction::Out, found);
-                }
-                found.retain(|edge| self.is_open(&open, edge.node));
-            },
-        );
-        for node in paths.iter_mut().flat_map(|path| &mut path.nodes) {
-            *node = self.id(node.0);
-        }
-        Ok(paths)
+        let paths = edges::traverse(self.slot(start)?, max_hops, max_paths, |node, found| {
+            for &kind in &kinds {
+                self.append_edges(node, kind, Direction::Out, found);
+            }
+            found.retain(|edge| self.is_open(&open, edge.node));
+        });
+        let named = |path: Path<Slot>| path.named(|slot| self.id(slot));
+        Ok(paths.into_iter().map(named).collect())
     }
 
     /// The nodes that a node can be reached from, or reaches, within bounds.
@@ -167,33 +160,24 @@ impl TemporalIndex {
         at_least_one("budget", reach.budget)?;
         let kinds = distinct(reach.kinds);
         let (depth, budget) = (reach.max_depth, reach.budget);
-        let mut ancestry = edges::ancestors(
-            NodeId(self.slot(start)?),
-            depth,
-            budget,
-            |node, most, found| {
-                let mut looked = Looked {
-                    edges: 0,
-                    cut_off: false,
-                };
-                for &kind in &kinds {
-                    let mut temporal = None;
-                    let row = self.edges_of(node, kind, reach.direction, &mut temporal);
-                    let part = row.last(most - looked.edges);
-                    looked.edges += part.len();
-                    looked.cut_off |= part.len() < row.len();
-                    // The latest causes are met first.
-                    found.extend(part.iter().rev());
-                }
-                found.retain(|edge| self.is_open(&open, edge.node));
-                looked
-            },
-        );
-        for ancestor in &mut ancestry.found {
-            ancestor.node = self.id(ancestor.node.0);
-            ancestor.toward = self.id(ancestor.toward.0);
-        }
-        Ok(ancestry)
+        let ancestry = edges::ancestors(self.slot(start)?, depth, budget, |node, most, found| {
+            let mut looked = Looked {
+                edges: 0,
+                cut_off: false,
+            };
+            for &kind in &kinds {
+                let mut temporal = None;
+                let row = self.edges_of(node, kind, reach.direction, &mut temporal);
+                let part = row.last(most - looked.edges);
+                looked.edges += part.len();
+                looked.cut_off |= part.len() < row.len();
+                // The latest causes are met first.
+                found.extend(part.iter().rev());
+            }
+            found.retain(|edge| self.is_open(&open, edge.node));
+            looked
+        });
+        Ok(ancestry.named(|slot| self.id(slot)))
     }
 
     fn open_namespaces(&self, node: NodeId, names: Option<&[&str]>) -> Result<Vec<u32>> {
@@ -209,7 +193,7 @@ impl TemporalIndex {
         ))
     }
 
-    fn is_open(&self, namespaces: &[u32], node: NodeId) -> bool {
+    fn is_open(&self, namespaces: &[u32], node: Slot) -> bool {
         // A file that was overwritten while it was open may name a node that is none.
         let namespace = self.columns.namespace.get(node.index());
         namespace.is_some_and(|namespace| namespaces.contains(namespace))
@@ -218,10 +202,10 @@ impl TemporalIndex {
     /// Appends the edges of one kind of a live node.
     fn append_edges(
         &self,
-        node: NodeId,
+        node: Slot,
         kind: EdgeKind,
         direction: Direction,
-        found: &mut Vec<HalfEdge>,
+        found: &mut Vec<HalfEdge<Slot>>,
     ) {
         let mut temporal = None;
         found.extend(self.edges_of(node, kind, direction, &mut temporal).iter());
@@ -231,7 +215,7 @@ impl TemporalIndex {
     /// `temporal`.
     pub(crate) fn edges_of<'a>(
         &'a self,
-        node: NodeId,
+        node: Slot,
         kind: EdgeKind,
         direction: Direction,
         temporal: &'a mut Option<Half>,
@@ -245,22 +229,13 @@ impl TemporalIndex {
         }
     }
 
-    fn temporal_edge(&self, node: NodeId, direction: Direction) -> Option<Half> {
-        let (before, after) = self.timelines.around(&self.columns, node.0);
+    fn temporal_edge(&self, node: Slot, direction: Direction) -> Option<Half> {
+        let (before, after) = self.timelines.around(&self.columns, node);
         let other = match direction {
             Direction::Out => after.first(),
             Direction::In => before.last(),
         };
-        other.map(|&other| Half::new(NodeId(other), EdgeKind::Temporal, 1.0))
-    }
-}
-
-/// An error of the edge layer, which knows slots, in terms of nodes.
-fn named(error: Error, from: NodeId, to: NodeId) -> Error {
-    match error {
-        Error::UnknownEdge { kind, .. } => Error::UnknownEdge { from, to, kind },
-        Error::SelfEdge { .. } => Error::SelfEdge { node: from },
-        other => other,
+        other.map(|&other| Half::new(other, EdgeKind::Temporal, 1.0))
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) use sound::Tables;
 
 use crate::column::Column;
 use crate::distance::prefetch::prefetch;
+use crate::id::Slot;
 
 /// Of a node that is not in the graph.
 const OUTSIDE: u8 = u8::MAX;
@@ -22,7 +23,7 @@ pub(crate) struct Links {
     /// Per node: where its block begins in `upper`; a row of m + 1 for each of its levels from 1.
     upper_at: Column<u32>,
     upper: Column<u32>,
-    entry: Option<u32>,
+    entry: Option<Slot>,
     len: usize,
 }
 
@@ -45,7 +46,7 @@ impl Links {
     }
 
     /// The node where walks begin: of the highest level.
-    pub(crate) fn entry(&self) -> Option<u32> {
+    pub(crate) fn entry(&self) -> Option<Slot> {
         self.entry
     }
 
@@ -56,14 +57,14 @@ impl Links {
 
     /// The level of a node; `None` outside the graph.
     #[inline(always)]
-    pub(crate) fn level(&self, node: u32) -> Option<usize> {
-        let level = *self.levels.get(node as usize)?;
+    pub(crate) fn level(&self, node: Slot) -> Option<usize> {
+        let level = *self.levels.get(node.index())?;
         (level != OUTSIDE).then_some(usize::from(level))
     }
 
     /// The nodes of the graph, by id.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.levels.len() as u32).filter(|&node| self.level(node).is_some())
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = Slot> + '_ {
+        Slot::range(0, self.levels.len()).filter(|&node| self.level(node).is_some())
     }
 
     /// The most links that a node may have at a level.
@@ -76,14 +77,14 @@ impl Links {
     }
 
     #[inline(always)]
-    pub(crate) fn neighbors(&self, node: u32, level: usize) -> &[u32] {
+    pub(crate) fn neighbors(&self, node: Slot, level: usize) -> &[Slot] {
         let (table, row) = (self.table(), self.row(node, level));
         let table = if level == 0 {
             table.ground
         } else {
             table.upper
         };
-        row_of(&table[row..], self.most(level))
+        links_of(&table[row..], self.most(level))
     }
 
     /// The tables as plain slices, to be taken once before a walk.
@@ -98,35 +99,35 @@ impl Links {
     }
 
     #[inline(always)]
-    fn row(&self, node: u32, level: usize) -> usize {
+    fn row(&self, node: Slot, level: usize) -> usize {
         match level {
-            0 => node as usize * (2 * self.m + 1),
-            _ => self.upper_at[node as usize] as usize + (level - 1) * (self.m + 1),
+            0 => node.index() * (2 * self.m + 1),
+            _ => self.upper_at[node.index()] as usize + (level - 1) * (self.m + 1),
         }
     }
 
     /// Adds a node without links; it becomes the entry if no level is as high as its own.
-    pub(crate) fn add(&mut self, node: u32, level: usize) {
-        let end = node as usize + 1;
+    pub(crate) fn add(&mut self, node: Slot, level: usize) {
+        let end = node.index() + 1;
         if self.levels.len() < end {
             self.levels.grow(end, OUTSIDE);
             self.upper_at.grow(end, 0);
             self.ground.grow(end * (2 * self.m + 1), 0);
         }
         let block = self.upper.len();
-        self.upper_at.to_mut()[node as usize] = block as u32;
+        self.upper_at.to_mut()[node.index()] = block as u32;
         if level > 0 {
             self.upper.grow(block + level * (self.m + 1), 0);
         }
         if self.top().is_none_or(|top| level > top) {
             self.entry = Some(node);
         }
-        self.levels.to_mut()[node as usize] = level as u8;
+        self.levels.to_mut()[node.index()] = level as u8;
         self.len += 1;
     }
 
     /// Makes a node the entry; whether it is one of the highest level, as the entry must be.
-    pub(crate) fn enter(&mut self, entry: Option<u32>) -> bool {
+    pub(crate) fn enter(&mut self, entry: Option<Slot>) -> bool {
         let fits = entry.and_then(|entry| self.level(entry)) == self.top()
             && entry.is_some() == self.entry.is_some();
         if fits {
@@ -136,11 +137,11 @@ impl Links {
     }
 
     /// Takes a node out. Links to it are for the caller to replace.
-    pub(crate) fn remove(&mut self, node: u32) {
+    pub(crate) fn remove(&mut self, node: Slot) {
         for level in 0..=self.level(node).unwrap_or(0) {
             self.set(node, level, &[]);
         }
-        self.levels.to_mut()[node as usize] = OUTSIDE;
+        self.levels.to_mut()[node.index()] = OUTSIDE;
         self.len -= 1;
         if self.entry == Some(node) {
             // Of the highest level the lowest id, whatever the order of removal.
@@ -151,7 +152,7 @@ impl Links {
     }
 
     /// Sets the links of a node at a level, at most [`most`](Self::most).
-    pub(crate) fn set(&mut self, node: u32, level: usize, links: &[u32]) {
+    pub(crate) fn set(&mut self, node: Slot, level: usize, links: &[Slot]) {
         let row = self.row(node, level);
         let table = if level == 0 {
             self.ground.to_mut()
@@ -159,7 +160,7 @@ impl Links {
             self.upper.to_mut()
         };
         table[row] = links.len() as u32;
-        table[row + 1..][..links.len()].copy_from_slice(links);
+        table[row + 1..][..links.len()].copy_from_slice(Slot::numbers(links));
         let most = if level == 0 { 2 * self.m } else { self.m };
         // What is unused is zero: equal graphs are equal tables.
         table[row + 1 + links.len()..row + 1 + most].fill(0);
@@ -192,30 +193,30 @@ pub(crate) struct Table<'a> {
 
 impl<'a> Table<'a> {
     #[inline(always)]
-    pub(crate) fn neighbors(&self, node: u32, level: usize) -> &'a [u32] {
+    pub(crate) fn neighbors(&self, node: Slot, level: usize) -> &'a [Slot] {
         if level == 0 {
-            return row_of(self.ground_row(node), 2 * self.m);
+            return links_of(self.ground_row(node), 2 * self.m);
         }
-        let row = self.upper_at[node as usize] as usize + (level - 1) * (self.m + 1);
-        row_of(&self.upper[row..], self.m)
+        let row = self.upper_at[node.index()] as usize + (level - 1) * (self.m + 1);
+        links_of(&self.upper[row..], self.m)
     }
 
     /// Asks for the links of a node at the ground.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, node: u32) {
+    pub(crate) fn prefetch(&self, node: Slot) {
         let row = self.ground_row(node);
         row.iter().step_by(16).for_each(prefetch);
     }
 
     #[inline(always)]
-    fn ground_row(&self, node: u32) -> &'a [u32] {
+    fn ground_row(&self, node: Slot) -> &'a [u32] {
         let stride = 2 * self.m + 1;
-        &self.ground[node as usize * stride..][..stride]
+        &self.ground[node.index() * stride..][..stride]
     }
 }
 
 /// The links of a row that begins with their number, which in a damaged file may be any.
 #[inline]
-fn row_of(row: &[u32], most: usize) -> &[u32] {
-    &row[1..][..(row[0] as usize).min(most)]
+fn links_of(row: &[u32], most: usize) -> &[Slot] {
+    Slot::slots(&row[1..][..(row[0] as usize).min(most)])
 }

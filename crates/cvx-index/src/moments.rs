@@ -4,7 +4,7 @@
 
 use crate::distance::prefetch::prefetch;
 use crate::error::Result;
-use crate::id::{EntityId, NodeId};
+use crate::id::{EntityId, NodeId, Slot};
 use crate::ids::Ids;
 use crate::index::TemporalIndex;
 use crate::timelines::split_at;
@@ -33,9 +33,9 @@ pub struct Moment<'a> {
 #[derive(Clone, Copy)]
 pub struct Surrounded<'a> {
     known: Known<'a>,
-    slot: u32,
-    before: &'a [u32],
-    after: &'a [u32],
+    slot: Slot,
+    before: &'a [Slot],
+    after: &'a [Slot],
 }
 
 impl<'a> Surrounded<'a> {
@@ -71,8 +71,8 @@ struct Known<'a> {
 
 impl<'a> Known<'a> {
     #[inline]
-    fn prefetch(&self, slot: u32) {
-        let at = slot as usize;
+    fn prefetch(&self, slot: Slot) {
+        let at = slot.index();
         prefetch(&self.entity[at]);
         prefetch(&self.time[at]);
         prefetch(&self.reward[at]);
@@ -80,8 +80,8 @@ impl<'a> Known<'a> {
     }
 
     #[inline]
-    fn moment(&self, slot: u32) -> Moment<'a> {
-        let at = slot as usize;
+    fn moment(&self, slot: Slot) -> Moment<'a> {
+        let at = slot.index();
         Moment {
             node: self.ids.id(slot),
             entity: EntityId(self.entity[at]),
@@ -115,10 +115,10 @@ impl TemporalIndex {
         let slots = self.slots(nodes)?;
         let known = self.known();
         for &slot in &slots {
-            prefetch(&self.columns.namespace[slot as usize]);
+            prefetch(&self.columns.namespace[slot.index()]);
             known.prefetch(slot);
         }
-        let lines: Vec<&[u32]> = slots
+        let lines: Vec<&[Slot]> = slots
             .iter()
             .map(|&slot| self.timelines.line_of(&self.columns, slot))
             .collect();
@@ -127,7 +127,7 @@ impl TemporalIndex {
                 .take(ASKED)
                 .for_each(|part| prefetch(&part[0]));
         }
-        let surrounded = |(slot, line): (u32, &'a [u32])| {
+        let surrounded = |(slot, line): (Slot, &'a [Slot])| {
             let (before, after) = split_at(&self.columns, line, slot);
             let before = &before[before.len().saturating_sub(n)..];
             let after = &after[..n.min(after.len())];
@@ -143,7 +143,7 @@ impl TemporalIndex {
         Ok(slots.into_iter().zip(lines).map(surrounded).collect())
     }
 
-    fn slots(&self, nodes: &[NodeId]) -> Result<Vec<u32>> {
+    fn slots(&self, nodes: &[NodeId]) -> Result<Vec<Slot>> {
         nodes.iter().map(|&node| self.slot(node)).collect()
     }
 

@@ -3,7 +3,7 @@
 use crate::columns::RECALLABLE;
 use crate::distance::isa::Isa;
 use crate::error::{Error, Result};
-use crate::id::{EntityId, NodeId};
+use crate::id::{EntityId, NodeId, Slot};
 use crate::index::{TemporalIndex, check_reward};
 
 /// Counts of what an index holds.
@@ -66,7 +66,7 @@ impl TemporalIndex {
         let slot = self.slot(node)?;
         check_reward(reward)?;
         let before = self.columns.reward(slot);
-        self.columns.set_reward(slot as usize, reward);
+        self.columns.set_reward(slot.index(), reward);
         self.postings.note_reward(&self.columns, slot, before);
         self.note_change();
         Ok(())
@@ -86,7 +86,7 @@ impl TemporalIndex {
     /// [`Error::UnknownNode`].
     pub fn set_recallable(&mut self, node: NodeId, recallable: bool) -> Result<()> {
         let slot = self.slot(node)?;
-        let flags = &mut self.columns.flags.to_mut()[slot as usize];
+        let flags = &mut self.columns.flags.to_mut()[slot.index()];
         *flags = if recallable {
             *flags | RECALLABLE
         } else {
@@ -170,7 +170,7 @@ impl TemporalIndex {
     }
 
     /// The nodes just before and after a node, one each, where there are such.
-    pub(crate) fn beside(&self, node: u32) -> impl Iterator<Item = u32> + use<> {
+    pub(crate) fn beside(&self, node: Slot) -> impl Iterator<Item = Slot> + use<> {
         let (before, after) = self.timelines.around(&self.columns, node);
         before
             .last()
@@ -192,12 +192,12 @@ impl TemporalIndex {
     ) -> Result<Vec<NodeId>> {
         crate::filter::check_times(since, until)?;
         let line = self.line(namespace, entity)?;
-        let before = |bound: i64| line.partition_point(|&n| self.columns.time[n as usize] < bound);
+        let before = |bound: i64| line.partition_point(|&n| self.columns.time[n.index()] < bound);
         let start = since.map_or(0, before);
         Ok(self.ids(&line[start..until.map_or(line.len(), before)]))
     }
 
-    pub(crate) fn line(&self, namespace: &str, entity: EntityId) -> Result<&[u32]> {
+    pub(crate) fn line(&self, namespace: &str, entity: EntityId) -> Result<&[Slot]> {
         let place = self.columns.namespaces.place(namespace);
         let line = place.map_or(&[][..], |place| self.timelines.line(place, entity.0));
         if line.is_empty() {
@@ -227,7 +227,7 @@ impl TemporalIndex {
         }
     }
 
-    fn ids(&self, slots: &[u32]) -> Vec<NodeId> {
+    fn ids(&self, slots: &[Slot]) -> Vec<NodeId> {
         slots.iter().map(|&slot| self.id(slot)).collect()
     }
 }

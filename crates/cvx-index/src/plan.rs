@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::accepted::{Accepted, Bits};
 use crate::codes::Codes;
 use crate::filter::Filter;
+use crate::id::Slot;
 
 /// Rows that a scan of a list compares in the time that a walk takes for a place of its beam where
 /// every node is accepted. `benches/planner.py` measures it where the two routes meet, at 14 to 40%
@@ -46,16 +47,16 @@ pub(crate) enum Route {
 #[derive(Clone)]
 pub(crate) enum Nodes {
     Run(Range<u32>),
-    List(Arc<[u32]>),
+    List(Arc<[Slot]>),
     /// Those of a filter that came before.
     Known(Arc<Selection>),
 }
 
 impl Nodes {
     /// As a list.
-    pub(crate) fn to_vec(&self) -> Vec<u32> {
+    pub(crate) fn to_vec(&self) -> Vec<Slot> {
         match self {
-            Nodes::Run(run) => run.clone().collect(),
+            Nodes::Run(run) => run.clone().map(Slot).collect(),
             Nodes::List(list) => list.to_vec(),
             Nodes::Known(selection) => selection.nodes.to_vec(),
         }
@@ -85,7 +86,7 @@ impl Walking {
 
 /// The nodes that a filter accepts.
 pub(crate) struct Selection {
-    nodes: Vec<u32>,
+    nodes: Vec<Slot>,
     len: usize,
     bits: OnceLock<Bits>,
     /// Whether it was found again after it was listed.
@@ -104,7 +105,7 @@ impl Selection {
         }
     }
 
-    pub(crate) fn nodes(&self) -> &[u32] {
+    pub(crate) fn nodes(&self) -> &[Slot] {
         &self.nodes
     }
 

@@ -1,6 +1,7 @@
 //! The candidates of a walk: a flat sorted array, which at a few hundred entries beats a heap.
 
 use crate::distance::kernel::{EIGHT, Kernel};
+use crate::id::Slot;
 use crate::scratch::Ranked;
 
 /// Words that a pool without a bound begins with.
@@ -64,11 +65,11 @@ impl Candidate {
     const EXPANDED: u64 = 1;
 
     fn new(seen: Ranked) -> Self {
-        Candidate((seen.word() >> 33) << 33 | u64::from(seen.node()) << 1)
+        Candidate((seen.word() >> 33) << 33 | u64::from(seen.node().0) << 1)
     }
 
-    fn node(self) -> u32 {
-        (self.0 >> 1) as u32
+    fn node(self) -> Slot {
+        Slot((self.0 >> 1) as u32)
     }
 
     #[inline(always)]
@@ -208,7 +209,7 @@ mod tests {
         }
     }
 
-    fn nodes(pool: &Pool) -> Vec<u32> {
+    fn nodes(pool: &Pool) -> Vec<Slot> {
         pool.ranked().map(Ranked::node).collect()
     }
 
@@ -221,7 +222,7 @@ mod tests {
                 let mut pool = Pool::default();
                 pool.clear(Room::of(most));
                 let mut all: Vec<Ranked> = Vec::new();
-                for (&distance, node) in distances.iter().zip(0..) {
+                for (&distance, node) in distances.iter().zip((0..).map(Slot)) {
                     let seen = Ranked::new(f32::from(distance), node);
                     let bound = pool.bound();
                     let kept = isa.run(Put(&mut pool, seen));
@@ -230,14 +231,14 @@ mod tests {
                 }
                 all.sort_unstable();
                 all.truncate(most);
-                let nearest: Vec<u32> = all.iter().map(|seen| seen.node()).collect();
+                let nearest: Vec<Slot> = all.iter().map(|seen| seen.node()).collect();
                 prop_assert_eq!(nodes(&pool), nearest.clone());
-                let expanded: Vec<u32> =
+                let expanded: Vec<Slot> =
                     std::iter::from_fn(|| pool.expand()).map(Ranked::node).collect();
                 prop_assert_eq!(expanded, nearest);
                 // A nearer one that comes later is expanded next.
-                if isa.run(Put(&mut pool, Ranked::new(-9.0, 1000))) {
-                    prop_assert_eq!(pool.expand().map(Ranked::node), Some(1000));
+                if isa.run(Put(&mut pool, Ranked::new(-9.0, Slot(1000)))) {
+                    prop_assert_eq!(pool.expand().map(Ranked::node), Some(Slot(1000)));
                 }
                 prop_assert!(pool.expand().is_none());
             }
@@ -252,7 +253,7 @@ mod tests {
             let room = Room::around(near, width);
             let mut all: Vec<Ranked> = distances
                 .iter()
-                .zip(0..)
+                .zip((0..).map(Slot))
                 .map(|(&distance, node)| Ranked::new(f32::from(distance), node))
                 .collect();
             for (_, isa) in Isa::available() {
@@ -282,8 +283,8 @@ mod tests {
                 let mut pool = Pool::default();
                 pool.clear(Room::of(most));
                 // Distance, node and whether it was expanded, the nearest first.
-                let mut twin: Vec<(u16, u32, bool)> = Vec::new();
-                for (&(distance, expands), node) in turns.iter().zip(0..) {
+                let mut twin: Vec<(u16, Slot, bool)> = Vec::new();
+                for (&(distance, expands), node) in turns.iter().zip((0..).map(Slot)) {
                     isa.run(Put(&mut pool, Ranked::new(f32::from(distance), node)));
                     twin.push((distance, node, false));
                     twin.sort_unstable();

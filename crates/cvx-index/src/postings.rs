@@ -8,13 +8,14 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Columns, EMBEDDED, RECALLABLE};
+use crate::id::Slot;
 use crate::shelves::{Range, Shelves};
 
 /// How many late arrivals wait before they are merged into the order of time.
 const LATE: usize = 4096;
 
 /// A timestamp and a node.
-pub(crate) type Dated = (i64, u32);
+pub(crate) type Dated = (i64, Slot);
 
 /// Nodes by timestamp, then id. Arrivals in order are appended; late ones wait in a short second
 /// list, so that one of them does not move the whole first.
@@ -43,7 +44,7 @@ impl TimeOrder {
     }
 
     /// All nodes in order.
-    pub(crate) fn nodes(&self) -> Vec<u32> {
+    pub(crate) fn nodes(&self) -> Vec<Slot> {
         let mut all = [self.nodes.as_slice(), &self.late].concat();
         // Two runs merge in linear time.
         all.sort();
@@ -51,8 +52,8 @@ impl TimeOrder {
     }
 
     /// The order of `nodes`, if that is the order they are in.
-    fn restored(columns: &Columns, nodes: &[u32]) -> Option<Self> {
-        let dated = |&node: &u32| Some((*columns.time.get(node as usize)?, node));
+    fn restored(columns: &Columns, nodes: &[Slot]) -> Option<Self> {
+        let dated = |&node: &Slot| Some((*columns.time.get(node.index())?, node));
         let nodes: Vec<Dated> = nodes.iter().map(dated).collect::<Option<_>>()?;
         nodes.is_sorted_by(|a, b| a < b).then_some(TimeOrder {
             shuffled: !nodes.is_sorted_by_key(|entry| entry.1),
@@ -79,7 +80,7 @@ impl TimeOrder {
             return None;
         }
         Some(match (nodes.first(), nodes.last()) {
-            (Some(first), Some(last)) => first.1..last.1 + 1,
+            (Some(first), Some(last)) => first.1.0..last.1.0 + 1,
             _ => 0..0,
         })
     }
@@ -121,22 +122,22 @@ impl Default for Postings {
 }
 
 impl Postings {
-    pub(crate) fn add(&mut self, columns: &Columns, node: u32) {
+    pub(crate) fn add(&mut self, columns: &Columns, node: Slot) {
         if !columns.has(node, EMBEDDED) {
             return;
         }
-        self.all.insert(node);
+        self.all.insert(node.0);
         self.note_recallable(columns, node);
-        at(&mut self.by_namespace, columns.namespace[node as usize]).insert(node);
+        at(&mut self.by_namespace, columns.namespace[node.index()]).insert(node.0);
         for &tag in columns.tag_places(node) {
-            at(&mut self.by_tag, tag).insert(node);
+            at(&mut self.by_tag, tag).insert(node.0);
         }
-        self.by_time.add((columns.time[node as usize], node));
+        self.by_time.add((columns.time[node.index()], node));
         self.note_reward(columns, node, None);
     }
 
     /// Takes over what the columns say of the reward of a node, which was `before`.
-    pub(crate) fn note_reward(&mut self, columns: &Columns, node: u32, before: Option<f32>) {
+    pub(crate) fn note_reward(&mut self, columns: &Columns, node: Slot, before: Option<f32>) {
         if let Some(shelves) = self.by_reward.get_mut()
             && columns.has(node, EMBEDDED)
         {
@@ -160,31 +161,31 @@ impl Postings {
     }
 
     /// Takes over what the columns say of a node.
-    pub(crate) fn note_recallable(&mut self, columns: &Columns, node: u32) {
+    pub(crate) fn note_recallable(&mut self, columns: &Columns, node: Slot) {
         if columns.has(node, RECALLABLE) || !columns.has(node, EMBEDDED) {
-            self.withheld.remove(node);
+            self.withheld.remove(node.0);
         } else {
-            self.withheld.insert(node);
+            self.withheld.insert(node.0);
         }
     }
 
     /// Removes nodes, before the columns forget them.
-    pub(crate) fn remove(&mut self, columns: &Columns, gone: &[u32]) {
+    pub(crate) fn remove(&mut self, columns: &Columns, gone: &[Slot]) {
         for &node in gone {
-            self.all.remove(node);
-            self.withheld.remove(node);
+            self.all.remove(node.0);
+            self.withheld.remove(node.0);
             if let Some(shelves) = self.by_reward.get_mut() {
                 shelves.note(node, columns.reward(node), None);
             }
             if let Some(posting) = self
                 .by_namespace
-                .get_mut(columns.namespace[node as usize] as usize)
+                .get_mut(columns.namespace[node.index()] as usize)
             {
-                posting.remove(node);
+                posting.remove(node.0);
             }
             for &tag in columns.tag_places(node) {
                 if let Some(posting) = self.by_tag.get_mut(tag as usize) {
-                    posting.remove(node);
+                    posting.remove(node.0);
                 }
             }
         }
@@ -218,7 +219,7 @@ impl Postings {
     pub(crate) fn from_table(
         table: &PostingsTable,
         columns: &Columns,
-        by_time: &[u32],
+        by_time: &[Slot],
     ) -> Option<Self> {
         let read = |bytes: &Vec<u8>| RoaringBitmap::deserialize_from(bytes.as_slice()).ok();
         let all = |postings: &[Vec<u8>]| postings.iter().map(read).collect::<Option<_>>();
@@ -238,12 +239,12 @@ impl Postings {
     /// Postings of one kind are together as long as the columns make them, and none lists a node that
     /// it should not. Lengths come first: a few bytes can stand for a million nodes.
     fn fit(&self, columns: &Columns) -> bool {
-        let embedded = |node: u32| columns.has(node, EMBEDDED);
-        let withheld = |node: u32| embedded(node) && !columns.has(node, RECALLABLE);
-        let of_namespace = |node: u32, place| columns.namespace[node as usize] == place;
-        let of_tag = |node: u32, place| columns.tag_places(node).binary_search(&place).is_ok();
+        let embedded = |node: Slot| columns.has(node, EMBEDDED);
+        let withheld = |node: Slot| embedded(node) && !columns.has(node, RECALLABLE);
+        let of_namespace = |node: Slot, place| columns.namespace[node.index()] == place;
+        let of_tag = |node: Slot, place| columns.tag_places(node).binary_search(&place).is_ok();
         let (mut vectors, mut not_recallable, mut tags) = (0, 0, 0);
-        for node in (0..columns.len() as u32).filter(|&node| embedded(node)) {
+        for node in columns.slots().filter(|&node| embedded(node)) {
             vectors += 1;
             not_recallable += u64::from(withheld(node));
             tags += columns.tag_places(node).len() as u64;
@@ -255,7 +256,7 @@ impl Postings {
             && self.withheld.len() == not_recallable
             && len(&self.by_tag) == tags
             && by_time.iter().all(|&(_, node)| embedded(node))
-            && self.withheld.iter().all(withheld)
+            && self.withheld.iter().map(Slot).all(withheld)
             && self
                 .by_namespace
                 .iter()
@@ -292,9 +293,9 @@ impl Postings {
 }
 
 /// Every node of every posting, with the place of the posting.
-fn listed(postings: &[RoaringBitmap]) -> impl Iterator<Item = (u32, u32)> {
+fn listed(postings: &[RoaringBitmap]) -> impl Iterator<Item = (Slot, u32)> {
     let places = postings.iter().zip(0..);
-    places.flat_map(|(posting, place)| posting.iter().map(move |node| (node, place)))
+    places.flat_map(|(posting, place)| posting.iter().map(move |node| (Slot(node), place)))
 }
 
 fn at(postings: &mut Vec<RoaringBitmap>, place: u32) -> &mut RoaringBitmap {

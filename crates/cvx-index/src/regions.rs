@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::id::{EntityId, NodeId, RegionId};
+use crate::id::{EntityId, NodeId, RegionId, Slot};
 use crate::index::TemporalIndex;
 use crate::pool::Room;
 use crate::scratch::{Ranked, Scratch, with_scratch};
@@ -44,13 +44,13 @@ pub(crate) struct Regions {
 struct Known {
     /// How many levels have hubs.
     levels: Option<usize>,
-    hubs: BTreeMap<usize, Arc<[u32]>>,
+    hubs: BTreeMap<usize, Arc<[Slot]>>,
     /// Per node its hub; shorter than the index where nodes came later.
-    assigned: BTreeMap<usize, Arc<[u32]>>,
+    assigned: BTreeMap<usize, Arc<[Slot]>>,
 }
 
 /// Of a node without a region.
-const NONE: u32 = u32::MAX;
+const NONE: Slot = Slot(u32::MAX);
 
 impl Regions {
     pub(crate) fn restored(epoch: u64, nodes: usize, vectors: usize) -> Self {
@@ -72,8 +72,8 @@ impl Regions {
     }
 
     /// Whether a node is of the snapshot.
-    pub(crate) fn covers(&self, node: u32) -> bool {
-        (node as usize) < self.nodes
+    pub(crate) fn covers(&self, node: Slot) -> bool {
+        (node.index()) < self.nodes
     }
 
     /// Begins an epoch.
@@ -97,7 +97,7 @@ impl Regions {
     }
 
     /// Takes out nodes that are no hubs above the ground: there nobody else's region changes.
-    pub(crate) fn remove(&mut self, gone: &[u32]) {
+    pub(crate) fn remove(&mut self, gone: &[Slot]) {
         let known = self.known.get_mut().unwrap_or_else(PoisonError::into_inner);
         known.levels = None;
         known.hubs.remove(&0);
@@ -105,7 +105,7 @@ impl Regions {
         for assigned in known.assigned.values_mut() {
             let mut hubs = assigned.to_vec();
             for &node in gone {
-                if let Some(hub) = hubs.get_mut(node as usize) {
+                if let Some(hub) = hubs.get_mut(node.index()) {
                     *hub = NONE;
                 }
             }
@@ -169,10 +169,18 @@ impl TemporalIndex {
     /// # Errors
     /// [`Error::UnknownLevel`].
     pub fn regions(&self, level: usize) -> Result<Vec<RegionId>> {
-        Ok(self.hubs(level)?.iter().map(|&hub| self.id(hub)).collect())
+        Ok(self
+            .hubs(level)?
+            .iter()
+            .map(|&hub| self.region(hub))
+            .collect())
     }
 
-    fn hubs(&self, level: usize) -> Result<Arc<[u32]>> {
+    fn region(&self, hub: Slot) -> RegionId {
+        RegionId(self.id(hub))
+    }
+
+    fn hubs(&self, level: usize) -> Result<Arc<[Slot]>> {
         if level >= self.region_level_count() {
             return Err(Error::UnknownLevel {
                 level,
@@ -199,13 +207,13 @@ impl TemporalIndex {
     pub fn assign_region(&self, vector: &[f32], level: usize) -> Result<RegionId> {
         let hubs = self.hubs(level)?;
         let query = self.vectors.prepared(vector)?;
-        Ok(self.id(self.nearest_hub(&query, level, &hubs)))
+        Ok(self.region(self.nearest_hub(&query, level, &hubs)))
     }
 
-    fn nearest_hub(&self, query: &Query, level: usize, hubs: &[u32]) -> u32 {
+    fn nearest_hub(&self, query: &Query, level: usize, hubs: &[Slot]) -> Slot {
         with_scratch(|scratch| {
             let Scratch { walk, buffers, .. } = &mut *scratch;
-            let mut near: Vec<u32> = Vec::new();
+            let mut near: Vec<Slot> = Vec::new();
             if hubs.len() > SCAN_AT_MOST {
                 let graph = self.graph();
                 let start = graph.descend(&query.coded, level, buffers);
@@ -230,13 +238,16 @@ impl TemporalIndex {
     /// [`Error::UnknownLevel`].
     pub fn region_assignments(&self, level: usize) -> Result<Vec<(NodeId, RegionId)>> {
         let assigned = self.assigned(level)?;
-        let pairs = assigned.iter().zip(0..).filter(|(hub, _)| **hub != NONE);
+        let pairs = assigned
+            .iter()
+            .zip(self.columns.slots())
+            .filter(|(hub, _)| **hub != NONE);
         Ok(pairs
-            .map(|(&hub, node)| (self.id(node), self.id(hub)))
+            .map(|(&hub, node)| (self.id(node), self.region(hub)))
             .collect())
     }
 
-    fn assigned(&self, level: usize) -> Result<Arc<[u32]>> {
+    fn assigned(&self, level: usize) -> Result<Arc<[Slot]>> {
         let hubs = self.hubs(level)?;
         let known = self.regions.known().assigned.get(&level).cloned();
         let known = known.unwrap_or_else(|| Arc::from([]));
@@ -245,12 +256,12 @@ impl TemporalIndex {
             return Ok(known);
         }
         // Worked out without the lock: other threads may need it to get on.
-        let new: Vec<u32> = (known.len() as u32..count as u32).collect();
+        let new: Vec<Slot> = Slot::range(known.len(), count).collect();
         let new = new
             .par_chunks(TILE)
             .flat_map_iter(|tile| self.nearest_hubs(tile, level, &hubs));
-        let new: Vec<u32> = new.collect();
-        let assigned: Arc<[u32]> = known.iter().copied().chain(new).collect();
+        let new: Vec<Slot> = new.collect();
+        let assigned: Arc<[Slot]> = known.iter().copied().chain(new).collect();
         self.regions
             .known()
             .assigned
@@ -259,14 +270,14 @@ impl TemporalIndex {
     }
 
     /// The hub of each of a few nodes; a hub is its own, and a node outside the graph has none.
-    fn nearest_hubs(&self, nodes: &[u32], level: usize, hubs: &[u32]) -> Vec<u32> {
-        let is_hub = |node: u32| {
+    fn nearest_hubs(&self, nodes: &[Slot], level: usize, hubs: &[Slot]) -> Vec<Slot> {
+        let is_hub = |node: Slot| {
             self.regions.covers(node) && self.links.level(node).is_some_and(|own| own >= level)
         };
-        let others = |node: &u32| self.links.level(*node).is_some() && !is_hub(*node);
-        let open: Vec<u32> = nodes.iter().copied().filter(others).collect();
-        let found: Vec<u32> = if hubs.len() > TILED_AT_MOST {
-            let find = |&node: &u32| self.nearest_hub(&self.vectors.query_of(node), level, hubs);
+        let others = |node: &Slot| self.links.level(*node).is_some() && !is_hub(*node);
+        let open: Vec<Slot> = nodes.iter().copied().filter(others).collect();
+        let found: Vec<Slot> = if hubs.len() > TILED_AT_MOST {
+            let find = |&node: &Slot| self.nearest_hub(&self.vectors.query_of(node), level, hubs);
             open.iter().map(find).collect()
         } else {
             // The hubs pass by the rows of the nodes, which stay in the nearest cache.
@@ -291,7 +302,7 @@ impl TemporalIndex {
                 .collect()
         };
         let mut found = found.into_iter();
-        let hub_of = |&node: &u32| match node {
+        let hub_of = |&node: &Slot| match node {
             _ if is_hub(node) => node,
             _ if self.links.level(node).is_some() => found.next().unwrap_or(NONE),
             _ => NONE,
@@ -305,7 +316,7 @@ impl TemporalIndex {
     /// [`Error::UnknownLevel`], [`Error::UnknownRegion`] for a node that is no hub of the level.
     pub fn region_members(&self, region: RegionId, level: usize) -> Result<Vec<NodeId>> {
         let hubs = self.hubs(level)?;
-        let hub = self.columns.ids.slot(region);
+        let hub = self.columns.ids.slot(region.0);
         let hub = hub.filter(|hub| hubs.binary_search(hub).is_ok());
         let Some(hub) = hub else {
             return Err(Error::UnknownRegion {
@@ -315,7 +326,10 @@ impl TemporalIndex {
             });
         };
         let assigned = self.assigned(level)?;
-        let members = assigned.iter().zip(0..).filter(|(own, _)| **own == hub);
+        let members = assigned
+            .iter()
+            .zip(self.columns.slots())
+            .filter(|(own, _)| **own == hub);
         Ok(members.map(|(_, node)| self.id(node)).collect())
     }
 
@@ -347,11 +361,11 @@ impl TemporalIndex {
         }
         let assigned = self.assigned(level)?;
         let line = self.line(namespace, entity)?.iter();
-        let events: Vec<(i64, u32)> = line
-            .map(|&node| (self.columns.time[node as usize], assigned[node as usize]))
+        let events: Vec<(i64, Slot)> = line
+            .map(|&node| (self.columns.time[node.index()], assigned[node.index()]))
             .filter(|&(_, hub)| hub != NONE)
             .collect();
-        let regions = hubs.iter().map(|&hub| self.id(hub)).collect();
+        let regions = hubs.iter().map(|&hub| self.region(hub)).collect();
         let (Some(&(first, _)), Some(&(last, _))) = (events.first(), events.last()) else {
             return Ok(RegionTrajectory {
                 regions,

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::codes::{self, Buffers, Coded, Codes};
 use crate::distance::kernel::{Kernel, Work};
+use crate::id::Slot;
 use crate::scratch::{Found, Ranked, Scratch};
 use crate::vectors::{Query, Vectors};
 
@@ -17,7 +18,7 @@ impl Vectors {
     /// Leaves the nearest `width` of `nodes` in `scratch.found`, exactly those.
     ///
     /// Whatever the codes lost, a row is passed over only if it cannot be among the nearest.
-    pub(crate) fn scan(&self, query: &Query, nodes: &[u32], width: usize, scratch: &mut Scratch) {
+    pub(crate) fn scan(&self, query: &Query, nodes: &[Slot], width: usize, scratch: &mut Scratch) {
         if nodes.len() <= width {
             // All of them are wanted: their codes would tell nothing.
             let near = &mut scratch.found.near;
@@ -58,14 +59,14 @@ impl Vectors {
     pub(crate) fn scan_copies(
         &self,
         query: &Query,
-        nodes: &[u32],
+        nodes: &[Slot],
         copies: &Codes,
         width: usize,
         scratch: &mut Scratch,
     ) {
         scan_rows(copies, query, 0..nodes.len() as u32, width, scratch);
         for near in &mut scratch.found.near {
-            *near = Ranked::new(near.distance(), nodes[near.node() as usize]);
+            *near = Ranked::new(near.distance(), nodes[near.node().index()]);
         }
         self.settle(query, width, &mut scratch.found);
     }
@@ -154,7 +155,7 @@ struct Scan<'a, 'b> {
 impl Scan<'_, '_> {
     /// Compares some nodes, and asks for the rows of those that come after them.
     #[inline(always)]
-    fn look(&mut self, kernel: impl Kernel, nodes: &[u32], ahead: &[u32]) {
+    fn look(&mut self, kernel: impl Kernel, nodes: &[Slot], ahead: &[Slot]) {
         let distances = self
             .codes
             .least_by(kernel, self.query, nodes, ahead, self.buffers);
@@ -165,7 +166,7 @@ impl Scan<'_, '_> {
 /// A scan of rows that lie anywhere.
 struct ScanList<'a, 'b> {
     scan: Scan<'a, 'b>,
-    nodes: &'a [u32],
+    nodes: &'a [Slot],
 }
 
 impl Work for ScanList<'_, '_> {
@@ -194,11 +195,11 @@ impl Work for ScanRun<'_, '_> {
 
     #[inline(always)]
     fn run(mut self, kernel: impl Kernel) {
-        let mut block = [0; BLOCK];
+        let mut block = [Slot(0); BLOCK];
         while !self.run.is_empty() {
             let len = self.run.len().min(BLOCK);
             for (place, node) in block[..len].iter_mut().zip(&mut self.run) {
-                *place = node;
+                *place = Slot(node);
             }
             self.scan.look(kernel, &block[..len], &[]);
         }
@@ -240,7 +241,7 @@ impl<'a> Nearest<'a> {
 
     /// Takes those of at most 64 nodes that can be near enough, by the least of their distances.
     #[inline(always)]
-    fn take(&mut self, kernel: impl Kernel, nodes: &[u32], least: &[f32]) {
+    fn take(&mut self, kernel: impl Kernel, nodes: &[Slot], least: &[f32]) {
         let mut near = kernel.within(least, self.bound);
         while near != 0 {
             let place = near.trailing_zeros() as usize;
@@ -309,9 +310,9 @@ mod tests {
         for metric in [Metric::L2, Metric::InnerProduct] {
             let mut vectors = Vectors::new(DIM, metric, Isa::chosen().unwrap());
             for node in 0..ROWS {
-                vectors.put(node, &row(u64::from(node)));
+                vectors.put(Slot(node), &row(u64::from(node)));
             }
-            vectors.encode(&(0..ROWS).collect::<Vec<_>>());
+            vectors.encode(&(0..ROWS).map(Slot).collect::<Vec<_>>());
             let queries = (1 << 20..1 << 20 | 20).map(|seed| vectors.prepared(&row(seed)).unwrap());
             let queries: Vec<Query> = queries.collect();
             let of_all = |vectors: &Vectors, len| -> usize {
@@ -320,8 +321,8 @@ mod tests {
             let before = of_all(&vectors, ROWS);
             assert!(before < 20 * 100, "{before}");
             let long: Vec<f32> = row(ROWS.into()).iter().map(|x| x * 1e4).collect();
-            vectors.put(ROWS, &long);
-            vectors.encode(&[ROWS]);
+            vectors.put(Slot(ROWS), &long);
+            vectors.encode(&[Slot(ROWS)]);
             let after = of_all(&vectors, ROWS + 1);
             assert!(after <= before + 20, "{after} where {before} were left");
         }

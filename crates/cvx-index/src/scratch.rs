@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use crate::codes::Buffers;
+use crate::id::Slot;
 use crate::pool::Pool;
 
 /// A node and its distance in one word, ordered by distance, then by node.
@@ -10,7 +11,7 @@ use crate::pool::Pool;
 pub(crate) struct Ranked(u64);
 
 impl Ranked {
-    pub(crate) fn new(distance: f32, node: u32) -> Self {
+    pub(crate) fn new(distance: f32, node: Slot) -> Self {
         let bits = distance.to_bits();
         // Negative floats order backwards; all of them below the positive ones.
         let ordered = if bits >> 31 == 0 {
@@ -18,7 +19,7 @@ impl Ranked {
         } else {
             !bits
         };
-        Ranked(u64::from(ordered) << 32 | u64::from(node))
+        Ranked(u64::from(ordered) << 32 | u64::from(node.0))
     }
 
     /// As the number that it is ordered by.
@@ -30,8 +31,8 @@ impl Ranked {
         Ranked(word)
     }
 
-    pub(crate) fn node(self) -> u32 {
-        self.0 as u32
+    pub(crate) fn node(self) -> Slot {
+        Slot(self.0 as u32)
     }
 
     pub(crate) fn distance(self) -> f32 {
@@ -69,13 +70,13 @@ impl Visited {
     ///
     /// Without a branch a node: which ones are new is what no processor can predict.
     #[inline(always)]
-    pub(crate) fn keep_new(&mut self, nodes: &[u32], hop: &mut Hop) {
+    pub(crate) fn keep_new(&mut self, nodes: &[Slot], hop: &mut Hop) {
         hop.reserve(nodes.len());
         let mark = self.mark;
         let (marks, places) = (self.marks.as_mut_slice(), &mut hop.nodes[..nodes.len()]);
         let mut count = 0;
         for &node in nodes {
-            let Some(seen) = marks.get_mut(node as usize) else {
+            let Some(seen) = marks.get_mut(node.index()) else {
                 continue;
             };
             places[count] = node;
@@ -90,13 +91,13 @@ impl Visited {
 #[derive(Default)]
 pub(crate) struct Hop {
     /// Of which only the first are meant: to clear and fill it again and again takes its time.
-    nodes: Vec<u32>,
+    nodes: Vec<Slot>,
     len: usize,
 }
 
 impl Hop {
     #[inline(always)]
-    pub(crate) fn nodes(&self) -> &[u32] {
+    pub(crate) fn nodes(&self) -> &[Slot] {
         &self.nodes[..self.len]
     }
 
@@ -108,7 +109,7 @@ impl Hop {
     #[inline(always)]
     fn reserve(&mut self, len: usize) {
         if self.nodes.len() < len {
-            self.nodes.resize(len, 0);
+            self.nodes.resize(len, Slot(0));
         }
     }
 }
@@ -134,7 +135,7 @@ pub(crate) struct Walk {
 pub(crate) struct Found {
     /// Nearest first, by the distances in full precision.
     pub(crate) near: Vec<Ranked>,
-    pub(crate) nodes: Vec<u32>,
+    pub(crate) nodes: Vec<Slot>,
     pub(crate) distances: Vec<f32>,
 }
 
@@ -166,9 +167,9 @@ mod tests {
         #[test]
         fn ranks_order_by_distance_then_node(a: (f32, u32), b: (f32, u32)) {
             prop_assume!(!a.0.is_nan() && !b.0.is_nan());
-            let (x, y) = (Ranked::new(a.0, a.1), Ranked::new(b.0, b.1));
+            let (x, y) = (Ranked::new(a.0, Slot(a.1)), Ranked::new(b.0, Slot(b.1)));
             prop_assert_eq!(x.cmp(&y), a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            prop_assert_eq!((x.distance().to_bits(), x.node()), (a.0.to_bits(), a.1));
+            prop_assert_eq!((x.distance().to_bits(), x.node()), (a.0.to_bits(), Slot(a.1)));
         }
     }
 
@@ -178,10 +179,10 @@ mod tests {
         let mut hop = Hop::default();
         for nodes in [3, 200, 3].repeat(200) {
             visited.forget(nodes);
-            visited.keep_new(&[2, 1000, 0, 2], &mut hop);
-            assert_eq!(hop.nodes(), [2, 0]);
-            visited.keep_new(&[0, 1, 2], &mut hop);
-            assert_eq!(hop.nodes(), [1]);
+            visited.keep_new(&[2, 1000, 0, 2].map(Slot), &mut hop);
+            assert_eq!(hop.nodes(), [2, 0].map(Slot));
+            visited.keep_new(&[0, 1, 2].map(Slot), &mut hop);
+            assert_eq!(hop.nodes(), [Slot(1)]);
         }
     }
 }

@@ -8,6 +8,7 @@ use std::mem;
 
 use crate::codes::{self, Buffers, Coded, Codes};
 use crate::distance::kernel::{Kernel, Work};
+use crate::id::Slot;
 use crate::links::{self, Links};
 use crate::pool::Room;
 use crate::scratch::{Ranked, Walk};
@@ -18,7 +19,7 @@ pub(crate) struct Graph<'a> {
     links: links::Table<'a>,
     codes: codes::Table<'a>,
     /// Where walks begin, and the level there.
-    entry: Option<(u32, usize)>,
+    entry: Option<(Slot, usize)>,
 }
 
 impl<'a> Graph<'a> {
@@ -47,7 +48,7 @@ pub(crate) struct Beam<A> {
 pub(crate) trait Accepts: Copy {
     /// Whether there is nothing to ask.
     const ALL: bool;
-    fn accepts(&self, node: u32) -> bool;
+    fn accepts(&self, node: Slot) -> bool;
 }
 
 /// Every node.
@@ -58,16 +59,16 @@ impl Accepts for Everything {
     const ALL: bool = true;
 
     #[inline(always)]
-    fn accepts(&self, _: u32) -> bool {
+    fn accepts(&self, _: Slot) -> bool {
         true
     }
 }
 
-impl<F: Fn(u32) -> bool + Copy> Accepts for F {
+impl<F: Fn(Slot) -> bool + Copy> Accepts for F {
     const ALL: bool = false;
 
     #[inline(always)]
-    fn accepts(&self, node: u32) -> bool {
+    fn accepts(&self, node: Slot) -> bool {
         self(node)
     }
 }
@@ -80,7 +81,7 @@ impl Graph<'_> {
     pub(crate) fn beam<A: Accepts>(
         &self,
         query: &Coded,
-        starts: &[u32],
+        starts: &[Slot],
         beam: &Beam<A>,
         walk: &mut Walk,
         buffers: &mut Buffers,
@@ -97,7 +98,7 @@ impl Graph<'_> {
 
     /// Puts a walk at its start.
     #[inline(always)]
-    fn begin<A: Accepts>(&self, starts: &[u32], beam: &Beam<A>, walk: &mut Walk) {
+    fn begin<A: Accepts>(&self, starts: &[Slot], beam: &Beam<A>, walk: &mut Walk) {
         walk.visited.forget(self.links.nodes);
         let everything = Room::of(usize::MAX);
         walk.frontier
@@ -175,7 +176,7 @@ impl Graph<'_> {
         query: &Coded,
         level: usize,
         buffers: &mut Buffers,
-    ) -> Option<u32> {
+    ) -> Option<Slot> {
         let hop = &mut Vec::new();
         let (entry, top) = self.entry?;
         let [distance] = *self.codes.distances(query, &[entry], buffers) else {
@@ -186,7 +187,7 @@ impl Graph<'_> {
             loop {
                 hop.clear();
                 let neighbors = self.links.neighbors(best.node(), level).iter();
-                hop.extend(neighbors.filter(|&&node| (node as usize) < self.links.nodes));
+                hop.extend(neighbors.filter(|&&node| (node.index()) < self.links.nodes));
                 hop.iter().for_each(|&node| self.codes.prefetch(node));
                 let near = hop.iter().zip(self.codes.distances(query, hop, buffers));
                 let nearest = near
@@ -206,7 +207,7 @@ impl Graph<'_> {
 struct Walking<'a, A> {
     graph: Graph<'a>,
     query: &'a Coded,
-    starts: &'a [u32],
+    starts: &'a [Slot],
     beam: &'a Beam<A>,
     walk: &'a mut Walk,
     buffers: &'a mut Buffers,

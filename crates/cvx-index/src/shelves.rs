@@ -3,6 +3,7 @@
 use roaring::RoaringBitmap;
 
 use crate::columns::Columns;
+use crate::id::Slot;
 
 /// How many shelves there are: of a range of rewards only the two at its ends are looked through.
 const SHELVES: usize = 1024;
@@ -37,7 +38,7 @@ impl Shelves {
     pub(crate) fn of(columns: &Columns, nodes: &RoaringBitmap) -> Self {
         let mut shelves = Shelves::default();
         for node in nodes {
-            if let Some(reward) = columns.reward(node) {
+            if let Some(reward) = columns.reward(Slot(node)) {
                 let place = place(reward);
                 // Ascending nodes are appended, which is ten times faster than put in place.
                 let appended = shelves.nodes[place].try_push(node).is_ok();
@@ -48,12 +49,12 @@ impl Shelves {
     }
 
     /// Moves a node to where its reward belongs.
-    pub(crate) fn note(&mut self, node: u32, before: Option<f32>, after: Option<f32>) {
+    pub(crate) fn note(&mut self, node: Slot, before: Option<f32>, after: Option<f32>) {
         if let Some(before) = before.map(place) {
-            self.counts[before] -= usize::from(self.nodes[before].remove(node));
+            self.counts[before] -= usize::from(self.nodes[before].remove(node.0));
         }
         if let Some(after) = after.map(place) {
-            self.counts[after] += usize::from(self.nodes[after].insert(node));
+            self.counts[after] += usize::from(self.nodes[after].insert(node.0));
         }
     }
 

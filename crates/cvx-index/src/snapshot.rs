@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::column::MappedFile;
 use crate::error::{Error, Result};
+use crate::id::Slot;
 use crate::index::TemporalIndex;
 use crate::params::IndexParams;
 use container::{Header, MOST_METADATA};
@@ -53,7 +54,7 @@ struct Meta {
     epoch: u64,
     epoch_nodes: u64,
     epoch_vectors: u64,
-    entry: Option<u32>,
+    entry: Option<Slot>,
     /// Of the codes.
     worst: [f32; 3],
     /// After a compaction.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::columns::{Columns, LIVE};
+use crate::id::Slot;
 
 /// A namespace, and an entity in it.
 type Whose = (u32, u64);
@@ -16,7 +17,7 @@ pub(crate) struct Timelines {
     /// Of each namespace where its loaded lines begin, and of the last where they end.
     spans: Vec<usize>,
     /// The lines that changed since; an empty one is no more.
-    changed: HashMap<Whose, Vec<u32>>,
+    changed: HashMap<Whose, Vec<Slot>>,
     len: usize,
 }
 
@@ -27,11 +28,11 @@ pub(crate) struct Lines {
     pub(crate) entities: Vec<u64>,
     /// Where each line ends in `nodes`.
     pub(crate) ends: Vec<u32>,
-    pub(crate) nodes: Vec<u32>,
+    pub(crate) nodes: Vec<Slot>,
 }
 
 impl Lines {
-    fn at(&self, place: usize) -> &[u32] {
+    fn at(&self, place: usize) -> &[Slot] {
         let start = match place {
             0 => 0,
             _ => self.ends[place - 1],
@@ -39,7 +40,7 @@ impl Lines {
         &self.nodes[start as usize..self.ends[place] as usize]
     }
 
-    fn push(&mut self, (namespace, entity): Whose, line: &[u32]) {
+    fn push(&mut self, (namespace, entity): Whose, line: &[Slot]) {
         self.namespaces.push(namespace);
         self.entities.push(entity);
         self.nodes.extend_from_slice(line);
@@ -52,10 +53,10 @@ impl Lines {
         let keys = || self.namespaces.iter().zip(&self.entities);
         let line_sound = |(place, (&namespace, &entity)): (usize, (&u32, &u64))| {
             let line = self.at(place);
-            let fits = |&node: &u32| {
+            let fits = |&node: &Slot| {
                 columns.has(node, LIVE) && Timelines::whose(columns, node) == (namespace, entity)
             };
-            let key = |&node: &u32| (columns.time[node as usize], node);
+            let key = |&node: &Slot| (columns.time[node.index()], node);
             line.iter().all(fits) && line.is_sorted_by(|a, b| key(a) < key(b))
         };
         self.entities.len() == self.namespaces.len()
@@ -93,7 +94,7 @@ impl Timelines {
         Some(start + place.ok()?)
     }
 
-    fn loaded_line(&self, whose: Whose) -> &[u32] {
+    fn loaded_line(&self, whose: Whose) -> &[Slot] {
         let place = self.place(whose);
         place.map_or(&[], |place| self.loaded.at(place))
     }
@@ -102,7 +103,7 @@ impl Timelines {
     pub(crate) fn lines(&self) -> Lines {
         let places = 0..self.loaded.ends.len();
         let key = |place| (self.loaded.namespaces[place], self.loaded.entities[place]);
-        let mut all: BTreeMap<Whose, &[u32]> = places
+        let mut all: BTreeMap<Whose, &[Slot]> = places
             .map(|place| (key(place), self.loaded.at(place)))
             .collect();
         all.extend(
@@ -118,7 +119,7 @@ impl Timelines {
     }
 
     /// The line of an entity, to be changed.
-    fn to_mut(&mut self, whose: Whose) -> &mut Vec<u32> {
+    fn to_mut(&mut self, whose: Whose) -> &mut Vec<Slot> {
         if !self.changed.contains_key(&whose) {
             let line = self.loaded_line(whose).to_vec();
             self.changed.insert(whose, line);
@@ -127,8 +128,8 @@ impl Timelines {
     }
 
     /// Adds nodes that the columns hold.
-    pub(crate) fn add(&mut self, columns: &Columns, nodes: impl IntoIterator<Item = u32>) {
-        let key = |node: u32| (columns.time[node as usize], node);
+    pub(crate) fn add(&mut self, columns: &Columns, nodes: impl IntoIterator<Item = Slot>) {
+        let key = |node: Slot| (columns.time[node.index()], node);
         let mut out_of_order: Vec<Whose> = Vec::new();
         for node in nodes {
             let whose = Self::whose(columns, node);
@@ -149,7 +150,7 @@ impl Timelines {
     }
 
     /// Removes nodes, before the columns forget them.
-    pub(crate) fn remove(&mut self, columns: &Columns, gone: &[u32]) {
+    pub(crate) fn remove(&mut self, columns: &Columns, gone: &[Slot]) {
         let mut touched: Vec<Whose> = gone
             .iter()
             .map(|&node| Self::whose(columns, node))
@@ -168,15 +169,15 @@ impl Timelines {
         }
     }
 
-    fn whose(columns: &Columns, node: u32) -> Whose {
+    fn whose(columns: &Columns, node: Slot) -> Whose {
         (
-            columns.namespace[node as usize],
-            columns.entity[node as usize],
+            columns.namespace[node.index()],
+            columns.entity[node.index()],
         )
     }
 
     /// The nodes of an entity in time order.
-    pub(crate) fn line(&self, namespace: u32, entity: u64) -> &[u32] {
+    pub(crate) fn line(&self, namespace: u32, entity: u64) -> &[Slot] {
         let whose = (namespace, entity);
         self.changed
             .get(&whose)
@@ -184,13 +185,13 @@ impl Timelines {
     }
 
     /// The line that a node is on.
-    pub(crate) fn line_of(&self, columns: &Columns, node: u32) -> &[u32] {
+    pub(crate) fn line_of(&self, columns: &Columns, node: Slot) -> &[Slot] {
         let (namespace, entity) = Self::whose(columns, node);
         self.line(namespace, entity)
     }
 
     /// The nodes before and after a node, in time order.
-    pub(crate) fn around<'a>(&'a self, columns: &Columns, node: u32) -> (&'a [u32], &'a [u32]) {
+    pub(crate) fn around<'a>(&'a self, columns: &Columns, node: Slot) -> (&'a [Slot], &'a [Slot]) {
         split_at(columns, self.line_of(columns, node), node)
     }
 
@@ -203,10 +204,10 @@ impl Timelines {
 /// The nodes of a line before and after one of them.
 pub(crate) fn split_at<'a>(
     columns: &Columns,
-    line: &'a [u32],
-    node: u32,
-) -> (&'a [u32], &'a [u32]) {
-    let key = |node: u32| (columns.time[node as usize], node);
+    line: &'a [Slot],
+    node: Slot,
+) -> (&'a [Slot], &'a [Slot]) {
+    let key = |node: Slot| (columns.time[node.index()], node);
     // Where nodes came in the order of time their ids tell the place, without a look at times that
     // lie anywhere.
     let place = line

@@ -1,6 +1,7 @@
 //! The invariants of an index, for tests to check after whatever they did to it.
 
 use crate::columns::EMBEDDED;
+use crate::id::Slot;
 use crate::index::TemporalIndex;
 use crate::insert::level_of;
 use crate::postings::Postings;
@@ -31,9 +32,9 @@ impl TemporalIndex {
             true => Ok(()),
             false => Err(what.to_owned()),
         };
-        let live: Vec<u32> = self.columns.live().collect();
+        let live: Vec<Slot> = self.columns.live().collect();
         holds(self.live == live.len(), "the count of live nodes")?;
-        let embedded: Vec<u32> = live
+        let embedded: Vec<Slot> = live
             .iter()
             .copied()
             .filter(|&node| self.columns.has(node, EMBEDDED))
@@ -86,7 +87,7 @@ impl TemporalIndex {
             self.validate_links(node)?;
         }
         self.validate_rows()?;
-        let other_row = |&node: &u32| !self.vectors.is_coded(node);
+        let other_row = |&node: &Slot| !self.vectors.is_coded(node);
         match embedded.into_iter().find(other_row) {
             Some(node) => Err(format!(
                 "the code of node {} is of another row",
@@ -105,7 +106,7 @@ impl TemporalIndex {
         Ok(())
     }
 
-    fn validate_links(&self, node: u32) -> Result<(), String> {
+    fn validate_links(&self, node: Slot) -> Result<(), String> {
         let level = self.links.level(node).unwrap_or(0);
         if level != level_of(self.params.seed, self.id(node), self.params.m) {
             return Err(format!("node {node} is at level {level}"));
@@ -115,7 +116,7 @@ impl TemporalIndex {
             let mut sorted = neighbors.to_vec();
             sorted.sort_unstable();
             sorted.dedup();
-            let of_level = |&n: &u32| self.links.level(n).is_some_and(|highest| highest >= level);
+            let of_level = |&n: &Slot| self.links.level(n).is_some_and(|highest| highest >= level);
             let sound = sorted.len() == neighbors.len()
                 && neighbors.len() <= self.links.most(level)
                 && !neighbors.contains(&node)
@@ -130,9 +131,9 @@ impl TemporalIndex {
     }
 
     /// Whether a node has neighbours on every level that it shares with others.
-    fn validate_company(&self, node: u32) -> Result<(), String> {
+    fn validate_company(&self, node: Slot) -> Result<(), String> {
         for level in 0..=self.links.level(node).unwrap_or(0) {
-            let reaches = |other: &u32| self.links.level(*other).is_some_and(|top| top >= level);
+            let reaches = |other: &Slot| self.links.level(*other).is_some_and(|top| top >= level);
             if self.links.neighbors(node, level).is_empty()
                 && self.links.nodes().filter(reaches).nth(1).is_some()
             {
@@ -184,7 +185,7 @@ mod tests {
             (Metric::Cosine, [0.0; 4]),
         ] {
             let mut index = index(metric);
-            index.vectors.put(1, &row);
+            index.vectors.put(Slot(1), &row);
             let told = index.validate().unwrap_err();
             assert!(told.contains("node 1"), "{told}");
             index.save(&path, b"").unwrap();
@@ -211,10 +212,10 @@ mod tests {
     #[test]
     fn a_row_that_is_not_the_one_that_was_coded_is_told() {
         let mut index = index(Metric::Cosine);
-        index.vectors.put(2, &[0.5, 2.0, 0.0, 2.0]);
+        index.vectors.put(Slot(2), &[0.5, 2.0, 0.0, 2.0]);
         let told = index.validate().unwrap_err();
         assert!(told.contains("node 2"), "{told}");
-        index.vectors.encode(&[2]);
+        index.vectors.encode(&[Slot(2)]);
         assert_eq!(index.validate(), Ok(()));
     }
 }

@@ -10,6 +10,7 @@ use crate::distance::isa::Isa;
 use crate::distance::prefetch::prefetch;
 use crate::distance::rows::{self, Rows};
 use crate::error::{Error, Result};
+use crate::id::Slot;
 
 /// Up to this norm, the squared distance of two vectors fits into f32.
 const LONGEST: f64 = 1e18;
@@ -53,12 +54,12 @@ impl Vectors {
         self.center.as_deref()
     }
 
-    pub(crate) fn raw(&self, node: u32) -> &[f32] {
-        &self.raw[node as usize * self.dim..][..self.dim]
+    pub(crate) fn raw(&self, node: Slot) -> &[f32] {
+        &self.raw[node.index() * self.dim..][..self.dim]
     }
 
     /// The row of a node as a query.
-    pub(crate) fn query_of(&self, node: u32) -> Query {
+    pub(crate) fn query_of(&self, node: Slot) -> Query {
         Query {
             exact: self.compared(node),
             coded: self.codes.table().coded_row(node),
@@ -66,7 +67,7 @@ impl Vectors {
     }
 
     /// The row of a node as it is compared; it was checked when it came.
-    fn compared(&self, node: u32) -> Vec<f32> {
+    fn compared(&self, node: Slot) -> Vec<f32> {
         let (row, center) = (self.raw(node), self.center.as_deref());
         let mut compared = Vec::new();
         if let Ok(divisor) = divisor(self.metric, center, row, squares(row, &[]).sqrt()) {
@@ -131,14 +132,14 @@ impl Vectors {
     }
 
     /// Stores the row of a node, a vector that passed [`check`](Self::check), without its code.
-    pub(crate) fn put(&mut self, node: u32, vector: &[f32]) {
-        let start = node as usize * self.dim;
+    pub(crate) fn put(&mut self, node: Slot, vector: &[f32]) {
+        let start = node.index() * self.dim;
         self.raw.grow(start + self.dim, 0.0);
         self.raw.to_mut()[start..start + self.dim].copy_from_slice(vector);
     }
 
     /// Codes the rows of nodes that were put.
-    pub(crate) fn encode(&mut self, nodes: &[u32]) {
+    pub(crate) fn encode(&mut self, nodes: &[Slot]) {
         for &node in nodes {
             let compared = self.compared(node);
             self.codes.put(node, &compared);
@@ -146,24 +147,24 @@ impl Vectors {
     }
 
     /// Whether the code of a node is that of its row.
-    pub(crate) fn is_coded(&self, node: u32) -> bool {
+    pub(crate) fn is_coded(&self, node: Slot) -> bool {
         self.codes.is_of(node, &self.compared(node))
     }
 
     /// Codes the rows of all nodes there are anew.
-    pub(crate) fn recode(&mut self, nodes: &[u32]) {
+    pub(crate) fn recode(&mut self, nodes: &[Slot]) {
         self.codes = Codes::new(self.dim, self.metric, self.isa);
         self.encode(nodes);
     }
 
     /// Forgets the row of a node.
-    pub(crate) fn erase(&mut self, node: u32) {
-        self.raw.to_mut()[node as usize * self.dim..][..self.dim].fill(0.0);
+    pub(crate) fn erase(&mut self, node: Slot) {
+        self.raw.to_mut()[node.index() * self.dim..][..self.dim].fill(0.0);
         self.codes.erase(node);
     }
 
     /// The mean of the raw rows of `nodes`.
-    pub(crate) fn mean(&self, nodes: impl Iterator<Item = u32>) -> Option<Vec<f32>> {
+    pub(crate) fn mean(&self, nodes: impl Iterator<Item = Slot>) -> Option<Vec<f32>> {
         let mut sums = vec![0.0f64; self.dim];
         let mut count = 0u32;
         for node in nodes {
@@ -183,7 +184,7 @@ impl Vectors {
     pub(crate) fn check_center(
         &self,
         center: Option<&[f32]>,
-        mut nodes: impl Iterator<Item = u32>,
+        mut nodes: impl Iterator<Item = Slot>,
     ) -> Result<()> {
         if let Some(center) = center {
             self.check_finite(center)?;
@@ -206,17 +207,24 @@ impl Vectors {
     }
 
     /// Appends the distances from a prepared vector to the rows of `nodes`, in full precision.
-    pub(crate) fn distances(&self, exact: &[f32], nodes: &[u32], out: &mut Vec<f32>) {
+    pub(crate) fn distances(&self, exact: &[f32], nodes: &[Slot], out: &mut Vec<f32>) {
         let rows = Rows {
             table: &self.raw,
             offset: &self.offset,
         };
-        rows::distances(self.isa, self.metric, exact, rows, nodes, out);
+        rows::distances(
+            self.isa,
+            self.metric,
+            exact,
+            rows,
+            Slot::numbers(nodes),
+            out,
+        );
     }
 
     /// Asks for what [`distances`](Self::distances) of a node will read.
     #[inline]
-    pub(crate) fn prefetch(&self, node: u32) {
+    pub(crate) fn prefetch(&self, node: Slot) {
         for line in self.raw(node).chunks(16) {
             prefetch(&line[0]);
         }
@@ -246,12 +254,12 @@ impl Vectors {
 
     /// The rows at these slots, of which those from `end` on have none, and their codes, but for
     /// their extremes those of before; `nodes` are the places that rows of nodes come to.
-    pub(crate) fn gathered(&self, kept: &[u32], end: usize, nodes: &[u32]) -> Self {
-        let rows = &kept[..kept.partition_point(|&slot| (slot as usize) < end)];
+    pub(crate) fn gathered(&self, kept: &[Slot], end: usize, nodes: &[Slot]) -> Self {
+        let rows = &kept[..kept.partition_point(|&slot| (slot.index()) < end)];
         let mut vectors = Vectors {
             center: self.center.clone(),
             offset: self.offset.clone(),
-            raw: self.raw.gathered(rows, self.dim),
+            raw: self.raw.gathered(Slot::numbers(rows), self.dim),
             codes: Codes::new(self.dim, self.metric, self.isa),
             ..*self
         };

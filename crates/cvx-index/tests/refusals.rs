@@ -267,3 +267,23 @@ fn more_hops_or_threads_than_anyone_needs_are_refused() {
     );
     assert_eq!(index.len(), 2);
 }
+
+#[test]
+fn an_edge_that_cannot_be_is_told_by_ids_wherever_its_nodes_lie() {
+    let mut index = two();
+    index.insert(NewNode::new(EntityId(1), 7, None)).unwrap();
+    // Its slots are now those before their ids.
+    index.delete(&[NodeId(0)]).unwrap();
+    index.compact().unwrap();
+    let (a, b) = (NodeId(1), NodeId(2));
+    assert!(matches!(
+        index.add_edge(b, b, EdgeKind::Caused, 1.0),
+        Err(Error::SelfEdge { node }) if node == b
+    ));
+    assert!(matches!(
+        index.remove_edge(a, b, EdgeKind::Caused),
+        Err(Error::UnknownEdge { from, to, .. }) if (from, to) == (a, b)
+    ));
+    index.add_edge(a, b, EdgeKind::Caused, 1.0).unwrap();
+    index.remove_edge(a, b, EdgeKind::Caused).unwrap();
+}

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{Numbers, metric, params, steps};
-use cvx_index::{Center, EntityId, Error, IndexParams, Metric, NewNode, NodeId, TemporalIndex};
+use cvx_index::{
+    Center, EntityId, Error, IndexParams, Metric, NewNode, NodeId, RegionId, TemporalIndex,
+};
 use proptest::prelude::*;
 
 const DIM: usize = 12;
@@ -52,15 +54,15 @@ proptest! {
                     twin.live().filter(|&n| twin.rows[n as usize].vector.is_some()).collect();
                 prop_assert_eq!(&nodes, &embedded);
                 if fresh && level == 0 {
-                    prop_assert!(hubs.iter().map(|hub| hub.0).eq(embedded.iter().copied()));
+                    prop_assert!(hubs.iter().map(|hub| hub.0.0).eq(embedded.iter().copied()));
                 }
                 for &(node, region) in &pairs {
                     let vector = twin.rows[node.index()].vector.clone().unwrap();
-                    let to = |hub: NodeId| twin.distance(&vector, hub.0).unwrap();
+                    let to = |hub: RegionId| twin.distance(&vector, hub.0.0).unwrap();
                     let nearest = hubs.iter().map(|&hub| to(hub)).fold(f64::INFINITY, f64::min);
                     prop_assert!(to(region) <= nearest + 1e-5 || metric == Metric::InnerProduct);
-                    if hubs.contains(&node) {
-                        prop_assert_eq!(region, node);
+                    if hubs.contains(&RegionId(node)) {
+                        prop_assert_eq!(region, RegionId(node));
                     }
                     let assigned = index.assign_region(&vector, level).unwrap();
                     prop_assert!(to(assigned) <= nearest + 1e-5 * (1.0 + nearest.abs()));
@@ -111,7 +113,7 @@ fn a_walk_among_many_hubs_agrees_with_a_scan_for_99_of_100() {
         let nearest = index
             .search(query, 1, None, &cvx_index::Filter::default())
             .unwrap();
-        index.assign_region(query, 0).unwrap() == nearest[0].node
+        index.assign_region(query, 0).unwrap() == RegionId(nearest[0].node)
     });
     assert!(agree.count() >= 396);
 }
@@ -133,7 +135,7 @@ fn an_epoch_ends_when_vectors_double_a_hub_goes_or_the_center_moves() {
 
     let no_hub = (0..512)
         .map(NodeId)
-        .find(|n| !index.regions(1).unwrap().contains(n))
+        .find(|&n| !index.regions(1).unwrap().contains(&RegionId(n)))
         .unwrap();
     let mut expected = index.region_assignments(1).unwrap();
     let ground = index.region_assignments(0).unwrap().len();
@@ -142,7 +144,7 @@ fn an_epoch_ends_when_vectors_double_a_hub_goes_or_the_center_moves() {
     expected.retain(|pair| pair.0 != no_hub);
     assert_eq!(index.region_assignments(1).unwrap(), expected);
     assert_eq!(index.region_assignments(0).unwrap().len(), ground - 1);
-    index.delete(&hubs[..1]).unwrap();
+    index.delete(&[hubs[0].0]).unwrap();
     assert_eq!(index.region_epoch(), epoch + 2);
     index.set_center(Center::Mean).unwrap();
     assert_eq!(index.region_epoch(), epoch + 3);
@@ -189,7 +191,11 @@ fn what_is_no_level_region_window_or_entity_is_refused() {
         |error: Error| matches!(error, Error::UnknownLevel { known, .. } if known == levels);
     assert!(known(index.regions(beyond).unwrap_err()));
     assert!(known(index.region_assignments(beyond).unwrap_err()));
-    assert!(known(index.region_members(NodeId(0), beyond).unwrap_err()));
+    assert!(known(
+        index
+            .region_members(RegionId(NodeId(0)), beyond)
+            .unwrap_err()
+    ));
     assert!(known(index.assign_region(&[1.0; DIM], beyond).unwrap_err()));
     assert!(known(
         index
@@ -198,7 +204,7 @@ fn what_is_no_level_region_window_or_entity_is_refused() {
     ));
     let hubs = index.regions(1).unwrap();
     let other = (0..100)
-        .map(NodeId)
+        .map(|n| RegionId(NodeId(n)))
         .find(|node| !hubs.contains(node))
         .unwrap();
     assert!(matches!(

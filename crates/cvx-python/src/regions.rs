@@ -1,6 +1,6 @@
 //! Regions: hubs, members, assignment, drift over time.
 
-use cvx_index::NodeId;
+use cvx_index::{NodeId, RegionId};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -19,6 +19,11 @@ impl NativeIndex {
         let message = format!("level {level} has no regions: those that have are {known:?}");
         Err(named(py, "UnknownLevelError", &message))
     }
+}
+
+/// The node that names a region.
+fn hub(region: RegionId) -> NodeId {
+    region.0
 }
 
 #[pymethods]
@@ -46,7 +51,7 @@ impl NativeIndex {
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let level = self.level(py, level)?;
         let hubs = self.shared.read(py, |index| index.regions(level))?;
-        Ok(node_array(py, hubs.into_iter()))
+        Ok(node_array(py, hubs.into_iter().map(hub)))
     }
 
     /// The nodes of a region.
@@ -59,7 +64,7 @@ impl NativeIndex {
         let (region, level) = (argument::node("region", region)?, self.level(py, level)?);
         let members = self
             .shared
-            .read_long(py, |index| index.region_members(region, level))?;
+            .read_long(py, |index| index.region_members(RegionId(region), level))?;
         Ok(node_array(py, members.into_iter()))
     }
 
@@ -77,7 +82,7 @@ impl NativeIndex {
                 let region = self
                     .shared
                     .read(py, |index| index.assign_region(&vector, level))?;
-                Ok(region.0.into_pyobject(py)?.into_any())
+                Ok(hub(region).0.into_pyobject(py)?.into_any())
             }
             Vectors::Many(rows) => {
                 let dim = rows.shape()[1];
@@ -87,9 +92,9 @@ impl NativeIndex {
                     let assign = |row: &[f32]| index.assign_region(row, level);
                     flat.chunks_exact(dim)
                         .map(assign)
-                        .collect::<cvx_index::Result<Vec<NodeId>>>()
+                        .collect::<cvx_index::Result<Vec<RegionId>>>()
                 })?;
-                Ok(node_array(py, regions.into_iter()).into_any())
+                Ok(node_array(py, regions.into_iter().map(hub)).into_any())
             }
         }
     }
@@ -107,7 +112,7 @@ impl NativeIndex {
             .read_long(py, |index| index.region_assignments(level))?;
         Ok((
             node_array(py, pairs.iter().map(|pair| pair.0)),
-            node_array(py, pairs.iter().map(|pair| pair.1)),
+            node_array(py, pairs.iter().map(|pair| hub(pair.1))),
         ))
     }
 

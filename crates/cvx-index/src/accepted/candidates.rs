@@ -4,6 +4,7 @@ use roaring::RoaringBitmap;
 
 use super::{Accepted, Catalog, Window};
 use crate::columns::EMBEDDED;
+use crate::id::Slot;
 use crate::postings::Dated;
 
 /// Nodes taken from a bitmap at once: one by one, each asks anew where it stands.
@@ -13,7 +14,7 @@ const AT_ONCE: usize = 256;
 pub(super) enum Source<'a> {
     All,
     Withheld,
-    Listed(&'a [u32]),
+    Listed(&'a [Slot]),
     Window([&'a [Dated]; 2]),
     Rewards(f32, f32),
     Namespaces,
@@ -37,7 +38,7 @@ impl<'a> Accepted<'a> {
             .filter_map(|&namespace| postings.namespace(namespace))
     }
 
-    fn lines(&self) -> impl Iterator<Item = &'a [u32]> + '_ {
+    fn lines(&self) -> impl Iterator<Item = &'a [Slot]> + '_ {
         let timelines = self.catalog.timelines;
         self.entities.iter().flatten().flat_map(move |&entity| {
             let namespaces = self.namespaces.iter();
@@ -85,7 +86,7 @@ impl<'a> Accepted<'a> {
             // As many lookups as there are candidates are no short cut.
             && entities.len() * self.namespaces.len() < best.1
         {
-            let bound = self.lines().map(<[u32]>::len).sum();
+            let bound = self.lines().map(<[Slot]>::len).sum();
             if bound < best.1 {
                 best = (Source::Entities, bound);
             }
@@ -97,7 +98,7 @@ impl<'a> Accepted<'a> {
     ///
     /// First all that the source holds, then what each other condition leaves of them: a list is
     /// gone through once a condition, and no processor has to guess what comes next.
-    pub(super) fn list(&self, source: &Source<'_>, bound: usize) -> Vec<u32> {
+    pub(super) fn list(&self, source: &Source<'_>, bound: usize) -> Vec<Slot> {
         let Catalog {
             columns, postings, ..
         } = self.catalog;
@@ -137,7 +138,7 @@ impl<'a> Accepted<'a> {
 
     /// Appends the nodes of a bitmap that may be within the window: where nodes came in the order
     /// of time, those that are.
-    fn take(&self, posting: &RoaringBitmap, members: &mut Vec<u32>) {
+    fn take(&self, posting: &RoaringBitmap, members: &mut Vec<Slot>) {
         let mut nodes = match &self.span {
             Some(span) => posting.range(span.clone()),
             None => posting.iter(),
@@ -146,13 +147,13 @@ impl<'a> Accepted<'a> {
         loop {
             match &*nodes.next_many(&mut some) {
                 [] => return,
-                some => members.extend_from_slice(some),
+                some => members.extend_from_slice(Slot::slots(some)),
             }
         }
     }
 
     /// Keeps the candidates that meet what their source does not prove.
-    fn keep_others(&self, source: &Source<'_>, members: &mut Vec<u32>) {
+    fn keep_others(&self, source: &Source<'_>, members: &mut Vec<Slot>) {
         let Catalog { columns, .. } = self.catalog;
         let of_nodes = matches!(source, Source::Listed(_) | Source::Entities);
         if of_nodes && self.vectors() < self.nodes() {
@@ -189,7 +190,7 @@ impl<'a> Accepted<'a> {
 
 /// Keeps what is accepted, in order, without a branch on what that is.
 #[inline]
-fn keep(nodes: &mut Vec<u32>, accepts: impl Fn(u32) -> bool) {
+fn keep(nodes: &mut Vec<Slot>, accepts: impl Fn(Slot) -> bool) {
     let mut kept = 0;
     for at in 0..nodes.len() {
         let node = nodes[at];

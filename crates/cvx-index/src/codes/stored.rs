@@ -4,6 +4,7 @@ use super::{Codes, Worst};
 use crate::column::Column;
 use crate::distance::Metric;
 use crate::distance::codes::Line;
+use crate::id::Slot;
 
 /// The tables of the codes.
 #[derive(Debug)]
@@ -42,11 +43,11 @@ impl Codes {
     }
 
     /// The rows at these slots.
-    pub(crate) fn gathered(&self, kept: &[u32]) -> Self {
+    pub(crate) fn gathered(&self, kept: &[Slot]) -> Self {
         Codes {
-            rows: self.rows.gathered(kept, self.lines),
-            scales: self.scales.gathered(kept, 1),
-            bases: self.bases.gathered(kept, 1),
+            rows: self.rows.gathered(Slot::numbers(kept), self.lines),
+            scales: self.scales.gathered(Slot::numbers(kept), 1),
+            bases: self.bases.gathered(Slot::numbers(kept), 1),
             ..*self
         }
     }

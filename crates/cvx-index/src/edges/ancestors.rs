@@ -1,21 +1,21 @@
 //! What a node can be reached from, or reaches, over edges.
 
+use super::edge::HalfEdge;
 use super::kind::EdgeKind;
-use super::layer::HalfEdge;
 use crate::by_node::ByNode;
-use crate::id::NodeId;
+use crate::id::{NodeId, Slot};
 
 /// A node that a walk came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ancestor {
+pub struct Ancestor<N = NodeId> {
     /// The node.
-    pub node: NodeId,
+    pub node: N,
     /// The fewest edges between it and the start.
     pub depth: usize,
     /// The largest product of weights over the paths of `depth` edges.
     pub weight: f32,
     /// The node one step nearer to the start on that path.
-    pub toward: NodeId,
+    pub toward: N,
     /// The kind of the edge between the two.
     pub kind: EdgeKind,
     /// The weight of that edge.
@@ -23,12 +23,30 @@ pub struct Ancestor {
 }
 
 /// What a walk from a node came to.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ancestry {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ancestry<N = NodeId> {
     /// By depth; of one depth the strongest first, then by node. Without the start.
-    pub found: Vec<Ancestor>,
+    pub found: Vec<Ancestor<N>>,
     /// Whether the budget ended the walk before it had seen everything.
     pub truncated: bool,
+}
+
+impl<N> Ancestry<N> {
+    /// The same, its nodes named anew.
+    pub(crate) fn named<M>(self, name: impl Fn(N) -> M) -> Ancestry<M> {
+        let named = |ancestor: Ancestor<N>| Ancestor {
+            node: name(ancestor.node),
+            depth: ancestor.depth,
+            weight: ancestor.weight,
+            toward: name(ancestor.toward),
+            kind: ancestor.kind,
+            edge_weight: ancestor.edge_weight,
+        };
+        Ancestry {
+            found: self.found.into_iter().map(named).collect(),
+            truncated: self.truncated,
+        }
+    }
 }
 
 /// The nodes within `max_depth` edges of `start`, breadth first, looking at most at `budget` edges.
@@ -38,18 +56,18 @@ pub struct Ancestry {
 /// one depth, the strongest nodes are walked from first. Of several strongest edges to a node the
 /// one met first counts.
 pub(crate) fn ancestors(
-    start: NodeId,
+    start: Slot,
     max_depth: usize,
     budget: usize,
-    mut edges_from: impl FnMut(NodeId, usize, &mut Vec<HalfEdge>) -> Looked,
-) -> Ancestry {
-    let mut found: Vec<Ancestor> = Vec::new();
+    mut edges_from: impl FnMut(Slot, usize, &mut Vec<HalfEdge<Slot>>) -> Looked,
+) -> Ancestry<Slot> {
+    let mut found: Vec<Ancestor<Slot>> = Vec::new();
     let mut places: ByNode<usize> = ByNode::default();
     let mut edges = Vec::new();
     let mut left = budget;
     let mut layer = 0..0;
     for depth in 1..=max_depth {
-        let mut nearer: Vec<(NodeId, f32)> = found[layer]
+        let mut nearer: Vec<(Slot, f32)> = found[layer]
             .iter()
             .map(|ancestor| (ancestor.node, ancestor.weight))
             .collect();
@@ -71,7 +89,7 @@ pub(crate) fn ancestors(
                     kind: edge.kind,
                     edge_weight: edge.weight,
                 };
-                let place = *places.entry(edge.node.0).or_insert(found.len());
+                let place = *places.entry(edge.node).or_insert(found.len());
                 if place == found.len() {
                     found.push(ancestor);
                 } else if place >= first && ancestor.weight > found[place].weight {

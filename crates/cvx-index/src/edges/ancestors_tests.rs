@@ -11,16 +11,21 @@ fn layer_of(edges: &[(u32, u32, f32)]) -> TypedEdgeLayer {
     let mut layer = TypedEdgeLayer::new();
     for &(a, b, weight) in edges.iter().filter(|(a, b, _)| a != b) {
         layer
-            .add(NodeId(a), NodeId(b), EdgeKind::Caused, weight)
+            .add(Slot(a), Slot(b), EdgeKind::Caused, weight)
             .expect("a good edge");
     }
     layer
 }
 
 /// The walk over one kind of edges, and how many edges it looked at.
-fn walk(layer: &TypedEdgeLayer, start: u32, max_depth: usize, budget: usize) -> (Ancestry, usize) {
+fn walk(
+    layer: &TypedEdgeLayer,
+    start: u32,
+    max_depth: usize,
+    budget: usize,
+) -> (Ancestry<Slot>, usize) {
     let mut total = 0;
-    let ancestry = ancestors(NodeId(start), max_depth, budget, |node, most, edges| {
+    let ancestry = ancestors(Slot(start), max_depth, budget, |node, most, edges| {
         let row = layer.neighbors(node, Direction::In);
         let seen = row.len().min(most);
         edges.extend(row.iter().take(seen));
@@ -74,7 +79,7 @@ proptest! {
             ancestry.found.iter().map(|a| (a.node.0, (a.depth, a.weight))).collect();
         prop_assert_eq!(found.len(), ancestry.found.len());
         prop_assert_eq!(&found, &expected);
-        let order = |a: &Ancestor| (a.depth, -a.weight, a.node);
+        let order = |a: &Ancestor<Slot>| (a.depth, -a.weight, a.node);
         prop_assert!(ancestry.found.is_sorted_by(|a, b| order(a) < order(b)));
         for ancestor in &ancestry.found {
             let (depth, weight) = match ancestor.toward.0 {
@@ -117,6 +122,6 @@ fn a_budget_holds_inside_one_huge_list_of_edges() {
 #[test]
 fn a_cycle_ends_and_never_holds_the_start() {
     let (ancestry, _) = walk(&layer_of(&[(0, 1, 0.5), (1, 0, 0.5)]), 0, 9, 100);
-    let nodes: Vec<NodeId> = ancestry.found.iter().map(|a| a.node).collect();
-    assert_eq!(nodes, [NodeId(1)]);
+    let nodes: Vec<Slot> = ancestry.found.iter().map(|a| a.node).collect();
+    assert_eq!(nodes, [Slot(1)]);
 }

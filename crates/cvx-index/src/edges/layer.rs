@@ -1,48 +1,14 @@
 //! The store of typed edges: both directions, in a fixed order.
 
-use serde::{Deserialize, Serialize};
-
+use super::edge::{Direction, Edge};
 use super::kind::{EdgeKind, is_lower_snake};
 use super::row::{Half, Row};
 use super::rows::Rows;
 use crate::error::{Error, Result};
-use crate::id::NodeId;
+use crate::id::Slot;
 
 /// Kinds are for people to choose from, and looked up one after the other.
 const MOST_KINDS: usize = 1_024;
-
-/// Which end of an edge a node is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// Edges that start at the node.
-    Out,
-    /// Edges that end at the node.
-    In,
-}
-
-/// An edge seen from one of its ends.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HalfEdge {
-    /// The node at the other end.
-    pub node: NodeId,
-    /// What the edge means.
-    pub kind: EdgeKind,
-    /// Its strength, in [0, 1].
-    pub weight: f32,
-}
-
-/// An edge with both ends.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Edge {
-    /// Where it starts.
-    pub from: NodeId,
-    /// Where it ends.
-    pub to: NodeId,
-    /// What it means.
-    pub kind: EdgeKind,
-    /// Its strength, in [0, 1].
-    pub weight: f32,
-}
 
 /// Typed, weighted, directed edges; at most one for each (from, to, kind).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,12 +31,6 @@ impl TypedEdgeLayer {
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether there is no edge.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Makes `name` a kind; a name that is one already stays what it is.
@@ -142,11 +102,12 @@ impl TypedEdgeLayer {
             .chain(self.kinds.iter().map(String::as_str))
     }
 
-    /// Checks what [`add`](Self::add) would check, and changes nothing.
+    /// Refuses a kind and a weight that no edge has.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
-    pub fn check(&self, from: NodeId, to: NodeId, kind: EdgeKind, weight: f32) -> Result<()> {
+    /// [`Error::ImpliedEdgeKind`] for temporal edges, [`Error::UnknownEdgeKind`] for a custom kind
+    /// that was not declared, [`Error::EdgeWeight`] for a weight outside [0, 1].
+    pub fn check(&self, kind: EdgeKind, weight: f32) -> Result<()> {
         if kind == EdgeKind::Temporal {
             return Err(Error::ImpliedEdgeKind);
         }
@@ -160,54 +121,44 @@ impl TypedEdgeLayer {
         if !(0.0..=1.0).contains(&weight) {
             return Err(Error::EdgeWeight { weight });
         }
-        if from == to {
-            return Err(Error::SelfEdge { node: from });
-        }
         Ok(())
     }
 
     /// Adds an edge; one of the same ends and kind takes the new weight instead.
-    /// Returns whether the edge is new. That both nodes exist is for the caller to know.
+    /// Returns whether the edge is new. That there are two nodes is for the caller to know.
     ///
     /// # Errors
-    /// [`Error::ImpliedEdgeKind`] for temporal edges, [`Error::UnknownEdgeKind`] for a custom kind
-    /// that was not declared, [`Error::EdgeWeight`] for a weight outside [0, 1],
-    /// [`Error::SelfEdge`] for an edge from a node to itself.
-    pub fn add(&mut self, from: NodeId, to: NodeId, kind: EdgeKind, weight: f32) -> Result<bool> {
-        self.check(from, to, kind, weight)?;
+    /// As [`check`](Self::check).
+    pub fn add(&mut self, from: Slot, to: Slot, kind: EdgeKind, weight: f32) -> Result<bool> {
+        self.check(kind, weight)?;
         // -0.0 is in the range, and must not make a second spelling of 0.
         let weight = weight + 0.0;
-        let new = self.out.put(from.index(), Half::new(to, kind, weight));
-        self.into.put(to.index(), Half::new(from, kind, weight));
+        let new = self.out.put(from, Half::new(to, kind, weight));
+        self.into.put(to, Half::new(from, kind, weight));
         self.len += usize::from(new);
         Ok(new)
     }
 
-    /// Removes the edge of these ends and this kind.
-    ///
-    /// # Errors
-    /// [`Error::UnknownEdge`] where there is none.
-    pub fn remove(&mut self, from: NodeId, to: NodeId, kind: EdgeKind) -> Result<()> {
+    /// Removes the edge of these ends and this kind; whether there was one.
+    pub fn remove(&mut self, from: Slot, to: Slot, kind: EdgeKind) -> bool {
         let place = kind.place() as u32;
-        if !self.out.take(from.index(), place, to.index()) {
-            let kind = self.kind_name(kind).unwrap_or("undeclared").to_owned();
-            return Err(Error::UnknownEdge { from, to, kind });
+        let taken = self.out.take(from, place, to);
+        if taken {
+            self.into.take(to, place, from);
+            self.len -= 1;
         }
-        self.into.take(to.index(), place, from.index());
-        self.len -= 1;
-        Ok(())
+        taken
     }
 
     /// Removes every edge that starts or ends at `node`.
-    pub fn remove_node(&mut self, node: NodeId) {
-        let node = node.index();
+    pub fn remove_node(&mut self, node: Slot) {
         let leaving = self.out.take_row(node);
         self.len -= leaving.len();
         for half in leaving {
-            self.into.take(half.node as usize, half.kind, node);
+            self.into.take(half.node, half.kind, node);
         }
         for half in self.into.take_row(node) {
-            let taken = self.out.take(half.node as usize, half.kind, node);
+            let taken = self.out.take(half.node, half.kind, node);
             self.len -= usize::from(taken);
         }
     }
@@ -215,8 +166,8 @@ impl TypedEdgeLayer {
     /// The edges of a node in one direction, by kind, then by the node at the other end.
     #[must_use]
     #[inline]
-    pub fn neighbors(&self, node: NodeId, direction: Direction) -> Row<'_> {
-        self.rows(direction).row(node.index())
+    pub fn neighbors(&self, node: Slot, direction: Direction) -> Row<'_> {
+        self.rows(direction).row(node)
     }
 
     #[inline]
@@ -228,22 +179,21 @@ impl TypedEdgeLayer {
     }
 
     /// Asks for the edges of these nodes, before they are read one by one.
-    pub(crate) fn prefetch(&self, nodes: impl Iterator<Item = NodeId> + Clone, from: Direction) {
-        self.rows(from).prefetch(nodes.map(NodeId::index));
+    pub(crate) fn prefetch(&self, nodes: impl Iterator<Item = Slot> + Clone, from: Direction) {
+        self.rows(from).prefetch(nodes);
     }
 
     /// The edges of one kind of a node, by the node at the other end.
     #[must_use]
     #[inline]
-    pub fn neighbors_of(&self, node: NodeId, kind: EdgeKind, direction: Direction) -> Row<'_> {
+    pub fn neighbors_of(&self, node: Slot, kind: EdgeKind, direction: Direction) -> Row<'_> {
         self.neighbors(node, direction).of_kind(kind.place() as u32)
     }
 
     /// All edges, by start, kind and end.
-    pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
-        (0..self.out.nodes()).flat_map(|at| {
-            let from = NodeId::from_index(at);
-            self.out.row(at).iter().map(move |half| Edge {
+    pub fn edges(&self) -> impl Iterator<Item = Edge<Slot>> + '_ {
+        Slot::range(0, self.out.nodes()).flat_map(|from| {
+            self.out.row(from).iter().map(move |half| Edge {
                 from,
                 to: half.node,
                 kind: half.kind,

@@ -1,14 +1,14 @@
 //! The edges of a node, as they lie in memory and in a snapshot.
 
+use super::edge::HalfEdge;
 use super::kind::EdgeKind;
-use super::layer::HalfEdge;
-use crate::id::NodeId;
+use crate::id::Slot;
 
 /// Where the edge of a node leads: plain numbers, so that a table of them can be mapped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub(crate) struct Half {
-    pub(super) node: u32,
+    pub(super) node: Slot,
     /// The place of its kind among all kinds.
     pub(super) kind: u32,
     pub(super) weight: f32,
@@ -21,9 +21,9 @@ unsafe impl bytemuck::Zeroable for Half {}
 unsafe impl bytemuck::Pod for Half {}
 
 impl Half {
-    pub(crate) fn new(node: NodeId, kind: EdgeKind, weight: f32) -> Self {
+    pub(crate) fn new(node: Slot, kind: EdgeKind, weight: f32) -> Self {
         Half {
-            node: node.0,
+            node,
             kind: kind.place() as u32,
             weight,
         }
@@ -31,14 +31,14 @@ impl Half {
 
     /// What rows are sorted by.
     #[inline]
-    pub(super) fn key(&self) -> (u32, u32) {
+    pub(super) fn key(&self) -> (u32, Slot) {
         (self.kind, self.node)
     }
 
     #[inline]
-    fn edge(self) -> HalfEdge {
+    fn edge(self) -> HalfEdge<Slot> {
         HalfEdge {
-            node: NodeId(self.node),
+            node: self.node,
             kind: EdgeKind::at_place(self.kind),
             weight: self.weight,
         }
@@ -64,7 +64,9 @@ impl<'a> Row<'a> {
 
     /// The edges in order.
     #[inline]
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = HalfEdge> + ExactSizeIterator + use<'a> {
+    pub fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = HalfEdge<Slot>> + ExactSizeIterator + use<'a> {
         self.0.iter().map(|half| half.edge())
     }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::row::{Half, Row};
 use crate::column::Column;
 use crate::distance::prefetch::prefetch;
+use crate::id::Slot;
 
 /// Edges in a cache line.
 const IN_A_LINE: usize = 5;
@@ -38,27 +39,27 @@ impl Default for Flat {
 
 impl Flat {
     #[inline]
-    fn row(&self, node: usize) -> &[Half] {
+    fn row(&self, node: Slot) -> &[Half] {
         let ends = &*self.ends;
-        let Some(&end) = ends.get(node) else {
+        let Some(&end) = ends.get(node.index()) else {
             return &[];
         };
-        let start = node.checked_sub(1).map_or(0, |before| ends[before]);
+        let start = node.index().checked_sub(1).map_or(0, |before| ends[before]);
         let halves = self.halves.get(start as usize..end as usize);
         halves.unwrap_or(&[])
     }
 
     /// Whether every row is one that a layer makes, over so many nodes and kinds.
-    pub(super) fn sound(&self, nodes: usize, kinds: usize, lives: impl Fn(u32) -> bool) -> bool {
+    pub(super) fn sound(&self, nodes: usize, kinds: usize, lives: impl Fn(Slot) -> bool) -> bool {
         let ends = &*self.ends;
-        let last_row = ends.len().saturating_sub(1);
+        let last_row = Slot::at(ends.len().saturating_sub(1));
         ends.len() <= nodes
             && ends.is_sorted()
             && ends.last().copied().unwrap_or(0) == self.halves.len() as u64
             && (ends.is_empty() || !self.row(last_row).is_empty())
-            && (0..ends.len()).all(|node| {
+            && Slot::range(0, ends.len()).all(|node| {
                 let row = self.row(node);
-                let (mut sound, mut before) = (row.is_empty() || lives(node as u32), (0, 0));
+                let (mut sound, mut before) = (row.is_empty() || lives(node), (0, Slot(0)));
                 for half in row {
                     // 0 is the kind of temporal edges, which no layer holds: keys are above (0, 0).
                     // Of weights the bits are compared: -0 would be a second spelling of 0.
@@ -66,7 +67,7 @@ impl Flat {
                         && half.kind > 0
                         && (half.kind as usize) < kinds
                         && half.weight.to_bits() <= 1.0f32.to_bits()
-                        && half.node as usize != node
+                        && half.node != node
                         && lives(half.node);
                     before = half.key();
                 }
@@ -97,23 +98,23 @@ impl Rows {
     }
 
     #[inline]
-    pub(super) fn row(&self, node: usize) -> Row<'_> {
-        match self.changed.get(node) {
+    pub(super) fn row(&self, node: Slot) -> Row<'_> {
+        match self.changed.get(node.index()) {
             Some(Some(row)) => Row(row),
             _ => Row(self.flat.row(node)),
         }
     }
 
-    fn row_mut(&mut self, node: usize) -> &mut Vec<Half> {
-        if self.changed.len() <= node {
-            self.changed.resize_with(node + 1, || None);
+    fn row_mut(&mut self, node: Slot) -> &mut Vec<Half> {
+        if self.changed.len() <= node.index() {
+            self.changed.resize_with(node.index() + 1, || None);
         }
         let flat = &self.flat;
-        self.changed[node].get_or_insert_with(|| flat.row(node).to_vec())
+        self.changed[node.index()].get_or_insert_with(|| flat.row(node).to_vec())
     }
 
     /// Puts an edge in its place; whether it is new.
-    pub(super) fn put(&mut self, node: usize, half: Half) -> bool {
+    pub(super) fn put(&mut self, node: Slot, half: Half) -> bool {
         let row = self.row_mut(node);
         match row.binary_search_by_key(&half.key(), Half::key) {
             Ok(place) => {
@@ -128,8 +129,8 @@ impl Rows {
     }
 
     /// Takes the edge to a node away; whether it was there.
-    pub(super) fn take(&mut self, node: usize, kind: u32, other: usize) -> bool {
-        let key = (kind, other as u32);
+    pub(super) fn take(&mut self, node: Slot, kind: u32, other: Slot) -> bool {
+        let key = (kind, other);
         let place = self.row(node).0.binary_search_by_key(&key, Half::key);
         if let Ok(place) = place {
             self.row_mut(node).remove(place);
@@ -138,7 +139,7 @@ impl Rows {
     }
 
     /// Takes all edges of a node away.
-    pub(super) fn take_row(&mut self, node: usize) -> Vec<Half> {
+    pub(super) fn take_row(&mut self, node: Slot) -> Vec<Half> {
         match self.row(node).is_empty() {
             true => Vec::new(),
             false => std::mem::take(self.row_mut(node)),
@@ -146,11 +147,14 @@ impl Rows {
     }
 
     /// Asks for the rows of these nodes, before they are read one by one.
-    pub(super) fn prefetch(&self, nodes: impl Iterator<Item = usize> + Clone) {
+    pub(super) fn prefetch(&self, nodes: impl Iterator<Item = Slot> + Clone) {
         let ends = &*self.flat.ends;
         for node in nodes.clone() {
-            self.changed.get(node).into_iter().for_each(prefetch);
-            ends.get(node).into_iter().for_each(prefetch);
+            self.changed
+                .get(node.index())
+                .into_iter()
+                .for_each(prefetch);
+            ends.get(node.index()).into_iter().for_each(prefetch);
         }
         // Where a row lies is known only once its entry is here.
         for node in nodes {
@@ -167,9 +171,9 @@ impl Rows {
                 halves: Cow::Borrowed(&self.flat.halves),
             };
         }
-        let last = (0..self.nodes()).rfind(|&node| !self.row(node).is_empty());
+        let last = Slot::range(0, self.nodes()).rfind(|&node| !self.row(node).is_empty());
         let (mut ends, mut halves) = (Vec::new(), Vec::new());
-        for node in 0..last.map_or(0, |last| last + 1) {
+        for node in Slot::range(0, last.map_or(0, |last| last.index() + 1)) {
             halves.extend_from_slice(self.row(node).0);
             ends.push(halves.len() as u64);
         }
@@ -182,6 +186,7 @@ impl Rows {
 
 impl PartialEq for Rows {
     fn eq(&self, other: &Self) -> bool {
-        (0..self.nodes().max(other.nodes())).all(|node| self.row(node).0 == other.row(node).0)
+        Slot::range(0, self.nodes().max(other.nodes()))
+            .all(|node| self.row(node).0 == other.row(node).0)
     }
 }

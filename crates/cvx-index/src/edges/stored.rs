@@ -6,6 +6,7 @@ use super::layer::TypedEdgeLayer;
 use super::row::Half;
 use super::rows::{Flat, Rows, Tables};
 use crate::error::{Error, Result};
+use crate::id::Slot;
 use crate::insert::splitmix;
 
 impl TypedEdgeLayer {
@@ -27,7 +28,7 @@ impl TypedEdgeLayer {
         kinds: &[String],
         [out, into]: [Flat; 2],
         nodes: usize,
-        lives: impl Fn(u32) -> bool,
+        lives: impl Fn(Slot) -> bool,
     ) -> Result<Self> {
         let mut layer = Self::new();
         layer.declare_all(kinds)?;
@@ -55,8 +56,8 @@ impl TypedEdgeLayer {
     /// under a key that nobody knows are compared. Tables that differ pass once in 2^64.
     pub(crate) fn agrees(&self) -> bool {
         let key = RandomState::new().hash_one(());
-        let hash = |from: u32, to: u32, half: &Half| {
-            let ends = u64::from(from) << 32 | u64::from(to);
+        let hash = |from: Slot, to: Slot, half: &Half| {
+            let ends = u64::from(from.0) << 32 | u64::from(to.0);
             let what = u64::from(half.kind) << 32 | u64::from(half.weight.to_bits());
             splitmix(splitmix(key ^ ends) ^ what)
         };
@@ -67,8 +68,8 @@ impl TypedEdgeLayer {
 }
 
 /// How many edges rows hold, and the sum of their hashes.
-fn tally(rows: &Rows, hash: impl Fn(u32, &Half) -> u64) -> (usize, u64) {
-    let rows = (0..rows.nodes() as u32).map(|node| (node, rows.row(node as usize).0));
+fn tally(rows: &Rows, hash: impl Fn(Slot, &Half) -> u64) -> (usize, u64) {
+    let rows = Slot::range(0, rows.nodes()).map(|node| (node, rows.row(node).0));
     rows.fold((0, 0), |(count, sum), (node, row)| {
         let hashes = row.iter().map(|half| hash(node, half));
         (count + row.len(), hashes.fold(sum, u64::wrapping_add))
@@ -79,7 +80,6 @@ fn tally(rows: &Rows, hash: impl Fn(u32, &Half) -> u64) -> (usize, u64) {
 mod tests {
     use super::*;
     use crate::edges::{Direction, EdgeKind};
-    use crate::id::NodeId;
 
     const NODES: usize = 9;
 
@@ -92,7 +92,7 @@ mod tests {
             (0, 7, own),
             (7, 2, EdgeKind::Irrelevant),
         ] {
-            let (from, to) = (NodeId(from), NodeId(to));
+            let (from, to) = (Slot(from), Slot(to));
             layer.add(from, to, kind, 0.5).expect("a sound edge");
         }
         layer
@@ -109,7 +109,7 @@ mod tests {
         let mut tables = layer.tables().map(flat);
         spoil(&mut tables);
         TypedEdgeLayer::restored(layer.custom_kinds(), tables, NODES, |node| {
-            (node as usize) < NODES && node != 8
+            node.index() < NODES && node != Slot(8)
         })
     }
 
@@ -120,19 +120,19 @@ mod tests {
         assert!(after.agrees());
         assert_eq!(after, before);
         for layer in [&mut before, &mut after] {
-            let (a, b) = (NodeId(3), NodeId(7));
-            layer.remove(a, b, EdgeKind::Caused).expect("it is there");
+            let (a, b) = (Slot(3), Slot(7));
+            assert!(layer.remove(a, b, EdgeKind::Caused));
             layer
                 .add(b, a, EdgeKind::Caused, 1.0)
                 .expect("a sound edge");
-            layer.remove_node(NodeId(2));
+            layer.remove_node(Slot(2));
         }
         assert_eq!(after, before);
         assert_eq!(after.len(), 3);
         assert!(after.agrees());
         let again = restored(&after, |_| ()).expect("its own tables");
         assert_eq!(again.tables(), before.tables());
-        assert_eq!(again.neighbors(NodeId(2), Direction::In).len(), 0);
+        assert_eq!(again.neighbors(Slot(2), Direction::In).len(), 0);
     }
 
     #[test]
@@ -143,14 +143,14 @@ mod tests {
             |[out, _]| out.ends.push(4),
             |[out, _]| *out.ends.to_mut() = vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 4],
             |[_, into]| into.halves.push(into.halves[0]),
-            |[out, _]| out.halves.to_mut()[0].node = 8,
-            |[out, _]| out.halves.to_mut()[0].node = u32::MAX,
+            |[out, _]| out.halves.to_mut()[0].node = Slot(8),
+            |[out, _]| out.halves.to_mut()[0].node = Slot(u32::MAX),
             |[out, _]| out.halves.to_mut()[0].kind = 0,
             |[out, _]| out.halves.to_mut()[0].kind = 9,
             |[out, _]| out.halves.to_mut()[0].weight = -0.0,
             // Each direction by itself is one that a layer can have.
             |[out, _]| out.halves.to_mut()[0].weight = 0.25,
-            |[out, _]| out.halves.to_mut()[0].node = 6,
+            |[out, _]| out.halves.to_mut()[0].node = Slot(6),
         ];
         for (at, spoil) in spoils.into_iter().enumerate() {
             let refused = restored(&layer(), spoil);

@@ -3,11 +3,12 @@
 use bytemuck::Zeroable;
 use serde::{Deserialize, Serialize};
 
-use super::layer::{Edge, TypedEdgeLayer};
+use super::edge::Edge;
+use super::layer::TypedEdgeLayer;
 use super::row::Half;
 use super::rows::{Flat, Rows};
 use crate::error::{Error, Result};
-use crate::id::NodeId;
+use crate::id::Slot;
 
 /// The layer as plain records: see [`TypedEdgeLayer::from_table`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,7 +16,7 @@ pub struct EdgeTable {
     /// Names of the custom kinds, in order of declaration.
     pub kinds: Vec<String>,
     /// All edges, by start, kind and end.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<Edge<Slot>>,
 }
 
 impl TypedEdgeLayer {
@@ -32,8 +33,8 @@ impl TypedEdgeLayer {
     ///
     /// # Errors
     /// Those of [`declare_kind`](Self::declare_kind) and [`check`](Self::check);
-    /// [`Error::InvalidEdgeTable`] for a node beyond the bound, a kind twice, an edge twice or out
-    /// of order.
+    /// [`Error::InvalidEdgeTable`] for a node beyond the bound, an edge from a node to itself, a kind
+    /// twice, an edge twice or out of order.
     pub fn from_table(table: &EdgeTable, node_count: usize) -> Result<Self> {
         let mut layer = Self::new();
         layer.declare_all(&table.kinds)?;
@@ -44,9 +45,14 @@ impl TypedEdgeLayer {
                     reason: format!("an edge at node {highest} of {node_count}"),
                 });
             }
-            layer.check(edge.from, edge.to, edge.kind, edge.weight)?;
+            if edge.from == edge.to {
+                return Err(Error::InvalidEdgeTable {
+                    reason: format!("an edge from node {highest} to itself"),
+                });
+            }
+            layer.check(edge.kind, edge.weight)?;
         }
-        let key = |edge: &Edge| (edge.from, edge.kind, edge.to);
+        let key = |edge: &Edge<Slot>| (edge.from, edge.kind, edge.to);
         let mut pairs = table.edges.windows(2);
         if let Some(pair) = pairs.find(|pair| key(&pair[0]) >= key(&pair[1])) {
             let Edge { from, to, .. } = pair[1];
@@ -55,7 +61,7 @@ impl TypedEdgeLayer {
             });
         }
         // -0.0 is in the range, and must not make a second spelling of 0.
-        let half = |node, edge: &Edge| Half::new(node, edge.kind, edge.weight + 0.0);
+        let half = |node, edge: &Edge<Slot>| Half::new(node, edge.kind, edge.weight + 0.0);
         layer.out = grouped(&table.edges, |edge| (edge.from, half(edge.to, edge)));
         layer.into = grouped(&table.edges, |edge| (edge.to, half(edge.from, edge)));
         layer.len = table.edges.len();
@@ -64,7 +70,7 @@ impl TypedEdgeLayer {
 }
 
 /// The edges as rows of the nodes that `end` names.
-fn grouped(edges: &[Edge], end: impl Fn(&Edge) -> (NodeId, Half)) -> Rows {
+fn grouped(edges: &[Edge<Slot>], end: impl Fn(&Edge<Slot>) -> (Slot, Half)) -> Rows {
     let last = edges.iter().map(|edge| end(edge).0.index()).max();
     // Counted one place ahead: where a row ends is then where the one behind it is put.
     let mut ends = vec![0u64; last.map_or(0, |last| last + 2)];

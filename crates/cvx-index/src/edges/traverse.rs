@@ -3,15 +3,15 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use super::edge::HalfEdge;
 use super::kind::EdgeKind;
-use super::layer::HalfEdge;
-use crate::id::NodeId;
+use crate::id::{NodeId, Slot};
 
 /// A simple path: `nodes` has one more entry than `kinds` and `weights`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Path {
+pub struct Path<N = NodeId> {
     /// The nodes from the start on, none of them twice.
-    pub nodes: Vec<NodeId>,
+    pub nodes: Vec<N>,
     /// The kind of each edge.
     pub kinds: Vec<EdgeKind>,
     /// The weight of each edge.
@@ -20,8 +20,20 @@ pub struct Path {
     pub strength: f32,
 }
 
-impl Path {
-    fn start(node: NodeId) -> Self {
+impl<N> Path<N> {
+    /// The same path, its nodes named anew.
+    pub(crate) fn named<M>(self, name: impl Fn(N) -> M) -> Path<M> {
+        Path {
+            nodes: self.nodes.into_iter().map(name).collect(),
+            kinds: self.kinds,
+            weights: self.weights,
+            strength: self.strength,
+        }
+    }
+}
+
+impl Path<Slot> {
+    fn start(node: Slot) -> Self {
         Path {
             nodes: vec![node],
             kinds: Vec::new(),
@@ -30,7 +42,7 @@ impl Path {
         }
     }
 
-    fn longer_by(&self, edge: HalfEdge) -> Self {
+    fn longer_by(&self, edge: HalfEdge<Slot>) -> Self {
         let mut path = self.clone();
         path.nodes.push(edge.node);
         path.kinds.push(edge.kind);
@@ -42,7 +54,7 @@ impl Path {
 
 /// Orders a frontier: strongest first, then the shorter, then by nodes, then by kinds.
 #[derive(PartialEq)]
-struct Ranked(Path);
+struct Ranked(Path<Slot>);
 
 impl Eq for Ranked {}
 
@@ -69,11 +81,11 @@ impl Ord for Ranked {
 /// weights in [0, 1], that end where the walk may go. Every prefix of a path is a path. Order:
 /// strongest first, then fewer hops, then by nodes, then by kinds.
 pub fn traverse(
-    start: NodeId,
+    start: Slot,
     max_hops: usize,
     max_paths: usize,
-    mut edges_from: impl FnMut(NodeId, &mut Vec<HalfEdge>),
-) -> Vec<Path> {
+    mut edges_from: impl FnMut(Slot, &mut Vec<HalfEdge<Slot>>),
+) -> Vec<Path<Slot>> {
     // Weights are at most 1, so a path never ranks before its prefix: taken best first, paths
     // come out in their final order, and whatever ranks behind the places left never will.
     let mut frontier = BTreeSet::from([Ranked(Path::start(start))]);

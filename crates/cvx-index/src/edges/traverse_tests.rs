@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::super::{Direction, TypedEdgeLayer};
 use super::*;
 
-fn node(n: u32) -> NodeId {
-    NodeId::from_index(n as usize)
+fn node(n: u32) -> Slot {
+    Slot(n)
 }
 
 fn layer_of(edges: &[(u32, u32, EdgeKind, f32)]) -> TypedEdgeLayer {
@@ -16,7 +16,7 @@ fn layer_of(edges: &[(u32, u32, EdgeKind, f32)]) -> TypedEdgeLayer {
 }
 
 /// Every simple path, by recursion, then sorted.
-fn naive(layer: &TypedEdgeLayer, path: &Path, max_hops: usize, found: &mut Vec<Path>) {
+fn naive(layer: &TypedEdgeLayer, path: &Path<Slot>, max_hops: usize, found: &mut Vec<Path<Slot>>) {
     if path.kinds.len() == max_hops {
         return;
     }

@@ -3,9 +3,8 @@
 use super::bound::Bound;
 use super::spread::Spread;
 use super::{GraphHit, Terms};
-use crate::id::NodeId;
+use crate::id::Slot;
 use crate::index::TemporalIndex;
-use crate::scratch::Ranked;
 use crate::vectors::Query;
 
 /// Rows asked for ahead of the one that is measured.
@@ -44,15 +43,15 @@ impl TemporalIndex {
             .map(|candidate| (self.hit(spread, candidate.place), candidate.place))
             .collect();
         hits.sort_unstable_by(|(a, _), (b, _)| {
-            let nearer = |hit: &GraphHit| Ranked::new(hit.distance, hit.node.0);
             b.score
                 .total_cmp(&a.score)
-                .then_with(|| nearer(a).cmp(&nearer(b)))
+                .then_with(|| a.distance.total_cmp(&b.distance))
+                .then_with(|| a.node.cmp(&b.node))
         });
         hits.truncate(k);
         let explained = |(mut hit, place): (GraphHit, usize)| {
             if hit.score > hit.similarity {
-                hit.path = spread.path(place);
+                hit.path = spread.path(place, |slot| self.id(slot));
             }
             hit
         };
@@ -70,8 +69,8 @@ impl TemporalIndex {
         places.sort_unstable();
         places.dedup();
         let node = |&place: &usize| spread.reached()[place].node;
-        let nodes: Vec<u32> = places.iter().map(node).collect();
-        let ask = |node: &u32| self.vectors.prefetch(*node);
+        let nodes: Vec<Slot> = places.iter().map(node).collect();
+        let ask = |node: &Slot| self.vectors.prefetch(*node);
         nodes.iter().take(AHEAD).for_each(ask);
         let mut distances = Vec::with_capacity(nodes.len());
         for (at, node) in nodes.iter().enumerate() {
@@ -90,7 +89,7 @@ impl TemporalIndex {
         let lender = spread.lender(place);
         let lent = lender.map_or(0.0, |(start, carries)| similarity(start) * carries);
         GraphHit {
-            node: NodeId(spread.reached()[place].node),
+            node: self.id(spread.reached()[place].node),
             distance: distance(place),
             score: similarity(place) + lent.max(0.0),
             similarity: similarity(place),

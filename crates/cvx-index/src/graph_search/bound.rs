@@ -3,7 +3,7 @@
 use super::Terms;
 use super::spread::Spread;
 use crate::edges::{Direction, EdgeKind};
-use crate::id::NodeId;
+use crate::id::Slot;
 use crate::index::TemporalIndex;
 
 /// A set of nodes, a bit shared by many: a node without one is not in it, and of the others about
@@ -11,7 +11,7 @@ use crate::index::TemporalIndex;
 struct Sketch(Vec<u64>);
 
 impl Sketch {
-    fn of(nodes: impl Iterator<Item = u32>, count: usize) -> Self {
+    fn of(nodes: impl Iterator<Item = Slot>, count: usize) -> Self {
         let mut sketch = Sketch(vec![0; count.next_power_of_two()]);
         for node in nodes {
             let (word, bit) = sketch.place(node);
@@ -20,12 +20,12 @@ impl Sketch {
         sketch
     }
 
-    fn place(&self, node: u32) -> (usize, u64) {
-        ((node as usize / 64) & (self.0.len() - 1), 1 << (node % 64))
+    fn place(&self, node: Slot) -> (usize, u64) {
+        ((node.index() / 64) & (self.0.len() - 1), 1 << (node.0 % 64))
     }
 
     #[inline]
-    fn may_have(&self, node: u32) -> bool {
+    fn may_have(&self, node: Slot) -> bool {
         let (word, bit) = self.place(node);
         self.0[word] & bit != 0
     }
@@ -48,7 +48,7 @@ pub(super) struct Bound {
 impl Bound {
     /// Whether the last edge of a path, from a node to which it brought this much, may matter.
     #[inline]
-    pub(super) fn leads_on(&self, node: u32, value: f32) -> bool {
+    pub(super) fn leads_on(&self, node: Slot, value: f32) -> bool {
         self.suffices(value * self.carried)
             || self
                 .toward
@@ -58,7 +58,7 @@ impl Bound {
 
     /// Whether a node can be in S; most that are not are told apart.
     #[inline]
-    pub(super) fn may_contain(&self, node: u32) -> bool {
+    pub(super) fn may_contain(&self, node: Slot) -> bool {
         self.members.may_have(node)
     }
 
@@ -103,20 +103,20 @@ impl TemporalIndex {
                 .fold(0.0f32, |most, near| most.max(near.highest));
             let most = most * carried * carried;
             let open = near.iter().filter(|near| bound.reaches(near.highest, most));
-            let open: Vec<NodeId> = open.map(|near| NodeId(near.node)).collect();
+            let open: Vec<Slot> = open.map(|near| near.node).collect();
             bound.toward = Some(self.one_edge_before(&open, boosts));
         }
         bound
     }
 
-    fn one_edge_before(&self, nodes: &[NodeId], boosts: &[(EdgeKind, f32)]) -> Sketch {
+    fn one_edge_before(&self, nodes: &[Slot], boosts: &[(EdgeKind, f32)]) -> Sketch {
         self.edges.prefetch(nodes.iter().copied(), Direction::In);
         let mut before = Vec::with_capacity(16 * nodes.len());
         for &(kind, _) in boosts {
             for &node in nodes {
                 let mut temporal = None;
                 let edges = self.edges_of(node, kind, Direction::In, &mut temporal);
-                before.extend(edges.iter().map(|edge| edge.node.0));
+                before.extend(edges.iter().map(|edge| edge.node));
             }
         }
         Sketch::of(before.iter().copied(), before.len())

@@ -7,14 +7,14 @@ use super::bound::Bound;
 use super::{Terms, WalkedEdge};
 use crate::by_node::ByNode;
 use crate::edges::{Direction, EdgeKind, HalfEdge};
-use crate::id::NodeId;
+use crate::id::{NodeId, Slot};
 use crate::index::TemporalIndex;
 use crate::scratch::with_scratch;
 
 /// A node of S, or one that a path came to.
 #[derive(Clone, Copy)]
 pub(super) struct Reached {
-    pub(super) node: u32,
+    pub(super) node: Slot,
     /// It is at least so similar, as far as is known. Of a node that only leads on nothing is known.
     pub(super) lowest: f32,
     /// And no more than this.
@@ -32,7 +32,7 @@ struct Arrival {
     start: u32,
     /// The arrival one edge before; that of a start is its own.
     before: u32,
-    edge: HalfEdge,
+    edge: HalfEdge<Slot>,
     boost: f32,
     /// The product of boosts and weights.
     carries: f32,
@@ -51,7 +51,7 @@ struct Best([Option<u32>; 2]);
 #[derive(Clone, Copy)]
 struct Pending {
     before: u32,
-    edge: HalfEdge,
+    edge: HalfEdge<Slot>,
     boost: f32,
     value: f32,
 }
@@ -91,7 +91,13 @@ impl Spread {
     }
 
     /// Adds a node of S, of which the nearest come first.
-    pub(super) fn begin_at(&mut self, node: u32, lowest: f32, highest: f32, distance: Option<f32>) {
+    pub(super) fn begin_at(
+        &mut self,
+        node: Slot,
+        lowest: f32,
+        highest: f32,
+        distance: Option<f32>,
+    ) {
         let place = self.reached.len() as u32;
         self.places.insert(node, place);
         self.reached.push(Reached {
@@ -106,7 +112,7 @@ impl Spread {
             start: place,
             before: place,
             edge: HalfEdge {
-                node: NodeId(node),
+                node,
                 kind: EdgeKind::Temporal,
                 weight: 0.0,
             },
@@ -143,15 +149,15 @@ impl Spread {
         best.map(|at| &self.arrivals[at as usize])
     }
 
-    /// The edges of the best path to a node.
-    pub(super) fn path(&self, place: usize) -> Vec<WalkedEdge> {
+    /// The edges of the best path to a node, between named nodes.
+    pub(super) fn path(&self, place: usize, name: impl Fn(Slot) -> NodeId) -> Vec<WalkedEdge> {
         let mut path = Vec::new();
         let mut next = self.best(place);
         while let Some(arrival) = next.filter(|arrival| arrival.boost > 0.0) {
             let before = &self.arrivals[arrival.before as usize];
             path.push(WalkedEdge {
-                from: NodeId(self.reached[before.at as usize].node),
-                to: arrival.edge.node,
+                from: name(self.node(before.at)),
+                to: name(arrival.edge.node),
                 kind: arrival.edge.kind,
                 weight: arrival.edge.weight,
                 boost: arrival.boost,
@@ -162,12 +168,12 @@ impl Spread {
         path
     }
 
-    fn node(&self, place: u32) -> u32 {
+    fn node(&self, place: u32) -> Slot {
         self.reached[place as usize].node
     }
 
     /// The place of a node, which is given one if it has none.
-    fn place(&mut self, node: u32, [lowest, highest]: [f32; 2]) -> u32 {
+    fn place(&mut self, node: Slot, [lowest, highest]: [f32; 2]) -> u32 {
         let next = self.reached.len() as u32;
         let place = *self.places.entry(node).or_insert(next);
         if place == next {
@@ -242,7 +248,7 @@ impl TemporalIndex {
             };
             let hops = hop.start as u32..hop.end as u32;
             let going: Vec<u32> = hops.filter(goes_on).collect();
-            let here = |at: &u32| NodeId(spread.node(spread.arrivals[*at as usize].at));
+            let here = |at: &u32| spread.node(spread.arrivals[*at as usize].at);
             self.edges.prefetch(going.iter().map(here), Direction::Out);
             for before in going {
                 self.step(spread, terms, bound, before, hops_left);
@@ -264,14 +270,14 @@ impl TemporalIndex {
         let codes = self.vectors.codes.table();
         let coded = self.links.table_len();
         let from = spread.arrivals[before as usize];
-        let (here, start) = (NodeId(spread.node(from.at)), spread.node(from.start));
+        let (here, start) = (spread.node(from.at), spread.node(from.start));
         for &(kind, boost) in terms.boosts {
             let mut temporal = None;
             for edge in self
                 .edges_of(here, kind, Direction::Out, &mut temporal)
                 .iter()
             {
-                let node = edge.node.0;
+                let node = edge.node;
                 let value = from.value * (boost * edge.weight);
                 if value <= 0.0 || node == start {
                     continue;
@@ -283,7 +289,7 @@ impl TemporalIndex {
                     value,
                 };
                 // A node without a vector can lead on, and is never found.
-                if bound.suffices(value) && (node as usize) < coded {
+                if bound.suffices(value) && node.index() < coded {
                     codes.prefetch(node);
                     spread.pending.push(by);
                 }
@@ -300,15 +306,15 @@ impl TemporalIndex {
     /// Looks at the codes of nodes that edges led to, and keeps those that may be among the best.
     fn settle(&self, spread: &mut Spread, terms: &Terms<'_>, bound: &Bound) {
         let pending = mem::take(&mut spread.pending);
-        let nodes: Vec<u32> = pending.iter().map(|by| by.edge.node.0).collect();
+        let nodes: Vec<Slot> = pending.iter().map(|by| by.edge.node).collect();
         with_scratch(|scratch| {
             let codes = self.vectors.codes.table();
             let distances = codes.distances(&terms.query.coded, &nodes, &mut scratch.buffers);
             for (&by, &distance) in pending.iter().zip(distances) {
-                let slack = terms.share * codes.error(&terms.query.coded, by.edge.node.0);
+                let slack = terms.share * codes.error(&terms.query.coded, by.edge.node);
                 let similarities = self.similarities(distance, slack);
                 if bound.reaches(similarities[1], by.value) {
-                    let at = spread.place(by.edge.node.0, similarities);
+                    let at = spread.place(by.edge.node, similarities);
                     spread.tell(at, similarities);
                     spread.arrive(at, by);
                 }
@@ -321,7 +327,7 @@ impl TemporalIndex {
 
 impl Spread {
     /// Whether a node of S to which a path brings this much may be among the best.
-    fn may_gain(&self, bound: &Bound, node: u32, value: f32) -> bool {
+    fn may_gain(&self, bound: &Bound, node: Slot, value: f32) -> bool {
         let place = self.places.get(&node).map(|&place| place as usize);
         place.is_some_and(|place| {
             place < self.near && bound.reaches(self.reached[place].highest, value)

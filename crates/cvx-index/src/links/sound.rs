@@ -3,6 +3,7 @@
 use super::{Links, OUTSIDE};
 use crate::accepted::Bits;
 use crate::column::Column;
+use crate::id::Slot;
 
 /// The tables of a graph.
 #[derive(Debug)]
@@ -15,7 +16,7 @@ pub(crate) struct Tables {
 
 impl Links {
     /// The graph of these tables, if they are those of one: every link leads to a node of its level.
-    pub(crate) fn restored(m: usize, tables: Tables, entry: Option<u32>) -> Option<Self> {
+    pub(crate) fn restored(m: usize, tables: Tables, entry: Option<Slot>) -> Option<Self> {
         let inside = || tables.levels.iter().filter(|&&level| level != OUTSIDE);
         let (len, top) = (inside().count(), inside().max().copied());
         let links = Links {
@@ -32,23 +33,23 @@ impl Links {
     }
 
     /// The graph of these slots, every slot named anew by `moved`; nobody links to any other.
-    pub(crate) fn gathered(&self, kept: &[u32], moved: &[u32]) -> Self {
+    pub(crate) fn gathered(&self, kept: &[Slot], moved: &[Slot]) -> Self {
         let mut links = Links::new(self.m);
         let mut renamed = Vec::new();
         for &old in kept {
             let Some(highest) = self.level(old) else {
                 continue;
             };
-            let new = moved[old as usize];
+            let new = moved[old.index()];
             links.add(new, highest);
             for level in 0..=highest {
                 renamed.clear();
                 let neighbors = self.neighbors(old, level).iter();
-                renamed.extend(neighbors.map(|&neighbor| moved[neighbor as usize]));
+                renamed.extend(neighbors.map(|&neighbor| moved[neighbor.index()]));
                 links.set(new, level, &renamed);
             }
         }
-        links.entry = self.entry.map(|entry| moved[entry as usize]);
+        links.entry = self.entry.map(|entry| moved[entry.index()]);
         links
     }
 
@@ -89,16 +90,19 @@ impl Links {
     fn sound(&self) -> bool {
         let nodes = self.levels.len();
         let stride = self.most(0) + 1;
-        let outside: Vec<u32> = (0..nodes as u32)
+        let outside: Vec<Slot> = Slot::range(0, nodes)
             .filter(|&node| self.level(node).is_none())
             .collect();
         let gone = Bits::of(&outside, nodes);
-        let row_sound = |(row, node): (&[u32], u32)| {
+        let row_sound = |(row, node): (&[u32], Slot)| {
             // Folds without an early end run at the speed of the memory.
             let last = row[1..].iter().fold(0, |last, &link| last.max(link));
             let count = row[0] as usize;
-            let leads_out =
-                |links: &[u32]| links.iter().fold(false, |any, &link| any | gone.has(link));
+            let leads_out = |links: &[u32]| {
+                Slot::slots(links)
+                    .iter()
+                    .fold(false, |any, &link| any | gone.has(link))
+            };
             count <= self.most(0)
                 && (last as usize) < nodes
                 && (outside.is_empty() || gone.has(node) || !leads_out(&row[1..=count]))
@@ -106,19 +110,23 @@ impl Links {
         let mut end = 0;
         self.upper_at.len() == nodes
             && nodes.checked_mul(stride) == Some(self.ground.len())
-            && self.ground.chunks_exact(stride).zip(0..).all(row_sound)
-            && (0..nodes as u32).all(|node| self.block_sound(node, &mut end))
+            && self
+                .ground
+                .chunks_exact(stride)
+                .zip(Slot::range(0, nodes))
+                .all(row_sound)
+            && Slot::range(0, nodes).all(|node| self.block_sound(node, &mut end))
     }
 
     /// Whether the block of upper links of a node is sound and begins where those before it have
     /// ended, at `end`, which it moves.
-    fn block_sound(&self, node: u32, end: &mut usize) -> bool {
+    fn block_sound(&self, node: Slot, end: &mut usize) -> bool {
         let levels = self.level(node).unwrap_or(0);
         if levels == 0 {
             // Nodes without upper levels, and those taken out, have no block to be wrong about.
             return true;
         }
-        let start = self.upper_at[node as usize] as usize;
+        let start = self.upper_at[node.index()] as usize;
         let Some(block) = self.upper.get(start..start + levels * (self.m + 1)) else {
             return false;
         };
@@ -128,8 +136,8 @@ impl Links {
         apart
             && rows.all(|(row, level)| {
                 let count = row[0] as usize;
-                let reaches = |&link: &u32| self.level(link).is_some_and(|own| own >= level);
-                count <= self.m && row[1..=count].iter().all(reaches)
+                let reaches = |&link: &Slot| self.level(link).is_some_and(|own| own >= level);
+                count <= self.m && Slot::slots(&row[1..=count]).iter().all(reaches)
             })
     }
 }

@@ -16,7 +16,7 @@ use crate::column::Column;
 use crate::columns::{Columns, EMBEDDED, LIVE};
 use crate::edges::{EdgeTable, Flat, TypedEdgeLayer};
 use crate::error::{Error, Result};
-use crate::id::NodeId;
+use crate::id::Slot;
 use crate::ids::Ids;
 use crate::index::{MOST_NODES, TemporalIndex};
 use crate::links::{Links, Tables};
@@ -179,18 +179,18 @@ fn links(sections: &Sections<'_>, meta: &Meta, columns: &Columns) -> Result<Link
     };
     Links::restored(meta.params.m, tables, meta.entry)
         .filter(|links| {
-            let nodes = 0..meta.nodes as u32;
+            let nodes = Slot::range(0, meta.nodes as usize);
             let same = |node| links.level(node).is_some() == columns.has(node, EMBEDDED);
             links.len() as u64 == meta.vectors
                 && links.table_len() as u64 <= meta.nodes
-                && nodes.into_iter().all(same)
+                && nodes.clone().all(same)
         })
         .ok_or_else(|| corrupted("links", "impossible links"))
 }
 
 fn postings(sections: &Sections<'_>, columns: &Columns) -> Result<Postings> {
     let table: PostingsTable = sections.plain(names::POSTINGS)?;
-    let by_time: Vec<u32> = sections.table(names::BY_TIME)?;
+    let by_time: Vec<Slot> = sections.table(names::BY_TIME)?;
     Postings::from_table(&table, columns, &by_time)
         .ok_or_else(|| corrupted(names::POSTINGS, "impossible postings"))
 }
@@ -228,7 +228,7 @@ fn mapped_edges(sections: &Sections<'_>, columns: &Columns) -> Result<TypedEdgeL
 /// The edges of a snapshot of an earlier format, all of them between live nodes.
 pub(super) fn edges(table: &EdgeTable, columns: &Columns) -> Result<TypedEdgeLayer> {
     let edges = TypedEdgeLayer::from_table(table, columns.len())?;
-    let dead = |node: NodeId| !columns.has(node.0, LIVE);
+    let dead = |node: Slot| !columns.has(node, LIVE);
     if let Some(edge) = edges.edges().find(|edge| dead(edge.from) || dead(edge.to)) {
         let reason = format!("an edge {} -> {} at a deleted node", edge.from, edge.to);
         return Err(Error::InvalidEdgeTable { reason });

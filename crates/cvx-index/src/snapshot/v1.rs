@@ -19,7 +19,7 @@ use super::decode::{MOST_EPOCHS, edges, plain};
 use super::{MAGIC, Name, corrupted};
 use crate::columns::{Columns, EMBEDDED};
 use crate::error::{Error, Result};
-use crate::id::NodeId;
+use crate::id::{NodeId, Slot};
 use crate::index::{MOST_NODES, TemporalIndex};
 use crate::insert::level_of;
 use crate::links::Links;
@@ -52,7 +52,7 @@ struct Meta {
     epoch: u64,
     epoch_nodes: u64,
     epoch_vectors: u64,
-    entry: Option<u32>,
+    entry: Option<Slot>,
 }
 
 /// Reads the whole of a file that begins with the magic and this version.
@@ -81,7 +81,7 @@ pub(super) fn read(file: &[u8]) -> Result<TemporalIndex> {
     index.links = index.read_links(&meta, links)?;
     index.edges = edges(&plain(EDGES, table)?, &index.columns)?;
     index.live = index.columns.live().count();
-    let live: Vec<u32> = index.columns.live().collect();
+    let live: Vec<Slot> = index.columns.live().collect();
     for &node in &live {
         index.postings.add(&index.columns, node);
     }
@@ -104,9 +104,9 @@ impl TemporalIndex {
     /// Refuses a few vectors spread over so many nodes that the tables, which hold a row for each
     /// node up to the last that has a vector, would take far more than the file does.
     fn check_spread(&self, file: usize) -> Result<()> {
-        let embedded = |&node: &u32| self.columns.has(node, EMBEDDED);
-        let rows = (0..self.columns.len() as u32).rfind(embedded);
-        let rows = rows.map_or(0, |last| last as usize + 1);
+        let embedded = |&node: &Slot| self.columns.has(node, EMBEDDED);
+        let rows = self.columns.slots().rfind(embedded);
+        let rows = rows.map_or(0, |last| last.index() + 1);
         let a_row = self.vectors.row_bytes() + self.links.row_bytes();
         match rows.saturating_mul(a_row) {
             bytes if bytes <= ALWAYS_FITS.max(file.saturating_mul(MOST_SPREAD)) => Ok(()),
@@ -118,7 +118,7 @@ impl TemporalIndex {
     }
 
     fn read_rows(&mut self, meta: &Meta, bytes: &[u8]) -> Result<()> {
-        let nodes: Vec<u32> = self
+        let nodes: Vec<Slot> = self
             .columns
             .live()
             .filter(|&node| self.columns.has(node, EMBEDDED))
@@ -157,7 +157,7 @@ impl TemporalIndex {
             return refused("half a link".to_owned());
         }
         let m = self.params.m;
-        let embedded: Vec<u32> = self
+        let embedded: Vec<Slot> = self
             .columns
             .live()
             .filter(|&node| self.columns.has(node, EMBEDDED))
@@ -168,21 +168,24 @@ impl TemporalIndex {
         }
         let mut links = Links::new(m);
         for &node in &embedded {
-            links.add(node, level_of(self.params.seed, NodeId(node), m));
+            links.add(node, level_of(self.params.seed, NodeId(node.0), m));
         }
         let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
         for &node in &embedded {
             for level in 0..=links.level(node).unwrap_or(0) {
                 let count = words.next().unwrap_or(u32::MAX) as usize;
-                let neighbors: Vec<u32> =
-                    words.by_ref().take(count.min(links.most(level))).collect();
+                let neighbors: Vec<Slot> = words
+                    .by_ref()
+                    .take(count.min(links.most(level)))
+                    .map(Slot)
+                    .collect();
                 if neighbors.len() < count {
                     return refused(format!("{count} links of node {node} at level {level}"));
                 }
                 let mut sorted = neighbors.clone();
                 sorted.sort_unstable();
                 sorted.dedup();
-                let known = |&other: &u32| {
+                let known = |&other: &Slot| {
                     other != node && links.level(other).is_some_and(|highest| highest >= level)
                 };
                 if sorted.len() < count || !sorted.iter().all(known) {
