@@ -10,12 +10,13 @@
 //! any length.
 
 mod stored;
+pub(crate) mod vectors;
 
 pub(crate) use stored::Tables;
 
 use std::mem;
 
-use crate::column::Column;
+use crate::columns::column::Column;
 use crate::distance::Metric;
 use crate::distance::codes::{BIAS, GROUP, LINE, Line, QueryLine, Rows};
 use crate::distance::isa::Isa;

@@ -1,10 +1,15 @@
 //! What a node is, apart from its vector: one column a fact.
 
-use crate::column::Column;
+pub(crate) mod column;
+pub(crate) mod huge;
+pub(crate) mod ids;
+mod names;
+
+use crate::columns::column::Column;
+use crate::columns::ids::Ids;
+use crate::columns::names::Names;
 use crate::id::EntityId;
 use crate::id::Slot;
-use crate::ids::Ids;
-use crate::names::Names;
 
 /// A node on its way into the index.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,11 @@
 //! What a search may return.
 
+pub(crate) mod accepted;
+pub(crate) mod plan;
+pub(crate) mod postings;
+mod rewards;
+pub(crate) mod timelines;
+
 use crate::error::{Error, Result};
 use crate::id::{EntityId, NodeId};
 

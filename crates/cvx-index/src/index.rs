@@ -1,22 +1,36 @@
 //! `TemporalIndex`, the only facade: nodes in, nodes out.
 //!
-//! Its other methods stand beside their concepts: `nodes`, `nearest`, `hybrid`, `graph_search`,
-//! `regions`, `snapshot`.
+//! Its other methods stand beside their concepts: here what is in it and how that changes, in `query`
+//! the searches, in `snapshot` the file.
 
-use crate::changes;
-use crate::columns::{Columns, LIVE, NewNode};
+mod changes;
+mod compact;
+mod edges;
+pub(crate) mod epoch;
+mod nodes;
+pub(crate) mod params;
+mod regions;
+mod shared;
+mod validate;
+
+pub use nodes::Stats;
+pub use params::{DEFAULT_EF, IndexParams};
+pub use regions::RegionTrajectory;
+pub use shared::SharedIndex;
+
+use epoch::Epoch;
+
+use crate::codes::vectors::Vectors;
+use crate::columns::{Columns, LIVE};
 use crate::distance::isa::Isa;
 use crate::edges::TypedEdgeLayer;
 use crate::error::{Error, Result};
+use crate::filter::plan::Remembered;
+use crate::filter::postings::Postings;
+use crate::filter::timelines::Timelines;
+use crate::graph::insert::Builder;
+use crate::graph::links::Links;
 use crate::id::{NodeId, Slot};
-use crate::insert::Builder;
-use crate::links::Links;
-use crate::params::IndexParams;
-use crate::plan::Remembered;
-use crate::postings::Postings;
-use crate::regions::Regions;
-use crate::timelines::Timelines;
-use crate::vectors::Vectors;
 
 /// The most nodes of an index; the id above is kept free.
 pub(crate) const MOST_NODES: usize = u32::MAX as usize - 1;
@@ -44,7 +58,7 @@ pub struct TemporalIndex {
     pub(crate) postings: Postings,
     pub(crate) timelines: Timelines,
     pub(crate) edges: TypedEdgeLayer,
-    pub(crate) regions: Regions,
+    pub(crate) epoch: Epoch,
     pub(crate) remembered: Remembered,
     pub(crate) changes: u64,
     pub(crate) live: usize,
@@ -66,7 +80,7 @@ impl TemporalIndex {
             postings: Postings::default(),
             timelines: Timelines::default(),
             edges: TypedEdgeLayer::new(),
-            regions: Regions::default(),
+            epoch: Epoch::default(),
             remembered: Remembered::default(),
             changes: 0,
             live: 0,
@@ -104,37 +118,6 @@ impl TemporalIndex {
     pub fn contains(&self, node: NodeId) -> bool {
         let slot = self.columns.ids.slot(node);
         slot.is_some_and(|slot| self.columns.has(slot, LIVE))
-    }
-
-    /// Adds a node.
-    ///
-    /// # Errors
-    /// As [`bulk_insert`](Self::bulk_insert).
-    pub fn insert(&mut self, node: NewNode<'_>) -> Result<NodeId> {
-        Ok(changes::insert(self, &[node], 1)?[0])
-    }
-
-    /// Adds nodes, all of them or, where one is refused, none.
-    ///
-    /// The index is the same for any number of threads.
-    ///
-    /// # Errors
-    /// [`Error::Dimension`], [`Error::NonFinite`], [`Error::ZeroVector`] and [`Error::TooLong`] of
-    /// a vector, [`Error::RewardRange`], [`Error::Capacity`], [`Error::Parameter`] for no threads
-    /// or more than [`MOST_THREADS`].
-    pub fn bulk_insert(&mut self, nodes: &[NewNode<'_>], threads: usize) -> Result<Vec<NodeId>> {
-        changes::insert(self, nodes, threads)
-    }
-
-    /// Removes nodes and their edges, all of them or, where one is unknown, none.
-    ///
-    /// Timelines close over the gap, the graph is linked around it, the rows are wiped. A node
-    /// named twice is removed once.
-    ///
-    /// # Errors
-    /// [`Error::UnknownNode`] for an id that was never given or whose node was deleted before.
-    pub fn delete(&mut self, nodes: &[NodeId]) -> Result<()> {
-        changes::delete(self, nodes)
     }
 
     /// Passes over ids, which are then as those of deleted nodes: unknown, and never given again.
@@ -183,7 +166,7 @@ impl TemporalIndex {
         self.links = Links::new(self.params.m);
         let (builder, links) = self.building();
         builder.insert(links, &nodes);
-        self.regions.begin(self.columns.len(), self.links.len());
+        self.epoch.begin(self.columns.len(), self.links.len());
         Ok(())
     }
 

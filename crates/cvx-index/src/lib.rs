@@ -2,14 +2,15 @@
 //!
 //! [`TemporalIndex`] is the only facade. Below it, each using only what stands above it here:
 //!
-//! - [`Error`], ids, [`Metric`] and its kernels, which give the same bits on every instruction set;
-//! - `huge`, `column`: tables of plain values, in memory or mapped;
-//! - `vectors`, `codes`, `columns`, `timelines`, `postings`: what is known of a node, and who is found by it;
-//! - `links`, `pool`, `scratch`, `search`, `insert`: the graph, THE beam search, and how nodes are linked;
-//! - [`Filter`], `accepted`, `scan`, `plan`: what may be returned, and whether to scan for it or to walk;
-//! - [`edges`]: typed edges and walks over them;
-//! - `nearest`, `hybrid`, `graph_search`, `regions`: searches in which neighbours count, cells of the space;
-//! - [`SharedIndex`], `changes`: searches beside insertion and removal;
+//! - [`Error`], ids, `hash`, and `distance`: [`Metric`] and its kernels, which give the same bits on every
+//!   instruction set;
+//! - `columns`, `codes`: tables of plain values, in memory or mapped, with what is known of a node, its vector
+//!   and the bytes that stand for it;
+//! - `edges`: typed edges and walks over them;
+//! - `graph`: links, THE beam search, and how nodes are linked;
+//! - `filter`: [`Filter`], what it accepts, who is found by it, and whether to scan for it or to walk;
+//! - `index`: [`TemporalIndex`], how it changes, [`SharedIndex`], regions;
+//! - `query`: what is asked of it;
 //! - `snapshot`: the file, and the only I/O.
 //!
 //! ```
@@ -30,60 +31,28 @@
 //! # }
 //! ```
 
-mod accepted;
-mod by_node;
-mod changes;
 mod codes;
-mod column;
 mod columns;
-mod compact;
 mod distance;
 mod edges;
 mod error;
 mod filter;
-mod graph_search;
-mod huge;
-mod hybrid;
+mod graph;
+mod hash;
 mod id;
-mod ids;
 mod index;
-mod insert;
-mod linked;
-mod links;
-mod moments;
-mod names;
-mod nearest;
-mod nodes;
-mod params;
-mod plan;
-mod pool;
-mod postings;
-mod regions;
-mod remove;
-mod scan;
-mod scratch;
-mod search;
-mod shared;
-mod shelves;
+mod query;
 mod snapshot;
-mod timelines;
-mod validate;
-mod vectors;
 
 pub use columns::NewNode;
 pub use distance::Metric;
 pub use edges::{Ancestor, Ancestry, Direction, Edge, EdgeKind, HalfEdge, Path};
 pub use error::{Error, Result};
 pub use filter::Filter;
-pub use graph_search::{GraphHit, WalkedEdge};
-pub use hybrid::Scored;
 pub use id::{EntityId, NodeId, RegionId};
-pub use index::{Center, MOST_THREADS, TemporalIndex};
-pub use linked::Reach;
-pub use moments::{Moment, Surrounded};
-pub use nearest::Neighbor;
-pub use nodes::Stats;
-pub use params::{DEFAULT_EF, IndexParams};
-pub use regions::RegionTrajectory;
-pub use shared::SharedIndex;
+pub use index::{
+    Center, DEFAULT_EF, IndexParams, MOST_THREADS, RegionTrajectory, SharedIndex, Stats,
+    TemporalIndex,
+};
+pub use query::{GraphHit, Moment, Neighbor, Reach, Scored, Surrounded, WalkedEdge};
 pub use snapshot::LoadOptions;

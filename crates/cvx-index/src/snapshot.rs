@@ -27,16 +27,18 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::column::MappedFile;
+use crate::columns::column::MappedFile;
 use crate::error::{Error, Result};
 use crate::id::Slot;
 use crate::index::TemporalIndex;
-use crate::params::IndexParams;
+use crate::index::params::IndexParams;
 use container::{Header, MOST_METADATA};
 use names::Name;
 use source::Source;
 
 const MAGIC: &[u8; 8] = b"CVXINDEX";
+/// No index lives to see so many epochs.
+const MOST_EPOCHS: u64 = 1 << 53;
 /// Of the format that is written; those before are read.
 const VERSION: u32 = 3;
 
@@ -234,5 +236,14 @@ fn sync_folder(path: &Path) -> io::Result<()> {
         File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     } else {
         Ok(())
+    }
+}
+
+/// A value in its postcard form.
+fn plain<'a, T: Deserialize<'a>>(name: Name, bytes: &'a [u8]) -> Result<T> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok((_, rest)) => Err(corrupted(name, format!("{} bytes too many", rest.len()))),
+        Err(error) => Err(corrupted(name, error)),
     }
 }

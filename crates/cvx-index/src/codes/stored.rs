@@ -1,7 +1,7 @@
 //! Codes in a snapshot.
 
 use super::{Codes, Worst};
-use crate::column::Column;
+use crate::columns::column::Column;
 use crate::distance::Metric;
 use crate::distance::codes::Line;
 use crate::id::Slot;

@@ -2,7 +2,7 @@
 
 use super::edge::HalfEdge;
 use super::kind::EdgeKind;
-use crate::by_node::ByNode;
+use crate::hash::ByNode;
 use crate::id::{NodeId, Slot};
 
 /// A node that a walk came to.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The meaning of an edge: eight that the learning loop knows, and kinds that a user declares.
 ///
 /// A custom kind is the place of its name in the order of declaration, so that an edge stays
-/// twelve bytes; [`TypedEdgeLayer`](super::TypedEdgeLayer) keeps the names.
+/// twelve bytes; the index keeps the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum EdgeKind {
     /// The next node of the same entity. Implied by timelines, never added.

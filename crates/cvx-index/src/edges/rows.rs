@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::row::{Half, Row};
-use crate::column::Column;
+use crate::columns::column::Column;
 use crate::distance::prefetch::prefetch;
 use crate::id::Slot;
 

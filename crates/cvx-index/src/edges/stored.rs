@@ -6,8 +6,8 @@ use super::layer::TypedEdgeLayer;
 use super::row::Half;
 use super::rows::{Flat, Rows, Tables};
 use crate::error::{Error, Result};
+use crate::hash::splitmix;
 use crate::id::Slot;
-use crate::insert::splitmix;
 
 impl TypedEdgeLayer {
     /// Names of the custom kinds, in order of declaration.

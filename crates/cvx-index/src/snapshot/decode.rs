@@ -10,22 +10,19 @@ use serde::Deserialize;
 
 use super::container::Header;
 use super::source::Source;
-use super::{Meta, Name, corrupted, names, v1};
+use super::{MOST_EPOCHS, Meta, Name, corrupted, names, plain, v1};
 use crate::codes;
-use crate::column::Column;
+use crate::columns::column::Column;
+use crate::columns::ids::Ids;
 use crate::columns::{Columns, EMBEDDED, LIVE};
-use crate::edges::{EdgeTable, Flat, TypedEdgeLayer};
+use crate::edges::{Flat, TypedEdgeLayer};
 use crate::error::{Error, Result};
+use crate::filter::postings::{Postings, PostingsTable};
+use crate::filter::timelines::{Lines, Timelines};
+use crate::graph::links::{Links, Tables};
 use crate::id::Slot;
-use crate::ids::Ids;
+use crate::index::epoch::Epoch;
 use crate::index::{MOST_NODES, TemporalIndex};
-use crate::links::{Links, Tables};
-use crate::postings::{Postings, PostingsTable};
-use crate::regions::Regions;
-use crate::timelines::{Lines, Timelines};
-
-/// No index lives to see so many epochs.
-pub(super) const MOST_EPOCHS: u64 = 1 << 53;
 
 /// A snapshot of the second format or a later one whose header is sound.
 struct Sections<'a> {
@@ -95,11 +92,11 @@ impl TemporalIndex {
         index.postings = postings(sections, &index.columns)?;
         index.timelines = Timelines::loaded(lines(sections, &index.columns)?);
         index.edges = match sections.version {
-            2 => edges(&sections.plain(names::EDGES)?, &index.columns)?,
+            2 => v1::edges(&sections.plain(names::EDGES)?, &index.columns)?,
             _ => mapped_edges(sections, &index.columns)?,
         };
         index.live = meta.live as usize;
-        index.regions = Regions::restored(
+        index.epoch = Epoch::restored(
             meta.epoch,
             meta.epoch_nodes as usize,
             meta.epoch_vectors as usize,
@@ -223,23 +220,4 @@ fn mapped_edges(sections: &Sections<'_>, columns: &Columns) -> Result<TypedEdgeL
     ];
     let lives = |node| columns.has(node, LIVE);
     TypedEdgeLayer::restored(&kinds, tables, columns.len(), lives)
-}
-
-/// The edges of a snapshot of an earlier format, all of them between live nodes.
-pub(super) fn edges(table: &EdgeTable, columns: &Columns) -> Result<TypedEdgeLayer> {
-    let edges = TypedEdgeLayer::from_table(table, columns.len())?;
-    let dead = |node: Slot| !columns.has(node, LIVE);
-    if let Some(edge) = edges.edges().find(|edge| dead(edge.from) || dead(edge.to)) {
-        let reason = format!("an edge {} -> {} at a deleted node", edge.from, edge.to);
-        return Err(Error::InvalidEdgeTable { reason });
-    }
-    Ok(edges)
-}
-
-pub(super) fn plain<'a, T: Deserialize<'a>>(name: Name, bytes: &'a [u8]) -> Result<T> {
-    match postcard::take_from_bytes(bytes) {
-        Ok((value, [])) => Ok(value),
-        Ok((_, rest)) => Err(corrupted(name, format!("{} bytes too many", rest.len()))),
-        Err(error) => Err(corrupted(name, error)),
-    }
 }

@@ -76,7 +76,7 @@ impl TemporalIndex {
     }
 
     fn meta(&self) -> Meta {
-        let (epoch_nodes, epoch_vectors) = self.regions.extent();
+        let (epoch_nodes, epoch_vectors) = self.epoch.extent();
         Meta {
             params: self.params.clone(),
             nodes: self.columns.len() as u64,
@@ -87,7 +87,7 @@ impl TemporalIndex {
             tag_sets: self.columns.tag_sets.values().to_vec(),
             actions: self.columns.actions.values().to_vec(),
             center: self.vectors.center().map(<[f32]>::to_vec),
-            epoch: self.regions.epoch(),
+            epoch: self.epoch.number(),
             epoch_nodes: epoch_nodes as u64,
             epoch_vectors: epoch_vectors as u64,
             entry: self.links.entry(),

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use super::{MAGIC, Name, VERSION, corrupted, io_error};
-use crate::column::{Column, MappedFile};
+use crate::columns::column::{Column, MappedFile};
+use crate::columns::huge;
 use crate::error::{Error, Result};
-use crate::huge;
 
 /// The bytes of a snapshot.
 #[derive(Clone, Copy)]

@@ -15,16 +15,16 @@
 
 use serde::Deserialize;
 
-use super::decode::{MOST_EPOCHS, edges, plain};
-use super::{MAGIC, Name, corrupted};
-use crate::columns::{Columns, EMBEDDED};
+use super::{MAGIC, MOST_EPOCHS, Name, corrupted, plain};
+use crate::columns::{Columns, EMBEDDED, LIVE};
+use crate::edges::{EdgeTable, TypedEdgeLayer};
 use crate::error::{Error, Result};
+use crate::graph::insert::level_of;
+use crate::graph::links::Links;
 use crate::id::{NodeId, Slot};
+use crate::index::epoch::Epoch;
+use crate::index::params::IndexParams;
 use crate::index::{MOST_NODES, TemporalIndex};
-use crate::insert::level_of;
-use crate::links::Links;
-use crate::params::IndexParams;
-use crate::regions::Regions;
 
 const META: Name = "META";
 const COLUMNS: Name = "COLS";
@@ -92,7 +92,7 @@ pub(super) fn read(file: &[u8]) -> Result<TemporalIndex> {
     {
         return Err(corrupted(META, "regions over more nodes than there are"));
     }
-    index.regions = Regions::restored(
+    index.epoch = Epoch::restored(
         meta.epoch,
         meta.epoch_nodes as usize,
         meta.epoch_vectors as usize,
@@ -270,4 +270,15 @@ fn read_columns(meta: &Meta, bytes: &[u8]) -> Result<Columns> {
         true => Ok(columns),
         false => refused("an impossible node"),
     }
+}
+
+/// The edges of a snapshot of an earlier format, all of them between live nodes.
+pub(super) fn edges(table: &EdgeTable, columns: &Columns) -> Result<TypedEdgeLayer> {
+    let edges = TypedEdgeLayer::from_table(table, columns.len())?;
+    let dead = |node: Slot| !columns.has(node, LIVE);
+    if let Some(edge) = edges.edges().find(|edge| dead(edge.from) || dead(edge.to)) {
+        let reason = format!("an edge {} -> {} at a deleted node", edge.from, edge.to);
+        return Err(Error::InvalidEdgeTable { reason });
+    }
+    Ok(edges)
 }

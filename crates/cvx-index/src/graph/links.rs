@@ -1,0 +1,222 @@
+//! The links of the graph: a flat table for the ground level, blocks for the levels above.
+
+mod sound;
+
+pub(crate) use sound::Tables;
+
+use crate::columns::column::Column;
+use crate::distance::prefetch::prefetch;
+use crate::id::Slot;
+
+/// Of a node that is not in the graph.
+const OUTSIDE: u8 = u8::MAX;
+
+/// Who is linked to whom at which level, and where walks begin.
+///
+/// The m of the paper is the most links a node has above the ground; at the ground it is 2 m.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Links {
+    m: usize,
+    levels: Column<u8>,
+    /// Per node: how many, then the links, in a row of 2 m + 1.
+    ground: Column<u32>,
+    /// Per node: where its block begins in `upper`; a row of m + 1 for each of its levels from 1.
+    upper_at: Column<u32>,
+    upper: Column<u32>,
+    entry: Option<Slot>,
+    len: usize,
+}
+
+impl Links {
+    pub(crate) fn new(m: usize) -> Self {
+        Links {
+            m,
+            levels: Column::new(),
+            ground: Column::new(),
+            upper_at: Column::new(),
+            upper: Column::new(),
+            entry: None,
+            len: 0,
+        }
+    }
+
+    /// How many nodes are in the graph.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The node where walks begin: of the highest level.
+    pub(crate) fn entry(&self) -> Option<Slot> {
+        self.entry
+    }
+
+    /// The highest level, of an empty graph none.
+    pub(crate) fn top(&self) -> Option<usize> {
+        self.entry.and_then(|entry| self.level(entry))
+    }
+
+    /// The level of a node; `None` outside the graph.
+    #[inline(always)]
+    pub(crate) fn level(&self, node: Slot) -> Option<usize> {
+        let level = *self.levels.get(node.index())?;
+        (level != OUTSIDE).then_some(usize::from(level))
+    }
+
+    /// The nodes of the graph, by id.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = Slot> + '_ {
+        Slot::range(0, self.levels.len()).filter(|&node| self.level(node).is_some())
+    }
+
+    /// The most links that a node may have at a level.
+    pub(crate) fn most(&self, level: usize) -> usize {
+        if level == 0 { 2 * self.m } else { self.m }
+    }
+
+    pub(crate) fn m(&self) -> usize {
+        self.m
+    }
+
+    #[inline(always)]
+    pub(crate) fn neighbors(&self, node: Slot, level: usize) -> &[Slot] {
+        let (table, row) = (self.table(), self.row(node, level));
+        let table = if level == 0 {
+            table.ground
+        } else {
+            table.upper
+        };
+        links_of(&table[row..], self.most(level))
+    }
+
+    /// The tables as plain slices, to be taken once before a walk.
+    pub(crate) fn table(&self) -> Table<'_> {
+        Table {
+            m: self.m,
+            nodes: self.levels.len(),
+            ground: &self.ground,
+            upper_at: &self.upper_at,
+            upper: &self.upper,
+        }
+    }
+
+    #[inline(always)]
+    fn row(&self, node: Slot, level: usize) -> usize {
+        match level {
+            0 => node.index() * (2 * self.m + 1),
+            _ => self.upper_at[node.index()] as usize + (level - 1) * (self.m + 1),
+        }
+    }
+
+    /// Adds a node without links; it becomes the entry if no level is as high as its own.
+    pub(crate) fn add(&mut self, node: Slot, level: usize) {
+        let end = node.index() + 1;
+        if self.levels.len() < end {
+            self.levels.grow(end, OUTSIDE);
+            self.upper_at.grow(end, 0);
+            self.ground.grow(end * (2 * self.m + 1), 0);
+        }
+        let block = self.upper.len();
+        self.upper_at.to_mut()[node.index()] = block as u32;
+        if level > 0 {
+            self.upper.grow(block + level * (self.m + 1), 0);
+        }
+        if self.top().is_none_or(|top| level > top) {
+            self.entry = Some(node);
+        }
+        self.levels.to_mut()[node.index()] = level as u8;
+        self.len += 1;
+    }
+
+    /// Makes a node the entry; whether it is one of the highest level, as the entry must be.
+    pub(crate) fn enter(&mut self, entry: Option<Slot>) -> bool {
+        let fits = entry.and_then(|entry| self.level(entry)) == self.top()
+            && entry.is_some() == self.entry.is_some();
+        if fits {
+            self.entry = entry;
+        }
+        fits
+    }
+
+    /// Takes a node out. Links to it are for the caller to replace.
+    pub(crate) fn remove(&mut self, node: Slot) {
+        for level in 0..=self.level(node).unwrap_or(0) {
+            self.set(node, level, &[]);
+        }
+        self.levels.to_mut()[node.index()] = OUTSIDE;
+        self.len -= 1;
+        if self.entry == Some(node) {
+            // Of the highest level the lowest id, whatever the order of removal.
+            self.entry = self
+                .nodes()
+                .max_by_key(|&node| (self.level(node), std::cmp::Reverse(node)));
+        }
+    }
+
+    /// Sets the links of a node at a level, at most [`most`](Self::most).
+    pub(crate) fn set(&mut self, node: Slot, level: usize, links: &[Slot]) {
+        let row = self.row(node, level);
+        let table = if level == 0 {
+            self.ground.to_mut()
+        } else {
+            self.upper.to_mut()
+        };
+        table[row] = links.len() as u32;
+        table[row + 1..][..links.len()].copy_from_slice(Slot::numbers(links));
+        let most = if level == 0 { 2 * self.m } else { self.m };
+        // What is unused is zero: equal graphs are equal tables.
+        table[row + 1 + links.len()..row + 1 + most].fill(0);
+    }
+
+    /// How many bytes of memory the links take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.ground.heap_bytes()
+            + self.upper.heap_bytes()
+            + self.upper_at.heap_bytes()
+            + self.levels.heap_bytes()
+    }
+
+    /// How many bytes a node takes at the ground.
+    pub(crate) fn row_bytes(&self) -> usize {
+        (self.most(0) + 1) * size_of::<u32>()
+    }
+}
+
+/// The tables of the links.
+#[derive(Clone, Copy)]
+pub(crate) struct Table<'a> {
+    m: usize,
+    /// Nodes the tables cover: a link from elsewhere is held against it before it is followed.
+    pub(crate) nodes: usize,
+    ground: &'a [u32],
+    upper_at: &'a [u32],
+    upper: &'a [u32],
+}
+
+impl<'a> Table<'a> {
+    #[inline(always)]
+    pub(crate) fn neighbors(&self, node: Slot, level: usize) -> &'a [Slot] {
+        if level == 0 {
+            return links_of(self.ground_row(node), 2 * self.m);
+        }
+        let row = self.upper_at[node.index()] as usize + (level - 1) * (self.m + 1);
+        links_of(&self.upper[row..], self.m)
+    }
+
+    /// Asks for the links of a node at the ground.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, node: Slot) {
+        let row = self.ground_row(node);
+        row.iter().step_by(16).for_each(prefetch);
+    }
+
+    #[inline(always)]
+    fn ground_row(&self, node: Slot) -> &'a [u32] {
+        let stride = 2 * self.m + 1;
+        &self.ground[node.index() * stride..][..stride]
+    }
+}
+
+/// The links of a row that begins with their number, which in a damaged file may be any.
+#[inline]
+fn links_of(row: &[u32], most: usize) -> &[Slot] {
+    Slot::slots(&row[1..][..(row[0] as usize).min(most)])
+}

@@ -1,0 +1,143 @@
+//! A graph from tables that may come from anywhere.
+
+use super::{Links, OUTSIDE};
+use crate::columns::column::Column;
+use crate::filter::accepted::Bits;
+use crate::id::Slot;
+
+/// The tables of a graph.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(crate) levels: Vec<u8>,
+    pub(crate) ground: Column<u32>,
+    pub(crate) upper_at: Vec<u32>,
+    pub(crate) upper: Vec<u32>,
+}
+
+impl Links {
+    /// The graph of these tables, if they are those of one: every link leads to a node of its level.
+    pub(crate) fn restored(m: usize, tables: Tables, entry: Option<Slot>) -> Option<Self> {
+        let inside = || tables.levels.iter().filter(|&&level| level != OUTSIDE);
+        let (len, top) = (inside().count(), inside().max().copied());
+        let links = Links {
+            m,
+            levels: tables.levels.into(),
+            ground: tables.ground,
+            upper_at: tables.upper_at.into(),
+            upper: tables.upper.into(),
+            entry,
+            len,
+        };
+        let enters = links.top() == top.map(usize::from) && entry.is_some() == top.is_some();
+        (enters && links.sound()).then_some(links)
+    }
+
+    /// The graph of these slots, every slot named anew by `moved`; nobody links to any other.
+    pub(crate) fn gathered(&self, kept: &[Slot], moved: &[Slot]) -> Self {
+        let mut links = Links::new(self.m);
+        let mut renamed = Vec::new();
+        for &old in kept {
+            let Some(highest) = self.level(old) else {
+                continue;
+            };
+            let new = moved[old.index()];
+            links.add(new, highest);
+            for level in 0..=highest {
+                renamed.clear();
+                let neighbors = self.neighbors(old, level).iter();
+                renamed.extend(neighbors.map(|&neighbor| moved[neighbor.index()]));
+                links.set(new, level, &renamed);
+            }
+        }
+        links.entry = self.entry.map(|entry| moved[entry.index()]);
+        links
+    }
+
+    /// These links in memory with room for so many nodes, where to have them would copy all.
+    pub(crate) fn roomy(&self, nodes: usize) -> Option<Self> {
+        let more = (nodes * (self.most(0) + 1)).saturating_sub(self.ground.len());
+        self.ground.lacks(more).then(|| {
+            let ground = self.ground.roomy(more);
+            let (levels, upper_at) = (self.levels.clone(), self.upper_at.clone());
+            Links {
+                levels,
+                ground,
+                upper_at,
+                upper: self.upper.clone(),
+                ..*self
+            }
+        })
+    }
+
+    /// Gives back what the tables have in reserve.
+    pub(crate) fn shrink(&mut self) {
+        self.levels.to_mut().shrink_to_fit();
+        for table in [&mut self.ground, &mut self.upper_at, &mut self.upper] {
+            table.to_mut().shrink_to_fit();
+        }
+    }
+
+    /// How many nodes the tables cover.
+    pub(crate) fn table_len(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// The levels, the ground table, the places of the blocks and the blocks.
+    pub(crate) fn tables(&self) -> (&[u8], [&[u32]; 3]) {
+        (&self.levels, [&self.ground, &self.upper_at, &self.upper])
+    }
+
+    fn sound(&self) -> bool {
+        let nodes = self.levels.len();
+        let stride = self.most(0) + 1;
+        let outside: Vec<Slot> = Slot::range(0, nodes)
+            .filter(|&node| self.level(node).is_none())
+            .collect();
+        let gone = Bits::of(&outside, nodes);
+        let row_sound = |(row, node): (&[u32], Slot)| {
+            // Folds without an early end run at the speed of the memory.
+            let last = row[1..].iter().fold(0, |last, &link| last.max(link));
+            let count = row[0] as usize;
+            let leads_out = |links: &[u32]| {
+                Slot::slots(links)
+                    .iter()
+                    .fold(false, |any, &link| any | gone.has(link))
+            };
+            count <= self.most(0)
+                && (last as usize) < nodes
+                && (outside.is_empty() || gone.has(node) || !leads_out(&row[1..=count]))
+        };
+        let mut end = 0;
+        self.upper_at.len() == nodes
+            && nodes.checked_mul(stride) == Some(self.ground.len())
+            && self
+                .ground
+                .chunks_exact(stride)
+                .zip(Slot::range(0, nodes))
+                .all(row_sound)
+            && Slot::range(0, nodes).all(|node| self.block_sound(node, &mut end))
+    }
+
+    /// Whether the block of upper links of a node is sound and begins where those before it have
+    /// ended, at `end`, which it moves.
+    fn block_sound(&self, node: Slot, end: &mut usize) -> bool {
+        let levels = self.level(node).unwrap_or(0);
+        if levels == 0 {
+            // Nodes without upper levels, and those taken out, have no block to be wrong about.
+            return true;
+        }
+        let start = self.upper_at[node.index()] as usize;
+        let Some(block) = self.upper.get(start..start + levels * (self.m + 1)) else {
+            return false;
+        };
+        let apart = start >= *end;
+        *end = start + block.len();
+        let mut rows = block.chunks_exact(self.m + 1).zip(1..);
+        apart
+            && rows.all(|(row, level)| {
+                let count = row[0] as usize;
+                let reaches = |&link: &Slot| self.level(link).is_some_and(|own| own >= level);
+                count <= self.m && Slot::slots(&row[1..=count]).iter().all(reaches)
+            })
+    }
+}

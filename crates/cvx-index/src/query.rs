@@ -1,0 +1,14 @@
+//! Searches: by distance alone, and those in which neighbours in time and edges count.
+
+mod causal;
+mod graph_search;
+mod hybrid;
+pub(crate) mod nearest;
+mod scan;
+mod traverse;
+
+pub use causal::{Moment, Surrounded};
+pub use graph_search::{GraphHit, WalkedEdge};
+pub use hybrid::Scored;
+pub use nearest::Neighbor;
+pub use traverse::Reach;
