@@ -12,13 +12,13 @@
 mod stored;
 pub(crate) mod vectors;
 
-pub(crate) use stored::Tables;
+pub(crate) use stored::CodeTables;
 
 use std::mem;
 
 use crate::columns::column::Column;
 use crate::distance::Metric;
-use crate::distance::codes::{BIAS, GROUP, LINE, Line, QueryLine, Rows};
+use crate::distance::codes::{BIAS, CHUNK, Chunk, CodeRows, GROUP, QueryChunk};
 use crate::distance::isa::Isa;
 use crate::distance::kernel::{Kernel, Work};
 use crate::distance::numbers::{Numbers, numbers};
@@ -30,9 +30,9 @@ use crate::id::Slot;
 pub(crate) struct Codes {
     isa: Isa,
     metric: Metric,
-    /// Cache lines a row takes.
-    lines: usize,
-    rows: Column<Line>,
+    /// Chunks a row takes.
+    chunks: usize,
+    rows: Column<Chunk>,
     scales: Column<f32>,
     /// Only for l2.
     bases: Column<f32>,
@@ -58,7 +58,7 @@ const ROUNDING: f32 = 1e-6;
 /// A vector to compare with the rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coded {
-    lines: Vec<QueryLine>,
+    chunks: Vec<QueryChunk>,
     /// What the bias of the rows adds to each product.
     excess: i32,
     scale: f32,
@@ -73,7 +73,7 @@ impl Codes {
         Codes {
             isa,
             metric,
-            lines: dim.div_ceil(LINE),
+            chunks: dim.div_ceil(CHUNK),
             rows: Column::new(),
             scales: Column::new(),
             bases: Column::new(),
@@ -89,11 +89,11 @@ impl Codes {
     pub(crate) fn put(&mut self, node: Slot, compared: &[f32]) {
         let numbers = numbers(self.isa, compared, Vec::new());
         let (at, end) = (node.index(), node.index() + 1);
-        self.rows.grow(end * self.lines, Line::ZERO);
+        self.rows.grow(end * self.chunks, Chunk::ZERO);
         self.scales.grow(end, 0.0);
-        let rows = self.rows.to_mut()[at * self.lines..].iter_mut();
-        for (row, line) in rows.zip(&numbers.lines) {
-            *row = Line(line.0.map(|number| number as u8 ^ BIAS));
+        let rows = self.rows.to_mut()[at * self.chunks..].iter_mut();
+        for (row, chunk) in rows.zip(&numbers.chunks) {
+            *row = Chunk(chunk.0.map(|number| number as u8 ^ BIAS));
         }
         self.scales.to_mut()[at] = numbers.scale;
         if self.metric == Metric::L2 {
@@ -113,11 +113,11 @@ impl Codes {
     /// Whether the row of a node is that of this vector.
     pub(crate) fn is_of(&self, node: Slot, compared: &[f32]) -> bool {
         let numbers = numbers(self.isa, compared, Vec::new());
-        let (at, table) = (node.index(), self.table());
-        let lines = table.rows.row(node.0).iter().zip(&numbers.lines);
-        lines
+        let (at, table) = (node.index(), self.slices());
+        let chunks = table.rows.row(node.0).iter().zip(&numbers.chunks);
+        chunks
             .into_iter()
-            .all(|(row, line)| row.0 == line.0.map(|number| number as u8 ^ BIAS))
+            .all(|(row, chunk)| row.0 == chunk.0.map(|number| number as u8 ^ BIAS))
             && self.scales[at] == numbers.scale
             && self
                 .bases
@@ -128,7 +128,7 @@ impl Codes {
     /// Forgets the row of a node.
     pub(crate) fn erase(&mut self, node: Slot) {
         let at = node.index();
-        self.rows.to_mut()[at * self.lines..][..self.lines].fill(Line::ZERO);
+        self.rows.to_mut()[at * self.chunks..][..self.chunks].fill(Chunk::ZERO);
         self.scales.to_mut()[at] = 0.0;
         if self.metric == Metric::L2 {
             self.bases.to_mut()[at] = 0.0;
@@ -138,18 +138,18 @@ impl Codes {
     /// Codes a vector as it is compared.
     pub(crate) fn code(&self, compared: &[f32], coded: &mut Coded) {
         let Numbers {
-            lines,
+            chunks,
             sum,
             scale,
             squares,
             residual,
             ..
-        } = numbers(self.isa, compared, mem::take(&mut coded.lines));
+        } = numbers(self.isa, compared, mem::take(&mut coded.chunks));
         // |q.x - q'.x'| <= |q - q'| |x'| + |q| |x - x'|, and a little for the sums of floats.
         let lost = residual * scale * self.worst.length + squares.sqrt() * self.worst.residual;
         let error = self.factor() * lost * 1.001;
         *coded = Coded {
-            lines,
+            chunks,
             excess: sum * i32::from(BIAS),
             scale: self.factor() * scale,
             base: if self.metric == Metric::L2 {
@@ -168,11 +168,11 @@ impl Codes {
 
     /// The tables as plain slices, to be taken once before a loop.
     #[inline]
-    pub(crate) fn table(&self) -> Table<'_> {
-        Table {
+    pub(crate) fn slices(&self) -> CodeSlices<'_> {
+        CodeSlices {
             isa: self.isa,
             factor: self.factor(),
-            rows: Rows::new(&self.rows, self.lines),
+            rows: CodeRows::new(&self.rows, self.chunks),
             scales: &self.scales,
             bases: &self.bases,
         }
@@ -185,21 +185,21 @@ impl Codes {
 
     /// How many bytes a row takes, its scale and its base included.
     pub(crate) fn row_bytes(&self) -> usize {
-        self.lines * size_of::<Line>() + 2 * size_of::<f32>()
+        self.chunks * size_of::<Chunk>() + 2 * size_of::<f32>()
     }
 }
 
 /// The tables of the codes.
 #[derive(Clone, Copy)]
-pub(crate) struct Table<'a> {
+pub(crate) struct CodeSlices<'a> {
     isa: Isa,
     factor: f32,
-    rows: Rows<'a>,
+    rows: CodeRows<'a>,
     scales: &'a [f32],
     bases: &'a [f32],
 }
 
-impl Table<'_> {
+impl CodeSlices<'_> {
     /// The row of a node as a query.
     pub(crate) fn coded_row(&self, node: Slot) -> Coded {
         let mut coded = Coded::default();
@@ -211,15 +211,15 @@ impl Table<'_> {
     #[inline(always)]
     pub(crate) fn take_row(&self, node: Slot, coded: &mut Coded) {
         let (row, at) = (self.rows.row(node.0), node.index());
-        coded.lines.resize(row.len(), QueryLine([0; LINE]));
+        coded.chunks.resize(row.len(), QueryChunk([0; CHUNK]));
         let mut sum = 0i32;
-        for (query, line) in coded.lines.iter_mut().zip(row) {
-            for (number, &byte) in query.0.iter_mut().zip(&line.0) {
+        for (query, chunk) in coded.chunks.iter_mut().zip(row) {
+            for (number, &byte) in query.0.iter_mut().zip(&chunk.0) {
                 *number = (byte ^ BIAS) as i8;
                 sum += i32::from(byte);
             }
         }
-        sum -= i32::from(BIAS) * (row.len() * LINE) as i32;
+        sum -= i32::from(BIAS) * (row.len() * CHUNK) as i32;
         coded.excess = sum * i32::from(BIAS);
         coded.scale = self.factor * self.scales[at];
         coded.base = self.bases.get(at).copied().unwrap_or(1.0);
@@ -338,7 +338,7 @@ impl Table<'_> {
         query: &Coded,
         nodes: &[Slot; GROUP],
     ) -> [f32; GROUP] {
-        let mut rows: [&[Line]; GROUP] = [&[]; GROUP];
+        let mut rows: [&[Chunk]; GROUP] = [&[]; GROUP];
         let mut scales = [0.0; GROUP];
         let mut bases = [query.base; GROUP];
         for lane in 0..GROUP {
@@ -346,7 +346,7 @@ impl Table<'_> {
             rows[lane] = self.rows.row(nodes[lane].0);
             scales[lane] = self.scales[at];
         }
-        let products = kernel.products(&query.lines, rows);
+        let products = kernel.products(&query.chunks, rows);
         for lane in 0..GROUP {
             let product = (products[lane] - query.excess) as f32;
             bases[lane] -= product * (query.scale * scales[lane]);
@@ -378,7 +378,7 @@ pub(crate) struct Buffers {
 
 /// Distances to rows that somebody has picked.
 struct Distances<'a, 'b> {
-    table: &'a Table<'a>,
+    table: &'a CodeSlices<'a>,
     query: &'a Coded,
     nodes: &'a [Slot],
     buffers: &'b mut Buffers,

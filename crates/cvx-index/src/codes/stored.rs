@@ -3,21 +3,21 @@
 use super::{Codes, Worst};
 use crate::columns::column::Column;
 use crate::distance::Metric;
-use crate::distance::codes::Line;
+use crate::distance::codes::Chunk;
 use crate::id::Slot;
 
 /// The tables of the codes.
 #[derive(Debug)]
-pub(crate) struct Tables {
-    pub(crate) rows: Column<Line>,
+pub(crate) struct CodeTables {
+    pub(crate) rows: Column<Chunk>,
     pub(crate) scales: Column<f32>,
     pub(crate) bases: Column<f32>,
 }
 
 impl Codes {
     /// Takes over tables and extremes, if they can be those of at least `nodes` rows.
-    pub(crate) fn restore(&mut self, tables: Tables, worst: [f32; 3], nodes: usize) -> bool {
-        let Tables {
+    pub(crate) fn restore(&mut self, tables: CodeTables, worst: [f32; 3], nodes: usize) -> bool {
+        let CodeTables {
             rows,
             scales,
             bases,
@@ -29,7 +29,7 @@ impl Codes {
         };
         let fits = bases_fit
             && scales.len() >= nodes
-            && scales.len().checked_mul(self.lines) == Some(rows.len())
+            && scales.len().checked_mul(self.chunks) == Some(rows.len())
             && worst.iter().all(|x| x.is_finite() && *x >= 0.0);
         if fits {
             (self.rows, self.scales, self.bases) = (rows, scales, bases);
@@ -45,7 +45,7 @@ impl Codes {
     /// The rows at these slots.
     pub(crate) fn gathered(&self, kept: &[Slot]) -> Self {
         Codes {
-            rows: self.rows.gathered(Slot::numbers(kept), self.lines),
+            rows: self.rows.gathered(Slot::numbers(kept), self.chunks),
             scales: self.scales.gathered(Slot::numbers(kept), 1),
             bases: self.bases.gathered(Slot::numbers(kept), 1),
             ..*self
@@ -56,7 +56,7 @@ impl Codes {
     pub(crate) fn roomy(&self, more: usize) -> Self {
         let bases = if self.bases.is_empty() { 0 } else { more };
         Codes {
-            rows: self.rows.roomy(more * self.lines),
+            rows: self.rows.roomy(more * self.chunks),
             scales: self.scales.roomy(more),
             bases: self.bases.roomy(bases),
             ..*self
@@ -64,7 +64,7 @@ impl Codes {
     }
 
     /// The rows of bytes.
-    pub(crate) fn lines(&self) -> &[Line] {
+    pub(crate) fn chunks(&self) -> &[Chunk] {
         &self.rows
     }
 

@@ -8,7 +8,7 @@ use crate::columns::column::Column;
 use crate::distance::Metric;
 use crate::distance::isa::Isa;
 use crate::distance::prefetch::prefetch;
-use crate::distance::rows::{self, Rows};
+use crate::distance::rows::{self, VectorRows};
 use crate::error::{Error, Result};
 use crate::id::Slot;
 
@@ -62,7 +62,7 @@ impl Vectors {
     pub(crate) fn query_of(&self, node: Slot) -> Query {
         Query {
             exact: self.compared(node),
-            coded: self.codes.table().coded_row(node),
+            coded: self.codes.slices().coded_row(node),
         }
     }
 
@@ -208,7 +208,7 @@ impl Vectors {
 
     /// Appends the distances from a prepared vector to the rows of `nodes`, in full precision.
     pub(crate) fn distances(&self, exact: &[f32], nodes: &[Slot], out: &mut Vec<f32>) {
-        let rows = Rows {
+        let rows = VectorRows {
             table: &self.raw,
             offset: &self.offset,
         };

@@ -3,7 +3,7 @@
 use super::prefetch::prefetch_at;
 
 /// Components in a cache line.
-pub(crate) const LINE: usize = 64;
+pub(crate) const CHUNK: usize = 64;
 /// What is added to a component to store it without a sign.
 pub(crate) const BIAS: u8 = 128;
 /// Rows measured together, so that they share the loads of the query.
@@ -12,38 +12,38 @@ pub(crate) const GROUP: usize = 4;
 /// A cache line of a row: components from -127 to 127, each with [`BIAS`] added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
-pub(crate) struct Line(pub(crate) [u8; LINE]);
+pub(crate) struct Chunk(pub(crate) [u8; CHUNK]);
 
 // SAFETY: 64 bytes without padding, for which zeros and every other pattern are values.
-unsafe impl bytemuck::Zeroable for Line {}
+unsafe impl bytemuck::Zeroable for Chunk {}
 // SAFETY: as above; it is Copy, 'static and repr(C).
-unsafe impl bytemuck::Pod for Line {}
+unsafe impl bytemuck::Pod for Chunk {}
 
-impl Line {
+impl Chunk {
     /// Nothing but zeros.
-    pub(crate) const ZERO: Line = Line([BIAS; LINE]);
+    pub(crate) const ZERO: Chunk = Chunk([BIAS; CHUNK]);
 }
 
 /// A cache line of a query: components as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
-pub(crate) struct QueryLine(pub(crate) [i8; LINE]);
+pub(crate) struct QueryChunk(pub(crate) [i8; CHUNK]);
 
 /// A table of rows.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<'a> {
-    lines: &'a [Line],
+pub(crate) struct CodeRows<'a> {
+    chunks: &'a [Chunk],
     /// Lines a row takes, and how many rows there are.
     width: usize,
     len: usize,
 }
 
-impl<'a> Rows<'a> {
-    /// The lines as rows of `width` lines.
+impl<'a> CodeRows<'a> {
+    /// The chunks as rows of `width` chunks.
     #[inline]
-    pub(crate) fn new(lines: &'a [Line], width: usize) -> Self {
-        let len = lines.len().checked_div(width).unwrap_or(0);
-        Rows { lines, width, len }
+    pub(crate) fn new(chunks: &'a [Chunk], width: usize) -> Self {
+        let len = chunks.len().checked_div(width).unwrap_or(0);
+        CodeRows { chunks, width, len }
     }
 
     /// The row of a node.
@@ -51,12 +51,12 @@ impl<'a> Rows<'a> {
     /// # Panics
     /// Where there is none.
     #[inline(always)]
-    pub(crate) fn row(&self, node: u32) -> &'a [Line] {
+    pub(crate) fn row(&self, node: u32) -> &'a [Chunk] {
         let at = node as usize;
         assert!(at < self.len, "a node beyond the table");
-        // SAFETY: of `len` rows of `width` lines, which the table holds, this one ends within it.
+        // SAFETY: of `len` rows of `width` chunks, which the table holds, this one ends within it.
         unsafe {
-            self.lines
+            self.chunks
                 .get_unchecked(at * self.width..(at + 1) * self.width)
         }
     }
@@ -64,27 +64,30 @@ impl<'a> Rows<'a> {
     /// Asks for the row of a node.
     #[inline(always)]
     pub(crate) fn prefetch(&self, node: u32) {
-        let row = self.lines.as_ptr().wrapping_add(node as usize * self.width);
-        let mut line = 0;
+        let row = self
+            .chunks
+            .as_ptr()
+            .wrapping_add(node as usize * self.width);
+        let mut chunk = 0;
         // By twos: to count takes as long as to ask.
-        while line + 2 <= self.width {
-            prefetch_at(row.wrapping_add(line));
-            prefetch_at(row.wrapping_add(line + 1));
-            line += 2;
+        while chunk + 2 <= self.width {
+            prefetch_at(row.wrapping_add(chunk));
+            prefetch_at(row.wrapping_add(chunk + 1));
+            chunk += 2;
         }
-        if line < self.width {
-            prefetch_at(row.wrapping_add(line));
+        if chunk < self.width {
+            prefetch_at(row.wrapping_add(chunk));
         }
     }
 }
 
-fn product_scalar(query: &[QueryLine], row: &[Line]) -> i32 {
-    let lines = query.iter().zip(row);
-    let products = lines.flat_map(|(q, r)| q.0.iter().zip(&r.0));
+fn product_scalar(query: &[QueryChunk], row: &[Chunk]) -> i32 {
+    let chunks = query.iter().zip(row);
+    let products = chunks.flat_map(|(q, r)| q.0.iter().zip(&r.0));
     products.map(|(&q, &r)| i32::from(q) * i32::from(r)).sum()
 }
 
-pub(super) fn products_scalar(query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i32; GROUP] {
+pub(super) fn products_scalar(query: &[QueryChunk], rows: [&[Chunk]; GROUP]) -> [i32; GROUP] {
     rows.map(|row| product_scalar(query, row))
 }
 
@@ -94,7 +97,7 @@ pub(super) fn products_scalar(query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i
 pub(super) mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{GROUP, Line, QueryLine};
+    use super::{Chunk, GROUP, QueryChunk};
 
     #[inline]
     #[target_feature(enable = "avx2")]
@@ -113,15 +116,15 @@ pub(super) mod x86 {
     /// Bytes widened to 16 bits: their products in pairs fit into 32, nothing saturates.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn sums_avx2<const N: usize>(query: &[QueryLine], rows: [&[Line]; N]) -> [__m256i; N] {
+    fn sums_avx2<const N: usize>(query: &[QueryChunk], rows: [&[Chunk]; N]) -> [__m256i; N] {
         let mut sums = [_mm256_setzero_si256(); N];
-        for (line, query) in query.iter().enumerate() {
+        for (chunk, query) in query.iter().enumerate() {
             for side in 0..2 {
                 let q = query_half(&query.0, side);
                 let low = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
                 let high = _mm256_cvtepi8_epi16(_mm256_extracti128_si256::<1>(q));
                 for (sum, row) in sums.iter_mut().zip(&rows) {
-                    let r = half(&row[line].0, side);
+                    let r = half(&row[chunk].0, side);
                     let r_low = _mm256_cvtepu8_epi16(_mm256_castsi256_si128(r));
                     let r_high = _mm256_cvtepu8_epi16(_mm256_extracti128_si256::<1>(r));
                     let low = _mm256_madd_epi16(low, r_low);
@@ -136,12 +139,12 @@ pub(super) mod x86 {
     /// Four products of bytes at a time, added to 32 bits without saturation.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn sums_avx512(query: &[QueryLine], rows: [&[Line]; GROUP]) -> [__m256i; GROUP] {
+    fn sums_avx512(query: &[QueryChunk], rows: [&[Chunk]; GROUP]) -> [__m256i; GROUP] {
         let mut sums = [_mm512_setzero_si512(); GROUP];
         let [a, b, c, d] = rows;
         let (a, b, c, d) = (a.iter(), b.iter(), c.iter(), d.iter());
         for ((((query, a), b), c), d) in query.iter().zip(a).zip(b).zip(c).zip(d) {
-            // SAFETY: a line is 64 bytes, aligned to 64.
+            // SAFETY: a chunk is 64 bytes, aligned to 64.
             let q = unsafe { _mm512_load_si512(query.0.as_ptr().cast()) };
             for (sum, row) in sums.iter_mut().zip([a, b, c, d]) {
                 // SAFETY: as above.
@@ -174,8 +177,8 @@ pub(super) mod x86 {
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(in super::super) fn products_avx2(
-        query: &[QueryLine],
-        rows: [&[Line]; GROUP],
+        query: &[QueryChunk],
+        rows: [&[Chunk]; GROUP],
     ) -> [i32; GROUP] {
         reduced(sums_avx2(query, rows))
     }
@@ -183,8 +186,8 @@ pub(super) mod x86 {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     pub(in super::super) fn products_avx512(
-        query: &[QueryLine],
-        rows: [&[Line]; GROUP],
+        query: &[QueryChunk],
+        rows: [&[Chunk]; GROUP],
     ) -> [i32; GROUP] {
         reduced(sums_avx512(query, rows))
     }
@@ -197,7 +200,7 @@ mod tests {
     use crate::distance::kernel::{Kernel, Work};
     use proptest::prelude::*;
 
-    struct Products<'a>(&'a [QueryLine], [&'a [Line]; GROUP]);
+    struct Products<'a>(&'a [QueryChunk], [&'a [Chunk]; GROUP]);
 
     impl Work for Products<'_> {
         type Output = [i32; GROUP];
@@ -207,16 +210,16 @@ mod tests {
         }
     }
 
-    fn same_on_all(query: &[i8], rows: &[i8], lines: usize) -> Result<(), TestCaseError> {
-        let query: Vec<QueryLine> = query
+    fn same_on_all(query: &[i8], rows: &[i8], chunks: usize) -> Result<(), TestCaseError> {
+        let query: Vec<QueryChunk> = query
             .as_chunks()
             .0
             .iter()
-            .map(|line| QueryLine(*line))
+            .map(|chunk| QueryChunk(*chunk))
             .collect();
-        let stored = |line: &[i8; LINE]| Line(line.map(|x| (x as u8) ^ BIAS));
-        let table: Vec<Line> = rows.as_chunks().0.iter().map(stored).collect();
-        let nodes: Vec<u32> = (0..(table.len() / lines) as u32).rev().collect();
+        let stored = |chunk: &[i8; CHUNK]| Chunk(chunk.map(|x| (x as u8) ^ BIAS));
+        let table: Vec<Chunk> = rows.as_chunks().0.iter().map(stored).collect();
+        let nodes: Vec<u32> = (0..(table.len() / chunks) as u32).rev().collect();
         let excess: i32 = query
             .iter()
             .flat_map(|q| q.0)
@@ -225,7 +228,7 @@ mod tests {
         let exact: Vec<i32> = nodes
             .iter()
             .map(|&n| {
-                let row = &rows[n as usize * lines * LINE..][..lines * LINE];
+                let row = &rows[n as usize * chunks * CHUNK..][..chunks * CHUNK];
                 let signed = query.iter().flat_map(|q| q.0).zip(row);
                 signed
                     .map(|(q, r)| i32::from(q) * i32::from(*r))
@@ -234,7 +237,7 @@ mod tests {
             })
             .collect();
         for (name, isa) in Isa::available() {
-            let rows = Rows::new(&table, lines);
+            let rows = CodeRows::new(&table, chunks);
             let found: Vec<i32> = nodes
                 .iter()
                 .map(|&n| {
@@ -253,17 +256,17 @@ mod tests {
     proptest! {
         #[test]
         fn every_instruction_set_gives_the_same_product(
-            lines in 1usize..4,
-            values in proptest::collection::vec(-127i8..=127, 10 * 3 * LINE),
+            chunks in 1usize..4,
+            values in proptest::collection::vec(-127i8..=127, 10 * 3 * CHUNK),
         ) {
-            same_on_all(&values[..lines * LINE], &values[3 * LINE..][..9 * lines * LINE], lines)?;
+            same_on_all(&values[..chunks * CHUNK], &values[3 * CHUNK..][..9 * chunks * CHUNK], chunks)?;
         }
     }
 
     #[test]
     fn the_largest_components_do_not_saturate() {
         for (q, r) in [(127, 127), (-127, 127), (127, -127), (-127, -127)] {
-            same_on_all(&[q; 3 * LINE], &[r; 5 * 3 * LINE], 3).unwrap();
+            same_on_all(&[q; 3 * CHUNK], &[r; 5 * 3 * CHUNK], 3).unwrap();
         }
     }
 }

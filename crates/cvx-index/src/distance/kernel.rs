@@ -7,13 +7,13 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::codes::x86;
-use super::codes::{GROUP, Line, QueryLine, products_scalar};
+use super::codes::{Chunk, GROUP, QueryChunk, products_scalar};
 use super::isa::{Isa, Path};
 
 /// An instruction set at work: only [`Isa::run`] hands one out.
 pub(crate) trait Kernel: Copy {
     /// The products of a query and four rows, as [`products`](super::codes::products) has them.
-    fn products(self, query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i32; GROUP];
+    fn products(self, query: &[QueryChunk], rows: [&[Chunk]; GROUP]) -> [i32; GROUP];
 
     /// Which of at most 64 distances are not above a bound: a bit each, the first the lowest.
     fn within(self, distances: &[f32], bound: f32) -> u64;
@@ -110,7 +110,7 @@ struct Scalar;
 
 impl Kernel for Scalar {
     #[inline(always)]
-    fn products(self, query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i32; GROUP] {
+    fn products(self, query: &[QueryChunk], rows: [&[Chunk]; GROUP]) -> [i32; GROUP] {
         products_scalar(query, rows)
     }
 
@@ -133,7 +133,7 @@ struct Avx2;
 #[cfg(target_arch = "x86_64")]
 impl Kernel for Avx2 {
     #[inline(always)]
-    fn products(self, query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i32; GROUP] {
+    fn products(self, query: &[QueryChunk], rows: [&[Chunk]; GROUP]) -> [i32; GROUP] {
         // SAFETY: a value of this type exists only where the instructions were seen.
         unsafe { x86::products_avx2(query, rows) }
     }
@@ -158,7 +158,7 @@ struct Avx512;
 #[cfg(target_arch = "x86_64")]
 impl Kernel for Avx512 {
     #[inline(always)]
-    fn products(self, query: &[QueryLine], rows: [&[Line]; GROUP]) -> [i32; GROUP] {
+    fn products(self, query: &[QueryChunk], rows: [&[Chunk]; GROUP]) -> [i32; GROUP] {
         // SAFETY: a value of this type exists only where the instructions were seen.
         unsafe { x86::products_avx512(query, rows) }
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use isa::Isa;
-use rows::Rows;
+use rows::VectorRows;
 
 /// How far two vectors are apart. A distance is lower where they are nearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ impl Metric {
             });
         }
         let mut found = Vec::with_capacity(1);
-        let rows = Rows {
+        let rows = VectorRows {
             table: b,
             offset: &vec![0.0; b.len()],
         };

@@ -2,7 +2,7 @@
 //!
 //! Every path does the same operations in the same lanes, so that codes are the same on all.
 
-use super::codes::{LINE, QueryLine};
+use super::codes::{CHUNK, QueryChunk};
 use super::isa::{Isa, Path};
 
 /// The largest component.
@@ -13,7 +13,7 @@ const LANES: usize = 16;
 
 /// A vector as whole numbers.
 pub(crate) struct Numbers {
-    pub(crate) lines: Vec<QueryLine>,
+    pub(crate) chunks: Vec<QueryChunk>,
     pub(crate) sum: i32,
     /// What a number has to be multiplied with to become a component.
     pub(crate) scale: f32,
@@ -26,14 +26,14 @@ pub(crate) struct Numbers {
 }
 
 #[inline(always)]
-fn numbers_of(values: &[f32], mut numbered: Vec<QueryLine>) -> Numbers {
-    let (values, rest) = values.as_chunks::<LINE>();
-    let mut last = [0.0; LINE];
+fn numbers_of(values: &[f32], mut numbered: Vec<QueryChunk>) -> Numbers {
+    let (values, rest) = values.as_chunks::<CHUNK>();
+    let mut last = [0.0; CHUNK];
     last[..rest.len()].copy_from_slice(rest);
     let values = || values.iter().chain((!rest.is_empty()).then_some(&last));
     let mut most = [0.0f32; LANES];
-    for line in values() {
-        for chunk in line.as_chunks::<LANES>().0 {
+    for chunk in values() {
+        for chunk in chunk.as_chunks::<LANES>().0 {
             for lane in 0..LANES {
                 let size = chunk[lane].abs();
                 most[lane] = if size > most[lane] { size } else { most[lane] };
@@ -51,9 +51,9 @@ fn numbers_of(values: &[f32], mut numbered: Vec<QueryLine>) -> Numbers {
     numbered.clear();
     let (mut sums, mut lengths) = ([0i32; LANES], [0i32; LANES]);
     let (mut squares, mut residuals) = ([0.0f32; LANES], [0.0f32; LANES]);
-    for line in values() {
-        let mut numbers = QueryLine([0; LINE]);
-        let chunks = line.as_chunks::<LANES>().0;
+    for chunk in values() {
+        let mut numbers = QueryChunk([0; CHUNK]);
+        let chunks = chunk.as_chunks::<LANES>().0;
         for (numbers, xs) in numbers.0.as_chunks_mut::<LANES>().0.iter_mut().zip(chunks) {
             for lane in 0..LANES {
                 let x = xs[lane];
@@ -72,7 +72,7 @@ fn numbers_of(values: &[f32], mut numbered: Vec<QueryLine>) -> Numbers {
         numbered.push(numbers);
     }
     Numbers {
-        lines: numbered,
+        chunks: numbered,
         sum: sums.into_iter().fold(0, i32::wrapping_add),
         scale,
         squares: squares.iter().sum(),
@@ -83,27 +83,27 @@ fn numbers_of(values: &[f32], mut numbered: Vec<QueryLine>) -> Numbers {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn numbers_avx2(values: &[f32], lines: Vec<QueryLine>) -> Numbers {
-    numbers_of(values, lines)
+fn numbers_avx2(values: &[f32], chunks: Vec<QueryChunk>) -> Numbers {
+    numbers_of(values, chunks)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn numbers_avx512(values: &[f32], lines: Vec<QueryLine>) -> Numbers {
-    numbers_of(values, lines)
+fn numbers_avx512(values: &[f32], chunks: Vec<QueryChunk>) -> Numbers {
+    numbers_of(values, chunks)
 }
 
-/// The vector as numbers from -127 to 127 of one scale, in whole lines; those given are filled anew.
-pub(crate) fn numbers(isa: Isa, values: &[f32], lines: Vec<QueryLine>) -> Numbers {
+/// The vector as numbers from -127 to 127 of one scale, in whole chunks; those given are filled anew.
+pub(crate) fn numbers(isa: Isa, values: &[f32], chunks: Vec<QueryChunk>) -> Numbers {
     match isa.0 {
-        Path::Scalar => numbers_of(values, lines),
+        Path::Scalar => numbers_of(values, chunks),
         // SAFETY: an `Isa` holds these paths only where the processor was seen to have the
         // instructions; the functions ask for nothing else.
         #[cfg(target_arch = "x86_64")]
-        Path::Avx2 => unsafe { numbers_avx2(values, lines) },
+        Path::Avx2 => unsafe { numbers_avx2(values, chunks) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Path::Avx512 => unsafe { numbers_avx512(values, lines) },
+        Path::Avx512 => unsafe { numbers_avx512(values, chunks) },
     }
 }
 
@@ -115,14 +115,14 @@ mod tests {
     proptest! {
         #[test]
         fn numbers_are_the_nearest_and_the_same_on_all(
-            values in proptest::collection::vec(-3.0f32..3.0, 2 * LINE), exponent in -18i32..17,
-            dim in 1..=2 * LINE,
+            values in proptest::collection::vec(-3.0f32..3.0, 2 * CHUNK), exponent in -18i32..17,
+            dim in 1..=2 * CHUNK,
         ) {
             let size = 10f32.powi(exponent);
             let values: Vec<f32> = values[..dim].iter().map(|x| x * size).collect();
             let plain = numbers(Isa::available()[0].1, &values, Vec::new());
-            prop_assert_eq!(plain.lines.len(), dim.div_ceil(LINE));
-            let stored = plain.lines.iter().flat_map(|line| line.0);
+            prop_assert_eq!(plain.chunks.len(), dim.div_ceil(CHUNK));
+            let stored = plain.chunks.iter().flat_map(|chunk| chunk.0);
             prop_assert!(stored.clone().skip(dim).all(|number| number == 0));
             let mut lost = 0.0;
             for (number, x) in stored.zip(&values) {
@@ -132,8 +132,8 @@ mod tests {
             }
             prop_assert!((f64::from(plain.residual) - lost.sqrt()).abs() < 1e-2);
             for (name, isa) in Isa::available() {
-                let other = numbers(isa, &values, vec![QueryLine([7; LINE]); 5]);
-                prop_assert_eq!(&other.lines, &plain.lines, "on {}", name);
+                let other = numbers(isa, &values, vec![QueryChunk([7; CHUNK]); 5]);
+                prop_assert_eq!(&other.chunks, &plain.chunks, "on {}", name);
                 let floats = |n: &Numbers| [n.scale, n.squares, n.length, n.residual].map(f32::to_bits);
                 prop_assert_eq!(floats(&other), floats(&plain), "on {}", name);
                 prop_assert_eq!(other.sum, plain.sum);
@@ -144,8 +144,8 @@ mod tests {
     #[test]
     fn zeros_and_what_is_too_small_to_divide_by_are_zeros() {
         for value in [0.0, 1e-44] {
-            let found = numbers(Isa::available()[0].1, &[value; LINE], Vec::new());
-            assert_eq!(found.lines, [QueryLine([0; LINE])]);
+            let found = numbers(Isa::available()[0].1, &[value; CHUNK], Vec::new());
+            assert_eq!(found.chunks, [QueryChunk([0; CHUNK])]);
             assert_eq!((found.sum, found.length), (0, 0.0));
         }
     }

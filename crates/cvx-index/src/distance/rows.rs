@@ -9,7 +9,7 @@ use super::isa::{Isa, Path};
 const LANES: usize = 16;
 /// Rows as they came, and what is taken from each before it is compared.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<'a> {
+pub(crate) struct VectorRows<'a> {
     pub(crate) table: &'a [f32],
     /// The center, or zeros; as long as a row.
     pub(crate) offset: &'a [f32],
@@ -174,7 +174,7 @@ fn cosine(query: &[f32], offset: &[f32], row: &[f32], [product, squares]: [f32; 
 macro_rules! measure_by {
     ($(#[$attribute:meta])* $name:ident, $sums:path) => {
         $(#[$attribute])*
-        fn $name(metric: Metric, query: &[f32], rows: Rows<'_>, nodes: &[u32], out: &mut Vec<f32>) {
+        fn $name(metric: Metric, query: &[f32], rows: VectorRows<'_>, nodes: &[u32], out: &mut Vec<f32>) {
             let (dim, offset) = (query.len(), &rows.offset[..query.len()]);
             for &node in nodes {
                 let row = &rows.table[node as usize * dim..][..dim];
@@ -212,7 +212,7 @@ pub(crate) fn distances(
     isa: Isa,
     metric: Metric,
     query: &[f32],
-    rows: Rows<'_>,
+    rows: VectorRows<'_>,
     nodes: &[u32],
     out: &mut Vec<f32>,
 ) {
@@ -276,7 +276,7 @@ mod tests {
                     .collect();
                 for (name, isa) in Isa::available() {
                     let mut found = Vec::new();
-                    let rows = Rows { table, offset: &offset };
+                    let rows = VectorRows { table, offset: &offset };
                     distances(isa, metric, query, rows, &nodes, &mut found);
                     let found: Vec<u32> = found.into_iter().map(f32::to_bits).collect();
                     prop_assert_eq!(&found, &expected, "{:?} on {}", metric, name);
@@ -288,7 +288,7 @@ mod tests {
         fn the_length_of_a_row_does_not_change_its_cosine(exponent in -37i32..38, sign in any::<bool>()) {
             let size = 10f32.powi(exponent) * if sign { 1.0 } else { -1.0 };
             let mut found = Vec::new();
-            let rows = Rows { table: &[size, 0.0, size, size], offset: &[0.0; 2] };
+            let rows = VectorRows { table: &[size, 0.0, size, size], offset: &[0.0; 2] };
             distances(Isa::available()[0].1, Metric::Cosine, &[1.0, 0.0], rows, &[0, 1], &mut found);
             let cosine = size.signum();
             prop_assert!((found[0] - (1.0 - cosine)).abs() < 1e-6);

@@ -2,8 +2,8 @@
 
 use super::edge::{Direction, Edge};
 use super::kind::{EdgeKind, is_lower_snake};
-use super::row::{Half, Row};
-use super::rows::Rows;
+use super::row::{EdgeRow, Half};
+use super::rows::EdgeRows;
 use crate::error::{Error, Result};
 use crate::id::Slot;
 
@@ -15,8 +15,8 @@ const MOST_KINDS: usize = 1_024;
 pub struct TypedEdgeLayer {
     pub(super) kinds: Vec<String>,
     // Rows are sorted by (kind, node): results never depend on the order of insertion.
-    pub(super) out: Rows,
-    pub(super) into: Rows,
+    pub(super) out: EdgeRows,
+    pub(super) into: EdgeRows,
     pub(super) len: usize,
 }
 
@@ -166,12 +166,12 @@ impl TypedEdgeLayer {
     /// The edges of a node in one direction, by kind, then by the node at the other end.
     #[must_use]
     #[inline]
-    pub fn neighbors(&self, node: Slot, direction: Direction) -> Row<'_> {
+    pub fn neighbors(&self, node: Slot, direction: Direction) -> EdgeRow<'_> {
         self.rows(direction).row(node)
     }
 
     #[inline]
-    fn rows(&self, direction: Direction) -> &Rows {
+    fn rows(&self, direction: Direction) -> &EdgeRows {
         match direction {
             Direction::Out => &self.out,
             Direction::In => &self.into,
@@ -186,7 +186,7 @@ impl TypedEdgeLayer {
     /// The edges of one kind of a node, by the node at the other end.
     #[must_use]
     #[inline]
-    pub fn neighbors_of(&self, node: Slot, kind: EdgeKind, direction: Direction) -> Row<'_> {
+    pub fn neighbors_of(&self, node: Slot, kind: EdgeKind, direction: Direction) -> EdgeRow<'_> {
         self.neighbors(node, direction).of_kind(kind.place() as u32)
     }
 

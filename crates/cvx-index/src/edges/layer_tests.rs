@@ -3,13 +3,13 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::edges::{EdgeTable, HalfEdge};
+use crate::edges::{EdgeRecords, HalfEdge};
 
 fn node(n: u32) -> Slot {
     Slot(n)
 }
 
-fn all(row: Row<'_>) -> Vec<HalfEdge<Slot>> {
+fn all(row: EdgeRow<'_>) -> Vec<HalfEdge<Slot>> {
     row.iter().collect()
 }
 
@@ -122,18 +122,18 @@ proptest! {
             layer
         };
         let forward = build(&mut edges.iter());
-        let bytes = postcard::to_stdvec(&forward.to_table()).unwrap();
+        let bytes = postcard::to_stdvec(&forward.to_records()).unwrap();
         let backward = build(&mut edges.iter().rev());
-        prop_assert_eq!(&bytes, &postcard::to_stdvec(&backward.to_table()).unwrap());
-        let table: EdgeTable = postcard::from_bytes(&bytes).unwrap();
-        let read = TypedEdgeLayer::from_table(&table, 9).unwrap();
-        prop_assert_eq!(read.to_table(), forward.to_table());
+        prop_assert_eq!(&bytes, &postcard::to_stdvec(&backward.to_records()).unwrap());
+        let table: EdgeRecords = postcard::from_bytes(&bytes).unwrap();
+        let read = TypedEdgeLayer::from_records(&table, 9).unwrap();
+        prop_assert_eq!(read.to_records(), forward.to_records());
     }
 
     #[test]
     fn any_bytes_are_a_layer_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok(table) = postcard::from_bytes::<EdgeTable>(&bytes)
-            && let Ok(layer) = TypedEdgeLayer::from_table(&table, 10)
+        if let Ok(table) = postcard::from_bytes::<EdgeRecords>(&bytes)
+            && let Ok(layer) = TypedEdgeLayer::from_records(&table, 10)
         {
             prop_assert_eq!(layer.len(), table.edges.len());
         }
@@ -216,7 +216,7 @@ fn what_is_no_edge_is_refused_and_changes_nothing() {
         ));
     }
     assert!(!layer.remove(a, b, EdgeKind::Caused));
-    assert_eq!(layer.to_table(), EdgeTable::default());
+    assert_eq!(layer.to_records(), EdgeRecords::default());
 }
 
 #[test]
@@ -241,21 +241,21 @@ fn a_table_with_foreign_nodes_doubles_or_disorder_is_refused() {
         ..edge
     };
     for edges in [vec![edge, edge], vec![far], vec![back, edge], vec![own]] {
-        let table = EdgeTable {
+        let table = EdgeRecords {
             kinds: vec![],
             edges,
         };
         assert!(matches!(
-            TypedEdgeLayer::from_table(&table, 2),
+            TypedEdgeLayer::from_records(&table, 2),
             Err(Error::InvalidEdgeTable { .. })
         ));
     }
-    let table = EdgeTable {
+    let table = EdgeRecords {
         kinds: vec!["a".into(), "a".into()],
         edges: vec![],
     };
     assert!(matches!(
-        TypedEdgeLayer::from_table(&table, 2),
+        TypedEdgeLayer::from_records(&table, 2),
         Err(Error::InvalidEdgeTable { .. })
     ));
 }

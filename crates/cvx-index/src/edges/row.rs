@@ -47,9 +47,9 @@ impl Half {
 
 /// Edges of one node in one direction, by kind, then by the node at the other end.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a>(pub(super) &'a [Half]);
+pub struct EdgeRow<'a>(pub(super) &'a [Half]);
 
-impl<'a> Row<'a> {
+impl<'a> EdgeRow<'a> {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -72,12 +72,12 @@ impl<'a> Row<'a> {
 
     /// The last `most` of them.
     pub(crate) fn last(&self, most: usize) -> Self {
-        Row(&self.0[self.0.len().saturating_sub(most)..])
+        EdgeRow(&self.0[self.0.len().saturating_sub(most)..])
     }
 
     /// An edge that no table holds, if there is one.
     pub(crate) fn of(half: &'a Option<Half>) -> Self {
-        Row(half.as_slice())
+        EdgeRow(half.as_slice())
     }
 
     /// Those of one kind.
@@ -91,6 +91,6 @@ impl<'a> Row<'a> {
         }
         let start = row.partition_point(|half| half.kind < kind);
         let len = row[start..].partition_point(|half| half.kind == kind);
-        Row(&row[start..start + len])
+        EdgeRow(&row[start..start + len])
     }
 }

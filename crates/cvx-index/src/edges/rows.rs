@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::row::{Half, Row};
+use super::row::{EdgeRow, Half};
 use crate::columns::column::Column;
 use crate::distance::prefetch::prefetch;
 use crate::id::Slot;
@@ -23,7 +23,7 @@ pub(crate) struct Flat {
 
 /// The tables of [`Flat`] on their way into a snapshot.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Tables<'a> {
+pub(crate) struct EdgeTables<'a> {
     pub(crate) ends: Cow<'a, [u64]>,
     pub(crate) halves: Cow<'a, [Half]>,
 }
@@ -78,15 +78,15 @@ impl Flat {
 
 /// The rows of all nodes in one direction.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct EdgeRows {
     flat: Flat,
     /// Rows that are no longer as `flat` has them, whole.
     changed: Vec<Option<Vec<Half>>>,
 }
 
-impl Rows {
+impl EdgeRows {
     pub(super) fn of(flat: Flat) -> Self {
-        Rows {
+        EdgeRows {
             flat,
             changed: Vec::new(),
         }
@@ -98,10 +98,10 @@ impl Rows {
     }
 
     #[inline]
-    pub(super) fn row(&self, node: Slot) -> Row<'_> {
+    pub(super) fn row(&self, node: Slot) -> EdgeRow<'_> {
         match self.changed.get(node.index()) {
-            Some(Some(row)) => Row(row),
-            _ => Row(self.flat.row(node)),
+            Some(Some(row)) => EdgeRow(row),
+            _ => EdgeRow(self.flat.row(node)),
         }
     }
 
@@ -164,9 +164,9 @@ impl Rows {
     }
 
     /// All rows as flat tables, equal for equal rows.
-    pub(super) fn tables(&self) -> Tables<'_> {
+    pub(super) fn tables(&self) -> EdgeTables<'_> {
         if self.changed.is_empty() {
-            return Tables {
+            return EdgeTables {
                 ends: Cow::Borrowed(&self.flat.ends),
                 halves: Cow::Borrowed(&self.flat.halves),
             };
@@ -177,14 +177,14 @@ impl Rows {
             halves.extend_from_slice(self.row(node).0);
             ends.push(halves.len() as u64);
         }
-        Tables {
+        EdgeTables {
             ends: Cow::Owned(ends),
             halves: Cow::Owned(halves),
         }
     }
 }
 
-impl PartialEq for Rows {
+impl PartialEq for EdgeRows {
     fn eq(&self, other: &Self) -> bool {
         Slot::range(0, self.nodes().max(other.nodes()))
             .all(|node| self.row(node).0 == other.row(node).0)

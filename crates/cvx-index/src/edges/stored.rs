@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::layer::TypedEdgeLayer;
 use super::row::Half;
-use super::rows::{Flat, Rows, Tables};
+use super::rows::{EdgeRows, EdgeTables, Flat};
 use crate::error::{Error, Result};
 use crate::hash::splitmix;
 use crate::id::Slot;
@@ -16,7 +16,7 @@ impl TypedEdgeLayer {
     }
 
     /// The rows of the edges that start at a node, then those that end at it.
-    pub(crate) fn tables(&self) -> [Tables<'_>; 2] {
+    pub(crate) fn tables(&self) -> [EdgeTables<'_>; 2] {
         [self.out.tables(), self.into.tables()]
     }
 
@@ -43,7 +43,7 @@ impl TypedEdgeLayer {
             return Err(refused("a row that no edges make"));
         }
         layer.len = out.halves.len();
-        (layer.out, layer.into) = (Rows::of(out), Rows::of(into));
+        (layer.out, layer.into) = (EdgeRows::of(out), EdgeRows::of(into));
         match layer.agrees() {
             true => Ok(layer),
             false => Err(refused("other edges start at nodes than end at them")),
@@ -68,7 +68,7 @@ impl TypedEdgeLayer {
 }
 
 /// How many edges rows hold, and the sum of their hashes.
-fn tally(rows: &Rows, hash: impl Fn(Slot, &Half) -> u64) -> (usize, u64) {
+fn tally(rows: &EdgeRows, hash: impl Fn(Slot, &Half) -> u64) -> (usize, u64) {
     let rows = Slot::range(0, rows.nodes()).map(|node| (node, rows.row(node).0));
     rows.fold((0, 0), |(count, sum), (node, row)| {
         let hashes = row.iter().map(|half| hash(node, half));
@@ -98,7 +98,7 @@ mod tests {
         layer
     }
 
-    fn flat(tables: Tables<'_>) -> Flat {
+    fn flat(tables: EdgeTables<'_>) -> Flat {
         Flat {
             ends: tables.ends.into_owned().into(),
             halves: tables.halves.into_owned().into(),

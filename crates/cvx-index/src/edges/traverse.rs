@@ -54,17 +54,17 @@ impl Path<Slot> {
 
 /// Orders a frontier: strongest first, then the shorter, then by nodes, then by kinds.
 #[derive(PartialEq)]
-struct Ranked(Path<Slot>);
+struct ByStrength(Path<Slot>);
 
-impl Eq for Ranked {}
+impl Eq for ByStrength {}
 
-impl PartialOrd for Ranked {
+impl PartialOrd for ByStrength {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Ranked {
+impl Ord for ByStrength {
     fn cmp(&self, other: &Self) -> Ordering {
         let (a, b) = (&self.0, &other.0);
         b.strength
@@ -88,11 +88,11 @@ pub fn traverse(
 ) -> Vec<Path<Slot>> {
     // Weights are at most 1, so a path never ranks before its prefix: taken best first, paths
     // come out in their final order, and whatever ranks behind the places left never will.
-    let mut frontier = BTreeSet::from([Ranked(Path::start(start))]);
+    let mut frontier = BTreeSet::from([ByStrength(Path::start(start))]);
     let mut paths = Vec::new();
     let mut edges = Vec::new();
     while paths.len() < max_paths
-        && let Some(Ranked(path)) = frontier.pop_first()
+        && let Some(ByStrength(path)) = frontier.pop_first()
     {
         let places_left = max_paths - paths.len() - usize::from(!path.kinds.is_empty());
         if path.kinds.len() < max_hops
@@ -101,7 +101,7 @@ pub fn traverse(
             edges.clear();
             edges_from(end, &mut edges);
             for &edge in edges.iter().filter(|edge| !path.nodes.contains(&edge.node)) {
-                frontier.insert(Ranked(path.longer_by(edge)));
+                frontier.insert(ByStrength(path.longer_by(edge)));
                 if frontier.len() > places_left {
                     frontier.pop_last();
                 }

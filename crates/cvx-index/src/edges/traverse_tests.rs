@@ -48,7 +48,7 @@ proptest! {
         let layer = layer_of(&edges);
         let mut expected = Vec::new();
         naive(&layer, &Path::start(node(0)), max_hops, &mut expected);
-        let mut expected: Vec<_> = expected.into_iter().map(Ranked).collect();
+        let mut expected: Vec<_> = expected.into_iter().map(ByStrength).collect();
         expected.sort();
         let expected: Vec<_> = expected.into_iter().take(max_paths).map(|r| r.0).collect();
         let paths = traverse(node(0), max_hops, max_paths, |n, edges| {

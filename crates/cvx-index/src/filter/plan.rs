@@ -40,7 +40,7 @@ pub(crate) enum Route {
     /// Compare with each of these.
     Scan(Nodes),
     /// Walk the graph.
-    Walk(Walking),
+    Walk(WalkBounds),
 }
 
 /// Nodes to be compared.
@@ -49,7 +49,7 @@ pub(crate) enum Nodes {
     Run(Range<u32>),
     List(Arc<[Slot]>),
     /// Those of a filter that came before.
-    Known(Arc<Selection>),
+    Known(Arc<Members>),
 }
 
 impl Nodes {
@@ -58,34 +58,34 @@ impl Nodes {
         match self {
             Nodes::Run(run) => run.clone().map(Slot).collect(),
             Nodes::List(list) => list.to_vec(),
-            Nodes::Known(selection) => selection.nodes.to_vec(),
+            Nodes::Known(members) => members.nodes.to_vec(),
         }
     }
 }
 
 /// What bounds a walk.
-pub(crate) struct Walking {
+pub(crate) struct WalkBounds {
     /// Distances it may measure: by then a scan of the accepted nodes would have come to its end.
     pub(crate) budget: usize,
     /// The accepted nodes, where the filter is known from before.
-    pub(crate) selection: Option<Arc<Selection>>,
+    pub(crate) members: Option<Arc<Members>>,
 }
 
-impl Walking {
+impl WalkBounds {
     /// The accepted nodes, for a walk that did not find enough of them.
     pub(crate) fn nodes(&self, accepted: &Accepted<'_>) -> Nodes {
         if let Some(run) = accepted.run() {
             return Nodes::Run(run);
         }
-        match &self.selection {
-            Some(selection) => Nodes::Known(Arc::clone(selection)),
+        match &self.members {
+            Some(members) => Nodes::Known(Arc::clone(members)),
             None => Nodes::List(accepted.members().into()),
         }
     }
 }
 
 /// The nodes that a filter accepts.
-pub(crate) struct Selection {
+pub(crate) struct Members {
     nodes: Vec<Slot>,
     len: usize,
     bits: OnceLock<Bits>,
@@ -94,9 +94,9 @@ pub(crate) struct Selection {
     codes: OnceLock<Codes>,
 }
 
-impl Selection {
+impl Members {
     fn of(accepted: &Accepted<'_>) -> Self {
-        Selection {
+        Members {
             nodes: accepted.members(),
             len: accepted.nodes(),
             bits: OnceLock::new(),
@@ -123,7 +123,7 @@ impl Selection {
 
 /// Filters that came, latest first, and their nodes from the second time on.
 #[derive(Default)]
-pub(crate) struct Remembered(Mutex<Vec<(Filter, Option<Arc<Selection>>)>>);
+pub(crate) struct Remembered(Mutex<Vec<(Filter, Option<Arc<Members>>)>>);
 
 impl Remembered {
     /// Forgets all: something changed that filters ask about.
@@ -135,7 +135,7 @@ impl Remembered {
     }
 
     /// The nodes of a filter that came before.
-    fn selection(&self, filter: &Filter, accepted: &Accepted<'_>) -> Option<Arc<Selection>> {
+    fn members(&self, filter: &Filter, accepted: &Accepted<'_>) -> Option<Arc<Members>> {
         if filter.ids.as_ref().is_some_and(|ids| ids.len() > MOST_IDS) {
             return None;
         }
@@ -148,17 +148,17 @@ impl Remembered {
                 return None;
             };
             known[..=place].rotate_right(1);
-            if let Some(selection) = &known[0].1 {
-                selection.again.store(true, Ordering::Relaxed);
-                return Some(Arc::clone(selection));
+            if let Some(members) = &known[0].1 {
+                members.again.store(true, Ordering::Relaxed);
+                return Some(Arc::clone(members));
             }
         }
         // Listed without the lock: other searches go on.
-        let selection = Arc::new(Selection::of(accepted));
+        let members = Arc::new(Members::of(accepted));
         if let Some(entry) = lock().iter_mut().find(|(other, _)| other == filter) {
-            entry.1 = Some(Arc::clone(&selection));
+            entry.1 = Some(Arc::clone(&members));
         }
-        Some(selection)
+        Some(members)
     }
 }
 
@@ -184,16 +184,16 @@ pub(crate) fn route(
             || count.saturating_mul(count) <= walk.saturating_mul(vectors)
     };
     if accepted.everything() && !too_wide && vectors >= exact_below {
-        let (budget, selection) = (usize::MAX, None);
-        return Route::Walk(Walking { budget, selection });
+        let (budget, members) = (usize::MAX, None);
+        return Route::Walk(WalkBounds { budget, members });
     }
     // Whether a node is in a run is told without a list: there is nothing to remember.
     if let Some(run) = accepted.run() {
         return match worth_scanning(run.len(), ROWS_OF_A_RUN) {
             true => Route::Scan(Nodes::Run(run)),
-            false => Route::Walk(Walking {
+            false => Route::Walk(WalkBounds {
                 budget: run.len(),
-                selection: None,
+                members: None,
             }),
         };
     }
@@ -201,18 +201,18 @@ pub(crate) fn route(
         return Route::Scan(Nodes::List(accepted.members().into()));
     }
     let worth_listing = |count| worth_scanning(count, ROWS_OF_A_LIST);
-    let selection = remembered.selection(filter, accepted);
-    let (scan, budget) = match &selection {
-        Some(selection) => (worth_listing(selection.nodes.len()), selection.nodes.len()),
+    let members = remembered.members(filter, accepted);
+    let (scan, budget) = match &members {
+        Some(members) => (worth_listing(members.nodes.len()), members.nodes.len()),
         None if worth_listing(accepted.bound()) => (true, 0),
         None => {
             let likely = accepted.estimate();
             (worth_listing(likely), likely)
         }
     };
-    match (scan, selection) {
-        (true, Some(selection)) => Route::Scan(Nodes::Known(selection)),
+    match (scan, members) {
+        (true, Some(members)) => Route::Scan(Nodes::Known(members)),
         (true, None) => Route::Scan(Nodes::List(accepted.members().into())),
-        (false, selection) => Route::Walk(Walking { budget, selection }),
+        (false, members) => Route::Walk(WalkBounds { budget, members }),
     }
 }

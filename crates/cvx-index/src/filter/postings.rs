@@ -8,7 +8,7 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Columns, EMBEDDED, RECALLABLE};
-use crate::filter::rewards::{Range, RewardBuckets};
+use crate::filter::rewards::{BucketRange, RewardBuckets};
 use crate::id::Slot;
 
 /// How many late arrivals wait before they are merged into the order of time.
@@ -88,7 +88,7 @@ impl TimeOrder {
 
 /// Postings for a snapshot: each bitmap in its portable form.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct PostingsTable {
+pub(crate) struct StoredPostings {
     all: Vec<u8>,
     withheld: Vec<u8>,
     by_namespace: Vec<Vec<u8>>,
@@ -156,7 +156,7 @@ impl Postings {
     }
 
     /// The buckets that hold all nodes with a reward from `min` to `max`.
-    pub(crate) fn near_rewards(&self, columns: &Columns, min: f32, max: f32) -> Range<'_> {
+    pub(crate) fn near_rewards(&self, columns: &Columns, min: f32, max: f32) -> BucketRange<'_> {
         self.buckets(columns).within(min, max)
     }
 
@@ -205,9 +205,9 @@ impl Postings {
     }
 
     /// The bitmaps for a snapshot; the order of time goes beside them.
-    pub(crate) fn to_table(&self) -> PostingsTable {
+    pub(crate) fn to_stored(&self) -> StoredPostings {
         let all = |postings: &[RoaringBitmap]| postings.iter().map(bytes_of).collect();
-        PostingsTable {
+        StoredPostings {
             all: bytes_of(&self.all),
             withheld: bytes_of(&self.withheld),
             by_namespace: all(&self.by_namespace),
@@ -216,8 +216,8 @@ impl Postings {
     }
 
     /// The postings of a snapshot, if they are those of these columns.
-    pub(crate) fn from_table(
-        table: &PostingsTable,
+    pub(crate) fn from_stored(
+        table: &StoredPostings,
         columns: &Columns,
         by_time: &[Slot],
     ) -> Option<Self> {

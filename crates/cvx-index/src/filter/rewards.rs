@@ -9,7 +9,7 @@ use crate::id::Slot;
 const BUCKETS: usize = 1024;
 
 /// The buckets of a range of rewards.
-pub(crate) struct Range<'a> {
+pub(crate) struct BucketRange<'a> {
     /// Those at either end, which hold nodes outside the range too.
     pub(crate) ends: [Option<&'a RoaringBitmap>; 2],
     /// Those in between, which do not.
@@ -64,13 +64,13 @@ impl RewardBuckets {
     }
 
     /// All nodes with a reward from `min` to `max`.
-    pub(crate) fn within(&self, min: f32, max: f32) -> Range<'_> {
+    pub(crate) fn within(&self, min: f32, max: f32) -> BucketRange<'_> {
         match &self.nodes[place(min)..=place(max)] {
-            [first, inside @ .., last] => Range {
+            [first, inside @ .., last] => BucketRange {
                 ends: [Some(first), Some(last)],
                 inside,
             },
-            one => Range {
+            one => BucketRange {
                 ends: [one.first(), None],
                 inside: &[],
             },

@@ -6,9 +6,9 @@
 
 use std::mem;
 
-use crate::codes::{self, Buffers, Coded, Codes};
+use crate::codes::{Buffers, CodeSlices, Coded, Codes};
 use crate::distance::kernel::{Kernel, Work};
-use crate::graph::links::{self, Links};
+use crate::graph::links::{LinkSlices, Links};
 use crate::graph::pool::Room;
 use crate::graph::ranked::Ranked;
 use crate::graph::scratch::Walk;
@@ -17,8 +17,8 @@ use crate::id::Slot;
 /// The graph over its codes.
 #[derive(Clone, Copy)]
 pub(crate) struct Graph<'a> {
-    links: links::Table<'a>,
-    codes: codes::Table<'a>,
+    links: LinkSlices<'a>,
+    codes: CodeSlices<'a>,
     /// Where walks begin, and the level there.
     entry: Option<(Slot, usize)>,
 }
@@ -26,8 +26,8 @@ pub(crate) struct Graph<'a> {
 impl<'a> Graph<'a> {
     pub(crate) fn new(links: &'a Links, codes: &'a Codes) -> Self {
         Graph {
-            links: links.table(),
-            codes: codes.table(),
+            links: links.slices(),
+            codes: codes.slices(),
             entry: links.entry().zip(links.top()),
         }
     }
@@ -87,7 +87,7 @@ impl Graph<'_> {
         walk: &mut Walk,
         buffers: &mut Buffers,
     ) {
-        self.codes.isa().run(Walking {
+        self.codes.isa().run(BeamRun {
             graph: *self,
             query,
             starts,
@@ -205,7 +205,7 @@ impl Graph<'_> {
 }
 
 /// A walk about to begin.
-struct Walking<'a, A> {
+struct BeamRun<'a, A> {
     graph: Graph<'a>,
     query: &'a Coded,
     starts: &'a [Slot],
@@ -214,12 +214,12 @@ struct Walking<'a, A> {
     buffers: &'a mut Buffers,
 }
 
-impl<A: Accepts> Work for Walking<'_, A> {
+impl<A: Accepts> Work for BeamRun<'_, A> {
     type Output = ();
 
     #[inline(always)]
     fn run(self, kernel: impl Kernel) {
-        let Walking {
+        let BeamRun {
             graph,
             query,
             starts,

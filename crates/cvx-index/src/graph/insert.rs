@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::codes::vectors::Vectors;
-use crate::codes::{self, Buffers, Coded};
+use crate::codes::{Buffers, CodeSlices, Coded};
 use crate::columns::ids::Ids;
 use crate::distance::codes::GROUP;
 use crate::distance::kernel::{Kernel, Work};
@@ -158,7 +158,7 @@ impl Builder<'_> {
         let mut levels = vec![Vec::new(); level + 1];
         with_scratch(|scratch| {
             let graph = Graph::new(links, &self.vectors.codes);
-            let codes = self.vectors.codes.table();
+            let codes = self.vectors.codes.slices();
             let query = codes.coded_row(node);
             let Scratch { walk, buffers, .. } = scratch;
             let mut starts: Vec<Slot> = graph.descend(&query, level, buffers).into_iter().collect();
@@ -206,7 +206,7 @@ impl Builder<'_> {
     /// At most `most` of `candidates`, by the rule of [`select`](Self::select).
     pub(crate) fn nearest_apart(&self, node: Slot, candidates: &[Slot], most: usize) -> Vec<Slot> {
         with_scratch(|scratch| {
-            let codes = self.vectors.codes.table();
+            let codes = self.vectors.codes.slices();
             let query = codes.coded_row(node);
             let distances = codes.distances(&query, candidates, &mut scratch.buffers);
             let pairs = candidates.iter().zip(distances);
@@ -229,7 +229,7 @@ impl Builder<'_> {
         most: usize,
         buffers: &mut Buffers,
     ) -> Vec<Slot> {
-        let codes = self.vectors.codes.table();
+        let codes = self.vectors.codes.slices();
         let (copies, others): (Vec<Ranked>, Vec<Ranked>) = ranked
             .iter()
             .partition(|seen| codes.same(seen.node(), node));
@@ -238,7 +238,7 @@ impl Builder<'_> {
         copies.sort_unstable_by_key(|&copy| splitmix(u64::from(node.0) << 32 | u64::from(copy.0)));
         copies.truncate((most / 4).max(1).max(spare));
         let places = most - copies.len();
-        let mut kept = codes.isa().run(Selection {
+        let mut kept = codes.isa().run(Choice {
             codes: &codes,
             candidates: &others,
             places,
@@ -255,19 +255,19 @@ fn chosen(m: usize, level: usize) -> usize {
 }
 
 /// A choice of candidates, nearest first, that lie in different directions.
-struct Selection<'a> {
-    codes: &'a codes::Table<'a>,
+struct Choice<'a> {
+    codes: &'a CodeSlices<'a>,
     candidates: &'a [Ranked],
     places: usize,
     buffers: &'a mut Buffers,
 }
 
-impl Work for Selection<'_> {
+impl Work for Choice<'_> {
     type Output = Vec<Slot>;
 
     #[inline(always)]
     fn run(self, kernel: impl Kernel) -> Vec<Slot> {
-        let Selection {
+        let Choice {
             codes,
             candidates,
             places,

@@ -2,7 +2,7 @@
 
 mod sound;
 
-pub(crate) use sound::Tables;
+pub(crate) use sound::LinkTables;
 
 use crate::columns::column::Column;
 use crate::distance::prefetch::prefetch;
@@ -78,7 +78,7 @@ impl Links {
 
     #[inline(always)]
     pub(crate) fn neighbors(&self, node: Slot, level: usize) -> &[Slot] {
-        let (table, row) = (self.table(), self.row(node, level));
+        let (table, row) = (self.slices(), self.row(node, level));
         let table = if level == 0 {
             table.ground
         } else {
@@ -88,8 +88,8 @@ impl Links {
     }
 
     /// The tables as plain slices, to be taken once before a walk.
-    pub(crate) fn table(&self) -> Table<'_> {
-        Table {
+    pub(crate) fn slices(&self) -> LinkSlices<'_> {
+        LinkSlices {
             m: self.m,
             nodes: self.levels.len(),
             ground: &self.ground,
@@ -182,7 +182,7 @@ impl Links {
 
 /// The tables of the links.
 #[derive(Clone, Copy)]
-pub(crate) struct Table<'a> {
+pub(crate) struct LinkSlices<'a> {
     m: usize,
     /// Nodes the tables cover: a link from elsewhere is held against it before it is followed.
     pub(crate) nodes: usize,
@@ -191,7 +191,7 @@ pub(crate) struct Table<'a> {
     upper: &'a [u32],
 }
 
-impl<'a> Table<'a> {
+impl<'a> LinkSlices<'a> {
     #[inline(always)]
     pub(crate) fn neighbors(&self, node: Slot, level: usize) -> &'a [Slot] {
         if level == 0 {

@@ -67,11 +67,11 @@ impl TemporalIndex {
     }
 
     fn moved_edges(&self, moved: &[Slot]) -> Result<TypedEdgeLayer> {
-        let mut table = self.edges.to_table();
+        let mut table = self.edges.to_records();
         for edge in &mut table.edges {
             *edge = edge.named(|slot| moved[slot.index()]);
         }
-        TypedEdgeLayer::from_table(&table, moved.len())
+        TypedEdgeLayer::from_records(&table, moved.len())
     }
 }
 

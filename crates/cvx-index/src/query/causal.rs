@@ -10,7 +10,7 @@ use crate::id::{EntityId, NodeId, Slot};
 use crate::index::TemporalIndex;
 
 /// Nodes in a cache line.
-const LINE: usize = 16;
+const NODES_IN_A_CACHE_LINE: usize = 16;
 /// So many cache lines of a timeline are asked for: all of a short one.
 const ASKED: usize = 16;
 
@@ -123,7 +123,7 @@ impl TemporalIndex {
             .map(|&slot| self.timelines.line_of(&self.columns, slot))
             .collect();
         for line in &lines {
-            line.chunks(LINE)
+            line.chunks(NODES_IN_A_CACHE_LINE)
                 .take(ASKED)
                 .for_each(|part| prefetch(&part[0]));
         }

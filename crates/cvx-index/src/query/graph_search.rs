@@ -134,7 +134,7 @@ impl TemporalIndex {
         spread.clear();
         with_scratch(|scratch| {
             let share = self.nearest_by_codes(query, want, accepted, route, scratch);
-            let codes = self.vectors.codes.table();
+            let codes = self.vectors.codes.slices();
             for near in &scratch.found.near {
                 let slack = share * codes.error(&query.coded, near.node());
                 let [lowest, highest] = self.similarities(near.distance(), slack);

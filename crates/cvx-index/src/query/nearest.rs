@@ -9,7 +9,7 @@ use crate::columns::ids::Ids;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::filter::accepted::{Accepted, Catalog};
-use crate::filter::plan::{self, Nodes, Route, Walking};
+use crate::filter::plan::{self, Nodes, Route, WalkBounds};
 use crate::graph::beam::{Accepts, Beam, Everything, Graph};
 use crate::graph::pool::{Pool, Room};
 use crate::graph::ranked::Ranked;
@@ -161,16 +161,16 @@ impl TemporalIndex {
         route: &Route,
         scratch: &mut Scratch,
     ) {
-        let walking = match route {
+        let bounds = match route {
             Route::Scan(nodes) => return self.scan(query, nodes, want, scratch),
-            Route::Walk(walking) => walking,
+            Route::Walk(bounds) => bounds,
         };
         let room = Room::around(want.least, want.width);
-        self.walk_under(query, room, accepted, walking, scratch);
+        self.walk_under(query, room, accepted, bounds, scratch);
         let Scratch { walk, found, .. } = &mut *scratch;
         match self.kept(walk, want, accepted) {
             Some(kept) => self.finish(query, want, kept, found),
-            None => self.scan(query, &walking.nodes(accepted), want, scratch),
+            None => self.scan(query, &bounds.nodes(accepted), want, scratch),
         }
     }
 
@@ -187,16 +187,16 @@ impl TemporalIndex {
     ) -> f32 {
         let nodes = match route {
             Route::Scan(nodes) => nodes.clone(),
-            Route::Walk(walking) => {
+            Route::Walk(bounds) => {
                 let room = Room::of(want.width);
-                self.walk_under(query, room, accepted, walking, scratch);
+                self.walk_under(query, room, accepted, bounds, scratch);
                 let Scratch { walk, found, .. } = &mut *scratch;
                 if let Some(kept) = self.kept(walk, want, accepted) {
                     found.near.clear();
                     found.near.extend(kept.ranked());
                     return self.share();
                 }
-                walking.nodes(accepted)
+                bounds.nodes(accepted)
             }
         };
         self.scan(query, &nodes, want, scratch);
@@ -218,14 +218,14 @@ impl TemporalIndex {
         query: &Query,
         room: Room,
         accepted: &Accepted<'_>,
-        walking: &Walking,
+        bounds: &WalkBounds,
         scratch: &mut Scratch,
     ) {
-        let budget = walking.budget;
-        match &walking.selection {
+        let budget = bounds.budget;
+        match &bounds.members {
             _ if accepted.everything() => self.walk(query, room, budget, Everything, scratch),
-            Some(selection) => {
-                let bits = selection.bits();
+            Some(members) => {
+                let bits = members.bits();
                 self.walk(query, room, budget, |node| bits.has(node), scratch);
             }
             None => {
@@ -241,8 +241,8 @@ impl TemporalIndex {
                 .vectors
                 .scan_run(query, run.clone(), want.measured, scratch),
             Nodes::List(list) => self.vectors.scan(query, list, want.measured, scratch),
-            Nodes::Known(selection) => {
-                let (nodes, codes) = (selection.nodes(), selection.codes(&self.vectors.codes));
+            Nodes::Known(members) => {
+                let (nodes, codes) = (members.nodes(), members.codes(&self.vectors.codes));
                 match codes {
                     Some(codes) => {
                         self.vectors
@@ -289,7 +289,7 @@ impl TemporalIndex {
             return;
         }
         let measured = mem::take(&mut found.near);
-        let (codes, share) = (codes.table(), self.share());
+        let (codes, share) = (codes.slices(), self.share());
         let least =
             |near: &Ranked| near.distance() - share * codes.error(&query.coded, near.node());
         let others = kept.ranked().take(others.end).skip(nearest);

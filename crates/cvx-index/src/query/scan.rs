@@ -4,7 +4,7 @@ use std::mem;
 use std::ops::Range;
 
 use crate::codes::vectors::{Query, Vectors};
-use crate::codes::{self, Buffers, Coded, Codes};
+use crate::codes::{Buffers, CodeSlices, Coded, Codes};
 use crate::distance::kernel::{Kernel, Work};
 use crate::graph::ranked::Ranked;
 use crate::graph::scratch::{Found, Scratch};
@@ -28,7 +28,7 @@ impl Vectors {
             self.measure(query, width, &mut scratch.found);
             return;
         }
-        let codes = self.codes.table();
+        let codes = self.codes.slices();
         let mut nearest = Nearest::new(codes, query, width, &mut scratch.found);
         codes.isa().run(ScanList {
             scan: Scan {
@@ -86,7 +86,7 @@ impl Vectors {
         let mut others = found.near.split_off(width);
         self.measure(query, width, found);
         if let Some(farthest) = found.near.last() {
-            let codes = self.codes.table();
+            let codes = self.codes.slices();
             let least = |near: &Ranked| near.distance() - codes.error(&query.coded, near.node());
             others.retain(|near| least(near) <= farthest.distance());
         }
@@ -131,7 +131,7 @@ impl Vectors {
 
 /// Leaves the rows of a table that can be among the nearest.
 fn scan_rows(codes: &Codes, query: &Query, run: Range<u32>, width: usize, scratch: &mut Scratch) {
-    let codes = codes.table();
+    let codes = codes.slices();
     let mut nearest = Nearest::new(codes, query, width, &mut scratch.found);
     codes.isa().run(ScanRun {
         scan: Scan {
@@ -147,7 +147,7 @@ fn scan_rows(codes: &Codes, query: &Query, run: Range<u32>, width: usize, scratc
 
 /// What a scan goes by.
 struct Scan<'a, 'b> {
-    codes: codes::Table<'a>,
+    codes: CodeSlices<'a>,
     query: &'a Coded,
     nearest: &'a mut Nearest<'b>,
     buffers: &'a mut Buffers,
@@ -213,7 +213,7 @@ impl Work for ScanRun<'_, '_> {
 /// own: rows are kept by the least that their distances can be, and dropped where that is beyond the
 /// most that those of as many as are wanted can be.
 struct Nearest<'a> {
-    codes: codes::Table<'a>,
+    codes: CodeSlices<'a>,
     query: &'a Coded,
     /// With the least that the distance of each can be.
     found: &'a mut Vec<Ranked>,
@@ -227,7 +227,7 @@ struct Nearest<'a> {
 }
 
 impl<'a> Nearest<'a> {
-    fn new(codes: codes::Table<'a>, query: &'a Query, width: usize, found: &'a mut Found) -> Self {
+    fn new(codes: CodeSlices<'a>, query: &'a Query, width: usize, found: &'a mut Found) -> Self {
         found.near.clear();
         Nearest {
             codes,

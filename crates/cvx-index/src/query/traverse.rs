@@ -1,6 +1,6 @@
 //! Walks over typed edges, the temporal ones included, that stay within namespaces.
 
-use crate::edges::{self, Ancestry, Direction, EdgeKind, Half, HalfEdge, Looked, Path, Row};
+use crate::edges::{self, Ancestry, Direction, EdgeKind, EdgeRow, Half, HalfEdge, Looked, Path};
 use crate::error::{Error, Result};
 use crate::id::{NodeId, Slot};
 use crate::index::TemporalIndex;
@@ -148,11 +148,11 @@ impl TemporalIndex {
         kind: EdgeKind,
         direction: Direction,
         temporal: &'a mut Option<Half>,
-    ) -> Row<'a> {
+    ) -> EdgeRow<'a> {
         match kind {
             EdgeKind::Temporal => {
                 *temporal = self.temporal_edge(node, direction);
-                Row::of(temporal)
+                EdgeRow::of(temporal)
             }
             _ => self.edges.neighbors_of(node, kind, direction),
         }

@@ -11,15 +11,15 @@ use serde::Deserialize;
 use super::container::Header;
 use super::source::Source;
 use super::{MOST_EPOCHS, Meta, Name, corrupted, names, plain, v1};
-use crate::codes;
+use crate::codes::CodeTables;
 use crate::columns::column::Column;
 use crate::columns::ids::Ids;
 use crate::columns::{Columns, EMBEDDED, LIVE};
 use crate::edges::{Flat, TypedEdgeLayer};
 use crate::error::{Error, Result};
-use crate::filter::postings::{Postings, PostingsTable};
+use crate::filter::postings::{Postings, StoredPostings};
 use crate::filter::timelines::{Lines, Timelines};
-use crate::graph::links::{Links, Tables};
+use crate::graph::links::{LinkTables, Links};
 use crate::id::Slot;
 use crate::index::epoch::Epoch;
 use crate::index::{MOST_NODES, TemporalIndex};
@@ -120,7 +120,7 @@ impl TemporalIndex {
             .map_err(|error| corrupted(names::META, error))?;
         self.vectors.set_center(meta.center.clone());
         self.vectors.restore(rows);
-        let tables = codes::Tables {
+        let tables = CodeTables {
             rows: sections.column(names::CODES)?,
             scales: sections.column(names::SCALES)?,
             bases: sections.column(names::BASES)?,
@@ -168,7 +168,7 @@ fn columns(sections: &Sections<'_>, meta: &Meta) -> Result<Columns> {
 
 /// The graph, which holds the embedded nodes and no others.
 fn links(sections: &Sections<'_>, meta: &Meta, columns: &Columns) -> Result<Links> {
-    let tables = Tables {
+    let tables = LinkTables {
         levels: sections.table(names::LEVELS)?,
         ground: sections.column(names::GROUND)?,
         upper_at: sections.table(names::UPPER_AT)?,
@@ -186,9 +186,9 @@ fn links(sections: &Sections<'_>, meta: &Meta, columns: &Columns) -> Result<Link
 }
 
 fn postings(sections: &Sections<'_>, columns: &Columns) -> Result<Postings> {
-    let table: PostingsTable = sections.plain(names::POSTINGS)?;
+    let table: StoredPostings = sections.plain(names::POSTINGS)?;
     let by_time: Vec<Slot> = sections.table(names::BY_TIME)?;
-    Postings::from_table(&table, columns, &by_time)
+    Postings::from_stored(&table, columns, &by_time)
         .ok_or_else(|| corrupted(names::POSTINGS, "impossible postings"))
 }
 

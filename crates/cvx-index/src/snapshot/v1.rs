@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::{MAGIC, MOST_EPOCHS, Name, corrupted, plain};
 use crate::columns::{Columns, EMBEDDED, LIVE};
-use crate::edges::{EdgeTable, TypedEdgeLayer};
+use crate::edges::{EdgeRecords, TypedEdgeLayer};
 use crate::error::{Error, Result};
 use crate::graph::insert::level_of;
 use crate::graph::links::Links;
@@ -273,8 +273,8 @@ fn read_columns(meta: &Meta, bytes: &[u8]) -> Result<Columns> {
 }
 
 /// The edges of a snapshot of an earlier format, all of them between live nodes.
-pub(super) fn edges(table: &EdgeTable, columns: &Columns) -> Result<TypedEdgeLayer> {
-    let edges = TypedEdgeLayer::from_table(table, columns.len())?;
+pub(super) fn edges(table: &EdgeRecords, columns: &Columns) -> Result<TypedEdgeLayer> {
+    let edges = TypedEdgeLayer::from_records(table, columns.len())?;
     let dead = |node: Slot| !columns.has(node, LIVE);
     if let Some(edge) = edges.edges().find(|edge| dead(edge.from) || dead(edge.to)) {
         let reason = format!("an edge {} -> {} at a deleted node", edge.from, edge.to);

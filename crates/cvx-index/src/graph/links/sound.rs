@@ -7,7 +7,7 @@ use crate::id::Slot;
 
 /// The tables of a graph.
 #[derive(Debug)]
-pub(crate) struct Tables {
+pub(crate) struct LinkTables {
     pub(crate) levels: Vec<u8>,
     pub(crate) ground: Column<u32>,
     pub(crate) upper_at: Vec<u32>,
@@ -16,7 +16,7 @@ pub(crate) struct Tables {
 
 impl Links {
     /// The graph of these tables, if they are those of one: every link leads to a node of its level.
-    pub(crate) fn restored(m: usize, tables: Tables, entry: Option<Slot>) -> Option<Self> {
+    pub(crate) fn restored(m: usize, tables: LinkTables, entry: Option<Slot>) -> Option<Self> {
         let inside = || tables.levels.iter().filter(|&&level| level != OUTSIDE);
         let (len, top) = (inside().count(), inside().max().copied());
         let links = Links {

@@ -51,7 +51,7 @@ impl TemporalIndex {
         before: u32,
         hops_left: usize,
     ) {
-        let codes = self.vectors.codes.table();
+        let codes = self.vectors.codes.slices();
         let coded = self.links.table_len();
         let from = spread.arrivals[before as usize];
         let (here, start) = (spread.node(from.at), spread.node(from.start));
@@ -92,7 +92,7 @@ impl TemporalIndex {
         let pending = mem::take(&mut spread.pending);
         let nodes: Vec<Slot> = pending.iter().map(|by| by.edge.node).collect();
         with_scratch(|scratch| {
-            let codes = self.vectors.codes.table();
+            let codes = self.vectors.codes.slices();
             let distances = codes.distances(&terms.query.coded, &nodes, &mut scratch.buffers);
             for (&by, &distance) in pending.iter().zip(distances) {
                 let slack = terms.share * codes.error(&terms.query.coded, by.edge.node);

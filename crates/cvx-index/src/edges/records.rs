@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::edge::Edge;
 use super::layer::TypedEdgeLayer;
 use super::row::Half;
-use super::rows::{Flat, Rows};
+use super::rows::{EdgeRows, Flat};
 use crate::error::{Error, Result};
 use crate::id::Slot;
 
-/// The layer as plain records: see [`TypedEdgeLayer::from_table`].
+/// The layer as plain records: see [`TypedEdgeLayer::from_records`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct EdgeTable {
+pub struct EdgeRecords {
     /// Names of the custom kinds, in order of declaration.
     pub kinds: Vec<String>,
     /// All edges, by start, kind and end.
@@ -22,8 +22,8 @@ pub struct EdgeTable {
 impl TypedEdgeLayer {
     /// The layer as records, equal for equal layers.
     #[must_use]
-    pub fn to_table(&self) -> EdgeTable {
-        EdgeTable {
+    pub fn to_records(&self) -> EdgeRecords {
+        EdgeRecords {
             kinds: self.kinds.clone(),
             edges: self.edges().collect(),
         }
@@ -35,7 +35,7 @@ impl TypedEdgeLayer {
     /// Those of [`declare_kind`](Self::declare_kind) and [`check`](Self::check);
     /// [`Error::InvalidEdgeTable`] for a node beyond the bound, an edge from a node to itself, a kind
     /// twice, an edge twice or out of order.
-    pub fn from_table(table: &EdgeTable, node_count: usize) -> Result<Self> {
+    pub fn from_records(table: &EdgeRecords, node_count: usize) -> Result<Self> {
         let mut layer = Self::new();
         layer.declare_all(&table.kinds)?;
         for edge in &table.edges {
@@ -70,7 +70,7 @@ impl TypedEdgeLayer {
 }
 
 /// The edges as rows of the nodes that `end` names.
-fn grouped(edges: &[Edge<Slot>], end: impl Fn(&Edge<Slot>) -> (Slot, Half)) -> Rows {
+fn grouped(edges: &[Edge<Slot>], end: impl Fn(&Edge<Slot>) -> (Slot, Half)) -> EdgeRows {
     let last = edges.iter().map(|edge| end(edge).0.index()).max();
     // Counted one place ahead: where a row ends is then where the one behind it is put.
     let mut ends = vec![0u64; last.map_or(0, |last| last + 2)];
@@ -94,7 +94,7 @@ fn grouped(edges: &[Edge<Slot>], end: impl Fn(&Edge<Slot>) -> (Slot, Half)) -> R
         halves[start..end as usize].sort_unstable_by_key(Half::key);
         start = end as usize;
     }
-    Rows::of(Flat {
+    EdgeRows::of(Flat {
         ends: ends.into(),
         halves: halves.into(),
     })
