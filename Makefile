@@ -36,7 +36,8 @@ help: ## what there is to make
 
 # The metadata and the compiled module; Python sources are used where they stand.
 $(NATIVE): .venv/.python $(RUST_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/.venv PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin develop --release --quiet --skip-install
+	VIRTUAL_ENV=$(CURDIR)/.venv PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin develop --release --quiet --skip-install \
+		--features extension-module,test-hooks
 	echo "$(CURDIR)/python" > "$$($(PY) -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/cvx.pth"
 	printf '#!%s\nfrom cvx.cli import main\n\nmain()\n' "$(CURDIR)/$(PY)" > .venv/bin/cvx
 	chmod +x .venv/bin/cvx

@@ -4,9 +4,9 @@
 
 A filter accepts just as many rows as make the index walk. The same question goes to an index that
 always scans. Where the planner is right both take the same time; the last column is the number in
-place of `ROWS_OF_A_LIST` (random) and `ROWS_OF_A_RUN` (window) of `crates/cvx-index/src/plan.rs`
-that would make it right here. Sets are those of the peers, text and mix; CPU time of one thread,
-medians of rounds in turn.
+place of `ROWS_OF_A_LIST` (random) and `ROWS_OF_A_RUN` (window) of
+`crates/cvx-index/src/filter/plan.rs` that would make it right here. Sets are those of the peers,
+text and mix; CPU time of one thread, medians of rounds in turn.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import strategies as st
 
 from cvx.index import TemporalIndex
@@ -282,3 +283,10 @@ def assert_nearest(
     for node, distance in zip(ids.tolist(), distances.tolist(), strict=True):
         assert node in twin.found(where)
         assert abs(distance - twin.distance(query, node)) < 2e-5 * (1 + abs(distance))
+
+
+def panic(index: TemporalIndex, *, changing: bool) -> None:
+    """Fail inside the lock of the index, with the module that `make` builds for tests."""
+    if not hasattr(index._native, "_panic"):
+        pytest.skip("built without test-hooks, which `make` builds the module with")
+    index._native._panic(changing)

@@ -15,6 +15,7 @@ import cvx.errors
 from cvx.errors import CvxError
 from cvx.index import TemporalIndex
 from cvx.types import Filter
+from tests.index_twin import panic
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def index() -> TemporalIndex:
 def poisoned() -> object:
     index = TemporalIndex(2)
     with pytest.raises(cvx.errors.InternalError):
-        index._native._panic(True)
+        panic(index, changing=True)
     return len(index)
 
 
@@ -169,7 +170,7 @@ PROVOKED: dict[str, list[tuple[Call, str]]] = {
         )
     ],
     "SnapshotIOError": [(lambda _, d: TemporalIndex.load(d / "nowhere"), "cannot.*nowhere")],
-    "InternalError": [(lambda ix, _: ix._native._panic(False), "on purpose.*report")],
+    "InternalError": [(lambda ix, _: panic(ix, changing=False), "on purpose.*report")],
     "PoisonedIndexError": [(lambda *_: poisoned(), "half way.*load it")],
 }
 

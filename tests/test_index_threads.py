@@ -11,6 +11,7 @@ import pytest
 
 from cvx.errors import InternalError, PoisonedIndexError
 from cvx.index import TemporalIndex
+from tests.index_twin import panic
 
 
 def test_searches_beside_inserts_see_whole_nodes() -> None:
@@ -82,10 +83,10 @@ def test_a_panic_inside_is_an_error_outside(capfd: pytest.CaptureFixture[str]) -
     index = TemporalIndex(2)
     index.insert(1, 1, [1, 0])
     with pytest.raises(InternalError, match=r"on purpose.*report"):
-        index._native._panic(False)
+        panic(index, changing=False)
     assert index.search([1, 0])[0].tolist() == [0]
     with pytest.raises(InternalError, match="on purpose"):
-        index._native._panic(True)
+        panic(index, changing=True)
     calls: list[Callable[[], object]] = [
         lambda: index.search([1, 0]),
         lambda: index.insert(1, 2, [1, 0]),

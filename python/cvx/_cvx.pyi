@@ -273,4 +273,4 @@ class NativeIndex:
         """Smoothed shares of the regions in an entity's windows of time: (centres, shares)."""
 
     def _panic(self, changing: bool) -> None:
-        """Fail on purpose, inside the lock, so that tests can see what callers then get."""
+        """Fail on purpose, inside the lock; there where it was built for tests, in no wheel."""

@@ -184,7 +184,11 @@ impl NativeIndex {
         };
         self.shared.write(py, |index| index.set_center(center))
     }
+}
 
+#[cfg(feature = "test-hooks")]
+#[pymethods]
+impl NativeIndex {
     /// Fail on purpose, inside the lock, so that tests can see what callers then get.
     fn _panic(&self, py: Python<'_>, changing: bool) -> PyResult<()> {
         if changing {
