@@ -316,13 +316,6 @@ def _blended(
     return ranked
 
 
-class _Call(NamedTuple):
-    candidate: int
-    event: int | None
-    likeness: float
-    arm: Literal["causal", "relevance", "fallback"]
-
-
 def interleave(
     candidates: Candidates,
     ancestors: Ancestors,
@@ -478,21 +471,21 @@ def _called(
     order: Sequence[int],
     floor: float,
     arm: Literal["causal", "fallback"],
-) -> list[_Call]:
+) -> list[Ranked]:
     """Let each event call one witness in turn, until all are called."""
     cosines = likeness(candidates.vectors, events.vectors)
     own = [[(at, event) for at in witnesses(cosines[:, event], floor)] for event in order]
     turns = (call for turn in zip_longest(*own) for call in turn if call is not None)
-    return [_Call(at, event, float(cosines[at, event]), arm) for at, event in turns]
+    return [Ranked(at, 0.0, (), event, float(cosines[at, event]), arm) for at, event in turns]
 
 
-def _by_relevance(candidates: Candidates) -> list[_Call]:
+def _by_relevance(candidates: Candidates) -> list[Ranked]:
     # Without a question nothing is similar; what is recent and important is the best that is left.
     order = np.lexsort((-(candidates.recency + candidates.importance), -candidates.similarity))
-    return [_Call(at, None, 0.0, "relevance") for at in order.tolist()]
+    return [Ranked(at, 0.0, (), None, 0.0, "relevance") for at in order.tolist()]
 
 
-def _alternating(first: list[_Call], second: list[_Call], taken: set[int]) -> Iterator[_Call]:
+def _alternating(first: list[Ranked], second: list[Ranked], taken: set[int]) -> Iterator[Ranked]:
     """Take turns; a side whose next call is taken already goes on to one that is not."""
     sides, taken = [iter(first), iter(second)], set(taken)
     while sides:
@@ -504,15 +497,14 @@ def _alternating(first: list[_Call], second: list[_Call], taken: set[int]) -> It
             yield call
 
 
-def _placed(calls: Sequence[_Call]) -> list[Ranked]:
-    ranked: dict[int, Ranked] = {}
+def _placed(calls: Sequence[Ranked]) -> list[Ranked]:
+    first: dict[int, Ranked] = {}
     for call in calls:
-        if call.candidate not in ranked:
-            score = 1.0 / (len(ranked) + 1)
-            ranked[call.candidate] = Ranked(
-                call.candidate, score, ((call.arm, score),), call.event, call.likeness, call.arm
-            )
-    return list(ranked.values())
+        first.setdefault(call.candidate, call)
+    return [
+        call._replace(score=1.0 / place, factors=((call.arm, 1.0 / place),))
+        for place, call in enumerate(first.values(), start=1)
+    ]
 
 
 def _tighten(tie: Floats, events: Ancestors, vector: Vector, time: int) -> None:
