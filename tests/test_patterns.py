@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import cvx
 from cvx.causal.judges import prompt
-from cvx.causal.reflection_writers import LLMWriter
+from cvx.causal.reflection import LLMWriter
 from cvx.embed.chunks import chunk_text
 from cvx.embed.http import without_secrets
 from cvx.recall.render import entries_of

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.causal import CausalEvent, CausalGraph, Link, Story, Walk
-from cvx.causal.narrative import NOTHING_BEFORE, UNKNOWN_CAUSE, tell_chain
-from cvx.causal.phrasing import middle, sentence
+from cvx.causal.narrative import NOTHING_BEFORE, UNKNOWN_CAUSE, middle, sentence, tell_chain
 from cvx.errors import InvalidParameterError, OutputError, UnknownEventError
 from tests.causal.graphs import Drawn, built, drawn_graphs
 

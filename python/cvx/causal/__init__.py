@@ -5,7 +5,6 @@ from cvx.causal.core_file import CoreEvent
 from cvx.causal.events import CausalEvent, EventId, Link
 from cvx.causal.evidence import Evidence, Observation
 from cvx.causal.graph import CausalGraph
-from cvx.causal.importance import Importance, LLMImportance, RuleImportance
 from cvx.causal.judges import (
     CallableJudge,
     Judge,
@@ -18,8 +17,16 @@ from cvx.causal.judges import (
 )
 from cvx.causal.linker import CauseSearch, Linked
 from cvx.causal.narrative import Story
-from cvx.causal.reflect import Reflector
-from cvx.causal.reflection_writers import CountingWriter, Insight, LLMWriter, ReflectionWriter
+from cvx.causal.reflection import (
+    CountingWriter,
+    Importance,
+    Insight,
+    LLMImportance,
+    LLMWriter,
+    ReflectionWriter,
+    Reflector,
+    RuleImportance,
+)
 from cvx.causal.vitality import Vitality
 from cvx.causal.walk import Reached, Walk
 

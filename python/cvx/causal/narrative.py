@@ -1,7 +1,9 @@
-"""A story: what happened, because of what, and what followed; as sentences and as a table."""
+"""A story: what happened, because of what, and what followed; in sentences, a table, a picture."""
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +11,119 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cvx.causal.events import CausalEvent, EventId, Link
-from cvx.causal.phrasing import because, bracketed, is_clause, joined, named, result_of, sentence
 from cvx.causal.walk import Reached, Walk
+from cvx.errors import MissingExtraError, OutputError
+from cvx.escaping import quoted_line
 
 if TYPE_CHECKING:
     import polars as pl
+
+_STARTERS = """
+a an the this that these those it he she they we there my our your his her its their some all both
+every each no nobody nothing everyone after before during when while first second third last new
+several many few most two three four five
+"""
+# Finite verbs that carry no ending of their own; enough to tell a clause from a name.
+_VERBS = """
+am is are was were be been has have had does do did will would can could may might must shall
+should isn't aren't wasn't weren't hasn't haven't hadn't doesn't don't didn't won't can't became
+began broke brought bought came caught chose cut drew drove ate fell felt fought found flew forgot
+froze gave got grew heard held hid hit hurt kept knew laid led left lent let lost made meant met
+paid put quit ran rang read rose said sang sat saw sent set shook shot shut slept sold spent spoke
+spread stole stood struck swam took taught thought threw told tore went withdrew woke won wore wrote
+"""
+_STARTS = frozenset(_STARTERS.split())
+_FINITE = frozenset(_VERBS.split())
+_WORD = re.compile(r"[A-Za-z']+")
+
+
+def middle(text: str) -> str:
+    """Return a text for the middle of a sentence: one line, no full stop, no capital "The".
+
+    Examples
+    --------
+    >>> middle("The cellar flooded. "), middle("Adisa resigned!")
+    ('the cellar flooded', 'Adisa resigned!')
+    """
+    line = quoted_line(text).rstrip(". ")
+    first = line.split(" ", 1)[0]
+    return line[:1].lower() + line[1:] if first.lower() in _STARTS else line
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence: a capital first, a stop last.
+
+    Examples
+    --------
+    >>> sentence("the cellar flooded"), sentence("Why?")
+    ('The cellar flooded.', 'Why?')
+    """
+    line = quoted_line(text)
+    if not line:
+        return "Something happened that left no words."
+    return line[:1].upper() + line[1:] + ("" if line[-1] in ".!?\u2026" else ".")
+
+
+def is_clause(text: str) -> bool:
+    """Tell whether a text says that something happened, or only names it.
+
+    Examples
+    --------
+    >>> is_clause("the dam broke"), is_clause("Merchants reported it"), is_clause("a dry winter")
+    (True, True, False)
+    """
+    words = [word.lower() for word in _WORD.findall(text)]
+    return any(word in _FINITE for word in words) or any(
+        word.endswith("ed") and len(word) > 3 for word in words[1:]
+    )
+
+
+def because(text: str, how: str = "") -> str:
+    """Return a text as a reason.
+
+    Examples
+    --------
+    >>> because("It rained", "the drain is small"), because("a dry winter")
+    ('because it rained (the drain is small)', 'because of a dry winter')
+    """
+    word = "because" if is_clause(text) else "because of"
+    return f"{word} {named(text)}{bracketed(how)}"
+
+
+def result_of(text: str, how: str = "") -> str:
+    """Return a text as what something was the result of.
+
+    Examples
+    --------
+    >>> result_of("A dry winter."), result_of("It rained.")
+    ('a result of a dry winter', 'a result of something earlier: it rained')
+    """
+    earlier = "something earlier: " if is_clause(text) else ""
+    return f"a result of {earlier}{named(text)}{bracketed(how)}"
+
+
+def named(text: str) -> str:
+    """Return a text for the middle of a sentence, also where it is empty."""
+    return middle(text) or "something that left no words"
+
+
+def bracketed(how: str) -> str:
+    """Return how one thing led to another, in brackets; nothing for nothing."""
+    return f" ({middle(how)})" if how.strip() else ""
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Return parts as one list in words.
+
+    Examples
+    --------
+    >>> joined(["a", "b", "c"]), joined(["a"])
+    ('a, b, and c', 'a')
+    """
+    if len(parts) < 3:
+        return " and ".join(parts)
+    return f"{', '.join(parts[:-1])}, and {parts[-1]}"
+
 
 NOTHING_BEFORE = "Nothing is known of what led to it."
 MORE_BEFORE = "There is more before that."
@@ -256,9 +366,7 @@ class Story:
         MissingExtraError
             matplotlib is not installed (extra ``plot``).
         """
-        from cvx.causal.picture import draw
-
-        draw(self, Path(path))
+        _draw(self, Path(path))
 
 
 def _grouped(pairs: Iterable[tuple[EventId, Link]]) -> dict[EventId, list[Link]]:
@@ -266,3 +374,77 @@ def _grouped(pairs: Iterable[tuple[EventId, Link]]) -> dict[EventId, list[Link]]
     for key, link in sorted(pairs, key=lambda pair: -pair[1].weight):
         out.setdefault(key, []).append(link)
     return out
+
+
+_COLOURS = {"cause": "#fde2c8", "event": "#f6b3a8", "consequence": "#cfe3f5"}
+_WIDEST, _TALLEST = 60.0, 40.0
+_TEXT_WIDTH, _TEXT_LENGTH = 22, 88
+
+
+def _draw(story: Story, path: Path) -> None:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError(f"{error}: pip install 'cvx[plot]'") from error
+    columns = _columns(story)
+    tallest = max(map(len, columns.values()))
+    width, height = min(_WIDEST, 2.6 * len(columns) + 0.6), min(_TALLEST, 1.3 * tallest + 0.8)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.axis("off")
+    places, boxes = {}, {}
+    for column, events in columns.items():
+        role = "event" if column == 0 else "cause" if column < 0 else "consequence"
+        box = {"boxstyle": "round,pad=0.4", "facecolor": _COLOURS[role], "edgecolor": "#888"}
+        for row, event in enumerate(events):
+            places[event] = column, (len(events) - 1) / 2.0 - row
+            text = axes.text(
+                *places[event],
+                _wrapped(story.events[event].text),
+                ha="center",
+                va="center",
+                fontsize=8,
+                parse_math=False,
+                bbox=box,
+            )
+            boxes[event] = text.get_bbox_patch()
+    for link in (*story.causes, *story.effects):
+        if link.cause in places and link.effect in places:
+            arrow = {
+                "arrowstyle": "-|>",
+                "linewidth": 0.6 + 2.0 * link.weight,
+                "color": "#666666",
+                "patchA": boxes[link.cause],
+                "patchB": boxes[link.effect],
+                "shrinkA": 2,
+                "shrinkB": 2,
+            }
+            axes.annotate("", xy=places[link.effect], xytext=places[link.cause], arrowprops=arrow)
+    axes.set_xlim(min(columns) - 0.6, max(columns) + 0.6)
+    axes.set_ylim(-tallest / 2 - 0.2, tallest / 2 + 0.2)
+    try:
+        figure.savefig(path, dpi=110)
+    except (OSError, ValueError) as error:
+        raise OutputError(
+            f"{path} cannot be written ({error}): give a .png, .svg or .pdf"
+        ) from error
+
+
+def _columns(story: Story) -> dict[int, list[EventId]]:
+    columns: dict[int, list[EventId]] = {}
+    for reached in reversed(story.before):
+        columns.setdefault(-reached.depth, []).append(reached.id)
+    columns[0] = [story.subject.id]
+    seen = {reached.id for reached in story.before}
+    for reached in story.after:
+        # In a cycle a cause is a consequence too: it is drawn once.
+        if reached.id not in seen:
+            columns.setdefault(reached.depth, []).append(reached.id)
+    return columns
+
+
+def _wrapped(text: str) -> str:
+    short = textwrap.shorten(text, _TEXT_LENGTH, placeholder=" \u2026") or "(no words)"
+    return "\n".join(textwrap.wrap(short, _TEXT_WIDTH))

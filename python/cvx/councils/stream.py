@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import check_fields, choice, number
-from cvx.causal.reflect import KINDS, Reflector, importance_of, salience_of
+from cvx.causal.reflection import KINDS, Reflector, importance_of, salience_of
 from cvx.causal.vectors import as_vector
 from cvx.errors import DimensionError, InvalidInputError
 from cvx.memory import Memory as Store

@@ -13,7 +13,7 @@ from cvx.causal.evidence import Evidence
 from cvx.causal.ground import StoreGround
 from cvx.causal.judges import Judge, as_judge
 from cvx.causal.linker import CauseSearch, Linked, Linker
-from cvx.causal.reflect import KINDS, Reflector
+from cvx.causal.reflection import KINDS, Reflector
 from cvx.memory.backend import Backend
 from cvx.memory.writes import add_events
 from cvx.store import Record

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from cvx.calls import Calls
+from cvx.calls import Calls, Outcome
 from cvx.causal.judges.prompt import question, read_answer
 from cvx.causal.judges.protocol import Judge, Judgement, Pair
 from cvx.embed.http import Http, HttpOptions
@@ -102,32 +102,41 @@ class LLMJudge:
         model: str | None = None,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
     ) -> None:
-        if timeout_s is not None and not timeout_s > 0:
-            raise InvalidParameterError(f"timeout_s is {timeout_s}: give one above 0, or None")
-        self._ask = as_asker(client, model)
-        self._calls = Calls()
-        self.timeout_s = timeout_s
+        self._ask = asker(client, timeout_s, model)
 
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
         """Ask for each pair; a failure or a time-out leaves it unjudged."""
         return [self._judged(pair) for pair in pairs]
 
     def _judged(self, pair: Pair) -> Judgement:
-        prompt = question(pair.cause, pair.effect)
-        answer = self._calls.run(lambda: self._ask(prompt), self.timeout_s)
+        answer = self._ask(question(pair.cause, pair.effect))
         if answer.problem:
             return Judgement("unjudged", why=answer.problem)
         return read_answer(answer.value)
 
 
-def as_asker(client: object, model: str | None = None) -> Callable[[str], object]:
-    """Return a function from prompt to answer for a client of any shape; see ``LLMJudge``.
+def asker(
+    client: object, timeout_s: float | None = DEFAULT_TIMEOUT_S, model: str | None = None
+) -> Callable[[str], Outcome[object]]:
+    """Return a function from prompt to what became of it, for a client of any shape.
+
+    Parameters
+    ----------
+    client, timeout_s, model
+        As for ``LLMJudge``.
 
     Raises
     ------
     InvalidParameterError
-        A client that cannot be asked.
+        A client that cannot be asked; a time-out that is not above 0.
     """
+    if timeout_s is not None and not timeout_s > 0:
+        raise InvalidParameterError(f"timeout_s is {timeout_s}: give one above 0, or None")
+    ask, calls = _method(client, model), Calls()
+    return lambda prompt: calls.run(lambda: ask(prompt), timeout_s)
+
+
+def _method(client: object, model: str | None) -> Callable[[str], object]:
     completions = getattr(getattr(client, "chat", None), "completions", None)
     create = getattr(completions, "create", None)
     if callable(create):
@@ -155,7 +164,7 @@ def as_asker(client: object, model: str | None = None) -> Callable[[str], object
     return call
 
 
-class ServerJudge(LLMJudge):
+class ServerJudge:
     """Asks a model behind a server that speaks OpenAI's chat protocol.
 
     Parameters
@@ -184,8 +193,12 @@ class ServerJudge(LLMJudge):
         self._url = f"{base if urlsplit(base).path else base + '/v1'}/chat/completions"
         self.model = model
         # The client itself keeps the time, repetitions included.
-        super().__init__(self._answer, timeout_s=None)
+        self._judge = LLMJudge(self._answer, timeout_s=None)
         self.name = f"llm:{model}"
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Ask for each pair; a failure or a time-out leaves it unjudged."""
+        return self._judge.judge(pairs)
 
     def _answer(self, prompt: str) -> str:
         reply = self._http.post(
