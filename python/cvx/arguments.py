@@ -111,25 +111,6 @@ def one_of(
     return check
 
 
-def choice(*names: str) -> Check:
-    """Return a check for one of some names.
-
-    Examples
-    --------
-    >>> choice("yes", "no")("answer", "perhaps")
-    Traceback (most recent call last):
-    cvx.errors.InvalidParameterError: answer is 'perhaps': give yes or no
-    """
-    wanted = f"{', '.join(names[:-1])} or {names[-1]}"
-
-    def check(name: str, value: Any) -> Any:
-        if value not in names:
-            raise wrong(name, value, wanted)
-        return value
-
-    return check
-
-
 a_text = one_of(str, called="a str")
 a_flag = one_of(bool, np.bool_, called="True or False")
 a_mapping = one_of(Mapping, called="a mapping, such as a dict")

@@ -232,7 +232,7 @@ def test_an_effect_before_its_cause_is_refused_flagged_or_allowed_as_chosen() ->
         else:
             graph.link("late", "early")
         assert graph.predecessors("early") == {"late": 1}
-    with pytest.raises(InvalidParameterError, match="refuse, flag or allow"):
+    with pytest.raises(InvalidParameterError, match="'refuse' or 'flag' or 'allow'"):
         CausalGraph(effect_first="perhaps")
 
 

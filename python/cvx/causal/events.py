@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from cvx.arguments import choice
+from cvx.arguments import among
 from cvx.causal.vectors import as_vector
 from cvx.errors import (
     EdgeWeightError,
@@ -126,7 +126,7 @@ class Link:
             )
 
 
-known_order = partial(choice("refuse", "flag", "allow"), "effect_first")
+known_order = partial(among("refuse", "flag", "allow"), "effect_first")
 """Return "refuse", "flag" or "allow" as it is; anything else raises InvalidParameterError."""
 
 

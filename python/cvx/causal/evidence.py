@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import a_share, check_fields, choice, number
+from cvx.arguments import a_share, above_zero, among, check_fields, number
 from cvx.errors import (
     InvalidInputError,
     InvalidParameterError,
@@ -69,9 +69,7 @@ class Evidence:
     prior_strength: float = 2.0
 
     def __post_init__(self) -> None:
-        check_fields(self, prior_mean=a_share, prior_strength=number(0.0))
-        if not self.prior_strength > 0.0:
-            raise InvalidParameterError("prior_strength is 0: give one above 0")
+        check_fields(self, prior_mean=a_share, prior_strength=above_zero)
 
     @property
     def supports(self) -> float:
@@ -100,7 +98,7 @@ class Evidence:
             An unknown kind, or cases below 0.
         """
         cases = number(0.0)
-        choice(*KINDS)("kind", kind)
+        among(*KINDS)("kind", kind)
         supports, counters = cases("supports", supports), cases("counters", counters)
         known = {one.kind: one for one in self.observations}
         old = known.get(kind, Observation(kind, 0.0, 0.0))

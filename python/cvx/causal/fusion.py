@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import check_fields, choice, number
+from cvx.arguments import among, check_fields, number
 from cvx.errors import DimensionError, InvalidParameterError, LengthMismatchError
 from cvx.types import Vector
 
@@ -195,7 +195,7 @@ class Blend:
             self,
             causal_boost=least,
             threshold=number(-1.0, 1.0),
-            depth_weight=choice("proximate", "root", "flat"),
+            depth_weight=among("proximate", "root", "flat"),
         )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from cvx.arguments import check_fields, whole
+from cvx.arguments import above_zero, check_fields, whole
 from cvx.causal.judges.asking import DEFAULT_TIMEOUT_S, asker
 from cvx.causal.judges.rules import content_words
 from cvx.errors import InvalidParameterError
@@ -348,9 +348,7 @@ class Reflector:
     latest: int = 100
 
     def __post_init__(self) -> None:
-        check_fields(self, latest=whole(1))
-        if not self.threshold > 0:
-            raise InvalidParameterError(f"threshold is {self.threshold}: give one above 0")
+        check_fields(self, threshold=above_zero, latest=whole(1))
 
     def pending(self, events: Sequence[Event]) -> list[Event]:
         """Return the events that no reflection rests on yet, in their order."""

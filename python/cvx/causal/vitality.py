@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidParameterError
+from cvx.arguments import above_zero, check_fields, number
 from cvx.scoring.recency import Decay
 
 _DAY = 86_400_000_000.0
@@ -45,11 +45,8 @@ class Vitality:
     per_consequence: float = 0.1
 
     def __post_init__(self) -> None:
-        if not self.half_life > 0 or self.per_use < 0 or self.per_consequence < 0:
-            raise InvalidParameterError(
-                f"half_life is {self.half_life}, per_use {self.per_use}, per_consequence "
-                f"{self.per_consequence}: give one above 0, and two from 0 up"
-            )
+        least = number(0.0)
+        check_fields(self, half_life=above_zero, per_use=least, per_consequence=least)
 
     def __call__(
         self,

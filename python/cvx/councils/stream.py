@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import check_fields, choice, number
+from cvx.arguments import among, check_fields, number
 from cvx.causal.reflection import KINDS, Reflector, importance_of, salience_of
 from cvx.causal.vectors import as_vector
 from cvx.errors import DimensionError, InvalidInputError
@@ -74,7 +74,7 @@ class Memory:
     sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_fields(self, kind=choice(*KINDS), importance=number(1.0, _MOST))
+        check_fields(self, kind=among(*KINDS), importance=number(1.0, _MOST))
         if self.last_access_tick is None:
             self.last_access_tick = self.tick
         if self.embedding is not None:

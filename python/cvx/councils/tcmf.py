@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import check_fields, choice, number, optional, whole
+from cvx.arguments import above_zero, among, check_fields, number, optional, whole
 from cvx.causal.events import CausalEvent, EventId
 from cvx.causal.fusion import (
     Ancestors,
@@ -133,14 +133,14 @@ class TCMF:
     def __post_init__(self) -> None:
         check_fields(
             self,
-            fusion=choice("interleave", "multiplicative", "additive"),
+            fusion=among("interleave", "multiplicative", "additive"),
             floor=number(-1.0, 1.0),
             max_depth=whole(1),
             per_citizen=optional(whole(1)),
             institution_events=whole(0),
             nearby_depth=whole(1),
             nearby_weight=number(0.0, 1.0),
-            chain=choice("reached", "all"),
+            chain=among("reached", "all"),
         )
 
 
@@ -298,11 +298,7 @@ class TCMFRetriever:
             raise InvalidParameterError(
                 f"there is no preset {settings!r}: give one of {', '.join(PRESETS)}, or a TCMF"
             )
-        if not embed_timeout_s > 0:
-            raise InvalidParameterError(
-                f"embed_timeout_s is {embed_timeout_s}: give a number of seconds above 0"
-            )
-        self.embed_timeout_s = embed_timeout_s
+        self.embed_timeout_s = above_zero("embed_timeout_s", embed_timeout_s)
         self.graph = CausalGraph() if graph is None else graph
         self.settings = PRESETS[settings] if isinstance(settings, str) else settings
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from cvx.arguments import above_zero, optional
 from cvx.calls import Calls, Outcome
 from cvx.causal.judges.prompt import question, read_answer
 from cvx.causal.judges.protocol import Judge, Judgement, Pair
@@ -130,8 +131,7 @@ def asker(
     InvalidParameterError
         A client that cannot be asked; a time-out that is not above 0.
     """
-    if timeout_s is not None and not timeout_s > 0:
-        raise InvalidParameterError(f"timeout_s is {timeout_s}: give one above 0, or None")
+    optional(above_zero)("timeout_s", timeout_s)
     ask, calls = _method(client, model), Calls()
     return lambda prompt: calls.run(lambda: ask(prompt), timeout_s)
 

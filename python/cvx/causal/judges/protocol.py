@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from cvx.arguments import a_share, check_fields, choice, optional
+from cvx.arguments import a_share, among, check_fields, optional
 from cvx.types import Vector
 
 Verdict: TypeAlias = Literal["yes", "no", "unjudged"]
@@ -60,7 +60,7 @@ class Judgement:
     factors: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
-        check_fields(self, verdict=choice("yes", "no", "unjudged"), probability=optional(a_share))
+        check_fields(self, verdict=among("yes", "no", "unjudged"), probability=optional(a_share))
 
     @property
     def confirmed(self) -> bool:
