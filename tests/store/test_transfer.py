@@ -166,7 +166,7 @@ def test_an_export_joins_a_store_that_holds_something(
 
 
 def test_counts_of_anything_join_a_store_that_holds_something(tmp_path: Path) -> None:
-    counts = [(context, 3, 2, 1) for context in ("5", "[]", '["event","mug"]', "{", "null")]
+    counts = [(context, 3, 2, 1) for context in ("5", "[]", '["event","mug"]', '"{"', "null")]
     whose = '["\\u001f","ana","web",["node",%d]]'
     with Memory.open(tmp_path / "m", embedder()) as memory:
         memory.add("a mug")

@@ -138,7 +138,7 @@ def _json(name: str, text: str, kind: type, *, finite: bool = True) -> Any:
     value = json.loads(text, parse_constant=refused if finite else None)
     if not isinstance(value, kind):
         raise TypeError(f"{name} is JSON of type {type(value).__name__}, not {kind.__name__}")
-    layer: list[Any] = [value]
+    layer: list[Any] = [value] if isinstance(value, dict | list) else []
     depth = 0
     while layer:
         depth += 1
@@ -193,12 +193,20 @@ def _check_link(told: dict[str, Any]) -> None:
 
 
 def _check_usage(told: dict[str, Any]) -> None:
+    _check_context(_json("context", told["context"], object))
     for name in ("retrieved", "followed"):
         _count(name, told[name])
     if not 0 <= told["helped"] <= MOST_ID:
         raise ValueError(f"helped is {told['helped']}: no count")
     if told["last_used"] is not None:
         storable_time("last_used", told["last_used"])
+
+
+def _check_context(context: Any) -> None:
+    if isinstance(context, dict):
+        raise TypeError("context holds a mapping, by which nothing is counted")
+    for part in context if isinstance(context, list) else ():
+        _check_context(part)
 
 
 def _check_decay(told: dict[str, Any]) -> None:
