@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -73,6 +75,8 @@ class Experience:
         Sources in quarantine.
     unlearned : int
         How often something was put away, brought back or erased.
+    mutex : RLock
+        Held while an outcome is worked out and taken in.
     asked, outdated, erased : int
         The last decision made; the last one before something was put away, or erased.
     """
@@ -104,6 +108,8 @@ class Experience:
         self.asked = self.outdated = self.erased = -1
         self._own = weighing.namespace
         self._weighing = {weighing.namespace: weighing}
+        # Taken after the record's own lock, or where that is not needed: never the other way round.
+        self.mutex = threading.RLock()
         self._blocks_taken_back = record.blocks_taken_back
         self._known: set[int | None] = set()
         # Written, and yet to be taken in.
@@ -241,37 +247,47 @@ class Experience:
         """
         lesson = None
         try:
-            with self.record.transaction() as write:
-                # What others closed since this episode began is learned first, with its numbers.
-                self.catch_up()
-                here = without_gone(self._unquoted(outcome), lambda node: node not in self.index)
-                began = write.tail
-                lesson = Lesson(self, self._renumbered(here), write)
-                lesson.write(write)
-        except BaseException:
-            # An error after the commit, which is as good as none for what was written.
-            if lesson is not None and write.tail != began and self.record.reaches(write.tail):
+            with ExitStack() as held:
+                with self.record.transaction() as write:
+                    # Until this outcome is taken in: the next one is worked out from it.
+                    held.enter_context(self.mutex)
+                    # What others closed since this episode began is learned first.
+                    self.catch_up()
+                    outcome = self._renumbered(self._still_there(outcome))
+                    began = write.tail
+                    lesson = Lesson(self, outcome, write)
+                    lesson.write(write)
+                    self._known.add(lesson.number)
                 self._take(run, lesson)
+        except BaseException:
+            if lesson is not None and not run.closed:
+                # An error after the commit is as good as none for what was written.
+                written = write.tail != began and self.record.reaches(write.tail)
+                with self.mutex:
+                    if written:
+                        self._take(run, lesson)
+                    else:
+                        self._known.discard(lesson.number)
             raise
-        self._take(run, lesson)
         self._follow()
         return lesson.episode
 
     def reset_decay(self, nodes: Iterable[int] | None = None) -> dict[int, float]:
         """Restore the rewards that decay lowered, of these nodes or of all."""
-        restored = self.ledger.undecayed(nodes)
-        with self.record.transaction() as write:
-            write.set_rewards(restored.items())
-            write.clear_decays(restored)
-        self.ledger.forget(restored)
-        self._rewards.update(restored)
+        with ExitStack() as held:
+            with self.record.transaction() as write:
+                held.enter_context(self.mutex)
+                restored = self.ledger.undecayed(nodes)
+                write.set_rewards(restored.items())
+                write.clear_decays(restored)
+            self.ledger.forget(restored)
+            self._rewards.update(restored)
         self._follow()
         return restored
 
     def _take(self, run: OpenEpisode, lesson: Lesson) -> None:
         episode = lesson.episode
         self.recorder.seal(run, episode)
-        self._known.add(episode.episode_id)
         self.history.add(episode)
         self.ledger.note(lesson.number, lesson.cases, lesson.decays)
         self._rewards.update({node: after for _, node, _, after in lesson.decays})
@@ -283,26 +299,27 @@ class Experience:
 
     def _follow(self) -> None:
         """Let the index, then the region model take in what was written."""
-        self.record.refresh()
-        # What only the index knows has no row whose reward could be followed.
-        for node in list(self._rewards):
-            if node in self.index:
-                self.index.set_reward(node, self._rewards[node])
-            del self._rewards[node]
-        while self._unread:
-            if self.mdp is not None:
-                self.mdp.update(self._unread[0])
-            self._unread.popleft()
+        with self.record.reading(), self.mutex:
+            self.record.refresh()
+            # What only the index knows has no row whose reward could be followed.
+            for node in list(self._rewards):
+                if node in self.index:
+                    self.index.set_reward(node, self._rewards[node])
+                del self._rewards[node]
+            while self._unread:
+                if self.mdp is not None:
+                    self.mdp.update(self._unread[0])
+                self._unread.popleft()
 
-    def _unquoted(self, outcome: Outcome) -> Outcome:
-        """Return an outcome without texts shown before an erase: they may quote what is gone."""
+    def _still_there(self, outcome: Outcome) -> Outcome:
+        """Return an outcome whose decisions say and quote nothing of what was erased since."""
         taken = [
             replace(one, decision=replace(one.decision, rendered=""))
             if one.decision.decision_id <= self.erased
             else one
             for one in outcome.taken
         ]
-        return replace(outcome, taken=taken)
+        return without_gone(replace(outcome, taken=taken), lambda node: node not in self.index)
 
     def _renumbered(self, outcome: Outcome) -> Outcome:
         """Return an outcome with numbers that no other process has used meanwhile."""
@@ -328,54 +345,58 @@ class Experience:
         RecordMismatchError
             What this loop has learned from was taken back.
         """
-        self.notice()
-        if self.record.blocks_taken_back != self._blocks_taken_back:
-            raise RecordMismatchError(
-                "what this loop may have learned from was taken back, with all that was written "
-                "together: make a new one"
-            )
-        seq = self.record.tail().seq
-        if seq == self._seen:
-            return
-        changes = self.record.journal(self._seen, op="episode")
-        closed = {number for *_, body in changes for number in body} - self._known
-        if closed:
-            others = self._recorded(closed)
-            self._unread.extend(episode for episode in others if self._remember(episode))
-            self._restore_counts()
-            self.recorder.start_at(*self.record.next_ids())
-        self._seen = seq
-        self._follow()
+        with self.record.reading(), self.mutex:
+            self.notice()
+            if self.record.blocks_taken_back != self._blocks_taken_back:
+                raise RecordMismatchError(
+                    "what this loop may have learned from was taken back, with all that was "
+                    "written together: make a new one"
+                )
+            seq = self.record.tail().seq
+            if seq == self._seen:
+                return
+            changes = self.record.journal(self._seen, op="episode")
+            closed = {number for *_, body in changes for number in body} - self._known
+            if closed:
+                others = self._recorded(closed)
+                self._unread.extend(episode for episode in others if self._remember(episode))
+                self._restore_counts()
+                self.recorder.start_at(*self.record.next_ids())
+            self._seen = seq
+            self._follow()
 
     def notice(self) -> None:
         """Leave out what was put away or erased in the record since, and take back the rest."""
-        self._follow()
-        seq = self.record.tail().seq
-        if seq == self._noticed:
-            return
-        after, self._noticed = self._noticed, seq
-        if seq < after or self.record.blocks_taken_back != self._blocks_taken_back:
-            away = self.record.put_away()
+        with self.record.reading(), self.mutex:
+            self._follow()
+            seq = self.record.tail().seq
+            if seq != self._noticed:
+                after, self._noticed = self._noticed, seq
+                self._look_after(after, taken_back=seq < after)
+
+    def _look_after(self, seq: int, *, taken_back: bool) -> None:
+        """Leave out and take back what changed after a number of the journal."""
+        record = self.record
+        if taken_back or record.blocks_taken_back != self._blocks_taken_back:
+            away = record.put_away()
             back = {node for node in self.history.away - away if node in self.index}
             self._put_away(away - self.history.away, back)
             self._trust_again()
             return
         states: dict[int, str] = {}
-        for *_, body in self.record.journal(after, op="state"):
+        for *_, body in record.journal(seq, op="state"):
             states.update((event, state) for event, _, state in body)
         gone, back = set[int](), set[int]()
-        for event, nodes in self.record.nodes_of_events([*states]).items():
+        for event, nodes in record.nodes_of_events([*states]).items():
             (back if states[event] == "active" else gone).update(nodes)
-        erased = [node for *_, nodes in self.record.journal(after, op="erase") for node in nodes]
-        changed = [
-            event for *_, body in self.record.journal(after, op="metadata") for event, *_ in body
-        ]
-        renewed = [n for nodes in self.record.nodes_of_events(changed).values() for n in nodes]
+        erased = [node for *_, nodes in record.journal(seq, op="erase") for node in nodes]
+        changed = [event for *_, body in record.journal(seq, op="metadata") for event, *_ in body]
+        renewed = [n for nodes in record.nodes_of_events(changed).values() for n in nodes]
         self._read_again([*erased, *renewed])
         if erased:
             self.erased = self.asked
             if self.usage is not None:
-                self.usage.load(self.record, anew=True)
+                self.usage.load(record, anew=True)
         self._put_away(gone.union(erased), back)
         if states:
             self._trust_again()

@@ -413,19 +413,20 @@ class ActiveMemory:
         The namespace is by default the loop's own: it is who asks, and who learns.
         """
         self._experience.catch_up()
-        run = self.recorder.begin(
-            goal,
-            task_type,
-            entity_id=entity_id,
-            namespace=self.namespace if namespace is None else namespace,
-            kind=kind,
-            metadata=metadata,
-            source=source,
-            trust=trust,
-            visibility=visibility,
-        )
-        self._current = run
-        self._open[run.episode_id] = _Open(run, own_entity=entity_id is None)
+        with self._experience.mutex:
+            run = self.recorder.begin(
+                goal,
+                task_type,
+                entity_id=entity_id,
+                namespace=self.namespace if namespace is None else namespace,
+                kind=kind,
+                metadata=metadata,
+                source=source,
+                trust=trust,
+                visibility=visibility,
+            )
+            self._current = run
+            self._open[run.episode_id] = _Open(run, own_entity=entity_id is None)
         return run
 
     def _running(self, run: OpenEpisode) -> _Open:
