@@ -11,6 +11,7 @@ from cvx.councils import Council, MemoryStream, TCMFRetriever
 from cvx.embed import LexicalEmbedder
 from cvx.errors import EffectBeforeCauseError, UnknownEventError
 from cvx.memory import Memory
+from cvx.types import Event
 from tests.councils.plague import QUESTION, REFUSAL, SICK, SYMPTOMS
 
 
@@ -95,10 +96,14 @@ def test_what_a_citizen_saw_is_an_event_of_the_memory_and_nobody_elses() -> None
     made = council()
     made["ana"].saw("the well is dry", 10, importance=8)
     made["bo"].saw("a quiet morning", 11)
+    (told,) = made.memory.add_many([Event(0, 3, "bo was told", namespace="bo")])
+    assert made["bo"][str(told)].text == "bo was told"
+    assert str(told) not in made["ana"]
     (hit,) = made.memory.recall("the well", namespace="ana")
     assert hit.event is not None
     assert (hit.event.text, hit.event.importance, hit.event.timestamp) == ("the well is dry", 8, 10)
-    assert [one.memory.text for one in made["bo"].retrieve(12)] == ["a quiet morning"]
+    found = made["bo"].retrieve(12)
+    assert [one.memory.text for one in found] == ["a quiet morning", "bo was told"]
     assert len(made.graph) == 0
 
 

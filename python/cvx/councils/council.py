@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
+from cvx.arguments import an_event, some_events
 from cvx.councils.stream import MemoryStream, StreamWeights
 from cvx.councils.tcmf import TCMF, EmbedderRouter, TCMFContext, TCMFRetriever
 from cvx.errors import UnknownEventError
 from cvx.memory import Memory
-from cvx.types import DEFAULT_NAMESPACE, Event
+from cvx.types import DEFAULT_NAMESPACE, AnEvent, Event
+
+Events: TypeAlias = Sequence[AnEvent]
 
 
 class Council:
@@ -68,23 +72,19 @@ class Council:
         )
         return {name: self[name] for (name,) in names}
 
-    def decision(
-        self, text: str, tick: int, institution: str, *, causes: Sequence[int] = ()
-    ) -> int:
+    def decision(self, text: str, tick: int, institution: str, *, causes: Events = ()) -> int:
         """Log a decision; see ``log``."""
         return self.log("decision", text, tick, institution, causes=causes)
 
-    def crisis(self, text: str, tick: int, institution: str, *, causes: Sequence[int] = ()) -> int:
+    def crisis(self, text: str, tick: int, institution: str, *, causes: Events = ()) -> int:
         """Log a crisis; see ``log``."""
         return self.log("crisis", text, tick, institution, causes=causes)
 
-    def outcome(self, text: str, tick: int, institution: str, *, causes: Sequence[int] = ()) -> int:
+    def outcome(self, text: str, tick: int, institution: str, *, causes: Events = ()) -> int:
         """Log what came of a decision; see ``log``."""
         return self.log("outcome", text, tick, institution, causes=causes)
 
-    def log(
-        self, kind: str, text: str, tick: int, institution: str, *, causes: Sequence[int] = ()
-    ) -> int:
+    def log(self, kind: str, text: str, tick: int, institution: str, *, causes: Events = ()) -> int:
         """Add an event with its causes, and return its id.
 
         Parameters
@@ -95,7 +95,7 @@ class Council:
             When.
         institution : str
             Who did it, or whom it happened to.
-        causes : sequence of int
+        causes : sequence of Event, Hit or int
             Events that led to it; without any it is linked to what came shortly before and reads
             alike.
 
@@ -106,22 +106,23 @@ class Council:
         EffectBeforeCauseError
             A cause that happened later; nothing is added.
         """
-        for cause in causes:
+        known = some_events("causes", causes)
+        for cause in known:
             if cause not in self.graph:
                 raise UnknownEventError(f"there is no event {cause!r} in the graph: log it first")
         made = Event(0, tick, text, kind=kind, metadata={"institution": institution})
         with self.memory.record.together():
             (event,) = self.memory.add_many([made], again=True)
-            for cause in causes:
+            for cause in known:
                 self.graph.link(cause, event)
-            if not causes and self.window_ticks:
+            if not known and self.window_ticks:
                 self.graph.auto_link_predecessors(event, self.window_ticks)
         return event
 
     async def context(
         self,
         question: str,
-        crisis: int | None = None,
+        crisis: AnEvent | None = None,
         k: int = 12,
         *,
         tick: int | None = None,
@@ -133,7 +134,7 @@ class Council:
         ----------
         question : str
             The crisis, in words.
-        crisis : int, optional
+        crisis : Event, Hit or int, optional
             The event that it is.
         k : int, default 12
             How many memories.
@@ -142,7 +143,8 @@ class Council:
         institution : str, optional
             Whose council it is; by default that of the crisis.
         """
-        event = None if crisis is None else self.graph.get_event(crisis)
+        number = None if crisis is None else an_event("crisis", crisis)
+        event = None if number is None else self.graph.get_event(number)
         if tick is None:
             latest = self.memory.record.query("SELECT max(timestamp) FROM events")[0][0]
             tick = (latest or 0) if event is None else event.tick
@@ -153,7 +155,7 @@ class Council:
             self.citizens(),
             tick,
             institution,
-            crisis,
+            number,
             k,
             EmbedderRouter(self.memory.embedder),
         )

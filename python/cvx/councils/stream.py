@@ -37,7 +37,8 @@ class Memory:
     Parameters
     ----------
     id : str
-        The key of the event. Agents that hold the same memory hold it under the same id.
+        The key of the event, or its number where it has none. Agents that hold the same memory
+        hold it under the same key.
     agent_id : str
         Whose it is.
     tick : int
@@ -159,10 +160,10 @@ class MemoryStream:
         return iter(self._memories(self._events()))
 
     def __contains__(self, memory_id: object) -> bool:
-        return self.memory.record.event_of_key(str(memory_id), self.agent_id) is not None
+        return self._number(memory_id) is not None
 
     def __getitem__(self, memory_id: str) -> Memory:
-        found = self.memory.record.event_of_key(memory_id, self.agent_id)
+        found = self._number(memory_id)
         if found is None:
             raise KeyError(memory_id)
         return self._memories(self.memory.record.events([found]))[0]
@@ -332,6 +333,15 @@ class MemoryStream:
             )
             for made in (reflector or Reflector()).reflect(events, tick)
         ]
+
+    def _number(self, memory_id: object) -> int | None:
+        """The event of an id: that of the key, or else the one of that number, if it has no key."""
+        record, name = self.memory.record, str(memory_id)
+        found = record.event_of_key(name, self.agent_id)
+        if found is None and name.isdecimal():
+            sql = "SELECT event_id FROM events WHERE event_id = ? AND namespace = ? AND key IS NULL"
+            found = next((row[0] for row in record.query(sql, (int(name), self.agent_id))), None)
+        return found
 
     def _events(self) -> list[Event]:
         rows = self.memory.record.query(
