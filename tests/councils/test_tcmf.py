@@ -326,8 +326,6 @@ def test_what_cannot_be_asked_is_refused() -> None:
         {"max_depth": 0},
         {"per_citizen": 0},
         {"institution_events": -1},
-        {"nearby_depth": 0},
-        {"nearby_weight": 1.5},
         {"chain": "some"},
         {"floor": 2.0},
     ]

@@ -379,13 +379,16 @@ class CausalMemoryCore:
 
     def _reached(self, event_id: int, max_depth: int, *, backward: bool) -> list[CoreEvent]:
         """What a walk over the primary causes finds, nearest first."""
+        seen: dict[EventId, CoreEvent] = {}
 
         def links_of(layer: Sequence[EventId]) -> list[Link]:
             ids = [int(one) for one in layer]
-            return _links(self._there(ids) if backward else self._file.effects_of(ids))
+            found = self._there(ids) if backward else self._file.effects_of(ids)
+            seen.update({event.event_id: event for event in found})
+            return _links(found)
 
         found = walk(event_id, links_of, max_depth, max_nodes=_NO_END, backward=backward).found
-        return self._there([int(one.id) for one in found])
+        return [seen[one.id] for one in found if one.id in seen]
 
     def _there(self, ids: Sequence[int]) -> list[CoreEvent]:
         return [event for event in map(self._file.event, ids) if event is not None]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from cvx.arguments import whole
 from cvx.causal.events import CausalEvent, EventId, Link, check_link, known_order
 from cvx.causal.ground import Ground, RamGround
 from cvx.causal.narrative import Story
@@ -294,8 +295,7 @@ class CausalGraph:
     def _depths(self, event_id: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
         if event_id not in self:
             return {}
-        found = self.walk(event_id, max_depth, max_nodes=2**31, backward=backward).found
-        return {reached.id: reached.depth for reached in found}
+        return self.ground.depths(event_id, whole(1)("max_depth", max_depth), backward=backward)
 
     def story(
         self,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from cvx.causal.events import CausalEvent, EventId, Link, causal_kinds, check_link
+from cvx.causal.walk import walk
 from cvx.errors import (
     DimensionError,
     InvalidInputError,
@@ -104,6 +106,18 @@ class RamGround:
             for edge in self.index.typed_neighbors(self._node[event], direction=direction)
             if (edge.from_node, edge.to_node, edge.kind) in self._said
         ]
+
+    def depths(self, start: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
+        """Return everything that is reached from an event that exists, with its depth."""
+        found = self.index.ancestors(
+            self._node[start],
+            causal_kinds(self.index.edge_kinds),
+            max_depth,
+            budget=2**31,
+            direction="in" if backward else "out",
+        )
+        nodes, depths = found.nodes.tolist(), found.depths.tolist()
+        return {self._events[node].id: at for node, at in zip(nodes, depths, strict=True)}
 
     def between(self, since: int, until: int) -> list[CausalEvent]:
         """Return what happened at ``since <= tick < until``, in time order."""
@@ -233,6 +247,12 @@ class StoreGround:
     ) -> list[int]:
         sql = f"SELECT event_id FROM events WHERE {where} AND {self._visible} AND {state}"
         return [row[0] for row in self.record.query(sql, (*values, *self._values))]
+
+    def depths(self, start: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
+        """Return everything that is reached from an event that exists, with its depth."""
+        into = partial(self.links, backward=backward)
+        found = walk(start, into, max_depth, max_nodes=2**31, backward=backward).found
+        return {reached.id: reached.depth for reached in found}
 
     def between(self, since: int, until: int) -> list[CausalEvent]:
         """Return what happened at ``since <= tick < until``, in time order."""

@@ -35,6 +35,7 @@ from cvx.types import Vector
 FusionName: TypeAlias = Literal["interleave", "multiplicative", "additive"]
 Chain: TypeAlias = Literal["reached", "all"]
 
+_NEARBY_DEPTH, _NEARBY_WEIGHT = 3, 0.3
 NO_MEMORIES = "(nobody remembers anything)"
 NO_CAUSES = "(nothing is known to have led here)"
 
@@ -95,11 +96,8 @@ class TCMF:
     per_citizen : int, optional
         How many memories of each citizen are looked at; by default all.
     institution_events : int, default 20
-        How many of the institution's latest events count where no link leads; 0 for none.
-    nearby_depth : int, default 3
-        The depth they count as.
-    nearby_weight : float, default 0.3
-        The path weight they count with, in [0, 1].
+        How many of the institution's latest events count where no link leads, as of depth 3 and
+        path weight 0.3; 0 for none.
     crisis_counts : bool, default False
         Whether the crisis itself counts as one of them.
     dedupe_content : bool, default True
@@ -123,8 +121,6 @@ class TCMF:
     max_depth: int = 4
     per_citizen: int | None = None
     institution_events: int = 20
-    nearby_depth: int = 3
-    nearby_weight: float = 0.3
     crisis_counts: bool = False
     dedupe_content: bool = True
     hindsight: bool = False
@@ -138,8 +134,6 @@ class TCMF:
             max_depth=whole(1),
             per_citizen=optional(whole(1)),
             institution_events=whole(0),
-            nearby_depth=whole(1),
-            nearby_weight=number(0.0, 1.0),
             chain=among("reached", "all"),
         )
 
@@ -419,7 +413,7 @@ class TCMFRetriever:
             events = [event for event in events if event.tick <= until and event.id != itself]
         latest = events[max(0, len(events) - settings.institution_events) :]
         return [
-            _Precedent(event, settings.nearby_depth, settings.nearby_weight)
+            _Precedent(event, _NEARBY_DEPTH, _NEARBY_WEIGHT)
             for event in latest
             if event.id not in reached
         ]
