@@ -336,7 +336,7 @@ class ReadOnlyRecordError(RecordError, PermissionError):
 
 
 class PastNotKeptError(RecordError, LookupError):
-    """The record was kept by an older version then, which overwrote what it knew."""
+    """What the record knew then is not kept: by the version that wrote it, or any more."""
 
 
 class EmbedderMismatchError(RecordError, ValueError):

@@ -355,8 +355,12 @@ class Experience:
             seq = self.record.tail().seq
             if seq == self._seen:
                 return
-            changes = self.record.journal(self._seen, op="episode")
-            closed = {number for *_, body in changes for number in body} - self._known
+            if self.record.keeps_changes_after(self._seen):
+                changes = self.record.journal(self._seen, op="episode")
+                closed = {number for *_, body in changes for number in body} - self._known
+            else:
+                every = self.record.query("SELECT episode_id FROM episodes")
+                closed = {number for (number,) in every} - self._known
             if closed:
                 others = self._recorded(closed)
                 self._unread.extend(episode for episode in others if self._remember(episode))
@@ -377,7 +381,15 @@ class Experience:
     def _look_after(self, seq: int, *, taken_back: bool) -> None:
         """Leave out and take back what changed after a number of the journal."""
         record = self.record
-        if taken_back or record.blocks_taken_back != self._blocks_taken_back:
+        kept = record.keeps_changes_after(seq)
+        if not kept:
+            # Anything may have been erased or renamed since.
+            steps = [step for episode in self.recorder.log for step in episode.steps]
+            self._read_again([step.node for step in steps if step.node is not None])
+            self.erased = self.asked
+            if self.usage is not None:
+                self.usage.load(record, anew=True)
+        if not kept or taken_back or record.blocks_taken_back != self._blocks_taken_back:
             away = record.put_away()
             back = {node for node in self.history.away - away if node in self.index}
             self._put_away(away - self.history.away, back)

@@ -22,6 +22,7 @@ from cvx.scoring import logged_calibration
 from cvx.scoring.formulas import beta_mean
 from cvx.store.compacting import Compacted, compact
 from cvx.store.erase import Erased, check_erasable, erase, told_of
+from cvx.store.history import HistoryLimits
 from cvx.store.ownfiles import regular
 from cvx.store.spaces import check_namespace
 from cvx.types import DEFAULT_NAMESPACE, Event
@@ -73,7 +74,8 @@ class Admin:
     def stats(self) -> dict[str, Any]:
         """Count what it holds: events, active, links, episodes, and the index's own.
 
-        ``bytes`` are those of the texts and vectors of all events.
+        ``bytes`` are those of the texts and vectors of all events. ``history`` counts the logged
+        ``decisions`` and the ``changes`` in the journal, with the limits of ``keep_history``.
         ``calibration`` is how the logged predictions of success turned out, None if there are none.
         """
         found = logged_calibration(self._backend.record)
@@ -87,6 +89,36 @@ class Admin:
     def snapshot(self) -> bool:
         """Write a snapshot of the index now; tell whether there is one (never in RAM)."""
         return self._backend.store.snapshot()
+
+    @checked(decisions=whole(1), changes=whole(1))
+    def keep_history(self, *, decisions: int = 100_000, changes: int = 1_000_000) -> None:
+        """Set how much of its past this memory keeps, here at once.
+
+        Other processes that write see it within a thousand changes.
+
+        Parameters
+        ----------
+        decisions : int, default 100_000
+            The newest logged decisions, with what came of them.
+        changes : int, default 1_000_000
+            The newest rows of the journal: ``as_of`` reaches as far back. Those that a snapshot of
+            the index lacks are kept however many they are.
+
+        Raises
+        ------
+        InvalidParameterError
+            A number below 1.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> from cvx.memory import Memory
+        >>> memory = Memory(LexicalEmbedder())
+        >>> memory.admin.keep_history(decisions=1_000)
+        >>> memory.admin.stats()["history"]["most_decisions"]
+        1000
+        """
+        self._backend.store.history.set_limits(HistoryLimits(decisions, changes))
 
     def compact(self) -> Compacted:
         """Give back the room that a memory does not need; see ``cvx.store.compacting.compact``."""

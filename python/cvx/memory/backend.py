@@ -12,14 +12,22 @@ from pathlib import Path
 
 from cvx.calls import Calls
 from cvx.embed import Embedder, LexicalEmbedder
-from cvx.errors import LexicalOnlyWarning, NoVectorError, UnknownEventError
+from cvx.errors import (
+    LexicalOnlyWarning,
+    NestedTransactionError,
+    NoVectorError,
+    RecordIOError,
+    UnknownEventError,
+)
 from cvx.index import TemporalIndex
-from cvx.memory.noted import Noted
+from cvx.memory.noted import MUCH, Noted
 from cvx.store import IndexKind, Record, Store, Writer
 from cvx.types import Event, Vector
 from cvx.validation import storable_text, storable_vector
 
 _MOST_HANDED_OUT = 10_000
+_TRIES = 4
+"""So often as much again is noted before the oldest of it goes, where nothing can be written."""
 
 
 class Backend:
@@ -65,6 +73,7 @@ class Backend:
         # Any thread may recall: this and what is noted change under the record's mutex.
         self._handed_out: OrderedDict[bytes, tuple[int, ...]] = OrderedDict()
         self.noted = Noted()
+        self._tries = 1
         self.calls = Calls()
 
     @property
@@ -133,7 +142,8 @@ class Backend:
                     for reader in {namespace, event.namespace}:
                         self._hand_out(reader, event.text, [event.event_id])
                     told.append(event.event_id)
-                    self.noted.count(event.event_id)
+                    if not self.record.frozen:
+                        self.noted.count(event.event_id)
             if block and told:
                 self._hand_out(namespace, block, told)
 
@@ -182,6 +192,24 @@ class Backend:
         if self.noted:
             with self.writing():
                 pass
+
+    def flush_if_much(self) -> None:
+        """Write down what reading has noted if there is much of it.
+
+        Where it cannot be written, it is tried again when there is as much more, and after a few
+        times the oldest is dropped: reading goes on, and takes no more room.
+        """
+        if self.noted.size < MUCH * self._tries:
+            return
+        try:
+            self.flush()
+            self._tries = 1
+            self.store.snapshot_if_grown()
+        except (RecordIOError, NestedTransactionError):
+            with self.record.mutex:
+                if self._tries == _TRIES:
+                    self.noted.drop_oldest(MUCH * (_TRIES - 1))
+                self._tries = min(self._tries + 1, _TRIES)
 
 
 def digest(namespace: str, text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What reading notes, and writes down with whatever is written next."""
+"""What reading notes: written down with whatever is written next, or once there is much of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from typing import Any
 from cvx.store import Writer
 from cvx.store.learned import event_context
 from cvx.types import Decision, Hit
+
+MUCH = 2_048
+"""A size from which it is worth a transaction of its own."""
+_DECISION = 32
+"""What a decision counts in a size, a count of use being 1."""
 
 
 @dataclass(slots=True)
@@ -35,6 +40,17 @@ class Noted:
 
     def __bool__(self) -> bool:
         return bool(self.retrieved or self.used or self.decided)
+
+    @property
+    def size(self) -> int:
+        """How much there is: counts of use, and 32 for each decision."""
+        return _DECISION * len(self.decided) + len(self.retrieved) + len(self.used)
+
+    def drop_oldest(self, most: int) -> None:
+        """Forget what was noted first until the size is ``most``."""
+        for noted in (self.decided, self.retrieved, self.used):
+            while noted and self.size > most:
+                del noted[next(iter(noted))]
 
     def count(self, event: int, more: int = 1) -> None:
         """Count that an event was handed out."""

@@ -137,6 +137,7 @@ class Recaller:
             with self._backend.record.mutex:
                 used = (one.event_id for one in events if one.event_id)
                 self._backend.noted.use(used, recalled.view.now)
+        self._backend.flush_if_much()
         return hits
 
     def candidates(self, cue: str | Cue, k: int, asker: Asker, plan: Pipeline) -> Candidates:
@@ -177,6 +178,7 @@ class Recaller:
         told = (hit.event for hit in served.hits if hit.event is not None)
         backend.hand_out(asker.namespace, told, served.fitted.text)
         decision = self._note(number, asked, asker.namespace, recalled, served, plan)
+        backend.flush_if_much()
         return Block(served.fitted.text, served.fitted.tokens, tuple(served.shown), trace, decision)
 
     def _notice_staleness(self, namespace: str, recalled: Recalled, stale_after: int) -> None:

@@ -148,7 +148,9 @@ class Corpus:
         if tail == self.seq:
             return
         changes = self.record.journal(self.seq) if self.seq >= 0 else []
-        if any(op == "erase" or (op == "metadata" and renames(body)) for _, _, op, body in changes):
+        if not self.record.keeps_changes_after(max(self.seq, 0)) or any(
+            op == "erase" or (op == "metadata" and renames(body)) for _, _, op, body in changes
+        ):
             self._reset()
         last = int(self.event_ids[-1]) if len(self) else -1
         self._append(self.record.query(f"{_READ} WHERE event_id > ? ORDER BY event_id", (last,)))

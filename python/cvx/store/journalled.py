@@ -140,6 +140,11 @@ class Journalled(ABC):
         found = self.query("SELECT chain FROM journal WHERE seq = ?", (tail.seq,))
         return bool(found) and found[0][0] == tail.chain
 
+    def keeps_changes_after(self, seq: int) -> bool:
+        """Return whether the journal still has every row after a number."""
+        first = self.query("SELECT min(seq) FROM journal")[0][0]
+        return first is None or int(first) <= seq + 1
+
     def journal(self, after: int = 0, op: str | None = None) -> list[tuple[int, int, str, Any]]:
         """Return what changed after a number, of every kind or one: (seq, recorded, op, body)."""
         found = self._checked(

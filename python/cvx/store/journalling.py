@@ -80,9 +80,13 @@ class Journalling:
                 self.set_meta(name, str(value))
 
     def erased_after(self, seq: int) -> bool:
-        """Return whether something was erased after a number of the journal."""
-        found = self._db.execute("SELECT 1 FROM journal WHERE seq > ? AND op = 'erase'", (seq,))
-        return found.fetchone() is not None
+        """Return whether something may have been erased after a number of the journal."""
+        found = self._db.execute(
+            "SELECT EXISTS (SELECT 1 FROM journal WHERE seq > ?1 AND op = 'erase')"
+            " OR (SELECT min(seq) FROM journal) > ?1 + 1",
+            (seq,),
+        )
+        return bool(found.fetchone()[0])
 
     def journal(self, op: str, body: object) -> None:
         """Add a row to the journal."""

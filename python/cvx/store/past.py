@@ -30,13 +30,14 @@ def as_of(record: Record, recorded: int) -> Record:
     Raises
     ------
     PastNotKeptError
-        A time from which an older format did not keep what was overwritten since.
+        A time from which what was overwritten since is not kept: by an older format, or any more.
     """
     since = int(record.meta("whole_since") or 0)
     if recorded < since:
         raise PastNotKeptError(
-            f"{record.path} keeps what was overwritten from {since} on, not at {recorded}: an "
-            "older version of cvx wrote it until then; ask for a later time"
+            f"{record.path} keeps what was overwritten from {since} on, not at {recorded}: its "
+            "journal reaches no further back, or an older version of cvx wrote it until then; ask "
+            "for a later time"
         )
     past = record.copy()
     later = list(reversed(past.query_after(recorded)))

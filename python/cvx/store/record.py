@@ -26,11 +26,11 @@ from cvx.store.lock import FileLock, Tail, keep_after_fork, tail_in
 from cvx.store.ownfiles import make_private, refuse_link, refuse_network
 from cvx.store.reading import Still, connect, connect_to_read
 from cvx.store.schema import SCHEMA_VERSION, migrate, version_of
-from cvx.store.transactions import Transactions
+from cvx.store.transactions import MOST_LOG, Transactions
 
 _CACHE_KIB = 32_768
 # Each checkpoint waits for the disk twice: seldom is cheaper, and 16 MB are read back in no time.
-_CHECKPOINT_PAGES = 4_000
+_CHECKPOINT_PAGES = 3_000
 
 
 class Record(Transactions):
@@ -92,6 +92,7 @@ class Record(Transactions):
         # The thread that makes several transactions durable at once, if any.
         self._block: int | None = None
         self._closed = False
+        self._most_log = MOST_LOG
         self._followers: list[Follower] = []
         self._numbers: Iterator[int] = iter(())
         self._process = os.getpid()
@@ -134,6 +135,7 @@ class Record(Transactions):
             self._db.execute("PRAGMA secure_delete = ON")
             self._db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             self._db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            self._db.execute(f"PRAGMA journal_size_limit = {MOST_LOG}")
             version = self._version()
             if version != SCHEMA_VERSION:
                 migrate(self._db, version)
@@ -237,7 +239,9 @@ class Record(Transactions):
         """Return the end that the lock file remembers, if the record does not reach it."""
         with self.locked():
             noted = self._noted_tail()
-            return None if noted is None or self.reaches(noted) else noted
+            if noted is None or not self.keeps_changes_after(noted.seq - 1):
+                return None
+            return None if self.reaches(noted) else noted
 
     def _noted_tail(self) -> Tail | None:
         if self._file is not None:

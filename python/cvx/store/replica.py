@@ -114,7 +114,7 @@ class Replica(Generic[Index]):
     def catch_up(self) -> None:
         """Replay the journal from where the index stands."""
         with self.record.reading():
-            if self._stale:
+            if self._stale or not self.record.keeps_changes_after(self.seq):
                 self.rebuild()
             known = len(self.record.damaged)
             try:

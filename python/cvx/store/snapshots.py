@@ -149,9 +149,14 @@ class Snapshots(Generic[Index]):
         """Return the end of the journal in a snapshot that the record does not reach, if any."""
         for one in self.manifests():
             tail = Tail(one.seq, one.chain)
-            if not self.record.reaches(tail):
+            kept = self.record.keeps_changes_after(tail.seq - 1)
+            if kept and not self.record.reaches(tail):
                 return tail
         return None
+
+    def oldest(self) -> int | None:
+        """Return the number of the journal that the oldest snapshot of this record holds."""
+        return min((one.seq for one in self.manifests()), default=None)
 
     def newest(self) -> tuple[Index, int] | None:
         """Return the newest snapshot that is whole and fits, with its number, or None."""

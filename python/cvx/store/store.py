@@ -22,6 +22,7 @@ from cvx.errors import (
 from cvx.store.cached import Index
 from cvx.store.failpoints import reach
 from cvx.store.guard import EmbedderGuard
+from cvx.store.history import History, HistoryLimits
 from cvx.store.lock import Tail
 from cvx.store.record import Record
 from cvx.store.replica import Replica
@@ -132,6 +133,11 @@ class Store(Generic[Index]):
             # Before the index: it must not follow what it cannot hold.
             self.record.follow(EmbedderGuard(self.record, kind.embedder))
             self.replica: Replica[Index] = Replica(self.record, self.fresh, loaded)
+            snapshots = self.snapshots
+            self.history = History(
+                self.record, lambda: None if snapshots is None else snapshots.oldest()
+            )
+            self.record.follow(self.history)
             if loaded is not None:
                 self._written, self._nodes_written = loaded[1], self._nodes()
         except BaseException:
@@ -251,10 +257,15 @@ class Store(Generic[Index]):
         self._changes_written = -1
 
     def snapshot_if_grown(self) -> None:
-        """Write a snapshot when a rebuild would cost twice what it did at the last one."""
+        """Write a snapshot when a rebuild would cost twice what it did at the last one.
+
+        Also where the last one keeps more of the journal than the limits of the history do.
+        """
         if self.snapshots is None or self.record.writing:
             return
-        if self._nodes() >= max(_FIRST_SNAPSHOT, 2 * self._nodes_written):
+        grown = self._nodes() >= max(_FIRST_SNAPSHOT, 2 * self._nodes_written)
+        if grown or self.history.held_back:
+            self.history.held_back = False
             # The record has it all: a snapshot that fails costs time, never an answer.
             with suppress(SnapshotError, RecordIOError):
                 self.snapshot()
@@ -283,10 +294,21 @@ class Store(Generic[Index]):
             "links": self.record.query("SELECT count(*) FROM links")[0][0],
             "episodes": self.record.query("SELECT count(*) FROM episodes")[0][0],
             "seq": self.record.tail().seq,
+            "history": self._history(),
             "snapshot_seq": self._written,
             "rebuilds": self.replica.rebuilds,
             "damaged": list(self.record.damaged),
             "snapshots_refused": [] if self.snapshots is None else list(self.snapshots.refused),
             "embedder": self._kind.embedder,
             "index": self.index.stats(),
+        }
+
+    def _history(self) -> dict[str, int]:
+        """Count what is kept of the past, and say how much is at the most."""
+        limits = HistoryLimits.stored(self.record)
+        return {
+            "decisions": self.record.query("SELECT count(*) FROM decisions")[0][0],
+            "most_decisions": limits.decisions,
+            "changes": self.record.query("SELECT count(*) FROM journal")[0][0],
+            "most_changes": limits.changes,
         }

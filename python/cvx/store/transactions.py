@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 from cvx.errors import NestedTransactionError, ReadOnlyRecordError, RecordIOError
@@ -18,6 +19,10 @@ from cvx.store.reads import Reads
 from cvx.store.writer import Writer
 
 _NUMBERS_AT_ONCE = 64
+MOST_LOG = 16 * 2**20
+"""Bytes of the write-ahead log between transactions, unless somebody reads all the while."""
+_PATIENCE_MS, _USUAL_PATIENCE_MS = 100, 5_000
+"""How long SQLite waits for readers: to shorten the log, and else."""
 
 
 class Transactions(Reads):
@@ -36,6 +41,7 @@ class Transactions(Reads):
     _block: int | None
     _followers: list[Follower]
     _file: FileLock | None
+    _most_log: int
     _numbers: Iterator[int]
 
     @property
@@ -249,6 +255,24 @@ class Transactions(Reads):
             with suppress(OSError):
                 self._file.note(tail)
         reach("tail.written")
+        self._shorten_log(db)
+
+    def _shorten_log(self, db: sqlite3.Connection) -> None:
+        """Write the log back where a large transaction or a long read has left it too long."""
+        # It is committed: whatever fails here is tried again after another one.
+        with suppress(OSError, sqlite3.Error):
+            size = 0 if self._file is None else Path(f"{self.path}-wal").stat().st_size
+            if size <= MOST_LOG:
+                self._most_log = MOST_LOG
+            if size <= self._most_log:
+                return
+            db.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
+            try:
+                busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            finally:
+                db.execute(f"PRAGMA busy_timeout = {_USUAL_PATIENCE_MS}")
+            # While somebody reads what is in it, not again after every transaction.
+            self._most_log = size + MOST_LOG // 4 if busy else MOST_LOG
 
 
 def _take_back(db: sqlite3.Connection) -> None:

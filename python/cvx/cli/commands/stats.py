@@ -37,6 +37,7 @@ def stats(store: Store = None, json: Json = False) -> None:
             "dim": memory.dim,
             "metric": memory.metric,
             "changes": counts["seq"],
+            "history": counts["history"],
             "snapshot_of": counts["snapshot_seq"],
             "snapshots_refused": counts["snapshots_refused"],
             "damaged": counts["damaged"],
@@ -50,6 +51,9 @@ def stats(store: Store = None, json: Json = False) -> None:
         if key == "namespaces":
             for name, number in told["namespaces"].items():
                 line(f"{'namespace':<18} {name or '(default)'}: {number}")
+        elif key == "history":
+            for name in ("decisions", "changes"):
+                line(f"{f'{name} kept':<18} {value[name]} (at most {value[f'most_{name}']})")
         elif key == "calibration" and value is not None:
             _tell(value)
         elif value not in (None, [], 0) or key == "events":

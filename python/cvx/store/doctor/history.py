@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Collection, Iterator
 
 from cvx.store.doctor.findings import Check, Finding
+from cvx.store.history import FIRST_KEPT, number_of
 
 PLACEHOLDER = "lost"
 """The op of a row that stands for one whose content is gone."""
@@ -14,7 +15,7 @@ PLACEHOLDER = "lost"
 
 def gaps(db: sqlite3.Connection) -> Iterator[Finding]:
     """Name runs of numbers that are missing, at the end too."""
-    expected, previous = 1, 0
+    expected, previous = _first_kept(db), 0
     for (seq,) in db.execute("SELECT seq FROM journal ORDER BY seq"):
         if seq != expected:
             yield _gap(expected, seq - 1)
@@ -22,6 +23,12 @@ def gaps(db: sqlite3.Connection) -> Iterator[Finding]:
     given = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
     if given is not None and given[0] > previous:
         yield _gap(previous + 1, given[0])
+
+
+def _first_kept(db: sqlite3.Connection) -> int:
+    """Return from which number on the journal is kept."""
+    found = db.execute("SELECT value FROM meta WHERE key = ?", (FIRST_KEPT,)).fetchone()
+    return (number_of(str(found[0])) if found else None) or 1
 
 
 def _gap(first: int, last: int) -> Finding:
@@ -41,7 +48,7 @@ def breaks(db: sqlite3.Connection, damaged: Collection[object]) -> Iterator[Find
     history; only what is younger than the last erase can be held to it.
     """
     start = db.execute("SELECT ifnull(max(seq), 0) FROM journal WHERE op = 'erase'").fetchone()[0]
-    before: tuple[int, int] | None = (0, 0) if start == 0 else None
+    before: tuple[int, int] | None = (0, 0) if start == 0 and _first_kept(db) == 1 else None
     for seq, body, chain in db.execute(
         "SELECT seq, body, chain FROM journal WHERE seq >= ? ORDER BY seq", (start,)
     ):

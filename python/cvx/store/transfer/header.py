@@ -12,6 +12,7 @@ from typing import Any, Self
 from cvx.arguments import whole
 from cvx.errors import ExportError
 from cvx.store import rows
+from cvx.store.history import FIRST_KEPT, LIMITS, HistoryLimits
 from cvx.store.rowcheck import KIND
 from cvx.store.schema import SCHEMA_VERSION
 from cvx.validation import storable_text
@@ -156,6 +157,8 @@ TAKEN_OVER: Mapping[str, Callable[[str], bool]] = {
     "next_event": _is_number,
     "next_decision": _is_number,
     "whole_since": _is_number,
+    FIRST_KEPT: _is_number,
+    LIMITS: lambda told: HistoryLimits.read(told) is not None,
     "embedder_spec": lambda told: len(told) < 2000,
 }
 """What a record says of itself that another one takes over, and what may be said."""
