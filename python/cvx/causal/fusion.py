@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cvx.arguments import among, check_fields, number
 from cvx.errors import DimensionError, InvalidParameterError, LengthMismatchError
+from cvx.scoring.columns import score_columns
 from cvx.types import Vector
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -100,7 +101,7 @@ class Ranked(NamedTuple):
     score : float
         Higher is better.
     factors : tuple of (str, float)
-        What the score is made of; they add up to it.
+        What the score is made of, where it weighs something; they add up to it.
     ancestor : int or None
         The ancestor that it witnesses, where that mattered: its place among the ancestors, or
         among the fallback's events where ``arm`` is "fallback".
@@ -297,21 +298,19 @@ def additive(
 def _blended(
     candidates: Candidates, ancestors: Ancestors, blend: Blend, *, multiply: bool
 ) -> list[Ranked]:
-    parts: dict[str, Floats] = {
-        name: weight * np.asarray(getattr(candidates, name), np.float64)
-        for name, weight in zip(_EPISODIC, blend.weights, strict=True)
-    }
+    columns = {name: np.asarray(getattr(candidates, name), np.float64) for name in _EPISODIC}
+    weights = dict(zip(_EPISODIC, blend.weights, strict=True))
     boost, best = causal_boost(candidates, ancestors, blend)
-    base = sum(parts.values(), np.zeros(len(candidates))) if multiply else 1.0
-    parts["causal"] = np.asarray(base * blend.causal_boost * boost)
-    scores = sum(parts.values(), np.zeros(len(candidates)))
+    columns["causal"] = boost * score_columns(columns, weights).total if multiply else boost
+    scored = score_columns(columns, {**weights, "causal": blend.causal_boost})
+    scores, shares = scored.total, scored.shares.tolist()
     ranked = []
     for at in np.argsort(-scores, kind="stable").tolist():
         ancestor = int(best[at]) if best[at] >= 0 else None
         cosine = (
             0.0 if ancestor is None else float(candidates.vectors[at] @ ancestors.vectors[ancestor])
         )
-        factors = tuple((name, float(part[at])) for name, part in parts.items())
+        factors = tuple(zip(scored.names, shares[at], strict=True))
         ranked.append(Ranked(at, float(scores[at]), factors, ancestor, cosine, "fused"))
     return ranked
 
