@@ -269,21 +269,19 @@ def read_trace(
         actions = [step.action for step in steps]
         rewards = [step.reward if outcome is None else None for step in steps]
         vectors = [None] * len(nodes)
-    rewards = [outcome if reward is None else reward for reward in rewards]
-    located = locate(nodes, vectors)
-    keep = [i for i, region in enumerate(located) if region is not None]
-    return Trace(
+    trace = Trace(
         task_type=getattr(episode, "task_type", None),
-        nodes=[nodes[i] for i in keep],
-        actions=[None if (a := actions[i]) is None else classify(a) for i in keep],
-        rewards=[rewards[i] for i in keep],
-        regions=[int(region) for i in keep if (region := located[i]) is not None],
+        nodes=nodes,
+        actions=[None if action is None else classify(action) for action in actions],
+        rewards=[outcome if reward is None else reward for reward in rewards],
+        regions=[],
         outcome=outcome,
         readers=readers(namespace, least_visible(step.visibility for step in own))
         if own
         else namespace,
         trust=min((step.trust for step in own), default=1.0),
     )
+    return trace.placed(locate(nodes, vectors))
 
 
 def timelines(index: TemporalIndex, nodes: Iterable[int]) -> list[Episode]:

@@ -6,7 +6,6 @@ Importing this module imports scikit-learn, which takes a second; recall needs o
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -23,12 +22,10 @@ from sklearn.utils.validation import (  # type: ignore[import-untyped]
 )
 
 from cvx.errors import (
-    ConstantFeatureWarning,
     InvalidParameterError,
     LengthMismatchError,
-    OneOutcomeWarning,
 )
-from cvx.scoring.logistic import Floats, constant_features, fit_logistic, one_outcome, sigmoid
+from cvx.scoring.logistic import Floats, fit_logistic, sigmoid, warn_of
 
 
 class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -101,7 +98,8 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = _weights(sample_weight, len(x))
         self.classes_ = _classes(labels)
         self._learn(x, self._coded(labels), weight)
-        self._warn(len(labels))
+        names = getattr(self, "feature_names_in_", np.arange(x.shape[1]))
+        warn_of(self._fit, len(labels), np.asarray(names).tolist())
         return self
 
     def partial_fit(
@@ -181,15 +179,6 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.standard_coef_ = fit.coefficients
         self.coef_ = own[None, :]
         self.intercept_ = np.array([fit.intercept - own @ fit.mean])
-
-    def _warn(self, n: int) -> None:
-        fit = self._fit
-        if fit.one_sided:
-            warnings.warn(one_outcome(n), OneOutcomeWarning, stacklevel=3)
-        elif fit.constant.any():
-            names = np.asarray(getattr(self, "feature_names_in_", np.arange(len(fit.constant))))
-            constant = names[fit.constant].tolist()
-            warnings.warn(constant_features(constant), ConstantFeatureWarning, stacklevel=3)
 
 
 def _weights(sample_weight: npt.ArrayLike | None, n: int) -> Floats:

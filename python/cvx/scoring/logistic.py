@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from cvx.errors import ConstantFeatureWarning, OneOutcomeWarning
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -106,11 +109,18 @@ def _cut(value: float, bound: float) -> float:
     return max(-bound, min(bound, value))
 
 
-def one_outcome(n: int) -> str:
-    """Return what is said when all n outcomes are alike."""
-    return f"all {n} outcomes are alike: no feature has a weight until the other outcome is seen"
-
-
-def constant_features(names: Sequence[object]) -> str:
-    """Return what is said of features that never vary."""
-    return f"{list(names)} never vary in these samples: they have no weight until they do"
+def warn_of(fit: LogisticFit, n: int, names: Sequence[object]) -> None:
+    """Warn the caller's caller of what n samples cannot teach, of the features by these names."""
+    if fit.one_sided:
+        warnings.warn(
+            f"all {n} outcomes are alike: no feature has a weight until the other outcome is seen",
+            OneOutcomeWarning,
+            stacklevel=3,
+        )
+    elif fit.constant.any():
+        constant = [name for name, never in zip(names, fit.constant, strict=True) if never]
+        warnings.warn(
+            f"{constant} never vary in these samples: they have no weight until they do",
+            ConstantFeatureWarning,
+            stacklevel=3,
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -11,18 +10,15 @@ import numpy.typing as npt
 
 from cvx.arguments import wrong
 from cvx.errors import (
-    ConstantFeatureWarning,
     InvalidParameterError,
     LengthMismatchError,
-    OneOutcomeWarning,
 )
 from cvx.scoring.logistic import (
     Floats,
     LogisticFit,
-    constant_features,
     fit_logistic,
-    one_outcome,
     sigmoid,
+    warn_of,
 )
 from cvx.scoring.off_policy import LoggedChoice
 
@@ -281,12 +277,7 @@ not retrieved; sample the order to learn that
         """
         new = Samples.checked(features, labels, propensities, len(self.names))
         self._samples, self.samples = new, len(new.labels)
-        fit = self._fit()
-        if fit.one_sided:
-            warnings.warn(one_outcome(self.samples), OneOutcomeWarning, stacklevel=2)
-        elif fit.constant.any():
-            constant = np.array(self.names)[fit.constant].tolist()
-            warnings.warn(constant_features(constant), ConstantFeatureWarning, stacklevel=2)
+        warn_of(self._fit(), self.samples, self.names)
         return self
 
     def fit_choices(self, log: Sequence[LoggedChoice], above: float = 0.5) -> LearnedWeights:

@@ -15,8 +15,8 @@ from cvx.learn.posteriors import Dirichlet, SuccessCounts
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.traces import FAILURE, SUCCESS, UNKNOWN, last_kind
 from cvx.statistics import Beta
-from tests.ruler import LENGTH, Ruler
-from tests.test_mdp_answers import CLEAN, HEAT, OPEN, TAKE, model_of
+from tests.learn.ruler import LENGTH, Ruler
+from tests.learn.test_mdp_answers import CLEAN, HEAT, OPEN, TAKE, model_of
 
 
 def kitchen() -> RegionMDP:

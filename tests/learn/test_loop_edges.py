@@ -14,7 +14,7 @@ from cvx.learn.region_mdp import RegionMDP
 from cvx.scoring import Scorer
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Edge
-from tests.test_active_memory import memory, play
+from tests.learn.test_loop import memory, play
 
 DIM = 4
 BONUS = "edge_bonus"

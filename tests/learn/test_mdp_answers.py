@@ -12,7 +12,7 @@ from cvx.learn.answers import action_effect
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.traces import FAILURE, SUCCESS, UNKNOWN, default_level
 from cvx.types import Episode
-from tests.ruler import Ruler
+from tests.learn.ruler import Ruler
 
 TAKE, CLEAN, HEAT, OPEN = "take mug 1", "clean mug 1", "heat mug 1", "open box 1"
 

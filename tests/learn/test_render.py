@@ -12,7 +12,7 @@ from cvx.errors import InvalidParameterError
 from cvx.learn.render import render_decision
 from cvx.recall.tokens import estimate_tokens
 from cvx.types import Cue, Decision, Hit, Step
-from tests.test_active_memory import memory
+from tests.learn.test_loop import memory
 
 
 def decision(chains: list[int], scores: int) -> Decision:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from cvx.errors import InvalidParameterError, OutputError
 from cvx.learn.region_mdp import RegionMDP
 from cvx.plot import plot_regions
-from tests.ruler import Ruler
-from tests.test_mdp import random_index
-from tests.test_mdp_answers import CLEAN, HEAT, TAKE, model_of
+from tests.learn.ruler import Ruler
+from tests.learn.test_mdp import random_index
+from tests.learn.test_mdp_answers import CLEAN, HEAT, TAKE, model_of
 
 
 def kitchen() -> RegionMDP:

@@ -27,7 +27,7 @@ from cvx.learn.decay_report import POLICIES, decay_report
 from cvx.learn.loop import ActiveMemory
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Filter
-from tests.test_decay import Rewards, cases
+from tests.learn.test_decay import Rewards, cases
 
 FOLLOWED = {"expert_action": "take", "agent_actions": frozenset({"take"})}
 SCENARIOS = {

@@ -18,8 +18,8 @@ from cvx.learn.traces import UNKNOWN
 from cvx.memory import Memory
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Episode, Filter, Hit
+from tests.learn.test_loop import CLEAN, DIM, memory, play
 from tests.store.processes import embedder
-from tests.test_active_memory import CLEAN, DIM, memory, play
 
 GAMES = 20
 DEMONSTRATIONS = [0, 1]

@@ -16,7 +16,7 @@ from cvx.learn.planner import Planner
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.traces import SUCCESS, UNKNOWN
 from cvx.temporal_index import TemporalIndex
-from tests.test_mdp import random_index
+from tests.learn.test_mdp import random_index
 
 Episode = tuple[Sequence[int], Sequence[str | None], float | None]
 
