@@ -228,6 +228,7 @@ def test_who_slept_through_dropped_changes_reads_everything_anew(tmp_path: Path)
             writer.add(f"thing {n}")
         other = writer.learning.loop(mdp=None)
         other.add_demonstration("find the hall", [("a yard", "go right")])
+        other.add_demonstration("find the shed", [("a path", "go on")])
         for n in range(60, 120):
             writer.add(f"thing {n}")
         assert journal(writer)[0] > heard + 100
@@ -239,7 +240,7 @@ def test_who_slept_through_dropped_changes_reads_everything_anew(tmp_path: Path)
         run = loop.begin("find the hall", None)
         decision = loop.recall(Cue(goal="find the hall", step="a yard"))
         assert "go right" in {hit.action for hit in decision.hits}
-        assert [episode.actions for episode in loop.episodes] == [("go right",)]
+        assert [episode.actions for episode in loop.episodes] == [("go right",), ("go on",)]
         loop.close(run, 1.0)
 
 
