@@ -99,8 +99,8 @@ PROVOKED: dict[str, list[tuple[Call, str]]] = {
     "InvalidEntityError": [
         (lambda ix, _: ix.insert(-1, 1, [1, 0, 0]), "entity_id is -1.*from 0"),
         (lambda ix, _: ix.insert(2**64, 1, [1, 0, 0]), "18446744073709551616.*from 0"),
-        (lambda ix, _: ix.bulk_insert([-4], [1], [[1, 0, 0]]), "entity -4.*from 0"),
-        (lambda ix, _: ix.bulk_insert([1.5], [1], [[1, 0, 0]]), "float64.*integers"),
+        (lambda ix, _: ix.bulk_insert([-4], [1], [[1, 0, 0]]), r"entity_ids\[0\] is -4.*from 0"),
+        (lambda ix, _: ix.bulk_insert([1.5], [1], [[1, 0, 0]]), r"\[1\.5\].*integers"),
         (lambda ix, _: ix.trajectory(-1), "entity_id is -1.*from 0"),
     ],
     "InvalidInputError": [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvertedRangeError, UnknownEntityError, UnknownNodeError
+from cvx.errors import InvalidInputError, InvertedRangeError, UnknownEntityError, UnknownNodeError
 from cvx.index import TemporalIndex
 from cvx.types import Filter, Step
 from tests.index_twin import Twin, assert_nearest, built, twins, vectors
@@ -160,6 +160,45 @@ def test_a_batch_is_inserted_whole_or_not_at_all(spoilt: dict[str, Any]) -> None
         index.bulk_insert(**(columns | spoilt))
     assert len(index) == 0
     assert index.bulk_insert(**columns).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("column", "refused"),
+    [
+        ({"entity_ids": np.array([1, -1])}, r"entity_ids\[1\] is -1.*from 0"),
+        ({"entity_ids": [1, 2**64]}, r"entity_ids\[1\] is 18446744073709551616.*2\*\*64 - 1"),
+        ({"entity_ids": [True, False]}, r"entity_ids is \[True, False\].*integers"),
+        ({"entity_ids": [[1], [2]]}, r"entity_ids is \[\[1\], \[2\]\].*a row"),
+        ({"entity_ids": [[1], [2, 3]]}, r"entity_ids is \[\[1\], \[2, 3\]\].*a row"),
+        ({"entity_ids": {1, 2}}, r"entity_ids is {1, 2}.*a row"),
+        ({"entity_ids": [1, None]}, r"entity_ids\[1\] is None.*an int"),
+        (
+            {"timestamps": np.array([2**63, 1], np.uint64)},
+            r"timestamps\[0\] is 9223372036854775808.*64 bits",
+        ),
+        ({"timestamps": [1.5, 2.0]}, r"timestamps is \[1.5, 2.0\].*integers"),
+    ],
+    ids=str,
+)
+def test_a_column_of_no_such_numbers_is_told_by_row_and_value(
+    column: dict[str, Any], refused: str
+) -> None:
+    index = TemporalIndex(2)
+    columns: dict[str, Any] = {"entity_ids": [1, 1], "timestamps": [1, 2], "vectors": None}
+    with pytest.raises(InvalidInputError, match=refused):
+        index.bulk_insert(**(columns | column))
+    assert len(index) == 0
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint32, np.uint64, object])
+def test_columns_are_whole_numbers_of_any_type_and_stride(dtype: type) -> None:
+    index = TemporalIndex(2)
+    numbers: np.ndarray[Any, Any] = np.arange(10).astype(dtype)
+    index.bulk_insert(numbers[::3], numbers[::-3], None)
+    steps = [index.step(node) for node in range(4)]
+    assert [step.entity_id for step in steps] == [0, 3, 6, 9]
+    assert [step.timestamp for step in steps] == [9, 6, 3, 0]
+    assert index.bulk_insert([], [], []).tolist() == []
 
 
 @given(twins(max_rows=12))

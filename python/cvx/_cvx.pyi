@@ -109,8 +109,8 @@ class NativeIndex:
 
     def bulk_insert(
         self,
-        entity_ids: npt.NDArray[np.uint64],
-        timestamps: _Ints,
+        entity_ids: npt.ArrayLike,
+        timestamps: npt.ArrayLike,
         vectors: _Floats | None,
         present: npt.NDArray[np.bool_] | None,
         rewards: Sequence[float | None] | npt.NDArray[Any] | None,

@@ -16,6 +16,12 @@ use crate::error::named;
 /// The class of what most arguments are refused with.
 pub const PARAMETER: &str = "InvalidParameterError";
 
+/// The class of ids and columns that are refused, unless there is a closer one.
+pub const INPUT: &str = "InvalidInputError";
+
+/// The class of an entity id that is refused.
+pub const ENTITY: &str = "InvalidEntityError";
+
 /// The error for an argument that is something else than `wanted`.
 pub fn wrong(
     name: impl Display,
@@ -46,7 +52,8 @@ pub fn converted<'a, 'py, T: FromPyObject<'a, 'py>>(
         .map_err(|error: T::Error| refused(error.into(), name, value, wanted, class))
 }
 
-fn refused(
+/// What a conversion raised, as the error of the argument.
+pub fn refused(
     error: PyErr,
     name: impl Display,
     value: &Bound<'_, PyAny>,
@@ -109,20 +116,20 @@ pub fn unsigned(name: impl Display, value: &Bound<'_, PyAny>, class: &str) -> Py
 
 /// An entity id.
 pub fn entity(value: &Bound<'_, PyAny>) -> PyResult<EntityId> {
-    unsigned("entity_id", value, "InvalidEntityError").map(EntityId)
+    unsigned("entity_id", value, ENTITY).map(EntityId)
 }
 
 /// A node id; a number that cannot be one is unknown.
 pub fn node(name: impl Display, value: &Bound<'_, PyAny>) -> PyResult<NodeId> {
     if value.is_instance_of::<PyBool>() {
-        return Err(wrong(name, value, "the id of a node", "InvalidInputError"));
+        return Err(wrong(name, value, "the id of a node", INPUT));
     }
     value.extract().map(NodeId).map_err(|error: PyErr| {
         if error.is_instance_of::<PyOverflowError>(value.py()) {
             let message = format!("there is no node {value}: ids are those that insert returned");
             named(value.py(), "UnknownNodeError", &message)
         } else {
-            refused(error, name, value, "the id of a node", "InvalidInputError")
+            refused(error, name, value, "the id of a node", INPUT)
         }
     })
 }
@@ -132,13 +139,9 @@ pub fn nodes(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<NodeId>> {
     if value.len().is_err() {
         return Ok(vec![node(name, value)?]);
     }
-    each(
-        name,
-        value,
-        "ids of nodes",
-        "InvalidInputError",
-        |name, one| node(name, one),
-    )
+    each(name, value, "ids of nodes", INPUT, |name, one| {
+        node(name, one)
+    })
 }
 
 /// A number, as the index keeps it; whether it may be NaN is for the index to say.

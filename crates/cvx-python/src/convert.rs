@@ -1,16 +1,18 @@
 //! Python values to the values of the index, and back.
 
+use std::fmt::Arguments;
+
 use cvx_index::{EntityId, Filter, MOST_THREADS, NodeId, TemporalIndex};
 use numpy::{
-    Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
-    PyUntypedArrayMethods,
+    Element, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1,
+    PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 
-use crate::argument::{PARAMETER, at_least, converted, optional, wrong};
+use crate::argument::{PARAMETER, at_least, converted, each, optional, refused, wrong};
 use crate::error::named;
 
 /// One vector or several, C-contiguous float32.
@@ -128,6 +130,32 @@ where
     }
     let name = format_args!("where.{name}");
     converted(name, value, wanted, "InvalidFilterError").map(Some)
+}
+
+/// Whole numbers of a batch, one a row: an array of `T` as it is, what else numpy makes a row of
+/// integers of by value.
+pub fn column<'py, T: Element + Copy>(
+    name: &str,
+    value: &Bound<'py, PyAny>,
+    class: &str,
+    number: impl Fn(Arguments<'_>, &Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<Vec<T>> {
+    static AS_ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = value.py();
+    let wanted = "a row of 64-bit integers";
+    let made = AS_ARRAY.import(py, "numpy", "asarray")?.call1((value,));
+    let array = made.map_err(|error| refused(error, name, value, wanted, class))?;
+    if array.len().is_ok_and(|len| len == 0) {
+        return Ok(Vec::new());
+    }
+    if let Ok(array) = array.cast::<PyArray1<T>>() {
+        return Ok(array.try_readonly()?.as_array().to_vec());
+    }
+    let untyped = array.cast::<PyUntypedArray>()?;
+    if untyped.ndim() != 1 || !b"iuO".contains(&untyped.dtype().kind()) {
+        return Err(wrong(name, value, wanted, class));
+    }
+    each(name, &array, wanted, class, number)
 }
 
 /// Refuses a matrix of another width, which an empty batch would not notice by itself.

@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::argument::{
-    self, PARAMETER, converted, each, flag, integer, labels, optional, real, text, texts,
+    self, ENTITY, INPUT, PARAMETER, converted, each, flag, integer, labels, optional, real, text,
+    texts, unsigned,
 };
 use crate::convert::{self, Vectors, check_dimension, node_array};
 use crate::error::named;
@@ -139,10 +140,12 @@ impl NativeIndex {
         recallable: &Bound<'py, PyAny>,
         threads: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let entity_ids: PyReadonlyArray1<'_, u64> =
-            converted("entity_ids", entity_ids, "a row of uint64", PARAMETER)?;
-        let timestamps: PyReadonlyArray1<'_, i64> =
-            converted("timestamps", timestamps, "a row of int64", PARAMETER)?;
+        let entities = convert::column("entity_ids", entity_ids, ENTITY, |name, one| {
+            unsigned(name, one, ENTITY)
+        })?;
+        let timestamps = convert::column("timestamps", timestamps, INPUT, |name, one| {
+            integer(name, one, INPUT)
+        })?;
         let present: Option<PyReadonlyArray1<'_, bool>> = optional(present, |present| {
             converted("present", present, "a row of bool", PARAMETER)
         })?;
@@ -161,7 +164,6 @@ impl NativeIndex {
         let tags = column("tags", tags, "a list of lists of str", |name, one| {
             labels(name, one)
         })?;
-        let (entities, timestamps) = (entity_ids.as_slice()?, timestamps.as_slice()?);
         let rows = entities.len();
         same_length(py, "timestamps", timestamps.len(), rows)?;
         let lengths = [

@@ -1,4 +1,4 @@
-"""Array-likes to the arrays that the native module takes."""
+"""Vectors to the arrays that the native module takes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidEntityError, InvalidInputError, InvalidVectorError
-from cvx.types import IntArray, Vector
+from cvx.errors import InvalidVectorError
+from cvx.types import Vector
 
 
 def float_rows(value: npt.ArrayLike) -> Vector:
@@ -34,7 +34,12 @@ def float_rows(value: npt.ArrayLike) -> Vector:
     >>> float_rows([1, 2]).dtype
     dtype('float32')
     """
-    array = _array(value, "vectors", InvalidVectorError)
+    try:
+        array = np.asarray(value)
+    except ValueError as reason:
+        raise InvalidVectorError(
+            f"vectors are ragged ({reason}): give rows of the same length"
+        ) from reason
     if array.dtype.kind not in "fiub":
         raise InvalidVectorError(
             f"vectors of dtype {array.dtype}: pass real numbers, such as float32"
@@ -78,57 +83,3 @@ def rows_and_presence(
     rows = np.zeros((len(listed), given.shape[1]), np.float32)
     rows[present] = given
     return rows, present
-
-
-def entity_column(values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
-    """Entity ids, each at least 0, as uint64 of shape (n,).
-
-    Raises
-    ------
-    InvalidEntityError
-        Something else than integers from 0 up to 64 bits.
-    """
-    array = _array(values, "entity ids", InvalidEntityError)
-    if array.size == 0:
-        return np.empty(0, np.uint64)
-    if array.ndim != 1 or array.dtype.kind not in "iuO":
-        raise InvalidEntityError(
-            f"entity ids of shape {array.shape} and dtype {array.dtype}: pass a row of integers"
-        )
-    try:
-        if (low := array.min()) < 0:
-            raise InvalidEntityError(f"entity {low} is below 0: count from 0")
-        return np.ascontiguousarray(array, np.uint64)
-    except (OverflowError, TypeError) as error:
-        raise InvalidEntityError(
-            f"entity ids beyond 64 bits or no integers ({error}): give ints from 0 to 2**64 - 1"
-        ) from error
-
-
-def integer_column(values: npt.ArrayLike, name: str) -> IntArray:
-    """Integers as int64 of shape (n,).
-
-    Raises
-    ------
-    InvalidInputError
-        Something else than a row of integers of 64 bits.
-    """
-    array = _array(values, name, InvalidInputError)
-    if array.size == 0:
-        return np.empty(0, np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InvalidInputError(
-            f"{name} of shape {array.shape} and dtype {array.dtype}: pass a row of 64-bit integers"
-        )
-    if array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
-        raise InvalidInputError(f"{name} goes up to {array.max()}: 2**63 - 1 is the most")
-    return np.ascontiguousarray(array, np.int64)
-
-
-def _array(
-    values: npt.ArrayLike, name: str, error: type[InvalidInputError]
-) -> npt.NDArray[np.generic]:
-    try:
-        return np.asarray(values)
-    except ValueError as reason:
-        raise error(f"{name} are ragged ({reason}): give rows of the same length") from reason

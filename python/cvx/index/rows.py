@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx._cvx import NativeIndex
-from cvx.index.arrays import entity_column, integer_column, rows_and_presence
+from cvx.index.arrays import rows_and_presence
 from cvx.types import DEFAULT_NAMESPACE, IntArray, Step, Vector
 
 
@@ -145,8 +145,8 @@ class Rows:
         """
         rows, present = rows_and_presence(vectors, self._dim)
         return self._native.bulk_insert(
-            entity_column(entity_ids),
-            integer_column(timestamps, "timestamps"),
+            entity_ids,
+            timestamps,
             rows,
             present,
             rewards,
