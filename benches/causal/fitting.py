@@ -14,7 +14,6 @@ from benches.causal.training import Contrasts, Training, train
 from cvx.causal.fusion import Floats
 from cvx.causal.judges.protocol import Pair
 from cvx.causal.judges.statistical import (
-    Calibration,
     PairScorer,
     StatisticalJudge,
     WordPairs,
@@ -176,16 +175,14 @@ def fit_judge(
     shown = [one for one, out in zip(examples, held, strict=True) if not out]
     asked = [one for one, out in zip(examples, held, strict=True) if out]
     first = fit_scorer(shown, embed, training=training, limit=limit)
-    calibration = _calibrated(first, asked, embed)
-    return StatisticalJudge(
-        fit_scorer(examples, embed, training=training, limit=limit), calibration
-    )
+    weights, bias = _calibrated(first, asked, embed)
+    scorer = fit_scorer(examples, embed, training=training, limit=limit)
+    return StatisticalJudge(scorer, weights, bias)
 
 
 def probabilities(judge: StatisticalJudge, pairs: Sequence[Pair]) -> Floats:
     """Return the probability of each pair, (n,), in whatever order the two happened."""
-    found = judge.calibration
-    odds = found.parts(judge.scorer.evidence(pairs)).sum(axis=1) + found.bias
+    odds = judge.parts(pairs).sum(axis=1) + judge.bias
     return np.asarray(1 / (1 + np.exp(-odds - np.log(judge.prior / (1 - judge.prior)))))
 
 
@@ -223,7 +220,9 @@ def as_pairs(texts: Sequence[tuple[str, str]], embed: Embed | None) -> list[Pair
     ]
 
 
-def _calibrated(scorer: PairScorer, asked: Sequence[Example], embed: Embed | None) -> Calibration:
+def _calibrated(
+    scorer: PairScorer, asked: Sequence[Example], embed: Embed | None
+) -> tuple[list[float], float]:
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
     true = [one.true for one in asked]
@@ -235,7 +234,7 @@ def _calibrated(scorer: PairScorer, asked: Sequence[Example], embed: Embed | Non
     shares = np.repeat([2.0, 1.0, 1.0], len(asked))
     spread = rows.std(axis=0) + 1e-9
     model = LogisticRegression(max_iter=1000).fit(rows / spread, labels, sample_weight=shares)
-    return Calibration(tuple((model.coef_[0] / spread).tolist()), float(model.intercept_[0]))
+    return (model.coef_[0] / spread).tolist(), float(model.intercept_[0])
 
 
 def _place(group: str) -> float:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benches.causal.fitting import Example, as_pairs, fit_judge, groups_by_text, probabilities
 from benches.causal.training import Training
 from cvx.causal.judges.protocol import Judge, Pair
-from cvx.causal.judges.statistical import Calibration, PairScorer, StatisticalJudge, WordPairs
+from cvx.causal.judges.statistical import PairScorer, StatisticalJudge, WordPairs
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, InvalidParameterError
 
@@ -95,10 +95,10 @@ def test_texts_without_words_are_left_unjudged(judge: StatisticalJudge) -> None:
 @given(prior=st.floats(0.01, 0.99), bound=st.floats(0, 1))
 def test_a_rarer_truth_makes_every_yes_less_likely(prior: float, bound: float) -> None:
     scorer = PairScorer(WordPairs({("rain", "flood"): 2.0}))
-    weights = Calibration((0.5, 0.0, 1.0, 0.0), -0.4)
+    weights = (0.5, 0.0, 1.0, 0.0)
     pair = Pair("rain", "flood")
-    even = StatisticalJudge(scorer, weights).judge([pair])[0].probability
-    shifted = StatisticalJudge(scorer, weights, bound=bound, prior=prior).judge([pair])[0]
+    even = StatisticalJudge(scorer, weights, -0.4).judge([pair])[0].probability
+    shifted = StatisticalJudge(scorer, weights, -0.4, bound=bound, prior=prior).judge([pair])[0]
     assert even is not None
     assert shifted.probability is not None
     odds = even / (1 - even) * prior / (1 - prior)
@@ -167,6 +167,6 @@ def test_what_cannot_be_fitted_or_read_is_refused(tmp_path: Path) -> None:
     scorer = PairScorer(WordPairs({}))
     for bad in ({"bound": 2.0}, {"prior": 0.0}, {"prior": 1.0}):
         with pytest.raises(InvalidParameterError):
-            StatisticalJudge(scorer, Calibration((0.0,) * 4, 0.0), **bad)
+            StatisticalJudge(scorer, (0.0,) * 4, 0.0, **bad)
     with pytest.raises(InvalidParameterError, match="weights"):
-        StatisticalJudge(scorer, Calibration((0.0,), 0.0))
+        StatisticalJudge(scorer, (0.0,), 0.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -244,26 +243,6 @@ class PairScorer:
 _SHIPPED = "ecare.npz"
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """How evidence becomes a probability: a logistic regression.
-
-    Attributes
-    ----------
-    weights : tuple of float
-        One for each of `EVIDENCE`.
-    bias : float
-        Of pairs of which half are true.
-    """
-
-    weights: tuple[float, ...]
-    bias: float
-
-    def parts(self, rows: Floats) -> Floats:
-        """Return what each kind of evidence adds to the log-odds: (n, len(EVIDENCE))."""
-        return np.asarray(rows * np.asarray(self.weights))
-
-
 class StatisticalJudge:
     """Says how likely one event led to another, without a language model.
 
@@ -271,8 +250,10 @@ class StatisticalJudge:
     ----------
     scorer : PairScorer
         Where the evidence comes from.
-    calibration : Calibration
-        What it is worth.
+    weights : sequence of float
+        What each kind of `EVIDENCE` adds to the log-odds: a logistic regression.
+    bias : float
+        Log-odds without any evidence, of pairs of which half are true.
     bound : float, default 0.5
         From this probability up it is a yes; in [0, 1].
     prior : float, default 0.5
@@ -297,7 +278,8 @@ class StatisticalJudge:
     def __init__(
         self,
         scorer: PairScorer,
-        calibration: Calibration,
+        weights: Sequence[float],
+        bias: float,
         *,
         bound: float = 0.5,
         prior: float = 0.5,
@@ -305,13 +287,13 @@ class StatisticalJudge:
         self.bound = a_share("bound", bound)
         if not 0 < prior < 1:
             raise InvalidParameterError(f"prior is {prior}: give one between 0 and 1")
-        if len(calibration.weights) != len(EVIDENCE):
+        if len(weights) != len(EVIDENCE):
             raise InvalidParameterError(
-                f"{len(calibration.weights)} weights: give {len(EVIDENCE)}, one for each of "
+                f"{len(weights)} weights: give {len(EVIDENCE)}, one for each of "
                 f"{', '.join(EVIDENCE)}"
             )
         self.scorer = scorer
-        self.calibration = calibration
+        self.weights, self.bias = tuple(weights), bias
         self.prior = prior
 
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
@@ -321,9 +303,12 @@ class StatisticalJudge:
         an empty text is unjudged, and one without vectors where the judge has heads.
         """
         able = [at for at, pair in enumerate(pairs) if self._obstacle(pair) is None]
-        rows = self.scorer.evidence([pairs[at] for at in able])
-        parts = dict(zip(able, self.calibration.parts(rows), strict=True))
+        parts = dict(zip(able, self.parts([pairs[at] for at in able]), strict=True))
         return [self._judged(pair, parts.get(at)) for at, pair in enumerate(pairs)]
+
+    def parts(self, pairs: Sequence[Pair]) -> Floats:
+        """Return what each kind of evidence adds to the log-odds: (n, len(EVIDENCE))."""
+        return np.asarray(self.scorer.evidence(pairs) * np.asarray(self.weights))
 
     @classmethod
     def shipped(cls, *, bound: float = 0.5, prior: float = 0.5) -> StatisticalJudge:
@@ -336,7 +321,7 @@ class StatisticalJudge:
         arrays: dict[str, Any] = dict(self.scorer.words.to_arrays())
         if self.scorer.heads is not None:
             arrays.update(self.scorer.heads.weights)
-        arrays["calibration"] = np.array([*self.calibration.weights, self.calibration.bias])
+        arrays["calibration"] = np.array([*self.weights, self.bias])
         with Path(path).open("wb") as file:
             np.savez_compressed(file, **arrays)
 
@@ -362,8 +347,7 @@ class StatisticalJudge:
             *weights, bias = arrays["calibration"].tolist()
         except Exception as error:  # numpy, zipfile and zlib each raise their own
             raise InvalidInputError(f"no judge in the file ({error}): fit and save one") from error
-        calibration = Calibration(tuple(weights), bias)
-        return cls(PairScorer(words, heads), calibration, bound=bound, prior=prior)
+        return cls(PairScorer(words, heads), weights, bias, bound=bound, prior=prior)
 
     def _obstacle(self, pair: Pair) -> Judgement | None:
         if pair.lag is not None and pair.lag < 0:
@@ -392,4 +376,4 @@ class StatisticalJudge:
         return Judgement(verdict, probability, why, factors)
 
     def _odds(self, evidence: Any) -> Any:
-        return evidence + self.calibration.bias + np.log(self.prior / (1 - self.prior))
+        return evidence + self.bias + np.log(self.prior / (1 - self.prior))
