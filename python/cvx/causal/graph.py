@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy.typing as npt
 
 from cvx.arguments import whole
 from cvx.causal.events import CausalEvent, EventId, Link, check_link, known_order
-from cvx.causal.ground import Ground, RamGround
+from cvx.causal.ground import Ground, RamGround, StoreGround
 from cvx.causal.narrative import Story
 from cvx.causal.vectors import cosine
 from cvx.causal.walk import DEFAULT_DEPTH, DEFAULT_NODES, Walk, walk
 from cvx.errors import (
+    InvalidInputError,
     InvalidParameterError,
     MissingExtraError,
     UnknownEventError,
@@ -113,9 +114,13 @@ class CausalGraph:
         InvalidVectorError, DimensionError
             An embedding that is no vector, or of another dimension than those before.
         """
-        name = self.ground.next_id() if event_id is None else event_id
-        vector: Any = embedding
-        self.ground.add(CausalEvent(name, text, tick, kind, institution_id, vector))
+        ground, vector = self.ground, cast(Any, embedding)
+        if isinstance(ground, StoreGround):
+            raise InvalidInputError(
+                f"the event {text!r} cannot be added here: add it with memory.add"
+            )
+        name = ground.next_id() if event_id is None else event_id
+        ground.add(CausalEvent(name, text, tick, kind, institution_id, vector))
         return name
 
     def link(

@@ -192,22 +192,6 @@ class StoreGround:
         found = self._ids("event_id = ?", (event,), "true") if isinstance(event, int) else []
         return next(map(as_causal_event, self.record.events(found)), None)
 
-    def next_id(self) -> EventId:
-        """Return no id: the store gives ids by itself."""
-        return ""
-
-    def add(self, event: CausalEvent) -> None:
-        """Refuse: events come into a store through the memory.
-
-        Raises
-        ------
-        InvalidInputError
-            Always.
-        """
-        raise InvalidInputError(
-            f"the event {event.text!r} cannot be added here: add it with memory.add"
-        )
-
     def put(self, links: Sequence[Link]) -> None:
         """Store causal links, in one transaction; see ``store_links``."""
         with self.record.transaction() as write:
