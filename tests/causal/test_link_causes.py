@@ -13,10 +13,12 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import (
     InvalidEdgeError,
     InvalidParameterError,
+    NoVectorError,
     UnknownEdgeKindError,
     UnknownEventError,
 )
 from cvx.memory import Memory
+from cvx.types import Event
 
 
 def memory() -> Memory:
@@ -226,3 +228,18 @@ def test_of_many_who_count_at_once_no_case_is_lost() -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: made.causes.observe(drain, flood, supports=1), range(40)))
     assert made.causes.observe(drain, flood).weight == pytest.approx(41 / 42)
+
+
+@pytest.mark.parametrize("door", ["link", "observe", "graph"])
+def test_an_end_that_is_in_no_index_is_refused_by_every_door(door: str) -> None:
+    made, drain, _, _ = flooded()
+    with made.record.transaction() as write:
+        (bare,) = write.add_events([Event(0, 99, "in no index")])
+    doors: dict[str, Callable[[], object]] = {
+        "link": lambda: made.link(drain, bare),
+        "observe": lambda: made.causes.observe(drain, bare, supports=1),
+        "graph": lambda: made.causes.graph().link(drain, bare),
+    }
+    with pytest.raises(NoVectorError, match=f"event {bare} is in no index"):
+        doors[door]()
+    assert made.causes.graph().causes(bare) == []
