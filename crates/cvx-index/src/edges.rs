@@ -1,8 +1,8 @@
 //! Typed, weighted, directed edges between nodes, beside the temporal order.
 //!
 //! [`TypedEdgeLayer`] holds the edges that somebody added. The temporal edges are implied by the
-//! timelines and belong to the facade, which lends them to [`traverse`] and [`Ancestry`]'s walk through closures; so are
-//! the bounds of a walk (deleted nodes, namespaces).
+//! timelines and belong to the facade, which lends them to [`traverse()`] and [`ancestors()`] through
+//! closures; so are the bounds of a walk (deleted nodes, namespaces).
 
 mod ancestors;
 mod edge;

@@ -1,17 +1,18 @@
 //! Hashes: what is drawn from a seed, and maps from nodes for the length of one call.
 
-use crate::id::Slot;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map from nodes.
-pub(crate) type ByNode<T> = HashMap<Slot, T, BuildHasherDefault<NodeHasher>>;
+use crate::id::Slot;
 
-/// Node ids are dense and nobody's to choose: one multiplication spreads them well enough.
+/// A map from the slots of nodes.
+pub(crate) type ByNode<T> = HashMap<Slot, T, BuildHasherDefault<SlotHasher>>;
+
+/// Slots are dense and nobody's to choose: one multiplication spreads them well enough.
 #[derive(Default)]
-pub(crate) struct NodeHasher(u64);
+pub(crate) struct SlotHasher(u64);
 
-impl Hasher for NodeHasher {
+impl Hasher for SlotHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -1,6 +1,6 @@
 //! The index of cvx: a seeded HNSW whose nodes have a time, an owner, an outcome and typed edges.
 //!
-//! [`TemporalIndex`] is the only facade. Below it, each using only what stands above it here:
+//! [`TemporalIndex`] is the only facade. Its parts, bottom up; no file uses one that uses it:
 //!
 //! - [`Error`], ids, `hash`, and `distance`: [`Metric`] and its kernels, which give the same bits on every
 //!   instruction set;

@@ -255,7 +255,7 @@ impl Vectors {
     /// The rows at these slots, of which those from `end` on have none, and their codes, but for
     /// their extremes those of before; `nodes` are the places that rows of nodes come to.
     pub(crate) fn gathered(&self, kept: &[Slot], end: usize, nodes: &[Slot]) -> Self {
-        let rows = &kept[..kept.partition_point(|&slot| (slot.index()) < end)];
+        let rows = &kept[..kept.partition_point(|&slot| slot.index() < end)];
         let mut vectors = Vectors {
             center: self.center.clone(),
             offset: self.offset.clone(),

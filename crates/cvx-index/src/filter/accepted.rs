@@ -87,11 +87,7 @@ impl<'a> Accepted<'a> {
         let entities = filter.entities.as_ref();
         let listed = filter.ids.as_ref().map(|ids| {
             let nodes = ids.iter().filter_map(|&id| columns.ids.slot(id));
-            ascending(
-                nodes
-                    .filter(|&node| (node.index()) < columns.len())
-                    .collect(),
-            )
+            ascending(nodes.filter(|&node| node.index() < columns.len()).collect())
         });
         let (since, until) = (filter.since, filter.until);
         let window = (since.is_some() || until.is_some()).then(|| Window {
@@ -153,7 +149,7 @@ impl<'a> Accepted<'a> {
         self.catalog.postings.all.len() as usize
     }
 
-    /// Up to which id there are nodes.
+    /// Up to which slot there are nodes.
     pub(crate) fn nodes(&self) -> usize {
         self.catalog.columns.len()
     }
@@ -245,7 +241,7 @@ impl<'a> Accepted<'a> {
         }
     }
 
-    /// The accepted nodes as an unbroken run of ids, where they are just that, as a window
+    /// The accepted nodes as an unbroken run of slots, where they are just that, as a window
     /// in time often is.
     pub(crate) fn run(&self) -> Option<Range<u32>> {
         if self.everything() {

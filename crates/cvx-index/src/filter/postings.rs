@@ -17,13 +17,13 @@ const LATE: usize = 4096;
 /// A timestamp and a node.
 pub(crate) type Dated = (i64, Slot);
 
-/// Nodes by timestamp, then id. Arrivals in order are appended; late ones wait in a short second
+/// Nodes by timestamp, then slot. Arrivals in order are appended; late ones wait in a short second
 /// list, so that one of them does not move the whole first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimeOrder {
     nodes: Vec<Dated>,
     late: Vec<Dated>,
-    /// Whether some of `nodes` are not in the order of ids.
+    /// Whether some of `nodes` are not in the order of slots.
     shuffled: bool,
 }
 
@@ -73,7 +73,7 @@ impl TimeOrder {
         [within(&self.nodes), within(&self.late)]
     }
 
-    /// The ids from the first to the last entry of a window, of nodes that came in the order of
+    /// The slots from the first to the last entry of a window, of nodes that came in the order of
     /// time: all nodes in between are within it.
     pub(crate) fn span(&self, [nodes, _]: [&[Dated]; 2]) -> Option<ops::Range<u32>> {
         if self.shuffled || !self.late.is_empty() {

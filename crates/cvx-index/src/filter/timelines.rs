@@ -8,7 +8,7 @@ use crate::id::Slot;
 /// A namespace, and an entity in it.
 type Whose = (u32, u64);
 
-/// Per (namespace, entity) its live nodes by timestamp, then id, in whatever order they arrived.
+/// Per (namespace, entity) its live nodes by timestamp, then slot, in whatever order they arrived.
 ///
 /// Lines that came with a snapshot lie one behind the other; a line moves out to be changed.
 #[derive(Clone, Debug, Default)]
@@ -208,7 +208,7 @@ pub(crate) fn split_at<'a>(
     node: Slot,
 ) -> (&'a [Slot], &'a [Slot]) {
     let key = |node: Slot| (columns.time[node.index()], node);
-    // Where nodes came in the order of time their ids tell the place, without a look at times that
+    // Where nodes came in the order of time their slots tell the place, without a look at times that
     // lie anywhere.
     let place = line
         .binary_search(&node)

@@ -188,7 +188,7 @@ impl Graph<'_> {
             loop {
                 hop.clear();
                 let neighbors = self.links.neighbors(best.node(), level).iter();
-                hop.extend(neighbors.filter(|&&node| (node.index()) < self.links.nodes));
+                hop.extend(neighbors.filter(|&&node| node.index() < self.links.nodes));
                 hop.iter().for_each(|&node| self.codes.prefetch(node));
                 let near = hop.iter().zip(self.codes.distances(query, hop, buffers));
                 let nearest = near

@@ -1,7 +1,7 @@
 //! Seeded insertion, one node or many, in steps that only look and steps that only write.
 //!
 //! The nodes of a batch search the graph as it stood before the batch, in parallel, look at those
-//! that come before them in the batch, and are merged in the order of ids: the graph depends on the
+//! that come before them in the batch, and are merged in the order of slots: the graph depends on the
 //! order of insertion and the seed, never on threads.
 
 use rayon::prelude::*;
@@ -90,7 +90,7 @@ impl Builder<'_> {
         level_of(self.seed, self.ids.id(slot), links.m())
     }
 
-    /// Inserts `nodes`, ascending ids that have rows and are not in the graph.
+    /// Inserts `nodes`, ascending slots that have rows and are not in the graph.
     pub(crate) fn insert(&self, links: &mut Links, nodes: &[Slot]) {
         let mut rest = nodes;
         while !rest.is_empty() {

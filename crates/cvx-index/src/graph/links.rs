@@ -62,7 +62,7 @@ impl Links {
         (level != OUTSIDE).then_some(usize::from(level))
     }
 
-    /// The nodes of the graph, by id.
+    /// The nodes of the graph, by slot.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = Slot> + '_ {
         Slot::range(0, self.levels.len()).filter(|&node| self.level(node).is_some())
     }
@@ -144,7 +144,7 @@ impl Links {
         self.levels.to_mut()[node.index()] = OUTSIDE;
         self.len -= 1;
         if self.entry == Some(node) {
-            // Of the highest level the lowest id, whatever the order of removal.
+            // Of the highest level the lowest slot, whatever the order of removal.
             self.entry = self
                 .nodes()
                 .max_by_key(|&node| (self.level(node), std::cmp::Reverse(node)));

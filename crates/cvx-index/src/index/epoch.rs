@@ -49,7 +49,7 @@ impl Epoch {
 
     /// Whether a node is of the snapshot.
     pub(crate) fn covers(&self, node: Slot) -> bool {
-        (node.index()) < self.nodes
+        node.index() < self.nodes
     }
 
     /// Begins an epoch.
