@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cvx.errors import UnknownEventError
+
 Vector: TypeAlias = npt.NDArray[np.float32]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
@@ -165,6 +167,19 @@ class Event:
     salience: float | None = None
     state: str = "active"
     key: str | None = None
+
+    @property
+    def id(self) -> int:
+        """Its id in the store.
+
+        Raises
+        ------
+        UnknownEventError
+            It was not stored.
+        """
+        if self.event_id is None:
+            raise UnknownEventError(f"event {self.text[:60]!r} was not stored: add it first")
+        return self.event_id
 
     @property
     def importance(self) -> float | None:

@@ -31,8 +31,8 @@ def test_a_core_file_becomes_a_memory_that_tells_the_same_chain(tmp_path: Path) 
 def test_a_memory_becomes_a_core_file_that_goes_on(tmp_path: Path) -> None:
     embedder = LexicalEmbedder(dim=64)
     memory = Memory(embedder)
-    rain = memory.add("It rained all night.", timestamp=1_000_000)
-    flood = memory.add("The cellar flooded.", timestamp=2_000_000)
+    rain = memory.add("It rained all night.", timestamp=1_000_000).id
+    flood = memory.add("The cellar flooded.", timestamp=2_000_000).id
     memory.link(rain, flood, weight=0.8, why="the drain is too small")
     path = tmp_path / "memory.duckdb"
     to_duckdb(memory, path)

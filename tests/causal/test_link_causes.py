@@ -42,9 +42,9 @@ class Asked:
 
 def flooded() -> tuple[Memory, int, int, int]:
     made = memory()
-    drain = made.add("the drain was blocked", timestamp=10)
-    cat = made.add("a cat slept on the sofa", timestamp=20)
-    flood = made.add("the cellar flooded because the drain was blocked", timestamp=30)
+    drain = made.add("the drain was blocked", timestamp=10).id
+    cat = made.add("a cat slept on the sofa", timestamp=20).id
+    flood = made.add("the cellar flooded because the drain was blocked", timestamp=30).id
     return made, drain, cat, flood
 
 
@@ -112,11 +112,11 @@ def test_a_judgement_moves_a_weight_that_a_person_gave_from_there() -> None:
 
 def test_the_nearest_and_the_latest_are_asked_about_in_turn_and_nothing_later() -> None:
     made = memory()
-    near = made.add("the drain was blocked", timestamp=1)
-    texts = [made.add(f"unrelated {word}", timestamp=2) for word in ("apples", "pears", "plums")]
+    near = made.add("the drain was blocked", timestamp=1).id
+    texts = [made.add(f"unrelated {word}", timestamp=2).id for word in ("apples", "pears", "plums")]
     made.add("the drain was blocked by leaves", timestamp=99)
-    again = made.add("The drain is  blocked", timestamp=3)
-    effect = made.add("the drain is blocked", timestamp=50)
+    again = made.add("The drain is  blocked", timestamp=3).id
+    effect = made.add("the drain is blocked", timestamp=50).id
     judge = Asked(Judgement("unjudged"))
     found = made.causes.propose(effect, judge=judge, search=CauseSearch(most=3))
     assert found.unjudged == (near, texts[2], texts[1])
@@ -129,8 +129,8 @@ def test_the_nearest_and_the_latest_are_asked_about_in_turn_and_nothing_later() 
 def test_a_window_leaves_out_what_is_too_old() -> None:
     made = memory()
     made.add("the drain was blocked", timestamp=1)
-    recent = made.add("the drain was cleaned", timestamp=40)
-    effect = made.add("the drain overflowed", timestamp=50)
+    recent = made.add("the drain was cleaned", timestamp=40).id
+    effect = made.add("the drain overflowed", timestamp=50).id
     judge = Asked(Judgement("yes"))
     found = made.causes.propose(effect, judge=judge, search=CauseSearch(window=10))
     assert [link.cause for link in found.links] == [recent]
@@ -144,11 +144,11 @@ def test_a_window_leaves_out_what_is_too_old() -> None:
 def test_causes_are_looked_for_only_where_the_effect_may_see() -> None:
     made = memory()
     made.add("the drain was blocked", namespace="ana", timestamp=1)
-    public = made.add("the drain was blocked", namespace="ana", visibility="public", timestamp=2)
-    own = made.add("rain on the drain", namespace="bob", timestamp=3)
-    gone = made.add("an old drain", namespace="bob", timestamp=3)
+    public = made.add("the drain was blocked", namespace="ana", visibility="public", timestamp=2).id
+    own = made.add("rain on the drain", namespace="bob", timestamp=3).id
+    gone = made.add("an old drain", namespace="bob", timestamp=3).id
     made.forget(gone)
-    effect = made.add("the drain overflowed", namespace="bob", timestamp=9)
+    effect = made.add("the drain overflowed", namespace="bob", timestamp=9).id
     found = made.causes.propose(effect, judge=Asked(Judgement("yes")))
     assert {link.cause for link in found.links} == {public, own}
 
@@ -177,13 +177,13 @@ def test_what_nobody_could_judge_is_asked_again() -> None:
 
 def test_an_event_without_words_or_vector_has_recent_candidates_only() -> None:
     made = memory()
-    before = made.add("something", timestamp=1)
-    blank = made.add("", timestamp=2, vector=np.ones(64, np.float32))
+    before = made.add("something", timestamp=1).id
+    blank = made.add("", timestamp=2, vector=np.ones(64, np.float32)).id
     found = made.causes.propose(blank)
     assert found.unjudged == (before,)
     assert made.causes.pending() == [(before, blank)]
     alone = memory()
-    assert alone.causes.propose(alone.add("first")) == ((), (), ())
+    assert alone.causes.propose(alone.add("first").id) == ((), (), ())
     with pytest.raises(UnknownEventError):
         alone.causes.propose(99)
 

@@ -30,9 +30,9 @@ def memory() -> Memory:
 
 def flooded() -> tuple[Memory, int, int, int]:
     made = memory()
-    rain = made.add("It rained all night.", timestamp=10)
-    flood = made.add("The cellar flooded.", timestamp=20)
-    mould = made.add("The books are mouldy.", timestamp=30)
+    rain = made.add("It rained all night.", timestamp=10).id
+    flood = made.add("The cellar flooded.", timestamp=20).id
+    mould = made.add("The books are mouldy.", timestamp=30).id
     made.link(rain, flood, weight=0.8, why="the drain is too small", evidence="the plumber")
     made.link(flood, mould, weight=0.5)
     return made, rain, flood, mould
@@ -45,7 +45,7 @@ def test_a_graph_over_a_memory_finds_what_trying_every_way_finds(
     drawn: Drawn, max_depth: int, backward: bool
 ) -> None:
     made = memory()
-    events = [made.add(f"event {node}") for node in range(drawn.nodes)]
+    events = [made.add(f"event {node}").id for node in range(drawn.nodes)]
     for (cause, effect), weight in drawn.links.items():
         made.link(events[cause], events[effect], weight=weight, effect_first="allow")
     found = made.causes.graph().walk(events[0], max_depth, backward=backward)
@@ -163,11 +163,11 @@ def test_the_past_explains_by_what_was_known_then() -> None:
 @pytest.mark.requirement("X17", "B9")
 def test_a_namespace_is_shown_and_walked_through_only_what_it_may_see() -> None:
     made = memory()
-    secret = made.add("a secret", namespace="ana")
-    shared = made.add("said to some", namespace="ana", visibility="shared")
-    known = made.add("known to all", namespace="ana", visibility="public")
-    root = made.add("bob's own root", namespace="bob")
-    effect = made.add("bob's effect", namespace="bob")
+    secret = made.add("a secret", namespace="ana").id
+    shared = made.add("said to some", namespace="ana", visibility="shared").id
+    known = made.add("known to all", namespace="ana", visibility="public").id
+    root = made.add("bob's own root", namespace="bob").id
+    effect = made.add("bob's effect", namespace="bob").id
     for cause, led_to in ((root, secret), (secret, effect), (known, effect), (shared, effect)):
         made.link(cause, led_to, effect_first="allow")
     assert {step.event.event_id for step in made.why(effect, namespace="bob")} == {known}
@@ -190,8 +190,8 @@ def test_what_was_put_away_is_not_walked_through_but_can_be_asked_about() -> Non
 
 def test_a_graph_over_a_memory_lists_events_by_time_and_by_entity() -> None:
     made = memory()
-    late = made.add("late", timestamp=9, entity_id=7)
-    early = made.add("early", timestamp=3, entity_id=7)
+    late = made.add("late", timestamp=9, entity_id=7).id
+    early = made.add("early", timestamp=3, entity_id=7).id
     made.add("other", timestamp=5, entity_id=8)
     graph = made.causes.graph()
     assert [event.id for event in graph.events_for_institution("7")] == [early, late]

@@ -51,10 +51,10 @@ def faded() -> tuple[Memory, list[int]]:
     ticks = iter(range(1000, 100_000))
     memory = Memory(LexicalEmbedder(dim=64), clock=ticks.__next__)
     events = [
-        memory.add("a trifle", timestamp=0, salience=0.1),
-        memory.add("a drought", timestamp=0, salience=0.1),
-        memory.add("a famine", timestamp=0, salience=0.9),
-        memory.add("yesterday", timestamp=95, salience=0.1),
+        memory.add("a trifle", timestamp=0, salience=0.1).id,
+        memory.add("a drought", timestamp=0, salience=0.1).id,
+        memory.add("a famine", timestamp=0, salience=0.9).id,
+        memory.add("yesterday", timestamp=95, salience=0.1).id,
     ]
     memory.link(events[1], events[2])
     return memory, events

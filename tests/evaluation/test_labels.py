@@ -75,7 +75,7 @@ def test_a_label_without_a_group_is_a_group_of_its_own() -> None:
 
 
 def test_gold_is_named_by_id_or_key_and_must_be_there(memory: Memory) -> None:
-    first = memory.add("the kettle is blue", key="kettle")
+    first = memory.add("the kettle is blue", key="kettle").id
     found = resolved(memory, [Label(query="x", gold=frozenset({first, "kettle"}))])
     assert found == [frozenset({first})]
     with pytest.raises(InvalidInputError, match="label the events of this store"):

@@ -76,7 +76,7 @@ def test_every_baseline_and_the_memory_answer_what_stands_in_one_turn(memory: Me
 
 def test_a_baseline_keeps_to_the_namespace_and_the_speaker(memory: Memory) -> None:
     memory.add("a red canoe", namespace="other")
-    mine = memory.add("a red canoe", entity_id=1)
+    mine = memory.add("a red canoe", entity_id=1).id
     memory.add("a red canoe once more", entity_id=2)
     asked = Label(query="red canoe", gold=frozenset({mine}), speaker=1)
     for name, ranker in {**baselines(memory), "memory": recalling(memory)}.items():

@@ -62,9 +62,9 @@ def test_what_others_store_changes_no_answer_and_no_score(
 
 def test_a_word_counts_however_often_others_use_it() -> None:
     memory = room()
-    own = [memory.add(f"x lantern {number}", namespace="ana") for number in range(3)]
+    own = [memory.add(f"x lantern {number}", namespace="ana").id for number in range(3)]
     told(memory, ["lantern"] * 20_001, "ben")
-    own.append(memory.add("x lantern at last", namespace="ana"))
+    own.append(memory.add("x lantern at last", namespace="ana").id)
     corpus = Corpus(memory.record)
     corpus.refresh()
     for _ in range(2):

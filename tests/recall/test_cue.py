@@ -122,7 +122,7 @@ def test_an_empty_cue_is_answered_by_nothing_and_the_trace_says_why() -> None:
 
 def test_of_a_cue_of_100000_characters_the_beginning_is_used() -> None:
     memory = room()
-    event = memory.add("x lantern", vector=axis("x"))
+    event = memory.add("x lantern", vector=axis("x")).id
     hits = memory.recall("x lantern " + "word " * 20_000)
     assert [hit.event.event_id for hit in hits if hit.event] == [event]
     assert hits.trace.problems == ["the cue has 100010 characters: its beginning was used"]

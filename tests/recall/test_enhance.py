@@ -83,7 +83,7 @@ def test_a_prelude_says_who_is_there_where_it_is_what_for_and_what_mattered() ->
     memory.add("Bob mends clocks")
     memory.add("the kitchen is small and warm")
     memory.add("the vault needs two keys")
-    quarrel = memory.add("a quarrel nobody forgets", salience=0.9)
+    quarrel = memory.add("a quarrel nobody forgets", salience=0.9).id
     memory.add("a spoon fell", salience=0.1)
     situation = Situation(("Ann", "Bob"), "the kitchen", ("open the vault",), turn=4)
     block = prelude(memory, situation, 400)

@@ -203,7 +203,7 @@ def test_what_counts_as_used_is_chosen(memory: Memory, refresh: Refresh, touched
 def test_what_has_not_been_used_for_longest_is_evicted_first() -> None:
     memory = room()
     warm, cold, never = (
-        memory.add(f"x number {n}", vector=apart(0.9, n), timestamp=n) for n in range(3)
+        memory.add(f"x number {n}", vector=apart(0.9, n), timestamp=n).id for n in range(3)
     )
     for time, event in ((70, cold), (90, warm), (80, never)):
         only = Filter(ids=[event])

@@ -15,7 +15,7 @@ def retrieved(memory: Memory, event: int) -> float:
 
 def test_a_recall_is_counted_although_another_thread_writes_at_that_moment() -> None:
     memory = room()
-    event = memory.add("x one")
+    event = memory.add("x one").id
     counting, written = threading.Event(), threading.Event()
 
     def stop_at_counting(frame: FrameType, what: str, _: object) -> None:

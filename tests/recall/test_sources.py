@@ -24,8 +24,8 @@ def ids(hits: list[Hit]) -> list[int]:
 @pytest.mark.requirement("R2")
 def test_the_dense_arm_follows_the_state_and_the_lexical_one_the_raw_words() -> None:
     memory = room()
-    state = memory.add("x plans", vector=axis("x"))
-    literal = memory.add("y E1234", vector=axis("y"))
+    state = memory.add("x plans", vector=axis("x")).id
+    literal = memory.add("y E1234", vector=axis("y")).id
     memory.add("z nothing", vector=axis("z"))
     cue = Cue(goal="x", text="E1234", vector=axis("x"))
     assert set(ids(memory.recall(cue))) == {state, literal}
@@ -35,7 +35,7 @@ def test_the_dense_arm_follows_the_state_and_the_lexical_one_the_raw_words() -> 
 
 def test_aliases_lead_to_their_event() -> None:
     memory = Memory(Axes())
-    event = memory.add("x a guard of the gate", aliases=["y the sentry", "z watchman"])
+    event = memory.add("x a guard of the gate", aliases=["y the sentry", "z watchman"]).id
     memory.add("y another thing")
     found = memory.recall("y who", sources=["aliases"])
     assert ids(found) == [event]
@@ -44,7 +44,7 @@ def test_aliases_lead_to_their_event() -> None:
 
 def test_the_graph_brings_what_the_similar_is_linked_to() -> None:
     memory = room()
-    near, far = memory.add("x rain"), memory.add("y flood")
+    near, far = memory.add("x rain").id, memory.add("y flood").id
     memory.link(near, far, "caused", why="the drain is too small")
     hits = memory.recall("x", sources=["dense", "graph"], floor=EVERYTHING)
     walked = {hit.event.event_id: hit.path for hit in hits if hit.event}
@@ -53,14 +53,14 @@ def test_the_graph_brings_what_the_similar_is_linked_to() -> None:
 
 def test_the_newest_are_a_source_and_the_future_is_not() -> None:
     memory = room()
-    numbers = [memory.add(f"y {n}", timestamp=n) for n in (5, 1, 9, 3)]
+    numbers = [memory.add(f"y {n}", timestamp=n).id for n in (5, 1, 9, 3)]
     found = memory.recall(Cue(text="x", time=6), sources=["recent"], floor=EVERYTHING)
     assert ids(found) == [numbers[0], numbers[3], numbers[1]]
 
 
 def test_a_callable_of_the_user_is_a_source() -> None:
     memory = room()
-    events = [memory.add(f"y {n}") for n in range(3)]
+    events = [memory.add(f"y {n}").id for n in range(3)]
     asked: list[Cue] = []
 
     def mine(cue: Cue) -> list[Hit]:
@@ -76,7 +76,7 @@ def test_a_callable_of_the_user_is_a_source() -> None:
 @pytest.mark.requirement("X17")
 def test_a_callable_cannot_bring_in_what_the_asker_may_not_see() -> None:
     memory = room()
-    secret = memory.add("x secret", namespace="ana")
+    secret = memory.add("x secret", namespace="ana").id
     stolen = memory.recall("x", namespace="ana")
     assert ids(stolen) == [secret]
     assert memory.recall("x", sources={"thief": lambda _: list(stolen)}, floor=EVERYTHING) == []
@@ -84,7 +84,7 @@ def test_a_callable_cannot_bring_in_what_the_asker_may_not_see() -> None:
 
 def test_a_source_that_raises_leaves_the_others_answering() -> None:
     memory = room()
-    event = memory.add("x one")
+    event = memory.add("x one").id
 
     def broken(cue: Cue) -> list[Hit]:
         raise OSError("the other memory is gone")
@@ -102,7 +102,7 @@ CUE = Cue(text="x", vector=axis("x"))
 
 def test_a_source_that_hangs_leaves_the_others_answering() -> None:
     memory = room()
-    event = memory.add("x one")
+    event = memory.add("x one").id
     memory.learning.pipeline = replace(memory.learning.pipeline, timeout_s=0.05)
     released = threading.Event()
 
@@ -120,7 +120,7 @@ def test_a_source_that_hangs_leaves_the_others_answering() -> None:
 
 def test_a_source_that_hangs_again_and_again_holds_few_threads_and_is_asked_again_later() -> None:
     memory = room()
-    event = memory.add("x one")
+    event = memory.add("x one").id
     released = threading.Event()
     asked: SimpleQueue[threading.Thread] = SimpleQueue()
 
@@ -207,7 +207,7 @@ def test_an_embedder_that_hung_is_told_of_once_and_asked_again() -> None:
             return super().embed(texts)
 
     memory = Memory(embedder := Hung())
-    event = memory.add("x one", vector=axis("x"))
+    event = memory.add("x one", vector=axis("x")).id
     memory._backend.calls = Calls(clock=lambda: now)
     plan = replace(memory.learning.pipeline, timeout_s=0.01)
     with warnings.catch_warnings(record=True) as told:
@@ -230,7 +230,7 @@ def test_an_embedder_that_hung_is_told_of_once_and_asked_again() -> None:
 
 def test_a_source_that_wants_to_end_the_process_is_reported_at_once() -> None:
     memory = room()
-    event = memory.add("x one")
+    event = memory.add("x one").id
 
     def leaving(cue: Cue) -> list[Hit]:
         raise SystemExit("no licence")

@@ -36,7 +36,9 @@ def write_until_killed(folder: str, name: str, seed: int, acks: Connection) -> N
         if kind < 0.7 or len(own) < 2:
             text = f"{name} saw thing {number} {rng.random()}"
             number += 1
-            own.append(memory.add(text, namespace=rng.choice(["", "other"]), aliases=["an alias"]))
+            own.append(
+                memory.add(text, namespace=rng.choice(["", "other"]), aliases=["an alias"]).id
+            )
             acks.send(("add", own[-1], text))
         elif kind < 0.8:
             reward = rng.randrange(5) / 4

@@ -77,7 +77,7 @@ def accepted(memory: Memory, given: dict[str, Any]) -> int | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return memory.add(**{"text": "a lamp", **given}, again=True)
+            return memory.add(**{"text": "a lamp", **given}, again=True).id
     except InvalidInputError:
         assert len(memory) == before
         return None

@@ -20,13 +20,13 @@ __all__ = ["memory"]
 
 @pytest.mark.requirement("B3")
 def test_recalled_text_that_comes_back_is_not_stored_again(memory: Memory) -> None:
-    first = memory.add("the bridge is closed on sundays")
-    assert memory.add("the bridge is closed on sundays") == 2
+    first = memory.add("the bridge is closed on sundays").id
+    assert memory.add("the bridge is closed on sundays").id == 2
     assert memory.recall("bridge")
-    assert memory.add("The bridge  is closed on Sundays") in (first, 2)
+    assert memory.add("The bridge  is closed on Sundays").id in (first, 2)
     assert len(memory) == 2
-    assert memory.add("The bridge is closed on Sundays", again=True) == 3
-    assert memory.add("the bridge is closed on sundays", namespace="other") == 4
+    assert memory.add("The bridge is closed on Sundays", again=True).id == 3
+    assert memory.add("the bridge is closed on sundays", namespace="other").id == 4
     mixed = memory.add_many([Event(0, 1, "new"), Event(0, 1, "the bridge is closed on sundays")])
     assert mixed[0] == 5
     assert mixed[1] in (1, 2, 3)
@@ -34,21 +34,21 @@ def test_recalled_text_that_comes_back_is_not_stored_again(memory: Memory) -> No
 
 @pytest.mark.requirement("B3")
 def test_a_context_block_that_comes_back_as_a_memory_is_recognised(memory: Memory) -> None:
-    first = memory.add("the bridge is <closed> & empty on sundays\nall year", timestamp=0)
-    second = memory.add("the ferry across runs at noon", timestamp=0)
+    first = memory.add("the bridge is <closed> & empty on sundays\nall year", timestamp=0).id
+    second = memory.add("the ferry across runs at noon", timestamp=0).id
     block = memory.context("when can I cross the bridge or take the ferry?")
     shown = [hit.event.event_id or 0 for hit in block.hits if hit.event]
     assert sorted(shown) == [first, second]
     for text in (block.text, f"  {block.text.upper()}\n", block.text.replace("<recalled>", "")):
-        assert memory.add(text) in (first, second)
+        assert memory.add(text).id in (first, second)
     assert len(memory) == 2
     # Where the best one was put away, by the next one that it shows; what says more is kept.
     memory.forget(shown[0])
-    assert memory.add(block.text) == shown[1]
-    quoting = memory.add(f"so I take the bus\n{block.text}")
+    assert memory.add(block.text).id == shown[1]
+    quoting = memory.add(f"so I take the bus\n{block.text}").id
     assert quoting == 3
-    assert memory.add(block.text, again=True) == 4
-    assert memory.add(block.text, namespace="other") == 5
+    assert memory.add(block.text, again=True).id == 4
+    assert memory.add(block.text, namespace="other").id == 5
 
 
 @pytest.mark.requirement("B3")
@@ -60,17 +60,17 @@ def test_what_a_loop_rendered_is_recognised_when_it_comes_back(memory: Memory) -
     text = loop.render(decision)
     first = memory.record.events_of_nodes([decision.hits[0].node])[decision.hits[0].node]
     held = len(memory)
-    assert memory.add(text, namespace="ana") == first
+    assert memory.add(text, namespace="ana").id == first
     assert len(memory) == held
-    assert memory.add(text, namespace="bob") != first
+    assert memory.add(text, namespace="bob").id != first
 
 
 @pytest.mark.requirement("B3", "B9")
 def test_what_another_made_public_is_recognised_by_whoever_recalled_it(memory: Memory) -> None:
-    first = memory.add("the bridge is closed", namespace="ana", visibility="public")
+    first = memory.add("the bridge is closed", namespace="ana", visibility="public").id
     assert memory.recall("the bridge", namespace="bob")
-    assert memory.add("the bridge is closed", namespace="bob") == first
-    assert memory.add("the bridge is closed", namespace="cleo") == 2
+    assert memory.add("the bridge is closed", namespace="bob").id == first
+    assert memory.add("the bridge is closed", namespace="cleo").id == 2
 
 
 @pytest.mark.requirement("B3")
@@ -88,12 +88,15 @@ def test_a_block_of_an_earlier_session_is_recognised_by_its_form(tmp_path: Path)
 
 @pytest.mark.requirement("B3")
 def test_what_was_put_away_can_be_learned_again(memory: Memory) -> None:
-    forgotten = memory.add("the mill is for sale")
+    forgotten = memory.add("the mill is for sale").id
     memory.add("the ferry runs at noon", source="web")
     assert len(memory.recall("the mill, the ferry")) == 2
     memory.forget(forgotten)
     memory.admin.quarantine("web")
-    again = memory.add("the mill is for sale"), memory.add("the ferry runs at noon", source="ana")
+    again = (
+        memory.add("the mill is for sale").id,
+        memory.add("the ferry runs at noon", source="ana").id,
+    )
     assert again == (3, 4)
     assert texts(memory, "the mill", k=1) == ["the mill is for sale"]
     assert texts(memory, "the ferry", k=1) == ["the ferry runs at noon"]
@@ -101,8 +104,8 @@ def test_what_was_put_away_can_be_learned_again(memory: Memory) -> None:
 
 @pytest.mark.requirement("B3")
 def test_a_source_is_quarantined_audited_released_and_rolled_back(memory: Memory) -> None:
-    good = memory.add("the well is clean", source="ana")
-    bad = memory.add("the well is poisoned", source="bob", aliases=["do not drink"])
+    good = memory.add("the well is clean", source="ana").id
+    bad = memory.add("the well is poisoned", source="bob", aliases=["do not drink"]).id
     memory.link(bad, good, "caused", effect_first="allow")
     assert memory.admin.quarantine("bob") == [bad]
     for cue in ("the well", "do not drink", "poisoned"):
@@ -122,8 +125,8 @@ def test_a_source_is_quarantined_audited_released_and_rolled_back(memory: Memory
 
 @pytest.mark.requirement("B3")
 def test_roll_back_takes_away_the_links_that_lead_to_a_source_too(memory: Memory) -> None:
-    a, b = memory.add("rain", source="ana"), memory.add("flood", source="ana")
-    bad = memory.add("gold", source="bob", aliases=["treasure"])
+    a, b = memory.add("rain", source="ana").id, memory.add("flood", source="ana").id
+    bad = memory.add("gold", source="bob", aliases=["treasure"]).id
     memory.link(a, b, "caused")
     memory.link(a, bad, "caused")
     alias = memory.record.nodes_of_events([bad])[bad][1]
@@ -199,7 +202,10 @@ def test_a_budget_goes_by_reward_times_salience_and_of_equals_puts_the_oldest_aw
 @pytest.mark.requirement("B8", "R12")
 def test_what_happened_long_ago_stays_where_it_was_used_lately(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        old, new = memory.add("a red lamp", timestamp=1), memory.add("a blue door", timestamp=50)
+        old, new = (
+            memory.add("a red lamp", timestamp=1).id,
+            memory.add("a blue door", timestamp=50).id,
+        )
         for event, now in ((old, 90), (new, 60)):
             only = Filter(ids=[event])
             assert memory.context(Cue(text="lamp or door", time=now), where=only, floor=0.0).hits
@@ -210,14 +216,14 @@ def test_what_happened_long_ago_stays_where_it_was_used_lately(tmp_path: Path) -
 
 @pytest.mark.requirement("B1")
 def test_the_past_knows_nothing_of_what_came_later(memory: Memory) -> None:
-    a = memory.add("rain in april", reward=0.25)
-    b = memory.add("flood in may")
+    a = memory.add("rain in april", reward=0.25).id
+    b = memory.add("flood in may").id
     memory.link(a, b, "caused", 0.5, "then")
     then = memory.get(b).recorded
     assert then is not None
     linked = memory.record.links()[0].recorded
     assert linked is not None
-    c = memory.add("drought in june", aliases=["no rain"])
+    c = memory.add("drought in june", aliases=["no rain"]).id
     memory.update(a, reward=1.0, metadata={"later": True})
     memory.link(a, b, "caused", 0.9, "now")
     memory.link(b, c, "caused", 0.9, "later")
@@ -250,7 +256,7 @@ def test_the_past_answers_as_the_memory_did_then(memory: Memory) -> None:
     ids: list[int] = []
     for step in range(40):
         words = " ".join(rng.choice(["lamp", "table", "door", "window", "cat"], 3))
-        ids.append(memory.add(f"{words} {step}", reward=float(rng.random()), again=True))
+        ids.append(memory.add(f"{words} {step}", reward=float(rng.random()), again=True).id)
         match rng.integers(4):
             case 0:
                 memory.update(int(rng.choice(ids)), reward=float(rng.random()))

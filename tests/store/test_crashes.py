@@ -148,7 +148,7 @@ def test_a_death_at_any_write_sync_or_rename_loses_nothing(
         for event, text in there.items():
             if text and text in added.values():
                 assert event in [hit.event.event_id for hit in memory.recall(text) if hit.event]
-        assert memory.add("life goes on") not in there
+        assert memory.add("life goes on").id not in there
     if gone:
         assert everywhere(folder, b"first secret number 0") == []
     consistent(folder)
@@ -163,14 +163,14 @@ def test_an_error_before_the_commit_is_typed_and_leaves_nothing(
     from cvx.store import failpoints
 
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        first = memory.add("before")
+        first = memory.add("before").id
         monkeypatch.setattr(failpoints, "_wanted", f"{name}:error")
         monkeypatch.setattr(failpoints, "_reached", {})
         with pytest.raises(RecordIOError, match=name):
             memory.add("never")
         assert len(memory) == 1
         assert memory.recall("never", floor=0.99) == []
-        second = memory.add("after")
+        second = memory.add("after").id
         assert [hit.event.text for hit in memory.recall("after", k=1) if hit.event] == ["after"]
         assert second > first
     consistent(tmp_path / "m")

@@ -171,7 +171,7 @@ def test_a_record_that_ends_too_early_is_a_lost_tail(tmp_path: Path, by: str) ->
     filled(folder)
     older = (folder / "memory.db").read_bytes()
     with Memory.open(folder, embedder()) as memory:
-        lost = memory.add("what will be lost")
+        lost = memory.add("what will be lost").id
     (folder / "memory.db").write_bytes(older)
     if by == "snapshot":
         (folder / "LOCK").unlink()
@@ -182,7 +182,7 @@ def test_a_record_that_ends_too_early_is_a_lost_tail(tmp_path: Path, by: str) ->
         Memory.open(folder, embedder())
     with Memory.open(folder, embedder(), accept_lost_tail=True) as memory:
         assert len(memory) == 21
-        assert memory.add("another history now") == lost
+        assert memory.add("another history now").id == lost
     with Memory.open(folder, embedder()) as memory:
         assert memory.get(lost).text == "another history now"
         top = memory.recall("another history now", k=1)[0]

@@ -272,7 +272,7 @@ def test_an_event_beyond_repair_moves_aside_with_what_hangs_on_it(folder: Path) 
         assert memory.admin.check() == []
         assert len(memory) == 14
         assert all(hit.event.event_id != 13 for hit in memory.recall("it poured") if hit.event)
-        assert memory.add("the next one") == 17
+        assert memory.add("the next one").id == 17
 
 
 def test_the_steps_of_an_episode_beyond_repair_stay_as_events(folder: Path) -> None:

@@ -205,7 +205,7 @@ def test_what_was_noted_of_a_decision_and_replaced_forgets_an_erased_event_too(
 ) -> None:
     folder = tmp_path / "m"
     with Memory.open(folder, embedder()) as memory:
-        secret = memory.add(SECRET)
+        secret = memory.add(SECRET).id
         (hit,) = memory.recall(SECRET, 1)
         asked = Decision(memory.record.take_decision_number(), Cue(text="what?"), (hit,))
         for rendered in (SECRET, "seen"):
@@ -255,7 +255,7 @@ def test_the_cache_of_the_embedder_is_told_and_so_is_the_past() -> None:
 @pytest.mark.parametrize("by", ["itself", "another"])
 def test_what_was_noted_of_an_erased_event_is_not_written_later(tmp_path: Path, by: str) -> None:
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        secret, kept = memory.add(SECRET), memory.add("an ordinary xylophone")
+        secret, kept = memory.add(SECRET).id, memory.add("an ordinary xylophone").id
         block = memory.context(SECRET, 200, k=2)
         assert {hit.event.event_id for hit in block.hits if hit.event} == {secret, kept}
         if by == "itself":
@@ -333,7 +333,7 @@ def with_everything(folder: Path) -> list[bytes]:
             key="Tresor 1",
             tags=["Zanzibar"],
             reward=1.0,
-        )
+        ).id
         assert secret == 31
         memory.update(secret, metadata={"pin": "Pässwörd"})
         memory.link(1, secret, "caused", why="wegen Xylophon")
@@ -463,8 +463,8 @@ def test_a_cache_in_the_folder_is_cleaned_whoever_opened_it(tmp_path: Path) -> N
 def test_an_event_that_was_set_aside_itself_can_be_erased(tmp_path: Path) -> None:
     folder = tmp_path / "m"
     with Memory.open(folder, embedder()) as memory:
-        secret = memory.add(SECRET, aliases=["the kaleidoscope"])
-        kept = memory.add("a kept one", aliases=["another name"])
+        secret = memory.add(SECRET, aliases=["the kaleidoscope"]).id
+        kept = memory.add("a kept one", aliases=["another name"]).id
     with opened(folder) as db:
         db.execute("UPDATE events SET salience = 0.111")
     check(folder, mend=True)
@@ -531,7 +531,7 @@ def test_what_quotes_nothing_of_it_stays_as_it_was(tmp_path: Path) -> None:
 def test_an_erase_beside_a_reader_says_so_and_is_completed_later(tmp_path: Path) -> None:
     folder = tmp_path / "m"
     with Memory.open(folder, embedder()) as memory:
-        secret = memory.add(SECRET)
+        secret = memory.add(SECRET).id
         with opened(folder) as db:
             db.execute("BEGIN")
             assert db.execute("SELECT count(*) FROM events").fetchall() == [(1,)]

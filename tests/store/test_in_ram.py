@@ -21,8 +21,8 @@ def test_a_memory_has_id_content_embedding_and_metadata_and_comes_back_with_a_sc
         aliases=["who am I?", "what is my identity?", "describe myself"],
         metadata={"agent": "ana", "category": "identity"},
         tags=["identity"],
-    )
-    sea = memory.add("the sea was rough that day", tags=["episodic"], timestamp=7)
+    ).id
+    sea = memory.add("the sea was rough that day", tags=["episodic"], timestamp=7).id
     kept = memory.get(mug)
     assert (kept.event_id, kept.text) == (mug, "I am Ana, a sailor")
     assert kept.metadata == {"agent": "ana", "category": "identity"}

@@ -25,10 +25,10 @@ def play(loop: ActiveMemory, step: str, reward: float) -> None:
 
 
 def test_steps_and_events_have_times_of_one_clock(memory: Memory) -> None:
-    before = memory.add("a note")
+    before = memory.add("a note").id
     play(memory.learning.active, "sink", 1.0)
     play(memory.learning.loop(), "shelf", 1.0)
-    after = memory.add("another note")
+    after = memory.add("another note").id
     times = {event.event_id: event.timestamp for event in memory.record.events()}
     steps = [when for number, when in times.items() if number not in (before, after)]
     assert len(steps) == 2

@@ -57,7 +57,7 @@ def operate_at_random(seed: int) -> int:
                     timestamp=rng.randrange(100),
                     reward=rng.choice([None, 0.0, 0.5, 1.0]),
                     again=True,
-                )
+                ).id
                 events[event] = memory.get(event)
             elif kind < 0.36:
                 event = rng.choice(list(events))
@@ -320,9 +320,9 @@ def test_private_shared_and_public_mean_what_they_say() -> None:
 @pytest.mark.requirement("X17")
 def test_a_walk_does_not_enter_what_the_asker_may_not_see() -> None:
     with Memory(embedder()) as memory:
-        hidden = memory.add("a private cause", namespace="ana")
-        open_cause = memory.add("a public cause", namespace="ana", visibility="public")
-        effect = memory.add("what bob saw", namespace="bob")
+        hidden = memory.add("a private cause", namespace="ana").id
+        open_cause = memory.add("a public cause", namespace="ana", visibility="public").id
+        effect = memory.add("what bob saw", namespace="bob").id
         memory.link(hidden, effect)
         memory.link(open_cause, effect)
         memory.link(hidden, open_cause)

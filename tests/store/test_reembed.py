@@ -97,7 +97,7 @@ def test_the_store_is_written_and_erased_from_meanwhile(folder: Path) -> None:
         # Between two batches somebody else uses the store.
         with Memory.open(folder, embedder()) as memory:
             if len(written) < 3:
-                written.append(memory.add(f"written meanwhile {len(written)}", aliases=["so"]))
+                written.append(memory.add(f"written meanwhile {len(written)}", aliases=["so"]).id)
                 memory.erase(len(written))
         return NEW.embed(texts)
 

@@ -57,7 +57,7 @@ def test_a_page_of_garbage_costs_what_was_on_it_and_no_more(
     assert saved.counts["events"] >= len(after)
     assert check(tmp_path / "new", deep=True).left == ()
     with Memory.open(tmp_path / "new", embedder()) as memory:
-        assert memory.add("the next one") == EVENTS + 1
+        assert memory.add("the next one").id == EVENTS + 1
         assert memory.recall("drawer 3")
 
 

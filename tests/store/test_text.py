@@ -43,7 +43,7 @@ def test_no_text_raises_when_it_is_asked_for(memory: Memory, text: str) -> None:
 @given(text=ANYTHING)
 def test_a_stored_text_is_found_by_each_of_its_words(text: str) -> None:
     with Memory(embedder()) as memory:
-        event = memory.add(text)
+        event = memory.add(text).id
         assert memory.get(event).text == text
         words = [word for word in text.split() if word.isascii() and word.isalnum()]
         for word in words:
@@ -59,7 +59,7 @@ def test_lone_surrogates_are_refused_with_a_reason_and_nothing_is_stored() -> No
         with pytest.raises(InvalidInputError, match="surrogate"):
             memory.add("fine", aliases=["broken \ud800 alias"])
         assert len(memory) == 0
-        assert memory.add("whole text") == 1
+        assert memory.add("whole text").id == 1
 
 
 def test_words_of_scripts_without_spaces_are_found_inside_a_sentence(memory: Memory) -> None:
@@ -89,7 +89,7 @@ def test_a_word_in_every_event_does_not_hide_the_rare_one() -> None:
 
 def test_a_word_is_found_in_its_other_forms() -> None:
     with Memory(embedder()) as memory:
-        event = memory.add("she exercises every morning")
+        event = memory.add("she exercises every morning").id
         memory.add("a chair")
         for word in ("exercise", "exercising", "Exercises", "mornings"):
             hits = memory.recall(word, sources=["lexical"])
@@ -110,8 +110,8 @@ def test_the_events_that_hold_a_word_are_named() -> None:
 
 def test_an_event_is_found_by_the_words_of_its_aliases() -> None:
     with Memory(embedder()) as memory:
-        event = memory.add("the mug is on the table", aliases=["porcelain vessel", "喜欢"])
-        other = memory.add("a chair")
+        event = memory.add("the mug is on the table", aliases=["porcelain vessel", "喜欢"]).id
+        other = memory.add("a chair").id
 
         def found(words: str) -> list[int | None]:
             hits = memory.recall(words, sources=["lexical"])

@@ -24,10 +24,10 @@ __all__ = ["memory"]
 
 @pytest.mark.requirement("V16")
 def test_an_error_takes_back_everything_that_was_written_together(memory: Memory) -> None:
-    before = memory.add("it was dry", reward=0.25)
+    before = memory.add("it was dry", reward=0.25).id
     with suppress(ZeroDivisionError), memory.admin.transaction():
-        rain = memory.add("it rained all night")
-        flood = memory.add("the cellar is under water")
+        rain = memory.add("it rained all night").id
+        flood = memory.add("the cellar is under water").id
         memory.link(rain, flood)
         memory.update(before, reward=1.0)
         assert texts(memory, "rained all night", k=1) == ["it rained all night"]
@@ -36,7 +36,7 @@ def test_an_error_takes_back_everything_that_was_written_together(memory: Memory
     assert "it rained all night" not in texts(memory, "it was dry, it rained all night", k=9)
     assert memory.index.reward(0) == 0.25
     assert memory.index.edges() == []
-    assert memory.add("it is over") == before + 1
+    assert memory.add("it is over").id == before + 1
     assert texts(memory, "it is over", k=1) == ["it is over"]
     assert memory.admin.check() == []
 

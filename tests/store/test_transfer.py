@@ -66,7 +66,7 @@ def test_a_store_comes_back_row_by_row_with_its_history(
         for cue in ("rain", "at the sink 3", "東京"):
             assert [h.event for h in old.recall(cue)] == [h.event for h in new.recall(cue)]
             assert [h.score for h in old.recall(cue)] == [h.score for h in new.recall(cue)]
-        assert new.add("life goes on") == 17
+        assert new.add("life goes on").id == 17
         middle = old.record.events()[8].recorded or 0
         past = old.as_of(middle), new.as_of(middle)
         assert len(past[0]) == len(past[1]) > 0
@@ -139,7 +139,7 @@ def test_an_export_joins_a_store_that_holds_something(
     path = exported(store, tmp_path / f"all.{ending}")
     with Memory.open(tmp_path / "other", embedder()) as other:
         other.add("there before")
-        other.link(1, other.add("and this"))
+        other.link(1, other.add("and this").id)
     with Memory.open(tmp_path / "other", embedder()) as open_meanwhile:
         done = import_export(tmp_path / "other", path)
         assert done.merged
@@ -155,7 +155,7 @@ def test_an_export_joins_a_store_that_holds_something(
             "and this",
         ]
         assert len(open_meanwhile.record.episodes()) == 6
-        assert open_meanwhile.add("life goes on") == 19
+        assert open_meanwhile.add("life goes on").id == 19
     assert check(tmp_path / "other", deep=True).findings == ()
     before = planted.contents(tmp_path / "other")
     with pytest.raises(ExportError, match="taken in before"):

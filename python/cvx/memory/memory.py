@@ -291,7 +291,7 @@ class Memory:
         salience: float | None = None,
         key: str | None = None,
         again: bool = False,
-    ) -> int:
+    ) -> Event:
         """Remember one thing; when this returns, it survives a crash.
 
         Parameters
@@ -315,11 +315,11 @@ class Memory:
 
         Returns
         -------
-        int
-            The id of the event. Text that this memory handed out in a recall and that comes back
-            as new is not stored, nor is a block that ``context`` made or a loop rendered: the id is
-            that of the event that says so already, in a block of the first one, unless it was
-            forgotten or quarantined meanwhile.
+        Event
+            As it is stored, with its ``id``. Text that this memory handed out in a recall and that
+            comes back as new is not stored, nor is a block that ``context`` made or a loop
+            rendered: the event is the one that says so already, in a block the first, unless it
+            was forgotten or quarantined meanwhile.
 
         Raises
         ------
@@ -334,7 +334,7 @@ class Memory:
         >>> from cvx.embed import LexicalEmbedder
         >>> from cvx.memory import Memory
         >>> memory = Memory(LexicalEmbedder())
-        >>> memory.add("the spare key is under the green pot")
+        >>> memory.add("the spare key is under the green pot").id
         1
         >>> [hit.event.text for hit in memory.recall("where is the key?")]
         ['the spare key is under the green pot']
@@ -356,7 +356,8 @@ class Memory:
             salience=salience,
             key=key,
         )
-        return self.add_many([event], aliases=[aliases], again=again)[0]
+        (number,) = self.add_many([event], aliases=[aliases], again=again)
+        return self._backend.event(number)
 
     @checked(aliases=_lists, again=a_flag)
     def add_many(
