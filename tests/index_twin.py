@@ -58,8 +58,8 @@ class Twin:
             n not in self.deleted
             and in_time
             and rewarded
-            and (f.entities is None or row.entity in list(f.entities))
-            and (f.ids is None or n in list(f.ids))
+            and (f.entities is None or row.entity in np.atleast_1d(f.entities))
+            and (f.ids is None or n in np.atleast_1d(f.ids))
             and row.namespace in ([""] if f.namespaces is None else f.namespaces)
             and (f.tags is None or (len(f.tags) > 0 and row.tags.issuperset(f.tags)))
             and (f.recallable is None or row.recallable == f.recallable)

@@ -232,22 +232,42 @@ def some_events(name: str, value: Any) -> list[int]:
     return [an_event(f"{name}[{place}]", one) for place, one in enumerate(listed)]
 
 
-def a_filter(name: str, value: Any) -> Filter | None:
-    """Check a filter and the type of each of its fields."""
-    if value is None:
-        return None
-    if not isinstance(value, Filter):
-        raise wrong(name, value, "a cvx.Filter", InvalidFilterError)
-    for part, given in value._asdict().items():
-        if given is not None:
-            _FIELDS[part](f"{name}.{part}", given)
-    return value
+def a_filter(name: str, value: Any) -> tuple[Filter, ...]:
+    """Check a filter, a mapping of its fields, or several; return all of them, with lists inside.
+
+    ``None`` is the filter that lets everything pass.
+    """
+    if isinstance(value, Filter | Mapping) or value is None:
+        return (_one_filter(name, value),)
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise wrong(name, value, "a cvx.Filter, a mapping of its fields or a list", _BAD)
+    return tuple(_one_filter(f"{name}[{place}]", one) for place, one in enumerate(value))
 
 
-def _some(check: Check, wanted: str) -> Check:
+def _one_filter(name: str, value: Any) -> Filter:
+    given = {} if value is None else value._asdict() if isinstance(value, Filter) else value
+    if not isinstance(given, Mapping):
+        raise wrong(name, value, "a cvx.Filter or a mapping of its fields", _BAD)
+    for part in given:
+        if part not in _FIELDS:
+            raise wrong(f"a field of {name}", part, f"one of {', '.join(_FIELDS)}", _BAD)
+    return Filter(
+        **{
+            part: _FIELDS[part](f"{name}.{part}", one)
+            for part, one in given.items()
+            if one is not None or part == "recallable"
+        }
+    )
+
+
+def _some(check: Check, *alone: type) -> Check:
     def several(name: str, value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and int in alone:
+            return value
+        if isinstance(value, alone) and not isinstance(value, bool):
+            value = [value]
         if isinstance(value, str | bytes) or not isinstance(value, Collection | np.ndarray):
-            raise wrong(name, value, wanted, InvalidFilterError)
+            return check(name, value)
         for one in value:
             check(name, one)
         return value
@@ -255,21 +275,83 @@ def _some(check: Check, wanted: str) -> Check:
     return several
 
 
-def _numbers(name: str, value: Any) -> Any:
-    if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
-        return value
-    return _some(whole(error=InvalidFilterError), "a list of int")(name, value)
+def index_filter(where: Filter | None) -> Filter | None:
+    """Return a filter as a raw index takes it: lists, and nothing that only a memory knows.
+
+    Raises
+    ------
+    InvalidFilterError
+        A field of another type; or kind, source, metadata or min_trust.
+    """
+    if where is None:
+        return None
+    if not isinstance(where, Filter):
+        raise wrong("where", where, "a cvx.Filter", _BAD)
+    lists = where.entities, where.namespaces, where.tags, where.ids
+    if where[_LAST:] == _OPEN and not any(isinstance(part, str | int) for part in lists):
+        # As most are: nothing to be put into a list, and the index checks the rest itself.
+        return where
+    plain = _one_filter("where", where)
+    for part in ("kind", "source", "metadata", "min_trust"):
+        if getattr(plain, part) is not None:
+            raise InvalidFilterError(
+                f"where.{part} is given, which an index does not know: ask a cvx.Memory, or "
+                "give tags"
+            )
+    advises = {"success": True, "failure": False, "any": None}
+    if plain.outcome is not None:
+        plain = plain._replace(recallable=advises[plain.outcome], outcome=None)
+    return plain
 
 
-_strings = _some(one_of(str, called="a list of str", error=InvalidFilterError), "a list of str")
+_LAST = Filter._fields.index("outcome")
+_OPEN = (None,) * (len(Filter._fields) - _LAST)
+_BAD = InvalidFilterError
+_OPERATORS = ("gt", "gte", "lt", "lte", "ne", "in", "exists")
+_numbers = _some(one_of(int, np.integer, called="a list of int", error=_BAD), int, np.integer)
+_strings = _some(one_of(str, called="a list of str", error=_BAD), str)
+_plain = one_of(
+    str, int, float, bool, type(None), called="a text, number, bool or None", error=_BAD
+)
+
+
+def _conditions(name: str, value: Any) -> Any:
+    for key, one in one_of(Mapping, called="a mapping, such as a dict", error=_BAD)(
+        name, value
+    ).items():
+        at = f"{name}[{key!r}]"
+        one_of(str, called="a str as the key", error=_BAD)(at, key)
+        for how, limit in one.items() if isinstance(one, Mapping) else [("is", one)]:
+            if how not in (*_OPERATORS, "is"):
+                raise wrong(f"a condition of {at}", how, f"one of {', '.join(_OPERATORS)}", _BAD)
+            if how == "in":
+                _some(_plain)(f"{at}['in']", limit)
+            elif how == "exists":
+                one_of(bool, np.bool_, called="True or False", error=_BAD)(at, limit)
+            else:
+                _plain(at, limit)
+    return value
+
+
+def _outcome(name: str, value: Any) -> Any:
+    if not isinstance(value, str) or value not in ("success", "failure", "any"):
+        raise wrong(name, value, "success, failure or any", _BAD)
+    return value
+
+
 _FIELDS: Mapping[str, Check] = {
-    "since": whole(error=InvalidFilterError),
-    "until": whole(error=InvalidFilterError),
+    "since": whole(error=_BAD),
+    "until": whole(error=_BAD),
     "entities": _numbers,
     "ids": _numbers,
     "namespaces": _strings,
     "tags": _strings,
-    "min_reward": number(error=InvalidFilterError),
-    "max_reward": number(error=InvalidFilterError),
-    "recallable": one_of(bool, np.bool_, called="True, False or None", error=InvalidFilterError),
+    "min_reward": number(error=_BAD),
+    "max_reward": number(error=_BAD),
+    "min_trust": number(error=_BAD),
+    "recallable": optional(one_of(bool, np.bool_, called="True, False or None", error=_BAD)),
+    "outcome": _outcome,
+    "kind": _strings,
+    "source": _strings,
+    "metadata": _conditions,
 }

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from cvx import index as raw
 from cvx.arguments import (
-    a_filter,
     a_text,
     checked,
     number,
@@ -152,7 +151,6 @@ class TemporalIndex(raw.TemporalIndex):
         now=optional(whole()),
         usage=optional(one_of(UsageTracker, Mapping, called="a UsageTracker or a mapping")),
         level=optional(whole(0)),
-        where=a_filter,
         pool=whole(1),
     )
     def bayesian_search(

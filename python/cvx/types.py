@@ -69,37 +69,56 @@ class Factor(NamedTuple):
 class Filter(NamedTuple):
     """What a search may return. The fields are joined by *and*; a field left ``None`` is open.
 
+    Where several values are listed, one of them is enough, but for tags; an empty list matches
+    nothing. A single value may stand alone. ``ids`` are nodes for an index and events for a
+    memory; ``kind``, ``source``, ``metadata``, ``min_trust`` and ``outcome`` are for a memory.
+
     Parameters
     ----------
     since, until : int, optional
         ``since <= timestamp < until``. One of them alone is a one-sided range.
-    entities, ids : sequence of int, optional
-        The node's entity, or the node itself, is one of these. An empty sequence matches nothing.
-    namespaces : sequence of str, optional
-        One of these; ``None`` means the default namespace only, never all of them.
+    entities, ids : int or sequence of int, optional
+        Whose it is; or itself.
+    namespaces : str or sequence of str, optional
+        For an index, ``None`` means the default namespace only, never all of them. For a memory,
+        they only narrow what the asker may see.
     min_reward, max_reward : float, optional
-        Both inclusive. A node without a reward passes neither.
-    tags : sequence of str, optional
-        The node carries all of these.
+        Both inclusive. What has no reward passes neither.
+    tags : str or sequence of str, optional
+        All of these.
     recallable : bool or None, default True
-        ``True``: what may advise. ``False``: only what may not (failed episodes). ``None``: both.
+        Of an index. ``True``: what may advise. ``False``: only what may not (failed episodes).
+        ``None``: both.
+    outcome : {"success", "failure", "any"}, optional
+        Steps of failed episodes alone, all but these, or both; by default what the verb says.
+    kind, source : str or sequence of str, optional
+        Which kind of event; where it comes from.
+    metadata : mapping of str to value, optional
+        By key: a text, number, bool or None that it is, or a mapping of conditions: ``gt``,
+        ``gte``, ``lt``, ``lte``, ``ne`` (another one, or none), ``in`` (a list), ``exists``.
+    min_trust : float, optional
+        Trusted so much at least.
 
     Examples
     --------
-    >>> Filter(since=10, min_reward=0.5)
-    Filter(since=10, until=None, entities=None, namespaces=None, min_reward=0.5, max_reward=None, \
-tags=None, ids=None, recallable=True)
+    >>> Filter(kind="note", metadata={"topic": "home", "turn": {"gte": 5}}).kind
+    'note'
     """
 
     since: int | None = None
     until: int | None = None
-    entities: Sequence[int] | IntArray | None = None
-    namespaces: Sequence[str] | None = None
+    entities: int | Sequence[int] | IntArray | None = None
+    namespaces: str | Sequence[str] | None = None
     min_reward: float | None = None
     max_reward: float | None = None
-    tags: Sequence[str] | None = None
-    ids: Sequence[int] | IntArray | None = None
+    tags: str | Sequence[str] | None = None
+    ids: int | Sequence[int] | IntArray | None = None
     recallable: bool | None = True
+    outcome: str | None = None
+    kind: str | Sequence[str] | None = None
+    source: str | Sequence[str] | None = None
+    metadata: Mapping[str, Any] | None = None
+    min_trust: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +427,9 @@ class Hit:
             return getattr(self, name)
         raise KeyError(f"a hit has no {name!r}: it has {', '.join(sorted(_HIT_ITEMS))}")
 
+
+Where: TypeAlias = Filter | Mapping[str, Any] | Sequence[Filter | Mapping[str, Any]]
+"""A filter, a mapping of its fields, or several, of which one is enough."""
 
 AnEvent: TypeAlias = Event | Hit | int
 """What names an event: itself, a hit on it, or its id."""

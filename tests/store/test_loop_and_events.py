@@ -90,9 +90,9 @@ def test_a_failure_is_told_by_why_and_recalled_only_for_who_asks_for_failures(
 
     cue = Cue(goal="put the cup away", step="sink")
     assert [hit.node for hit in loop.recall(cue, distinct=None).hits] == [good.node]
-    words = "put the cup away: sink"
+    words, failed = "put the cup away: sink", {"outcome": "failure"}
     assert {hit.node for hit in memory.recall(words, floor=-1.0)} == {good.node}
-    assert {hit.node for hit in memory.recall(words, floor=-1.0, outcome="failure")} == {bad.node}
+    assert {hit.node for hit in memory.recall(words, floor=-1.0, where=failed)} == {bad.node}
 
     asked = loop.recall(cue, outcome="failure")
     assert [(hit.node, hit.reward) for hit in asked.hits] == [(bad.node, 0.0)]

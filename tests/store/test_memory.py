@@ -264,7 +264,7 @@ def test_questions_that_make_no_sense_are_refused(memory: Memory) -> None:
     with pytest.raises(InvalidKError):
         memory.recall("x", 0)
     with pytest.raises(InvalidParameterError):
-        memory.recall("x", outcome="maybe")  # type: ignore[arg-type]
+        memory.recall("x", where={"outcome": "maybe"})
     with pytest.raises(InvalidParameterError):
         memory.recall("x", sources=["stars"])
     with pytest.raises(UnknownEventError):

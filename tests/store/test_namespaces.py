@@ -71,7 +71,7 @@ def operate_at_random(seed: int) -> int:
                 calls += 1
                 own, k = rng.choice(NAMES), rng.choice([1, 1, 5, 5, 20, 400])
                 also = rng.sample(NAMES, rng.randrange(3))
-                where = random_filter(rng)
+                where = random_filter(rng)._replace(outcome=rng.choice(["success", "any"]))
                 sources = rng.choice([["dense"], ["lexical"], ["dense", "lexical"]])
                 # A cue with a vector of its own needs no embedder, which works in a thread.
                 given = None if rng.random() < 0.05 else vectors[rng.randrange(64)]
@@ -82,7 +82,6 @@ def operate_at_random(seed: int) -> int:
                     also=also,
                     where=where,
                     sources=sources,
-                    outcome=rng.choice(["success", "any"]),
                     floor=-2.0,
                 )
                 allowed = {
@@ -292,7 +291,7 @@ def passes(event: Event, where: Filter) -> bool:
     return (
         (where.since is None or event.timestamp >= where.since)
         and (where.until is None or event.timestamp < where.until)
-        and (where.entities is None or event.entity_id in list(where.entities))
+        and (where.entities is None or event.entity_id in np.atleast_1d(where.entities))
         and (where.namespaces is None or event.namespace in where.namespaces)
         and (
             where.min_reward is None

@@ -87,10 +87,10 @@ def test_what_could_come_back_is_counted(memory: Memory) -> None:
     memory.forget(1)
     assert (len(memory.events()), len(memory.events(namespace="other"))) == (10, 2)
     for where in (Filter(since=3, until=7), Filter(entities=[1]), Filter(min_reward=0.5)):
-        found = memory.recall("rain", k=50, where=where, floor=-2.0, outcome="any")
+        found = memory.recall("rain", k=50, where=where._replace(outcome="any"), floor=-2.0)
         assert len(memory.events(where)) == len(found)
     with pytest.raises(InvertedRangeError):
-        len(memory.events(Filter(since=7, until=3)))
+        memory.events(Filter(since=7, until=3))
 
 
 @pytest.mark.requirement("X10")

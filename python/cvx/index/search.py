@@ -8,6 +8,7 @@ from functools import partial
 import numpy.typing as npt
 
 from cvx._cvx import CausalRows, GraphRows, NativeIndex
+from cvx.arguments import index_filter
 from cvx.index.hits import Hits
 from cvx.types import Edge, Factor, Filter, Hit, IntArray, Step, Vector
 
@@ -74,7 +75,7 @@ class Search:
         >>> ix.search([[1, 0]], k=2, where=Filter(since=15, until=25))[0]
         array([[ 1, -1]])
         """
-        return self._native.search(query, k, ef, where, threads)
+        return self._native.search(query, k, ef, index_filter(where), threads)
 
     def causal_search(
         self,
@@ -118,7 +119,7 @@ class Search:
         >>> hit.score, [step.action for step in hit.successors]
         (1.0, ['take'])
         """
-        found = self._native.causal_search(query, k, temporal_context, ef, where)
+        found = self._native.causal_search(query, k, temporal_context, ef, index_filter(where))
         return Hits(len(found), partial(_causal_hits, found))
 
     def hybrid_search(
@@ -164,7 +165,7 @@ class Search:
         [0, 1]
         """
         hits = []
-        for row, neighbour in self._native.hybrid_search(query, k, beta, ef, where):
+        for row, neighbour in self._native.hybrid_search(query, k, beta, ef, index_filter(where)):
             own, beside = row[3], 0.0 if neighbour is None else neighbour[1]
             # The score is the larger of the two: the other one has no share in it.
             by_neighbour = neighbour is not None and row[2] > own
@@ -228,7 +229,7 @@ class Search:
         (1, 0.3, 'caused_success')
         """
         boosts = DEFAULT_EDGE_BOOST if edge_boost is None else edge_boost
-        found = self._native.graph_search(query, k, boosts, max_hops, ef, where)
+        found = self._native.graph_search(query, k, boosts, max_hops, ef, index_filter(where))
         return Hits(len(found), partial(_graph_hits, found))
 
 

@@ -10,12 +10,12 @@ from cvx.learn.attribution import Attribution
 from cvx.learn.loop import ActiveMemory
 from cvx.memory.backend import Backend
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
-from cvx.memory.recaller import RECALL, Outcome, Recaller, asker_of
+from cvx.memory.recaller import RECALL, Recaller, asker_of
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.block import Block
 from cvx.recall.signals import Answerable
 from cvx.scoring import Calibration, LoggedChoice, logged_calibration, logged_choices
-from cvx.types import DEFAULT_NAMESPACE, AnEvent, Cue, Decision, Filter
+from cvx.types import DEFAULT_NAMESPACE, AnEvent, Cue, Decision, Where
 
 _answerable = one_of(Answerable, called="an Answerable, as calibrated_floor returns it")
 
@@ -70,7 +70,7 @@ class Learning:
         """
         self._recaller.keep_weights(weights, answerable)
 
-    @checked(k=RECALL["k"], where=RECALL["where"], pipeline=RECALL["pipeline"])
+    @checked(k=RECALL["k"], pipeline=RECALL["pipeline"])
     def candidates(
         self,
         cue: str | Cue,
@@ -78,15 +78,14 @@ class Learning:
         *,
         namespace: str = DEFAULT_NAMESPACE,
         also: Sequence[str] = (),
-        where: Filter | None = None,
-        outcome: Outcome = "success",
+        where: Where | None = None,
         pipeline: Pipeline | None = None,
     ) -> Candidates:
         """Return everything that a recall weighs, before the floors: its table of columns.
 
         Parameters and errors are those of ``Memory.recall``.
         """
-        asker = asker_of(namespace, also, where, outcome)
+        asker = asker_of(namespace, also, where)
         return self._recaller.candidates(cue, k, asker, pipeline or self.pipeline)
 
     def calibration(self) -> Calibration | None:

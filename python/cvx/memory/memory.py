@@ -12,7 +12,6 @@ from typing import Any, Self
 from cvx.arguments import (
     Check,
     a_callable,
-    a_filter,
     a_flag,
     a_mapping,
     a_share,
@@ -48,7 +47,7 @@ from cvx.memory.causes import Causes
 from cvx.memory.explanation import Explanation, explained
 from cvx.memory.frames import Frames
 from cvx.memory.learning import Learning
-from cvx.memory.recaller import RECALL, Outcome, Recaller, Sources, asker_of, plan_of
+from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
 from cvx.recall import Floor, Pipeline
 from cvx.recall.block import Block
 from cvx.recall.trace import Hits
@@ -63,8 +62,8 @@ from cvx.types import (
     Decision,
     Edge,
     Event,
-    Filter,
     Vector,
+    Where,
 )
 from cvx.validation import STATES
 
@@ -560,23 +559,22 @@ class Memory:
             )
         return self._backend.event(found)
 
-    @checked(where=a_filter, newest=a_flag, limit=optional(whole(0)))
+    @checked(newest=a_flag, limit=optional(whole(0)))
     def events(
         self,
-        where: Filter | None = None,
+        where: Where | None = None,
         *,
         newest: bool = False,
         limit: int | None = None,
         namespace: str = DEFAULT_NAMESPACE,
         also: Sequence[str] = (),
-        outcome: str = "any",
     ) -> list[Event]:
         """Return the events that pass a filter, without a cue, in the order of their times.
 
         Parameters
         ----------
-        where, namespace, also, outcome
-            As for ``recall``; by default steps of successes and failures come.
+        where, namespace, also
+            As for ``recall``; steps of failed episodes come too, unless ``where`` says otherwise.
         newest : bool, default False
             The latest first.
         limit : int, optional
@@ -593,10 +591,10 @@ class Memory:
         >>> memory = Memory(LexicalEmbedder())
         >>> for day in range(5):
         ...     _ = memory.add(f"rain {day}", timestamp=day)
-        >>> [event.text for event in memory.events(Filter(since=3), newest=True)]
+        >>> [event.text for event in memory.events({"since": 3}, newest=True)]
         ['rain 4', 'rain 3']
         """
-        asker = asker_of(namespace, also, where, outcome)
+        asker = asker_of(namespace, also, where, "any")
         return self._recaller.events(asker, newest=newest, limit=limit)
 
     @checked(**RECALL)
@@ -607,8 +605,7 @@ class Memory:
         *,
         namespace: str = DEFAULT_NAMESPACE,
         also: Sequence[str] = (),
-        where: Filter | None = None,
-        outcome: Outcome = "success",
+        where: Where | None = None,
         sources: Sources | None = None,
         floor: float | Floor | None = None,
         pipeline: Pipeline | None = None,
@@ -625,11 +622,9 @@ class Memory:
             Whose memory asks: everything of it can come back, and what others made public.
         also : sequence of str
             Further namespaces, of which what is shared can come back.
-        where : Filter, optional
-            Times, entities, rewards, tags; ``ids`` are events; namespaces narrow what the others
-            let be seen. ``recallable`` is set by ``outcome``.
-        outcome : {"success", "failure", "any"}, default "success"
-            What may advise; failed episodes, which may not; or both.
+        where : Filter, mapping of its fields, or a list of these, optional
+            What may come back; of a list, one is enough. Steps of failed episodes only come where
+            it says so: ``{"outcome": "failure"}`` or "any".
         sources : sequence of str, or mapping of str to callable, optional
             Where to look: "dense", "lexical", "words", "graph", "aliases", "recent", and any
             ``Callable[[Cue], list[Hit]]`` under a name of its own (None for a built-in one);
@@ -654,7 +649,7 @@ class Memory:
         InvalidInputError
             Namespaces that cannot be some.
         """
-        asker = asker_of(namespace, also, where, outcome)
+        asker = asker_of(namespace, also, where)
         plan = plan_of(pipeline or self._recaller.pipeline, sources, floor)
         return self._recaller.recall(cue, k, asker, plan)
 
@@ -667,8 +662,7 @@ class Memory:
         k: int = 10,
         namespace: str = DEFAULT_NAMESPACE,
         also: Sequence[str] = (),
-        where: Filter | None = None,
-        outcome: Outcome = "success",
+        where: Where | None = None,
         sources: Sources | None = None,
         floor: float | Floor | None = None,
         pipeline: Pipeline | None = None,
@@ -683,7 +677,7 @@ class Memory:
             Room in the prompt, at least 0; default that of the pipeline (512).
         k : int, default 10
             How many memories at the most, at least 1.
-        namespace, also, where, outcome, sources, floor, pipeline
+        namespace, also, where, sources, floor, pipeline
             As for ``recall``. The pipeline's ``serving`` says what a duplicate is, how tokens are
             counted, what does the compacting, and when a memory counts as used.
 
@@ -706,7 +700,7 @@ class Memory:
         if budget_tokens is not None:
             budget = replace(plan.serving.budget, tokens=budget_tokens)
             plan = replace(plan, serving=replace(plan.serving, budget=budget))
-        asker = asker_of(namespace, also, where, outcome)
+        asker = asker_of(namespace, also, where)
         return self._recaller.context(cue, k, asker, plan)
 
     @checked(max_depth=whole(1), max_events=whole(1))

@@ -116,7 +116,7 @@ def prelude(
 def _part(
     memory: Memory, each: int, namespace: str, also: tuple[str, ...], text: str, cue: Cue
 ) -> list[Hit]:
-    asker = asker_of(namespace, also, None, "success")
+    asker = asker_of(namespace, also, None)
     asked = Cue(text=text, time=cue.time)
     return recall_once(
         memory._recaller.ground(),

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from cvx.arguments import Check, a_filter, number, one_of, optional, some_texts, whole, wrong
+from cvx.arguments import Check, a_filter, number, one_of, optional, some_texts, whole
 from cvx.embed import embed_query
 from cvx.errors import (
     InvalidKError,
@@ -31,11 +31,9 @@ from cvx.recall.serving import Served
 from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive
 from cvx.recall.trace import Hits
 from cvx.store.spaces import check_also
-from cvx.types import Cue, Decision, Event, Filter, Hit, Source
+from cvx.types import Cue, Decision, Event, Hit, Source, Where
 
-Outcome: TypeAlias = Literal["success", "failure", "any"]
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
-_RECALLABLE = {"success": True, "failure": False, "any": None}
 
 
 def _sources(name: str, value: Any) -> Any:
@@ -48,7 +46,6 @@ def _floor(name: str, value: Any) -> float | Floor:
 
 RECALL: Mapping[str, Check] = {
     "k": whole(1, error=InvalidKError),
-    "where": a_filter,
     "sources": optional(_sources),
     "floor": optional(_floor),
     "pipeline": optional(one_of(Pipeline, called="a cvx.recall.Pipeline")),
@@ -249,11 +246,11 @@ def head_of(recalled: Recalled, k: int) -> Hits:
     return Hits(hits, trace)
 
 
-def asker_of(namespace: str, also: Sequence[str], where: Filter | None, outcome: str) -> Asker:
-    """Return who asks."""
-    if not isinstance(outcome, str) or outcome not in _RECALLABLE:
-        raise wrong("outcome", outcome, "success, failure or any")
-    return Asker(namespace, check_also(also), where or Filter(), _RECALLABLE[outcome])
+def asker_of(
+    namespace: str, also: Sequence[str], where: Where | None, outcome: str = "success"
+) -> Asker:
+    """Return who asks, and for what; ``outcome`` is what may come back unless a filter says."""
+    return Asker(namespace, check_also(also), a_filter("where", where), outcome)
 
 
 def plan_of(pipeline: Pipeline, sources: Sources | None, floor: float | Floor | None) -> Pipeline:

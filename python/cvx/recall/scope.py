@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,35 +28,46 @@ class Asker:
         Everything of it can come back, and what others made public.
     also : sequence of str
         Further namespaces, of which what is shared can come back.
-    where : Filter
-        Times, entities, rewards, tags; ``ids`` are events; ``namespaces`` narrow what can be seen.
-    recallable : bool or None, default True
-        What may advise, what may not, or both.
+    where : tuple of Filter
+        One of them is enough. Their ``ids`` are events; ``namespaces`` narrow what can be seen.
+    outcome : {"success", "failure", "any"}, default "success"
+        What may come back where a filter does not say.
     """
 
     namespace: str = DEFAULT_NAMESPACE
     also: tuple[str, ...] = ()
-    where: Filter = field(default_factory=Filter)
-    recallable: bool | None = True
+    where: tuple[Filter, ...] = (Filter(),)
+    outcome: str = "success"
 
     def passed(self) -> list[str]:
         """Say what everything that comes back has passed.
 
         Examples
         --------
-        >>> Asker("ana", ("bob",), Filter(since=10, tags=("trip",))).passed()
+        >>> Asker("ana", ("bob",), (Filter(since=10, tags=("trip",)),)).passed()
         ["visible to 'ana', with what 'bob' shares", 'may advise', 'since 10', "tags ('trip',)"]
         """
         seen = f"visible to {self.namespace!r}"
         if self.also:
             seen += f", with what {', '.join(map(repr, self.also))} shares"
-        advice = {True: ["may advise"], False: ["may not advise"], None: []}[self.recallable]
-        asked = (
-            f"{part} {value}"
-            for part, value in self.where._asdict().items()
-            if part != "recallable" and value is not None
-        )
-        return [seen, *advice, *asked]
+        told = [
+            [
+                *_ADVICE[where.outcome or self.outcome],
+                *(
+                    f"{part} {value}"
+                    for part, value in where._asdict().items()
+                    if part not in ("recallable", "outcome") and value is not None
+                ),
+            ]
+            for where in self.where
+        ]
+        return [seen, *(told[0] if len(told) == 1 else [" or ".join(map(", ".join, told))])]
+
+
+_ADVICE = {"success": ["may advise"], "failure": ["may not advise"], "any": []}
+_RECALLABLE = {"success": True, "failure": False, "any": None}
+_OF_RECORD = ("kind", "source", "metadata", "min_trust")
+"""What an index knows nothing of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +105,29 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     InvertedRangeError
         A range of times or rewards that ends before it starts.
     """
-    where = asker.where
     check_namespace(asker.namespace)
     for name in asker.also:
         check_namespace(name)
-    _check_range("since", where.since, "until", where.until)
-    _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
     spaces = visible_spaces(asker.namespace, asker.also, corpus.public_namespaces())
-    asked = spaces if where.namespaces is None else narrowed(spaces, where.namespaces)
+    visible = np.zeros(len(corpus), dtype=bool)
+    for where in asker.where:
+        _check_range("since", where.since, "until", where.until)
+        _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
+        asked = spaces if where.namespaces is None else narrowed(spaces, where.namespaces)
+        base = corpus.base_mask(tuple(asked), _RECALLABLE[where.outcome or asker.outcome])
+        visible = visible | _narrowed(corpus, base, where)
     sql, values = _sql(asker)
-    readable = corpus.base_mask(tuple(spaces), asker.recallable)
-    visible = _narrowed(corpus, corpus.base_mask(tuple(asked), asker.recallable), where)
-    inside = where._replace(
-        namespaces=asked,
-        recallable=asker.recallable,
-        ids=None if where.ids is None else corpus.nodes_of(np.flatnonzero(visible)),
-    )
+    outcomes = {where.outcome or asker.outcome for where in asker.where}
+    recallable = _RECALLABLE[outcomes.pop()] if len(outcomes) == 1 else None
+    readable = corpus.base_mask(tuple(spaces), recallable)
+    if len(asker.where) == 1 and not any(getattr(where, part) for part in _OF_RECORD):
+        inside = where._replace(
+            namespaces=asked,
+            ids=None if where.ids is None else corpus.nodes_of(np.flatnonzero(visible)),
+        )
+    else:
+        inside = Filter(namespaces=spaces, ids=corpus.nodes_of(np.flatnonzero(visible)))
+    inside = inside._replace(recallable=recallable, outcome=None)
     return Scope(inside, sql, values, readable, visible)
 
 
@@ -129,32 +148,91 @@ def _narrowed(corpus: Corpus, visible: Mask, where: Filter) -> Mask:
     for numbers, chosen in ((corpus.entities, where.entities), (corpus.event_ids, where.ids)):
         if chosen is not None:
             visible = visible & np.isin(numbers, _integers(chosen))
-    if where.tags is not None:
-        visible = visible & _tagged(corpus, where.tags)
+    condition, values = _record_sql(where)
+    if condition:
+        mask = np.zeros(len(corpus), dtype=bool)
+        found = corpus.record.query(f"SELECT event_id FROM events WHERE {condition}", values)
+        mask[corpus.rows_of([event for (event,) in found])] = True
+        visible = visible & mask
     return visible
 
 
-def _tagged(corpus: Corpus, tags: Sequence[str]) -> Mask:
-    """Return which rows carry all of these tags; none do where there are none to carry."""
-    mask = np.zeros(len(corpus), dtype=bool)
-    if tags:
-        each = " AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)" * len(tags)
-        found = corpus.record.query(f"SELECT event_id FROM events WHERE true{each}", list(tags))
-        mask[corpus.rows_of([event for (event,) in found])] = True
-    return mask
-
-
-def _integers(chosen: Sequence[int] | IntArray) -> IntArray:
+def _integers(chosen: Any) -> IntArray:
     return np.array([int(number) for number in chosen], dtype=np.int64)
 
 
+def _record_sql(where: Filter) -> tuple[str, list[object]]:
+    """Return what only the record can tell, as a condition over the columns of ``events``."""
+    parts, values = list[str](), list[object]()
+    if where.tags is not None:
+        parts += ["EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"] * len(where.tags)
+        values += where.tags
+        if not len(where.tags):
+            parts.append("false")
+    for column, chosen in (("kind", where.kind), ("source", where.source)):
+        if chosen is not None:
+            parts.append(f"{column} IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(list(chosen)))
+    if where.min_trust is not None:
+        parts.append("trust >= ?")
+        values.append(where.min_trust)
+    for key, asked in (where.metadata or {}).items():
+        conditions = asked if isinstance(asked, Mapping) else {"is": asked}
+        for how, limit in conditions.items():
+            part, wanted = _metadata_sql(how, limit)
+            parts.append(part)
+            values += [key, *wanted]
+    return " AND ".join(parts), values
+
+
+_AT_KEY = "EXISTS (SELECT 1 FROM json_each(metadata) AS m WHERE m.key = ?"
+_SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+def _metadata_sql(how: str, limit: Any) -> tuple[str, list[object]]:
+    """Return one condition on the value under a key, which comes first among its placeholders.
+
+    What is of another type than a limit is neither above nor below it.
+    """
+    if how == "exists":
+        return f"{'' if limit else 'NOT '}{_AT_KEY})", []
+    if how in _SIGNS:
+        kinds = "('text')" if isinstance(limit, str) else "('integer', 'real')"
+        return f"{_AT_KEY} AND m.type IN {kinds} AND m.value {_SIGNS[how]} ?)", [limit]
+    listed = list(limit) if how == "in" else [limit]
+    # Compared as JSON, in which 1, 1.0 and true are told apart from each other and from texts.
+    same = " OR ".join([_SAME] * len(listed)) or "false"
+    return (
+        f"{'NOT ' if how == 'ne' else ''}{_AT_KEY} AND ({same}))",
+        [part for one in listed for part in (_type(one), one)],
+    )
+
+
+_SAME = "(CASE m.type WHEN 'integer' THEN 'real' ELSE m.type END = ? AND m.value IS ?)"
+
+
+def _type(value: object) -> str:
+    """Return what SQLite calls the type of a value in JSON; all numbers are of one."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return "text" if isinstance(value, str) else "real"
+
+
 def _sql(asker: Asker) -> tuple[str, list[object]]:
-    where = asker.where
     sql, values = visible_sql(asker.namespace, asker.also)
     sql += " AND state = 'active' AND node IS NOT NULL"
-    if asker.recallable is not None:
-        sql += " AND recallable = ?"
-        values.append(int(asker.recallable))
+    each = [
+        _filter_sql(where, _RECALLABLE[where.outcome or asker.outcome]) for where in asker.where
+    ]
+    ways = " OR ".join(f"({condition})" for condition, _ in each) or "false"
+    return f"{sql} AND ({ways})", [*values, *(value for _, some in each for value in some)]
+
+
+def _filter_sql(where: Filter, recallable: bool | None) -> tuple[str, list[object]]:
+    parts, values = ["true"], list[object]()
+    if recallable is not None:
+        parts.append("recallable = ?")
+        values.append(int(recallable))
     for column, sign, value in (
         ("timestamp", ">=", where.since),
         ("timestamp", "<", where.until),
@@ -162,18 +240,14 @@ def _sql(asker: Asker) -> tuple[str, list[object]]:
         ("reward", "<=", where.max_reward),
     ):
         if value is not None:
-            sql += f" AND {column} {sign} ?"
+            parts.append(f"{column} {sign} ?")
             values.append(value)
     for column, chosen in (("entity", where.entities), ("event_id", where.ids)):
         if chosen is not None:
-            sql += f" AND {column} IN (SELECT value FROM json_each(?))"
+            parts.append(f"{column} IN (SELECT value FROM json_each(?))")
             values.append(str(_integers(chosen).tolist()))
     if where.namespaces is not None:
-        sql += " AND namespace IN (SELECT value FROM json_each(?))"
+        parts.append("namespace IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(list(where.namespaces)))
-    for tag in where.tags or ():
-        sql += " AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
-        values.append(tag)
-    if where.tags is not None and not where.tags:
-        sql += " AND false"
-    return sql, values
+    condition, told = _record_sql(where)
+    return " AND ".join([*parts, *filter(None, [condition])]), [*values, *told]

@@ -60,6 +60,7 @@ def recall(
         entities=entity or None,
         tags=tag or None,
         min_reward=min_reward,
+        outcome=outcome,
     )
     if outcome not in ("success", "failure", "any"):
         raise typer.BadParameter(f"--outcome {outcome!r}: give success, failure or any")
@@ -70,7 +71,6 @@ def recall(
             namespace=namespace,
             also=also or (),
             where=where,
-            outcome=outcome,  # type: ignore[arg-type]
             floor=floor,
         )
     problems = [
