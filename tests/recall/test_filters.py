@@ -22,12 +22,12 @@ ORDER = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operat
 NOTHING = object()
 
 
-def is_it(value: object, wanted: object) -> bool:
+def is_it(value: Any, wanted: Any) -> bool:
     """Whether two values of JSON are the same: 1.0 is 1, and True is not."""
-    return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
+    return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
 
 
-def meets(value: object, how: str, limit: Any) -> bool:
+def meets(value: Any, how: str, limit: Any) -> bool:
     if how in ORDER:
         kinds = (str,) if isinstance(limit, str) else (int, float)
         same = isinstance(value, kinds) and not isinstance(value, bool)
