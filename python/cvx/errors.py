@@ -347,6 +347,10 @@ class DuplicateKeyError(InvalidInputError):
     """Another event of the namespace is called so already."""
 
 
+class NamespaceError(CvxError, PermissionError):
+    """A memory that is bound to a namespace was asked for what is not of it."""
+
+
 class UnknownEventError(UnknownError):
     """An event id that was never given, or whose event was erased."""
 

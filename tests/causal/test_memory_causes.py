@@ -171,7 +171,7 @@ def test_a_namespace_is_shown_and_walked_through_only_what_it_may_see() -> None:
     for cause, led_to in ((root, secret), (secret, effect), (known, effect), (shared, effect)):
         made.link(cause, led_to, effect_first="allow")
     assert {step.event.event_id for step in made.why(effect, namespace="bob")} == {known}
-    graph = made.causes.graph(namespace="bob", also=["ana"])
+    graph = made.within("bob", also=["ana"]).causes.graph()
     assert set(graph.predecessors(effect)) == {known, shared}
     assert secret not in graph
     assert graph.size == 4

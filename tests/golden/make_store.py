@@ -382,7 +382,7 @@ def _held(memory: Memory) -> dict[str, Any]:
         "in bo": memory.get(key="debt", namespace="bo").event_id,
         "from the web": [event.event_id for event in memory.admin.audit("web")],
         "recallable": len(memory.events()),
-        "recallable by ada of all": len(memory.events(namespace="ada", also=("bo", ""))),
+        "recallable by ada of all": len(memory.within("ada", also=("bo", "")).events()),
     }
 
 

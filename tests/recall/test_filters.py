@@ -18,7 +18,12 @@ from cvx.types import Event, Filter, Where
 
 KINDS, SOURCES, TAGS = ("note", "event", "line"), ("", "web", "ana"), ("trip", "home")
 VALUES: tuple[Any, ...] = (None, True, False, 0, 1, 1.0, 2.5, -3, "", "1", "home", "true")
-ORDER = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
+ORDER: dict[str, Any] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
 NOTHING = object()
 
 
@@ -31,7 +36,7 @@ def meets(value: Any, how: str, limit: Any) -> bool:
     if how in ORDER:
         kinds = (str,) if isinstance(limit, str) else (int, float)
         same = isinstance(value, kinds) and not isinstance(value, bool)
-        return same and bool(ORDER[how](value, limit))
+        return bool(same and ORDER[how](value, limit))
     if how == "exists":
         return (value is not NOTHING) == limit
     if how == "in":

@@ -99,7 +99,7 @@ def test_an_explanation_prints_shares_that_add_up_and_the_edges_walked() -> None
 def test_an_explanation_names_the_filters_and_floors_that_were_passed() -> None:
     memory = room()
     memory.add("x one", namespace="ana", timestamp=5)
-    hits = memory.recall("x", namespace="ana", also=["bob"], where=Filter(since=3), floor=0.25)
+    hits = memory.within("ana", also=["bob"]).recall("x", where=Filter(since=3), floor=0.25)
     assert explain(hits[0], hits.trace).split("\n")[-1] == (
         "  passed: visible to 'ana', with what 'bob' shares; may advise; since 3; "
         "floor similarity 0.25"

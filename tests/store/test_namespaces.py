@@ -3,7 +3,7 @@
 import os
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,11 +75,9 @@ def operate_at_random(seed: int) -> int:
                 sources = rng.choice([["dense"], ["lexical"], ["dense", "lexical"]])
                 # A cue with a vector of its own needs no embedder, which works in a thread.
                 given = None if rng.random() < 0.05 else vectors[rng.randrange(64)]
-                hits = memory.recall(
+                hits = memory.within(own, also=also).recall(
                     Cue(text=rng.choice(WORDS), vector=given),
                     k,
-                    namespace=own,
-                    also=also,
                     where=where,
                     sources=sources,
                     floor=-2.0,
@@ -307,7 +305,7 @@ def test_private_shared_and_public_mean_what_they_say() -> None:
             memory.add(f"a {visibility} thought", namespace="ana", visibility=visibility)
 
         def seen(own: str, also: tuple[str, ...] = ()) -> set[str]:
-            hits = memory.recall("a thought", namespace=own, also=also)
+            hits = memory.within(own, also=also).recall("a thought")
             return {hit.event.text.split()[1] for hit in hits if hit.event}
 
         assert seen("ana") == {"private", "shared", "public"}
@@ -330,13 +328,8 @@ def test_a_walk_does_not_enter_what_the_asker_may_not_see() -> None:
 
 @pytest.mark.requirement("X17")
 def test_one_string_is_no_list_of_namespaces() -> None:
-    with Memory(embedder()) as memory:
-        calls: list[Callable[[], object]] = [
-            lambda: memory.recall("a thought", also="bob"),
-            lambda: memory.context("a thought", also="bob"),
-            lambda: memory.events(also="bob"),
-            lambda: memory.causes.graph(also="bob"),
-        ]
-        for call in calls:
-            with pytest.raises(InvalidInputError, match="also is 'bob': give a list"):
-                call()
+    with (
+        Memory(embedder()) as memory,
+        pytest.raises(InvalidInputError, match="also is 'bob': give a list"),
+    ):
+        memory.within("ana", also="bob")

@@ -7,6 +7,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from cvx.calls import Calls
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.errors import (
     LexicalOnlyWarning,
+    NamespaceError,
     NestedTransactionError,
     NoVectorError,
     RecordIOError,
@@ -22,12 +24,74 @@ from cvx.errors import (
 from cvx.index import TemporalIndex
 from cvx.memory.noted import MUCH, Noted
 from cvx.store import IndexKind, Record, Store, Writer
-from cvx.types import Event, Vector
+from cvx.store.spaces import check_namespace, readers, reads
+from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 from cvx.validation import storable_text, storable_vector
 
 _MOST_HANDED_OUT = 10_000
 _TRIES = 4
 """So often as much again is noted before the oldest of it goes, where nothing can be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """In whose name the verbs of a memory run.
+
+    Parameters
+    ----------
+    namespace : str, default ""
+        Who writes and asks where a call names nobody.
+    also : tuple of str
+        Further namespaces, of which what is shared is seen.
+    bound : bool, default False
+        Whether nobody else may be named, and nothing be asked of the whole store.
+    """
+
+    namespace: str = DEFAULT_NAMESPACE
+    also: tuple[str, ...] = ()
+    bound: bool = False
+
+    def named(self, namespace: str | None) -> str:
+        """Return whose namespace is meant.
+
+        Raises
+        ------
+        NamespaceError
+            Another one than that which the memory is bound to.
+        """
+        if namespace is None or check_namespace(namespace) == self.namespace:
+            return self.namespace
+        if self.bound:
+            raise NamespaceError(
+                f"namespace is {namespace!r}, but this memory is bound to {self.namespace!r}: "
+                "leave it out, or ask the memory that made it"
+            )
+        return namespace
+
+    def seeing(self, namespace: str | None) -> tuple[str, tuple[str, ...]]:
+        """Return who asks, and of whom what is shared is seen too."""
+        asker = self.named(namespace)
+        return asker, self.also if asker == self.namespace else ()
+
+    def sees(self, event: Event) -> bool:
+        """Return whether the memory may know of an event."""
+        return not self.bound or readers(event.namespace, event.visibility) in reads(
+            self.namespace, self.also
+        )
+
+    def need_root(self, what: str) -> None:
+        """Refuse what is of the whole store.
+
+        Raises
+        ------
+        NamespaceError
+            The memory is bound.
+        """
+        if self.bound:
+            raise NamespaceError(
+                f"{what} is of the whole store, but this memory is bound to {self.namespace!r}: "
+                "ask the memory that made it"
+            )
 
 
 class Backend:
@@ -92,18 +156,29 @@ class Backend:
         """Where it lives, None for RAM."""
         return self.store.folder
 
-    def event(self, event_id: int) -> Event:
+    def event(self, event_id: int, identity: Identity) -> Event:
         """Return an event by its id, whatever its state.
 
         Raises
         ------
         UnknownEventError
-            It was erased, or never given.
+            It was erased, never given, or is not to be seen.
         """
         found = self.record.events([event_id])
-        if not found:
+        if not found or not identity.sees(found[0]):
             raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
         return found[0]
+
+    def check_own(self, events: Iterable[int], identity: Identity) -> None:
+        """Refuse to change events of others in the name of a bound memory.
+
+        Raises
+        ------
+        UnknownEventError, NamespaceError
+            One of them is not to be seen; or is seen, and of another namespace.
+        """
+        for number in events if identity.bound else ():
+            identity.named(self.event(number, identity).namespace)
 
     def node_and_time(self, event_id: int) -> tuple[int, int]:
         """Return the node of an event, and when it happened.

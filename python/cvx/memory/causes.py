@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from cvx.arguments import a_text, an_event, checked, number, one_of, optional, some_texts, whole
+from cvx.arguments import a_text, an_event, checked, number, one_of, optional, whole
 from cvx.causal import CausalGraph, Story
 from cvx.causal.events import Link
 from cvx.causal.evidence import Evidence
@@ -14,11 +13,10 @@ from cvx.causal.ground import StoreGround
 from cvx.causal.judges import Judge, as_judge
 from cvx.causal.linker import CauseSearch, Linked, Linker
 from cvx.causal.reflection import KINDS, Reflector
-from cvx.memory.backend import Backend
+from cvx.memory.backend import Backend, Identity
 from cvx.memory.writes import add_events
 from cvx.store import Record
-from cvx.store.spaces import check_namespace
-from cvx.types import DEFAULT_NAMESPACE, AnEvent, Event
+from cvx.types import AnEvent, Event
 
 
 @cache
@@ -35,6 +33,8 @@ class Causes:
     ----------
     backend : Backend
         Of the memory.
+    identity : Identity
+        Who asks.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class Causes:
         cvx, which expects one of five candidates to be a cause.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, backend: Backend, identity: Identity) -> None:
+        self._backend, self._identity = backend, identity
         self.judge: Judge | None = None
 
     @checked(search=optional(one_of(CauseSearch, called="a CauseSearch")))
@@ -87,16 +87,16 @@ class Causes:
         [1]
         """
         asked = self._judge(judge)
-        return self._linker().link(
-            self._backend.event(an_event("effect", effect)), asked, search or CauseSearch()
-        )
+        return self._linker().link(self._own(effect), asked, search or CauseSearch())
 
     def retry(self, judge: object = None) -> list[Linked]:
         """Ask again about every pair that nobody could judge; see ``propose``."""
+        self._identity.need_root("retry")
         return self._linker().retry(self._judge(judge))
 
     def pending(self) -> list[tuple[int, int]]:
         """Return the pairs of cause and effect that nobody could judge, oldest first."""
+        self._identity.need_root("pending")
         return self._linker().open_pairs()
 
     @checked(
@@ -157,24 +157,22 @@ class Causes:
             return known.add(evidence, supports=supports, counters=counters, note=note)
 
         ends = an_event("cause", cause), an_event("effect", effect)
+        self._backend.check_own(ends, self._identity)
         return self._linker().observe(*ends, more, kind)
 
-    @checked(also=some_texts, effect_first=a_text)
+    @checked(effect_first=a_text)
     def graph(
         self,
         *,
-        namespace: str = DEFAULT_NAMESPACE,
-        also: Sequence[str] = (),
+        namespace: str | None = None,
         effect_first: str = "refuse",
     ) -> CausalGraph:
         """Return the causal graph over the memory's own events and links, as a namespace sees it.
 
         Parameters
         ----------
-        namespace : str, default ""
-            Who asks.
-        also : sequence of str
-            Further namespaces, of which what is shared is seen.
+        namespace : str, optional
+            Who asks; default the memory's own.
         effect_first : {"refuse", "flag", "allow"}, default "refuse"
             What becomes of a link to an effect that happened before its cause; see ``CausalGraph``.
 
@@ -187,10 +185,11 @@ class Causes:
         >>> memory.causes.graph().predecessors(2)
         {1: 1}
         """
+        asker, also = self._identity.seeing(namespace)
         ground = StoreGround(
             self._backend.record,
             lambda: self._backend.index.edge_kinds,
-            namespace=namespace,
+            namespace=asker,
             also=also,
         )
         return CausalGraph(ground, effect_first=effect_first)
@@ -200,7 +199,7 @@ class Causes:
         self,
         event: AnEvent,
         *,
-        namespace: str = DEFAULT_NAMESPACE,
+        namespace: str | None = None,
         max_depth: int = 5,
         after: int = 2,
     ) -> Story:
@@ -216,7 +215,7 @@ class Causes:
         self,
         reflector: Reflector | None = None,
         *,
-        namespace: str = DEFAULT_NAMESPACE,
+        namespace: str | None = None,
         timestamp: int | None = None,
     ) -> list[int]:
         """Add what is to be learned of many events, once enough of weight has come together.
@@ -225,8 +224,8 @@ class Causes:
         ----------
         reflector : Reflector, optional
             When it is time and who writes; by default counts, from a summed importance of 100 up.
-        namespace : str, default ""
-            Whose events are looked at; the reflections are that namespace's.
+        namespace : str, optional
+            Whose events are looked at, and whose the reflections are; default the memory's own.
         timestamp : int, optional
             Of the reflections; default now.
 
@@ -248,13 +247,19 @@ class Causes:
         >>> memory.get(made[0]).metadata
         {'sources': [1, 2, 3, 4]}
         """
+        namespace = self._identity.named(namespace)
         now = self._backend.record.now() if timestamp is None else timestamp
         seen = [
             event if event.kind in KINDS else replace(event, kind="event")
-            for event in active_events(self._backend.record, check_namespace(namespace))
+            for event in active_events(self._backend.record, namespace)
         ]
         made = (reflector or Reflector()).reflect(seen, now)
         return add_events(self._backend, made) if made else []
+
+    def _own(self, event: AnEvent) -> Event:
+        found = self._backend.event(an_event("effect", event), self._identity)
+        self._backend.check_own([found.id], self._identity)
+        return found
 
     def _judge(self, given: object) -> Judge:
         if given is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, SupportsIndex
 
 from cvx.arguments import an_event, whole, wrong
 from cvx.errors import DecisionTakenError, InvalidParameterError, UnknownError
 from cvx.learn.attribution import Attribution
-from cvx.memory.backend import Backend
+from cvx.memory.backend import Backend, Identity
 from cvx.recall.block import Block
 from cvx.store.learned import event_context
 from cvx.types import Decision
@@ -40,6 +41,7 @@ def some_followed(name: str, value: Any) -> list[int]:
 def take_feedback(
     backend: Backend,
     number: int,
+    identity: Identity,
     *,
     followed: list[int] | None,
     helped: bool | None,
@@ -50,10 +52,10 @@ def take_feedback(
     if helped is None and outcome is not None:
         helped = outcome > 0.5
     if number not in backend.noted.decided:
-        _decision_row(backend, number)
+        _decision_row(backend, number, identity)
     backend.flush()
     with backend.record.transaction() as write:
-        row = _decision_row(backend, number)
+        row = _decision_row(backend, number, identity)
         noted = row["record"]
         if row["episode"] is not None:
             raise DecisionTakenError(
@@ -91,12 +93,12 @@ def take_feedback(
             write.touch(dict.fromkeys(events, noted["now"]))
 
 
-def attribution_of(backend: Backend, number: int) -> Attribution:
+def attribution_of(backend: Backend, number: int, identity: Identity) -> Attribution:
     """Return which memories drove a decision, and whether it paid; see ``Learning``."""
     waiting = backend.noted.decided.get(number)
-    if waiting is not None:
+    if waiting is not None and _is_of(backend, {"record": waiting[1]}, identity):
         return _with_events(Attribution.of(*waiting), waiting[1])
-    row = _decision_row(backend, number)
+    row = _decision_row(backend, number, identity)
     found, noted = Attribution.logged(row), row["record"]
     if "shown" not in noted:
         # Of a loop; or of a context of which a memory was erased.
@@ -109,7 +111,7 @@ def attribution_of(backend: Backend, number: int) -> Attribution:
     return _with_events(found, noted)
 
 
-def decisions_that_showed(backend: Backend, event_id: int) -> list[Attribution]:
+def decisions_that_showed(backend: Backend, event_id: int, identity: Identity) -> list[Attribution]:
     """Return the decisions that an event was shown in, oldest first."""
     with backend.record.mutex:
         rows = backend.record.query(
@@ -123,13 +125,30 @@ def decisions_that_showed(backend: Backend, event_id: int) -> list[Attribution]:
             for number, (_, noted) in backend.noted.decided.items()
             if event_id in noted["shown"]
         ]
-        numbers = sorted([*(row[0] for row in rows), *waiting])
-        return [attribution_of(backend, number) for number in numbers]
+        told = []
+        for number in sorted([*(row[0] for row in rows), *waiting]):
+            with suppress(UnknownError):
+                told.append(attribution_of(backend, number, identity))
+        return told
 
 
-def _decision_row(backend: Backend, number: int) -> dict[str, Any]:
+def _is_of(backend: Backend, row: Mapping[str, Any], identity: Identity) -> bool:
+    """Whether a decision was asked for in the name of a memory, or this is the root."""
+    if not identity.bound:
+        return True
+    # A context notes who asked; a loop's decision is that of its episode.
+    asked = row["record"].get("namespace")
+    if asked is None:
+        found = backend.record.query(
+            "SELECT namespace FROM episodes WHERE episode_id = ?", (row["episode"],)
+        )
+        asked = found[0][0] if found else None
+    return bool(asked == identity.namespace)
+
+
+def _decision_row(backend: Backend, number: int, identity: Identity) -> dict[str, Any]:
     row = backend.record.decision(number)
-    if row is None:
+    if row is None or not _is_of(backend, row, identity):
         raise UnknownError(
             f"there is no decision {number} in this memory: give what context returned, or a "
             "decision of a loop once its episode is closed"

@@ -8,14 +8,14 @@ from typing import Any
 from cvx.arguments import a_mapping, an_event, checked, one_of, optional, some_texts
 from cvx.learn.attribution import Attribution
 from cvx.learn.loop import ActiveMemory
-from cvx.memory.backend import Backend
+from cvx.memory.backend import Backend, Identity
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
 from cvx.memory.recaller import RECALL, Recaller, asker_of
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.block import Block
 from cvx.recall.signals import Answerable
 from cvx.scoring import Calibration, LoggedChoice, logged_calibration, logged_choices
-from cvx.types import DEFAULT_NAMESPACE, AnEvent, Cue, Decision, Where
+from cvx.types import AnEvent, Cue, Decision, Where
 
 _answerable = one_of(Answerable, called="an Answerable, as calibrated_floor returns it")
 
@@ -29,10 +29,12 @@ class Learning:
         Of the memory.
     recaller : Recaller
         The one whose pipeline is kept.
+    identity : Identity
+        Who asks.
     """
 
-    def __init__(self, backend: Backend, recaller: Recaller) -> None:
-        self._backend, self._recaller = backend, recaller
+    def __init__(self, backend: Backend, recaller: Recaller, identity: Identity) -> None:
+        self._backend, self._recaller, self._identity = backend, recaller, identity
         self._loop: ActiveMemory | None = None
 
     @property
@@ -47,6 +49,7 @@ class Learning:
 
     @pipeline.setter
     def pipeline(self, pipeline: Pipeline) -> None:
+        self._identity.need_root("pipeline")
         self._recaller.keep_pipeline(pipeline)
 
     @checked(weights=optional(a_mapping), answerable=optional(_answerable))
@@ -68,6 +71,7 @@ class Learning:
         InvalidParameterError
             Weights that are empty, not finite, or of no signal; nothing is stored.
         """
+        self._identity.need_root("recall_with")
         self._recaller.keep_weights(weights, answerable)
 
     @checked(k=RECALL["k"], pipeline=RECALL["pipeline"])
@@ -76,8 +80,7 @@ class Learning:
         cue: str | Cue,
         k: int = 10,
         *,
-        namespace: str = DEFAULT_NAMESPACE,
-        also: Sequence[str] = (),
+        namespace: str | None = None,
         where: Where | None = None,
         pipeline: Pipeline | None = None,
     ) -> Candidates:
@@ -85,7 +88,7 @@ class Learning:
 
         Parameters and errors are those of ``Memory.recall``.
         """
-        asker = asker_of(namespace, also, where)
+        asker = asker_of(self._identity, namespace, where)
         return self._recaller.candidates(cue, k, asker, pipeline or self.pipeline)
 
     def calibration(self) -> Calibration | None:
@@ -96,6 +99,7 @@ class Learning:
         Calibration or None
             None if no decision has both a prediction and an outcome.
         """
+        self._identity.need_root("calibration")
         return logged_calibration(self._backend.record)
 
     @checked(decision=a_decision)
@@ -108,18 +112,20 @@ class Learning:
             No such decision; those of a loop are there once their episode is closed.
         """
         assert isinstance(decision, int)
-        return attribution_of(self._backend, decision)
+        return attribution_of(self._backend, decision, self._identity)
 
     def decisions_with(self, event: AnEvent) -> list[Attribution]:
         """Return the decisions of contexts and of loops that a memory was shown in, oldest first.
 
         Those of a loop count once their episode is closed.
         """
-        return decisions_that_showed(self._backend, an_event("event", event))
+        shown = self._backend.event(an_event("event", event), self._identity).id
+        return decisions_that_showed(self._backend, shown, self._identity)
 
     @checked(names=some_texts)
     def logged_choices(self, names: Sequence[str]) -> list[LoggedChoice]:
         """Return what was sampled and has a known outcome; see ``cvx.scoring.logged_choices``."""
+        self._identity.need_root("logged_choices")
         return logged_choices(self._backend.record, names)
 
     def loop(self, **options: Any) -> ActiveMemory:
@@ -133,7 +139,11 @@ class Learning:
         """
         backend = self._backend
         backend.store.refresh()
-        options = {"clock": backend.record.now, **options}
+        namespace, also = self._identity.seeing(options.pop("namespace", None))
+        whose = {"namespace": namespace, "also": options.pop("also", also)}
+        if self._identity.bound and not {*whose["also"]} <= {*also}:
+            self._identity.need_root("also")
+        options = {"clock": backend.record.now, **whose, **options}
         made = ActiveMemory(backend.store.index, backend.embedder, backend.record, **options)
         made.on_render = backend.hand_out_text
         return made

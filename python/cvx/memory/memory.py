@@ -42,7 +42,7 @@ from cvx.memory import feedback as _feedback
 from cvx.memory import writes
 from cvx.memory.admin import Admin, erase_events, set_state
 from cvx.memory.aio import Aio
-from cvx.memory.backend import Backend
+from cvx.memory.backend import Backend, Identity
 from cvx.memory.causes import Causes
 from cvx.memory.explanation import Explanation, explained
 from cvx.memory.frames import Frames
@@ -54,9 +54,8 @@ from cvx.recall.trace import Hits
 from cvx.store import Record
 from cvx.store.erase import Erased, finish
 from cvx.store.past import as_of
-from cvx.store.spaces import check_namespace
+from cvx.store.spaces import check_also
 from cvx.types import (
-    DEFAULT_NAMESPACE,
     AnEvent,
     Cue,
     Decision,
@@ -68,6 +67,7 @@ from cvx.types import (
 from cvx.validation import STATES
 
 EXACT_BELOW = 10_000
+_ROOT = Identity()
 
 
 def _embedder(name: str, value: Any) -> Any:
@@ -149,15 +149,73 @@ class Memory:
         settings = {"seed": seed, "exact_below": exact_below}
         self._compose(Backend(None, embedder, metric=metric, settings=settings, clock=clock))
 
-    def _compose(self, backend: Backend) -> Self:
-        self._backend = backend
-        self._recaller = Recaller(backend)
-        self.causes = Causes(backend)
-        self.learning = Learning(backend, self._recaller)
-        self.frames = Frames(backend)
-        self.admin = Admin(backend)
+    def _compose(
+        self, backend: Backend, identity: Identity = _ROOT, recaller: Recaller | None = None
+    ) -> Self:
+        self._backend, self._identity = backend, identity
+        self._recaller = recaller or Recaller(backend)
+        self.causes = Causes(backend, identity)
+        self.learning = Learning(backend, self._recaller, identity)
         self.aio = Aio(self)
         return self
+
+    @property
+    def frames(self) -> Frames:
+        """Events, links, episodes and decisions of the whole store as frames.
+
+        Raises
+        ------
+        NamespaceError
+            The memory is bound to a namespace.
+        """
+        self._identity.need_root("frames")
+        return Frames(self._backend)
+
+    @property
+    def admin(self) -> Admin:
+        """What keeps the whole store in order.
+
+        Raises
+        ------
+        NamespaceError
+            The memory is bound to a namespace.
+        """
+        self._identity.need_root("admin")
+        return Admin(self._backend)
+
+    def within(self, namespace: str, *, also: Sequence[str] = ()) -> Self:
+        """Return the same memory in the name of a namespace, for whoever must not name another.
+
+        It writes to its namespace, and sees that, what others made public, and what is shared in
+        ``also``. Closing it closes nothing.
+
+        Parameters
+        ----------
+        namespace : str
+            Who writes and asks.
+        also : sequence of str
+            Further namespaces, of which what is shared is seen.
+
+        Raises
+        ------
+        NamespaceError
+            This memory is bound already, and sees less.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> memory = Memory(LexicalEmbedder())
+        >>> ana, bob = memory.within("ana"), memory.within("bob")
+        >>> _ = ana.add("the spare key is under the green pot")
+        >>> len(ana.recall("where is the key?")), len(bob.recall("where is the key?"))
+        (1, 0)
+        """
+        own = self._identity.named(namespace)
+        further = check_also(also)
+        if self._identity.bound and not {*further} <= {*self._identity.also}:
+            self._identity.need_root("also")
+        identity = Identity(own, further, bound=True)
+        return type(self).__new__(type(self))._compose(self._backend, identity, self._recaller)
 
     @classmethod
     @checked(
@@ -260,6 +318,8 @@ class Memory:
         return self._backend.folder
 
     def __len__(self) -> int:
+        if self._identity.bound:
+            return len(self.events())
         found = self.record.query("SELECT count(*) FROM events WHERE state = 'active'")
         return int(found[0][0])
 
@@ -274,7 +334,7 @@ class Memory:
         self,
         text: str,
         *,
-        namespace: str = DEFAULT_NAMESPACE,
+        namespace: str | None = None,
         entity_id: int = 0,
         timestamp: int | None = None,
         vector: Vector | None = None,
@@ -297,8 +357,8 @@ class Memory:
         ----------
         text : str
             What it says.
-        namespace : str, default ""
-            Which memory it is part of.
+        namespace : str, optional
+            Whose it is; default the memory's own, ``""`` at the root.
         entity_id : int, default 0
             Whose timeline it is on, at least 0.
         timestamp : int, optional
@@ -346,7 +406,7 @@ class Memory:
             action=action,
             reward=reward,
             kind=kind,
-            namespace=namespace,
+            namespace=self._identity.named(namespace),
             metadata=metadata or {},
             tags=tuple(tags),
             source=source,
@@ -356,13 +416,14 @@ class Memory:
             key=key,
         )
         (number,) = self.add_many([event], aliases=[aliases], again=again)
-        return self._backend.event(number)
+        return self._backend.event(number, self._identity)
 
     @checked(aliases=_lists, again=a_flag)
     def add_many(
         self,
         events: Iterable[Event],
         *,
+        namespace: str | None = None,
         aliases: Sequence[Sequence[str]] = (),
         again: bool = False,
     ) -> list[int]:
@@ -373,6 +434,8 @@ class Memory:
         events : iterable of Event
             Those without a vector are embedded. Ids, nodes, episodes and times of recording that
             they bring are not kept.
+        namespace : str, optional
+            Whose those are that name nobody; default the memory's own.
         aliases : sequence of sequences of str, optional
             Further words for each event, in their order.
         again : bool, default False
@@ -383,6 +446,9 @@ class Memory:
         list of int
             The ids, in order.
         """
+        whose = self._identity.named(namespace)
+        if whose or self._identity.bound:
+            events = writes.of_namespace(events, whose, self._identity)
         return writes.add_events(self._backend, events, aliases, again=again)
 
     @checked(
@@ -424,9 +490,11 @@ class Memory:
         InvalidInputError
             A single string as aliases, or something that is none.
         """
+        number = an_event("event", event)
+        self._backend.check_own([number], self._identity)
         writes.change_event(
             self._backend,
-            an_event("event", event),
+            number,
             metadata=metadata,
             reward=reward,
             aliases=aliases,
@@ -492,6 +560,7 @@ class Memory:
         ):
             _reason(name, value)
         weight = _weight("weight", weight)
+        self._backend.check_own((cause, effect), self._identity)
         link = Link(cause, effect, weight, kind, why, evidence)
         return writes.link_events(self._backend, link, effect_first)
 
@@ -503,7 +572,9 @@ class Memory:
         UnknownEventError
             One of them does not exist; nothing changes.
         """
-        set_state(self._backend, some_events("events", events), "archived")
+        listed = some_events("events", events)
+        self._backend.check_own(listed, self._identity)
+        set_state(self._backend, listed, "archived")
 
     def erase(self, events: AnEvent | Iterable[AnEvent]) -> Erased:
         """Erase events for good, from every file: see ``cvx.store.erase.erase``.
@@ -517,7 +588,9 @@ class Memory:
         UnknownEventError
             One of them does not exist; nothing is erased.
         """
-        return erase_events(self._backend, some_events("events", events))
+        listed = some_events("events", events)
+        self._backend.check_own(listed, self._identity)
+        return erase_events(self._backend, listed)
 
     @checked(key=optional(a_text))
     def get(
@@ -525,7 +598,7 @@ class Memory:
         event: AnEvent | None = None,
         *,
         key: str | None = None,
-        namespace: str = DEFAULT_NAMESPACE,
+        namespace: str | None = None,
     ) -> Event:
         """Return an event by its id or its key, whatever its state.
 
@@ -535,8 +608,8 @@ class Memory:
             An event is read again.
         key : str, optional
             What it is called elsewhere.
-        namespace : str, default ""
-            In which the key is unique.
+        namespace : str, optional
+            In which the key is unique; default the memory's own.
 
         Raises
         ------
@@ -550,14 +623,15 @@ class Memory:
         if (event is None) == (key is None):
             raise InvalidParameterError(f"event is {event!r} and key is {key!r}: give one of them")
         if event is not None:
-            return self._backend.event(an_event("event", event))
-        found = self.record.event_of_key(key or "", check_namespace(namespace))
+            return self._backend.event(an_event("event", event), self._identity)
+        namespace = self._identity.named(namespace)
+        found = self.record.event_of_key(key or "", namespace)
         if found is None:
             raise UnknownEventError(
                 f"no event of namespace {namespace!r} has the key {key!r}: add one with it, or "
                 "name the namespace that has it"
             )
-        return self._backend.event(found)
+        return self._backend.event(found, self._identity)
 
     @checked(newest=a_flag, limit=optional(whole(0)))
     def events(
@@ -566,14 +640,13 @@ class Memory:
         *,
         newest: bool = False,
         limit: int | None = None,
-        namespace: str = DEFAULT_NAMESPACE,
-        also: Sequence[str] = (),
+        namespace: str | None = None,
     ) -> list[Event]:
         """Return the events that pass a filter, without a cue, in the order of their times.
 
         Parameters
         ----------
-        where, namespace, also
+        where, namespace
             As for ``recall``; steps of failed episodes come too, unless ``where`` says otherwise.
         newest : bool, default False
             The latest first.
@@ -594,7 +667,7 @@ class Memory:
         >>> [event.text for event in memory.events({"since": 3}, newest=True)]
         ['rain 4', 'rain 3']
         """
-        asker = asker_of(namespace, also, where, "any")
+        asker = asker_of(self._identity, namespace, where, "any")
         return self._recaller.events(asker, newest=newest, limit=limit)
 
     @checked(**RECALL)
@@ -603,8 +676,7 @@ class Memory:
         cue: str | Cue,
         k: int = 10,
         *,
-        namespace: str = DEFAULT_NAMESPACE,
-        also: Sequence[str] = (),
+        namespace: str | None = None,
         where: Where | None = None,
         sources: Sources | None = None,
         floor: float | Floor | None = None,
@@ -618,10 +690,9 @@ class Memory:
             What is asked; a cue's own vector is used if it has one.
         k : int, default 10
             How many events, at least 1. An event with aliases counts once.
-        namespace : str, default ""
-            Whose memory asks: everything of it can come back, and what others made public.
-        also : sequence of str
-            Further namespaces, of which what is shared can come back.
+        namespace : str, optional
+            Who asks: everything of it can come back, and what others made public; default the
+            memory's own, and what is shared in the namespaces that ``within`` named.
         where : Filter, mapping of its fields, or a list of these, optional
             What may come back; of a list, one is enough. Steps of failed episodes only come where
             it says so: ``{"outcome": "failure"}`` or "any".
@@ -649,7 +720,7 @@ class Memory:
         InvalidInputError
             Namespaces that cannot be some.
         """
-        asker = asker_of(namespace, also, where)
+        asker = asker_of(self._identity, namespace, where)
         plan = plan_of(pipeline or self._recaller.pipeline, sources, floor)
         return self._recaller.recall(cue, k, asker, plan)
 
@@ -660,8 +731,7 @@ class Memory:
         budget_tokens: int | None = None,
         *,
         k: int = 10,
-        namespace: str = DEFAULT_NAMESPACE,
-        also: Sequence[str] = (),
+        namespace: str | None = None,
         where: Where | None = None,
         sources: Sources | None = None,
         floor: float | Floor | None = None,
@@ -677,7 +747,7 @@ class Memory:
             Room in the prompt, at least 0; default that of the pipeline (512).
         k : int, default 10
             How many memories at the most, at least 1.
-        namespace, also, where, sources, floor, pipeline
+        namespace, where, sources, floor, pipeline
             As for ``recall``. The pipeline's ``serving`` says what a duplicate is, how tokens are
             counted, what does the compacting, and when a memory counts as used.
 
@@ -700,7 +770,7 @@ class Memory:
         if budget_tokens is not None:
             budget = replace(plan.serving.budget, tokens=budget_tokens)
             plan = replace(plan, serving=replace(plan.serving, budget=budget))
-        asker = asker_of(namespace, also, where)
+        asker = asker_of(self._identity, namespace, where)
         return self._recaller.context(cue, k, asker, plan)
 
     @checked(max_depth=whole(1), max_events=whole(1))
@@ -708,7 +778,7 @@ class Memory:
         self,
         event: AnEvent,
         *,
-        namespace: str = DEFAULT_NAMESPACE,
+        namespace: str | None = None,
         max_depth: int = 5,
         max_events: int = DEFAULT_NODES,
     ) -> Explanation:
@@ -721,7 +791,7 @@ class Memory:
         ----------
         event : Event, Hit or int
             What is to be explained.
-        namespace : str, default ""
+        namespace : str, optional
             Who asks: nothing that it may not see is shown or walked through.
         max_depth : int, default 5
             Links away at the most, at least 1; ``deeper`` says whether there are more.
@@ -750,7 +820,7 @@ class Memory:
         self,
         event: AnEvent,
         *,
-        namespace: str = DEFAULT_NAMESPACE,
+        namespace: str | None = None,
         max_depth: int = 5,
         max_events: int = DEFAULT_NODES,
     ) -> Explanation:
@@ -809,6 +879,7 @@ class Memory:
         _feedback.take_feedback(
             self._backend,
             decision,
+            self._identity,
             followed=None if followed is None else _feedback.some_followed("followed", followed),
             helped=helped,
             action=action,
@@ -837,7 +908,7 @@ class Memory:
         """
         record = as_of(self.record, recorded)
         past = Backend(None, self.embedder, metric=self.metric, record=record)
-        return type(self).__new__(type(self))._compose(past)
+        return type(self).__new__(type(self))._compose(past, self._identity)
 
     def close(self) -> None:
         """Write down what is noted, snapshot the index, and close. Closing again does nothing.
@@ -847,6 +918,8 @@ class Memory:
         NestedTransactionError
             This thread is writing to it.
         """
+        if self._identity.bound:
+            return
         try:
             if not self.record.closed and not self.record.frozen and self._backend.noted:
                 # Moved to another embedder meanwhile, the store takes nothing from here any more.
@@ -863,4 +936,5 @@ class Memory:
 
     def __repr__(self) -> str:
         where = "in RAM" if self.folder is None else f"at {self.folder}"
-        return f"<Memory {where}>"
+        whose = f", within {self._identity.namespace!r}" if self._identity.bound else ""
+        return f"<Memory {where}{whose}>"

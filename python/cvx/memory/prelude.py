@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,8 +14,7 @@ from cvx.recall import Floor, Pipeline, Weighting, by_rank
 from cvx.recall.block import Block
 from cvx.recall.recalled import recall_once
 from cvx.recall.sources import Recent
-from cvx.store.spaces import check_also
-from cvx.types import DEFAULT_NAMESPACE, Cue, Hit
+from cvx.types import Cue, Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +61,13 @@ def prelude(
     k: int = 10,
     each: int = 3,
     least_salience: float = 0.7,
-    namespace: str = DEFAULT_NAMESPACE,
-    also: Sequence[str] = (),
 ) -> Block:
     """Recall who is there, where it is, what the goals are, and what mattered lately.
 
     Parameters
     ----------
     memory : Memory
-        Where to look.
+        Where to look, bound to whoever asks (``Memory.within``).
     situation : Situation
         What the agent sees of its world.
     budget_tokens : int, default 512
@@ -82,8 +78,6 @@ def prelude(
         How many for every character, the location and every goal.
     least_salience : float, default 0.7
         What counts as having mattered, in [0, 1]; the newest ``each`` of them come along.
-    namespace, also
-        As for ``recall``.
 
     Returns
     -------
@@ -98,7 +92,7 @@ def prelude(
     parts = situation.parts()
     if not parts:
         raise InvalidParameterError("the situation is empty: give characters, location or goals")
-    ask = partial(_part, memory, each, namespace, check_also(also))
+    ask = partial(_part, memory, each)
     sources: dict[str, Any] = {name: partial(ask, text) for name, text in parts.items()}
     sources["lately"] = Recent(each, least_salience)
     plan = Pipeline(
@@ -110,13 +104,11 @@ def prelude(
         timeout_s=memory.learning.pipeline.timeout_s,
     )
     cue = Cue(text="; ".join(parts.values()), place=situation.turn)
-    return memory.context(cue, budget_tokens, k=k, namespace=namespace, also=also, pipeline=plan)
+    return memory.context(cue, budget_tokens, k=k, pipeline=plan)
 
 
-def _part(
-    memory: Memory, each: int, namespace: str, also: tuple[str, ...], text: str, cue: Cue
-) -> list[Hit]:
-    asker = asker_of(namespace, also, None)
+def _part(memory: Memory, each: int, text: str, cue: Cue) -> list[Hit]:
+    asker = asker_of(memory._identity, None, None)
     asked = Cue(text=text, time=cue.time)
     return recall_once(
         memory._recaller.ground(),

@@ -18,7 +18,7 @@ from cvx.errors import (
     PipelineNotKeptWarning,
     StaleCueWarning,
 )
-from cvx.memory.backend import Backend
+from cvx.memory.backend import Backend, Identity
 from cvx.memory.tuning import NAME, NotKept, pipeline_state, stored, stored_at, weights_state
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.block import Block
@@ -30,7 +30,6 @@ from cvx.recall.scope import Asker, scope_of
 from cvx.recall.serving import Served
 from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive
 from cvx.recall.trace import Hits
-from cvx.store.spaces import check_also
 from cvx.types import Cue, Decision, Event, Hit, Source, Where
 
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
@@ -247,10 +246,10 @@ def head_of(recalled: Recalled, k: int) -> Hits:
 
 
 def asker_of(
-    namespace: str, also: Sequence[str], where: Where | None, outcome: str = "success"
+    identity: Identity, namespace: str | None, where: Where | None, outcome: str = "success"
 ) -> Asker:
     """Return who asks, and for what; ``outcome`` is what may come back unless a filter says."""
-    return Asker(namespace, check_also(also), a_filter("where", where), outcome)
+    return Asker(*identity.seeing(namespace), a_filter("where", where), outcome)
 
 
 def plan_of(pipeline: Pipeline, sources: Sources | None, floor: float | Floor | None) -> Pipeline:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from cvx.causal.events import Link, known_order
 from cvx.causal.ground import store_links
 from cvx.errors import InvalidEdgeError, InvalidInputError
-from cvx.memory.backend import Backend
+from cvx.memory.backend import Backend, Identity
 from cvx.memory.sound import named, sound
 from cvx.recall.render import entries_of
 from cvx.store.packing import metadata_of
 from cvx.store.spaces import visible_sql
-from cvx.types import Edge, Event, Vector
+from cvx.types import DEFAULT_NAMESPACE, Edge, Event, Vector
 from cvx.validation import check_reward
 
 
@@ -59,6 +59,23 @@ def add_events(
         backend.store.snapshot_if_grown()
         given = iter(ids)
     return [next(given) if old is None else old for old in known]
+
+
+def of_namespace(events: Iterable[Event], namespace: str, identity: Identity) -> Iterator[Event]:
+    """Yield events, those of the default namespace as of another one.
+
+    Raises
+    ------
+    NamespaceError
+        An event names another namespace than the memory is bound to.
+    """
+    for event in events:
+        mine = isinstance(event, Event)
+        if mine and event.namespace == DEFAULT_NAMESPACE:
+            event = replace(event, namespace=namespace)
+        elif mine:
+            identity.named(event.namespace)
+        yield event
 
 
 def _known(backend: Backend, event: Event) -> int | None:

@@ -65,11 +65,9 @@ def recall(
     if outcome not in ("success", "failure", "any"):
         raise typer.BadParameter(f"--outcome {outcome!r}: give success, failure or any")
     with opened(store, embedder, reads=True) as memory:
-        hits = memory.recall(
+        hits = memory.within(namespace, also=also or ()).recall(
             cue,
             k,
-            namespace=namespace,
-            also=also or (),
             where=where,
             floor=floor,
         )
