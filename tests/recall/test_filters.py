@@ -38,7 +38,7 @@ def meets(value: Any, how: str, limit: Any) -> bool:
         same = isinstance(value, kinds) and not isinstance(value, bool)
         return bool(same and ORDER[how](value, limit))
     if how == "exists":
-        return (value is not NOTHING) == limit
+        return bool((value is not NOTHING) == limit)
     if how == "in":
         return any(is_it(value, one) for one in limit)
     return is_it(value, limit) != (how == "ne")
