@@ -101,8 +101,8 @@ def test_an_empty_list_matches_nothing_and_an_unknown_name_neither() -> None:
         (Filter(since=2**70), "since"),
         (Filter(entities=[-1]), "entities"),
         (Filter(entities=np.array([-1])), "entities"),
-        (Filter(namespaces="a"), "namespaces"),
-        (Filter(tags="x"), "tags"),
+        (Filter(namespaces=3), "namespaces"),  # type: ignore[arg-type]
+        (Filter(tags=[1]), "tags"),  # type: ignore[list-item]
         (Filter(ids="x"), "ids"),  # type: ignore[arg-type]
     ],
 )

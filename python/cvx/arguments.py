@@ -323,9 +323,12 @@ def _conditions(name: str, value: Any) -> Any:
         one_of(str, called="a str as the key", error=_BAD)(at, key)
         for how, limit in one.items() if isinstance(one, Mapping) else [("is", one)]:
             if how not in (*_OPERATORS, "is"):
-                raise wrong(f"a condition of {at}", how, f"one of {', '.join(_OPERATORS)}", _BAD)
+                raise wrong(f"{at}: a condition", how, f"one of {', '.join(_OPERATORS)}", _BAD)
             if how == "in":
-                _some(_plain)(f"{at}['in']", limit)
+                if isinstance(limit, str | bytes) or not isinstance(limit, Collection):
+                    raise wrong(f"{at}['in']", limit, "a list of values", _BAD)
+                for one_value in limit:
+                    _plain(f"{at}['in']", one_value)
             elif how == "exists":
                 one_of(bool, np.bool_, called="True or False", error=_BAD)(at, limit)
             else:

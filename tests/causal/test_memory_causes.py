@@ -86,9 +86,9 @@ def test_why_gives_the_steps_and_tells_them() -> None:
 @pytest.mark.requirement("T22")
 def test_a_walk_that_was_cut_off_says_so() -> None:
     made = memory()
-    end = made.add("the end", timestamp=10**9)
+    end = made.add("the end", timestamp=10**9).id
     for number in range(4):
-        made.link(made.add(f"cause {number}"), end, weight=number / 4)
+        made.link(made.add(f"cause {number}").id, end, weight=number / 4)
     steps = made.why(end, max_events=2)
     assert [step.weight for step in steps] == [0.75, 0.5]
     assert steps.truncated
@@ -100,7 +100,7 @@ def test_a_walk_that_was_cut_off_says_so() -> None:
 @pytest.mark.requirement("T22")
 def test_a_walk_that_its_depth_ended_says_that_there_is_more() -> None:
     made = memory()
-    events = [made.add(f"step {number}") for number in range(8)]
+    events = [made.add(f"step {number}").id for number in range(8)]
     for cause, effect in pairwise(events):
         made.link(cause, effect)
     back, on = made.why(events[-1]), made.consequences(events[0])
@@ -135,7 +135,7 @@ def test_an_effect_before_its_cause_is_refused_flagged_or_allowed_as_chosen() ->
 
 def test_links_that_say_nothing_of_causes_are_not_walked() -> None:
     made, rain, flood, _ = flooded()
-    other = made.add("A cat slept.", timestamp=0)
+    other = made.add("A cat slept.", timestamp=0).id
     made.admin.declare_edge_kind("mentions")
     for kind in ("irrelevant", "same_action_type", "region_transition", "mentions"):
         made.link(other, flood, kind)
@@ -149,7 +149,7 @@ def test_links_that_say_nothing_of_causes_are_not_walked() -> None:
 def test_the_past_explains_by_what_was_known_then() -> None:
     made, rain, flood, _ = flooded()
     before = made.record.now()
-    pump = made.add("The pump failed.", timestamp=15)
+    pump = made.add("The pump failed.", timestamp=15).id
     made.link(pump, flood, weight=0.9)
     made.link(rain, flood, weight=0.1)
     assert [step.event.event_id for step in made.why(flood)] == [pump, rain]

@@ -136,11 +136,11 @@ def test_a_reflection_gets_a_vector_and_a_group_where_they_are_given() -> None:
 def test_a_memory_reflects_on_its_events_and_keeps_their_ids() -> None:
     made = CvxMemory(LexicalEmbedder(dim=64))
     events = [
-        made.add(f"the well is dry, day {day}", timestamp=day, entity_id=1, salience=0.8)
+        made.add(f"the well is dry, day {day}", timestamp=day, entity_id=1, salience=0.8).id
         for day in range(4)
     ]
-    other = made.add("a quiet evening", timestamp=5, entity_id=2)
-    hidden = made.add("the well is dry, says ana", namespace="ana", timestamp=5)
+    other = made.add("a quiet evening", timestamp=5, entity_id=2).id
+    hidden = made.add("the well is dry, says ana", namespace="ana", timestamp=5).id
     (reflection,) = made.causes.reflect(Reflector(threshold=30), timestamp=9)
     found = made.get(reflection)
     assert found.kind == "reflection"

@@ -266,8 +266,8 @@ def _put_away(memory: Memory) -> None:
     memory.admin.release("rumour")
     memory.forget(of[TALK[9][1]])
     memory.forget(of["Bo owes Ada ten euros."])
-    first = memory.add("A secret that was told.", aliases=("another word for it",), entity_id=1)
-    second = memory.add("A second secret.", entity_id=2, key="secret")
+    first = memory.add("A secret that was told.", aliases=("another word for it",), entity_id=1).id
+    second = memory.add("A second secret.", entity_id=2, key="secret").id
     memory.link(first, second)
     step = next(e for e in memory.record.events() if e.action == "look around")
     assert step.event_id is not None
@@ -469,8 +469,8 @@ def _recalled(memory: Memory) -> dict[str, Any]:
         "before": ("water", {"where": Filter(until=START)}),
         "since": ("the plumber", {"where": Filter(since=START + 100 * MINUTE)}),
         "reward": ("water", {"where": Filter(min_reward=0.2, max_reward=0.6)}),
-        "failures": ("a microwave", {"outcome": "failure"}),
-        "any outcome": ("a microwave", {"outcome": "any", "k": 5}),
+        "failures": ("a microwave", {"where": {"outcome": "failure"}}),
+        "any outcome": ("a microwave", {"where": {"outcome": "any"}, "k": 5}),
         "dense": (key, {"sources": ("dense",)}),
         "words": (key, {"sources": ("lexical",)}),
         "along links": ("rain", {"sources": ("dense", "graph")}),
@@ -570,7 +570,7 @@ def _contexts(memory: Memory) -> dict[str, Any]:
     for name, (cue, budget, options) in asked.items():
         block = memory.context(cue, budget, **options)
         shown = [hit.event.event_id for hit in block.hits if hit.event is not None]
-        out[name] = {"text": block.text, "tokens": block.tokens, "events": shown}
+        out[name] = {"text": block, "tokens": block.used_tokens, "events": shown}
     for name in ("the first time", "warm again"):
         hits = memory.recall("How long does an egg boil?", 3, pipeline=refreshing)
         out[name] = {"hits": [_hit(hit) for hit in hits]}

@@ -87,16 +87,16 @@ def test_a_prelude_says_who_is_there_where_it_is_what_for_and_what_mattered() ->
     memory.add("a spoon fell", salience=0.1)
     situation = Situation(("Ann", "Bob"), "the kitchen", ("open the vault",), turn=4)
     block = prelude(memory, situation, 400)
-    said = block.text
+    said = block
     for part in ("Ann is the host", "Bob mends", "kitchen is small", "vault needs", "a quarrel"):
         assert part in said
     assert "a spoon fell" not in said
-    assert block.tokens <= 400
+    assert block.used_tokens <= 400
     names = [source.name for source in block.trace.sources]
     assert names == ["character Ann", "character Bob", "location", "goal 1", "lately"]
     assert memory.learning.attribution(block).turn == 4
     assert quarrel in memory.learning.attribution(block).shown
-    assert prelude(memory, situation, 20).tokens <= 20
+    assert prelude(memory, situation, 20).used_tokens <= 20
 
 
 @pytest.mark.requirement("W22")

@@ -36,12 +36,12 @@ def counts(memory: Memory) -> dict[str, tuple[int, int, int]]:
 @pytest.mark.requirement("B4", "R14")
 def test_which_memory_drove_this_decision_and_did_it_pay_is_one_call(memory: Memory) -> None:
     block = memory.context(Cue(goal="x", vector=axis("x"), place=3), k=3, pipeline=BY_SIMILARITY)
-    assert block.decision
+    assert block.decision is not None
     before = memory.learning.attribution(block)
     assert (before.retrieved, before.shown) == ((1, 2, 3), (1, 2, 3))
     assert (before.followed, before.helped, before.outcome) == (None, None, None)
     memory.feedback(block, followed=[block.hits[1]], action="go north", outcome=0.9)
-    after = memory.learning.attribution(block.decision.decision_id)
+    after = memory.learning.attribution(block.decision)
     assert after.followed == (2,)
     assert after.helped is True
     assert (after.action, after.outcome, after.turn) == ("go north", 0.9, 3)
@@ -78,7 +78,7 @@ def test_a_memory_knows_the_decisions_that_it_was_shown_in(memory: Memory) -> No
     first = memory.context("x", k=1, pipeline=BY_SIMILARITY)
     second = memory.context("x", k=2, pipeline=BY_SIMILARITY)
     memory.feedback(first, followed=[1], helped=False)
-    numbers = [block.decision.decision_id for block in (first, second) if block.decision]
+    numbers = [block.decision for block in (first, second) if block.decision is not None]
     assert [found.decision_id for found in memory.learning.decisions_with(1)] == numbers
     assert [found.decision_id for found in memory.learning.decisions_with(2)] == numbers[1:]
     assert memory.learning.decisions_with(4) == []
@@ -112,8 +112,8 @@ def test_a_decision_of_a_loop_is_in_the_same_log(memory: Memory) -> None:
     assert [memory.learning.attribution(one).helped for one in (lost, ignored)] == [False, None]
     assert memory.learning.attribution(ignored).followed == ()
     block = memory.context("x", k=2, where=Filter(until=10), pipeline=BY_SIMILARITY)
-    assert block.decision
-    mixed = [won.decision_id, lost.decision_id, ignored.decision_id, block.decision.decision_id]
+    assert block.decision is not None
+    mixed = [won.decision_id, lost.decision_id, ignored.decision_id, block.decision]
     assert [one.decision_id for one in memory.learning.decisions_with(2)] == mixed
     assert [one.decision_id for one in memory.learning.decisions_with(3)] == mixed[:3]
     assert memory.learning.decisions_with(4) == []
@@ -149,7 +149,7 @@ def test_what_is_left_of_a_decision_can_be_asked_when_a_memory_of_it_is_erased(
         assert (found.followed, found.helped, found.outcome) == ((2,), True, 1.0)
     assert [one.decision_id for one in memory.learning.decisions_with(2)] == [
         taken.decision_id,
-        block.decision.decision_id if block.decision else -1,
+        -1 if block.decision is None else block.decision,
     ]
 
 
@@ -224,7 +224,7 @@ def test_decisions_survive_in_a_folder(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", Axes()) as memory:
         memory.add("x one")
         block = memory.context("x")
-        number = block.decision.decision_id if block.decision else -1
+        number = -1 if block.decision is None else block.decision
     with Memory.open(tmp_path / "m", Axes()) as memory:
         assert memory.learning.attribution(number).shown == (1,)
         memory.feedback(number, followed=[1], helped=True)
@@ -276,8 +276,6 @@ def test_a_sampled_recall_is_logged_for_off_policy_evaluation(memory: Memory) ->
         plan = replace(BY_SIMILARITY, serving=serving)
         cue = Cue(text=f"x {turn}", place=turn)
         block = memory.context(cue, 2_000, k=2, pipeline=plan)
-        assert block.decision
-        assert block.decision.propensities
         first = block.hits[0].node
         memory.feedback(block, followed=[block.hits[0]], outcome=float(first == 0))
     log = memory.learning.logged_choices(["similarity"])
@@ -349,10 +347,11 @@ def test_contexts_of_one_cue_are_drawn_with_the_chances_that_they_log(memory: Me
     chances = np.zeros(4)
     for _ in range(200):
         block = memory.context("x", 2_000, k=4, pipeline=plan)
-        assert block.decision
-        assert block.decision.propensities
+        memory.feedback(block, helped=None)
+        row = memory.record.decision(block.decision or 0)
+        assert row is not None
         firsts[block.hits[0].node] += 1
-        chances[block.hits[0].node] = block.decision.propensities[0]
+        chances[block.hits[0].node] = row["record"]["propensities"][0]
     assert chances.sum() == pytest.approx(1.0)
     assert stats.chisquare(firsts, 200 * chances).pvalue > 1e-3
 

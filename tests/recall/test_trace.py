@@ -35,7 +35,7 @@ def test_a_trace_reads_as_in_the_document_and_its_numbers_add_up() -> None:
         "  [epi] last migration rollback was turn 41                          0.47",
         "  [proc] migration apply checklist                                    0.39",
         "27 below floor, dropped",
-        f"3 memories, {block.tokens} tok of 420: no compaction",
+        f"3 memories, {block.used_tokens} tok of 420: no compaction",
     ]
 
 

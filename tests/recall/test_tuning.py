@@ -151,7 +151,7 @@ def test_a_pipeline_that_cannot_be_read_is_refused_by_name_and_can_be_replaced(
         memory.add("x one")
         with memory.record.transaction() as write:
             write.set_state("recall", {"pipeline": json.loads(json.dumps(stored)), "embedder": ""})
-        with pytest.raises(InvalidInputError, match=r"set memory\.pipeline, or tune"):
+        with pytest.raises(InvalidInputError, match=r"set memory\.learning\.pipeline, or tune"):
             memory.recall("x")
         memory.learning.recall_with()
         assert len(memory.recall("x")) == 1

@@ -29,13 +29,13 @@ def rich_store(folder: Path) -> None:
             loop.close(run, float(number % 2 == 0))
         first = memory.add(
             "rain fell", aliases=["it poured", "東京の雨"], metadata={"a": [1, None]}
-        )
-        second = memory.add("the cellar flooded", source="x", salience=0.5, visibility="public")
+        ).id
+        second = memory.add("the cellar flooded", source="x", salience=0.5, visibility="public").id
         memory.admin.declare_edge_kind("soaked")
         memory.link(first, second, "soaked", 0.5, "the drain was small", evidence="seen")
         memory.link(first, second, "caused", 0.75, "rain")
         memory.update(first, reward=0.25)
-        memory.forget(memory.add("an archived one"))
+        memory.forget(memory.add("an archived one").id)
         memory.recall("rain")
         memory.admin.snapshot()
         memory.add("after the snapshot")

@@ -112,7 +112,7 @@ def scenario(folder: str) -> None:
     say("opened")
     ids = []
     for number in range(3):
-        ids.append(memory.add(f"the first secret number {number}"))
+        ids.append(memory.add(f"the first secret number {number}").id)
         say("added", ids[-1], f"the first secret number {number}")
     memory.admin.snapshot()
     memory.link(ids[0], ids[1])
@@ -122,7 +122,7 @@ def scenario(folder: str) -> None:
     memory.admin.snapshot()
     memory.erase(ids[0])
     say("erased", ids[0], "the first secret number 0")
-    ids.append(memory.add("the last one"))
+    ids.append(memory.add("the last one").id)
     say("added", ids[-1], "the last one")
     memory.close()
     say("closed")

@@ -29,7 +29,7 @@ class Gated(LexicalEmbedder):
 
 @pytest.mark.requirement("W24")
 def test_the_event_loop_goes_on_while_something_is_stored() -> None:
-    async def main() -> list[int]:
+    async def main() -> list[Event]:
         turns = asyncio.Event()
         memory = Memory(Gated(asyncio.get_running_loop(), turns))
         waiting = [asyncio.ensure_future(memory.aio.add(f"note {n}")) for n in range(3)]
@@ -39,7 +39,7 @@ def test_the_event_loop_goes_on_while_something_is_stored() -> None:
         assert [hit.event.text for hit in await memory.aio.recall("note 1", 1) if hit.event]
         return found
 
-    assert sorted(asyncio.run(main())) == [1, 2, 3]
+    assert sorted(event.id for event in asyncio.run(main())) == [1, 2, 3]
 
 
 @pytest.mark.requirement("W24")

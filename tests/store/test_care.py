@@ -39,16 +39,16 @@ def test_a_context_block_that_comes_back_as_a_memory_is_recognised(memory: Memor
     block = memory.context("when can I cross the bridge or take the ferry?")
     shown = [hit.event.event_id or 0 for hit in block.hits if hit.event]
     assert sorted(shown) == [first, second]
-    for text in (block.text, f"  {block.text.upper()}\n", block.text.replace("<recalled>", "")):
+    for text in (block, f"  {block.upper()}\n", block.replace("<recalled>", "")):
         assert memory.add(text).id in (first, second)
     assert len(memory) == 2
     # Where the best one was put away, by the next one that it shows; what says more is kept.
     memory.forget(shown[0])
-    assert memory.add(block.text).id == shown[1]
-    quoting = memory.add(f"so I take the bus\n{block.text}").id
+    assert memory.add(block).id == shown[1]
+    quoting = memory.add(f"so I take the bus\n{block}").id
     assert quoting == 3
-    assert memory.add(block.text, again=True).id == 4
-    assert memory.add(block.text, namespace="other").id == 5
+    assert memory.add(block, again=True).id == 4
+    assert memory.add(block, namespace="other").id == 5
 
 
 @pytest.mark.requirement("B3")
@@ -76,14 +76,14 @@ def test_what_another_made_public_is_recognised_by_whoever_recalled_it(memory: M
 @pytest.mark.requirement("B3")
 def test_a_block_of_an_earlier_session_is_recognised_by_its_form(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        first = memory.add("the bridge is <closed> & empty on sundays\nall year")
-        hidden = memory.add("a secret way", namespace="ana")
-        block = memory.context("the bridge").text
-        theirs = memory.context("a secret way", namespace="ana").text
+        first = memory.add("the bridge is <closed> & empty on sundays\nall year").id
+        hidden = memory.add("a secret way", namespace="ana").id
+        block = memory.context("the bridge")
+        theirs = memory.context("a secret way", namespace="ana")
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        assert memory.add(block) == first
-        assert memory.add(theirs, namespace="bob") != hidden
-        assert memory.add(theirs, namespace="ana") == hidden
+        assert memory.add(block).id == first
+        assert memory.add(theirs, namespace="bob").id != hidden
+        assert memory.add(theirs, namespace="ana").id == hidden
 
 
 @pytest.mark.requirement("B3")
@@ -139,7 +139,7 @@ def test_roll_back_takes_away_the_links_that_lead_to_a_source_too(memory: Memory
 
 @pytest.mark.requirement("B8")
 def test_what_is_forgotten_can_be_restored(memory: Memory) -> None:
-    event = memory.add("a blue door", aliases=["azure gate"])
+    event = memory.add("a blue door", aliases=["azure gate"]).id
     memory.forget(event)
     assert len(memory) == 0
     assert texts(memory, "blue door") == []
@@ -167,7 +167,7 @@ def test_a_budget_puts_the_least_useful_away_and_says_so_first(memory: Memory) -
     with pytest.raises(InvalidParameterError, match="no budget"):
         memory.admin.budget()
     # Of equals, what was asked for stays.
-    a, b = memory.add("alpha words", salience=1.0), memory.add("beta words", salience=1.0)
+    a, b = memory.add("alpha words", salience=1.0).id, memory.add("beta words", salience=1.0).id
     assert texts(memory, "alpha words", k=1) == ["alpha words"]
     order = memory.admin.budget(events=0).events
     assert order.index(b) < order.index(a)

@@ -57,7 +57,7 @@ def test_nothing_of_an_erased_event_is_left_in_any_file(tmp_path: Path) -> None:
             memory.add(f"ordinary text {number}")
         secret = memory.add(
             SECRET, vector=vector, aliases=["kaleidoscope"], metadata={"pin": "8731-4455"}
-        )
+        ).id
         memory.link(1, secret, "caused", why="because of the walrus")
         memory.update(secret, metadata={"pin": "9999-0000"}, reward=0.5)
         assert memory.recall(SECRET, 1)[0].similarity < 1
@@ -83,7 +83,7 @@ def test_nothing_of_an_erased_event_is_left_in_any_file(tmp_path: Path) -> None:
         assert memory.admin.check() == []
         with pytest.raises(UnknownEventError):
             memory.get(secret)
-        again = memory.add("the next one")
+        again = memory.add("the next one").id
         assert again != secret
         assert memory.get(again).node == 32
     assert files_with(folder, vector.tobytes()) == []
@@ -174,7 +174,7 @@ def test_counts_go_with_an_erased_event_whoever_they_are_of(
 ) -> None:
     with Memory.open(tmp_path / "m", embedder()) as memory:
         # It says what the contexts of others are called, too: these stay.
-        secret, kept = memory.add(f"{SECRET}, ana, a node"), memory.add("a mug")
+        secret, kept = memory.add(f"{SECRET}, ana, a node").id, memory.add("a mug").id
         node = {event: memory.get(event).node for event in (secret, kept)}
         tracker = UsageTracker()
         for context in (("node", node[secret]), ("node", node[kept]), ("moment", "zanzibar")):
@@ -190,7 +190,7 @@ def test_counts_go_with_an_erased_event_whoever_they_are_of(
 @pytest.mark.requirement("B8")
 def test_learned_weights_stay_whatever_an_erased_event_says(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        secret = memory.add("recency")
+        secret = memory.add("recency").id
         with memory.record.transaction() as write:
             for name in ("weights", "weights:ana", "of a user"):
                 write.set_state(name, {"names": ["recency"]})
@@ -237,8 +237,8 @@ class Remembering(LexicalEmbedder):
 def test_the_cache_of_the_embedder_is_told_and_so_is_the_past() -> None:
     model = Remembering(dim=16)
     with Memory(model) as memory:
-        kept = memory.add("kept")
-        secret = memory.add(SECRET, aliases=["another name"])
+        kept = memory.add("kept").id
+        secret = memory.add(SECRET, aliases=["another name"]).id
         stamp = memory.get(secret).recorded
         assert stamp is not None
         memory.erase(secret)
@@ -285,7 +285,7 @@ def test_what_an_erased_event_says_takes_away_no_count_of_anything_else(tmp_path
         memory.learning.loop().add_demonstration(
             "warm it", [("an egg", "heat egg with oven")], "heat"
         )
-        erased = [memory.add(said) for said in ("1", "node", "event", "heat", "moment")]
+        erased = [memory.add(said).id for said in ("1", "node", "event", "heat", "moment")]
         memory.add("egg 1 of 2")
         tracker = UsageTracker()
         for context in contexts:
@@ -446,7 +446,7 @@ def test_a_cache_in_the_folder_is_cleaned_whoever_opened_it(tmp_path: Path) -> N
     folder = tmp_path / "m"
     folder.mkdir()
     with Memory.open(folder, CachedEmbedder(embedder(), folder / "vectors.sqlite")) as memory:
-        secret, kept = memory.add(SECRET), memory.add("a kept one")
+        secret, kept = memory.add(SECRET).id, memory.add("a kept one").id
         secret_vector, kept_vector = (memory.get(one).vector for one in (secret, kept))
     assert secret_vector is not None
     assert kept_vector is not None
@@ -490,7 +490,7 @@ def test_nothing_is_erased_where_a_trigger_keeps_copies(tmp_path: Path) -> None:
                 "CREATE TRIGGER keep AFTER DELETE ON events"
                 " BEGIN INSERT INTO copies VALUES (OLD.text); END"
             )
-        secret = memory.add(SECRET)
+        secret = memory.add(SECRET).id
         with pytest.raises(ForeignSchemaError, match=r"copies.*keep|keep.*copies"):
             memory.erase(secret)
         assert memory.get(secret).text == SECRET
@@ -506,7 +506,7 @@ def test_nothing_is_erased_where_a_trigger_keeps_copies(tmp_path: Path) -> None:
 def test_what_quotes_nothing_of_it_stays_as_it_was(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder()) as memory:
         memory.add("the spare key is under the green pot", action="look under the pot")
-        secret = memory.add("the code of the green safe is 4711", entity_id=5)
+        secret = memory.add("the code of the green safe is 4711", entity_id=5).id
         loop = memory.learning.loop(usage_key=lambda hit, _: ("did", f"{hit.action}, at 47110"))
         run = loop.begin("get in", "open")
         vector = memory.embedder.embed(["the spare key is under the green pot"])[0]

@@ -13,6 +13,7 @@ from cvx.errors import (
     EdgeWeightError,
     EmbedderMismatchError,
     InvalidEdgeError,
+    InvalidFilterError,
     InvalidInputError,
     InvalidKError,
     InvalidParameterError,
@@ -85,7 +86,7 @@ def test_what_is_of_another_type_is_refused_and_spoils_no_index(
 
 
 def test_a_reason_that_is_no_string_is_refused(memory: Memory) -> None:
-    cause, effect = memory.add("rain"), memory.add("a flood")
+    cause, effect = memory.add("rain").id, memory.add("a flood").id
     for wrong in ({"why": 5}, {"evidence": None}):
         with pytest.raises(InvalidEdgeError, match="give a str"):
             memory.link(cause, effect, **wrong)
@@ -93,8 +94,8 @@ def test_a_reason_that_is_no_string_is_refused(memory: Memory) -> None:
 
 
 def test_ids_may_be_any_kind_of_integer(memory: Memory) -> None:
-    first = memory.add("a mug", timestamp=np.int64(5), entity_id=np.uint8(3))  # type: ignore[arg-type]
-    second = memory.add("a cup")
+    first = memory.add("a mug", timestamp=np.int64(5), entity_id=np.uint8(3)).id  # type: ignore[arg-type]
+    second = memory.add("a cup").id
     assert (memory.get(first).timestamp, memory.get(first).entity_id) == (5, 3)
     memory.recall("mug")
     memory.forget(np.array([first, second]))
@@ -163,7 +164,7 @@ def test_an_event_with_aliases_takes_one_place(memory: Memory) -> None:
 
 @pytest.mark.requirement("X15")
 def test_reward_and_salience_are_two_things(memory: Memory) -> None:
-    event = memory.add("something", reward=0.25, salience=0.75)
+    event = memory.add("something", reward=0.25, salience=0.75).id
     assert (memory.get(event).reward, memory.get(event).salience) == (0.25, 0.75)
     memory.update(event, reward=1.0, metadata={"k": "v"})
     assert (memory.get(event).reward, memory.get(event).salience) == (1.0, 0.75)
@@ -263,7 +264,7 @@ def test_the_default_embedder_says_what_it_is(monkeypatch: pytest.MonkeyPatch) -
 def test_questions_that_make_no_sense_are_refused(memory: Memory) -> None:
     with pytest.raises(InvalidKError):
         memory.recall("x", 0)
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidFilterError):
         memory.recall("x", where={"outcome": "maybe"})
     with pytest.raises(InvalidParameterError):
         memory.recall("x", sources=["stars"])

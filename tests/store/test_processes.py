@@ -67,7 +67,7 @@ def test_a_changed_metadata_value_is_recalled_by_at_once_by_every_process(
     folder = tmp_path / "m"
     with Memory.open(folder, embedder()) as memory:
         memory.add("Bob bought a horse", entity_id=1, timestamp=1, metadata={key: before})
-        event = memory.add("I sold it", entity_id=2, timestamp=10**12, metadata={key: before})
+        event = memory.add("I sold it", entity_id=2, timestamp=10**12, metadata={key: before}).id
         talk, _ = start(folder)
         first = scores(memory, cue)
         assert ask(talk, "scores", cue) == first
@@ -90,7 +90,7 @@ def test_two_processes_see_each_others_commits_at_once(tmp_path: Path) -> None:
             memory.add(f"from here {number}")
             assert ask(talk, "recall", f"from here {number}", 1) == [f"from here {number}"]
             event = ask(talk, "add", f"from there {number}")
-            assert isinstance(event, int)
+            assert event.id
             assert memory.get(event).text == f"from there {number}"
             hits = memory.recall(f"from there {number}", 1)
             assert [hit.event.event_id for hit in hits if hit.event] == [event]

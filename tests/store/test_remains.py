@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.requirement("B8")
 def test_every_row_that_says_it_is_named(folder: Path) -> None:
     with Memory.open(folder, embedder()) as memory:
-        event = memory.add("das PÄSSWÖRD 4711!", aliases=[f"{SAID}?"], tags=["x"])
+        event = memory.add("das PÄSSWÖRD 4711!", aliases=[f"{SAID}?"], tags=["x"]).id
         memory.update(1, metadata={"was": SAID})
         memory.link(1, 2, why=f"wegen {SAID}")
         memory.context(f"was ist {SAID}?")

@@ -17,7 +17,7 @@ __all__ = ["memory"]
 
 def test_events_are_a_frame(memory: Memory) -> None:
     memory.add("a", tags=["x", 'y"z'], metadata={"n": 1}, entity_id=4, key="k")
-    memory.forget(memory.add("b", namespace="other"))
+    memory.forget(memory.add("b", namespace="other").id)
     frame = memory.frames.events()
     assert frame["text"].to_list() == ["a"]
     assert frame["tags"].to_list() == [["x", 'y"z']]
@@ -46,8 +46,8 @@ def test_vectors_are_a_column_that_numpy_and_arrow_read_without_a_copy(memory: M
 
 def test_links_are_a_frame_between_events(memory: Memory) -> None:
     assert memory.frames.links().is_empty()
-    a = memory.add("a", aliases=["another name of a"])
-    b, c = memory.add("b"), memory.add("c")
+    a = memory.add("a", aliases=["another name of a"]).id
+    b, c = memory.add("b").id, memory.add("c").id
     memory.link(c, a, "caused", 0.25, "so it seems", evidence="seen", effect_first="allow")
     memory.link(a, b, "caused")
     frame = memory.frames.links()

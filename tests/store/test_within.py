@@ -31,7 +31,7 @@ def test_what_is_bound_writes_and_reads_in_its_own_name(memory: Memory) -> None:
     assert (len(ana), len(bob), len(memory)) == (3, 1, 3)
     assert [hit.event for hit in bob.recall("where is the key?")] == [shared]
     assert bob.get(shared) == shared
-    assert "shed" in bob.context("where is the key?").text
+    assert "shed" in bob.context("where is the key?")
     assert memory.within("bob").recall("where is the key?") == []
     assert memory.recall("shed key", namespace="ana")[0].event == shared
     assert ana.within("ana").get(key) == key
@@ -89,7 +89,7 @@ def test_what_is_private_is_unknown_to_others(memory: Memory) -> None:
     ana.link(secret, flood)
     block = ana.context("rain", k=2)
     assert block.decision is not None
-    number = block.decision.decision_id
+    number = block.decision
     loop = ana.learning.loop()
     run = loop.begin("dry the cellar")
     decision = loop.recall(Cue(step="the cellar"))

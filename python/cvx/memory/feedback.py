@@ -11,7 +11,7 @@ from cvx.arguments import an_event, whole, wrong
 from cvx.errors import DecisionTakenError, InvalidParameterError, UnknownError
 from cvx.learn.attribution import Attribution
 from cvx.memory.backend import Backend, Identity
-from cvx.recall.block import Block
+from cvx.recall.context import Context
 from cvx.store.learned import event_context
 from cvx.types import Decision
 
@@ -22,10 +22,10 @@ def a_decision(name: str, value: Any) -> int:
     """Check a decision, by whatever names it, and return its number."""
     if isinstance(value, Decision):
         return value.decision_id
-    if isinstance(value, Block):
+    if isinstance(value, Context):
         if value.decision is None:
-            raise UnknownError("this block has no decision: its memory is a view of the past")
-        return value.decision.decision_id
+            raise UnknownError("this context has no decision: its memory is a view of the past")
+        return value.decision
     if isinstance(value, SupportsIndex):
         return int(_whole(name, value))
     raise wrong(name, value, "what context returned, or the number of a decision")

@@ -12,7 +12,7 @@ from cvx.memory.backend import Backend, Identity
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
 from cvx.memory.recaller import RECALL, Recaller, asker_of
 from cvx.recall import Candidates, Pipeline
-from cvx.recall.block import Block
+from cvx.recall.context import Context
 from cvx.recall.signals import Answerable
 from cvx.scoring import Calibration, LoggedChoice, logged_calibration, logged_choices
 from cvx.types import AnEvent, Cue, Decision, Where
@@ -103,7 +103,7 @@ class Learning:
         return logged_calibration(self._backend.record)
 
     @checked(decision=a_decision)
-    def attribution(self, decision: Block | Decision | int) -> Attribution:
+    def attribution(self, decision: Context | Decision | int) -> Attribution:
         """Return which memories drove a decision of a context or of a loop, and whether it paid.
 
         Raises

@@ -49,7 +49,7 @@ from cvx.memory.frames import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
 from cvx.recall import Floor, Pipeline
-from cvx.recall.block import Block
+from cvx.recall.context import Context
 from cvx.recall.trace import Hits
 from cvx.store import Record
 from cvx.store.erase import Erased, finish
@@ -401,7 +401,7 @@ class Memory:
         event = Event(
             entity_id=entity_id,
             timestamp=self.record.now() if timestamp is None else timestamp,
-            text=text,
+            text=str(text) if isinstance(text, str) else text,
             vector=vector,
             action=action,
             reward=reward,
@@ -736,7 +736,7 @@ class Memory:
         sources: Sources | None = None,
         floor: float | Floor | None = None,
         pipeline: Pipeline | None = None,
-    ) -> Block:
+    ) -> Context:
         """Recall for a prompt: at most k memories, each said once, as one block within a budget.
 
         Parameters
@@ -753,7 +753,7 @@ class Memory:
 
         Returns
         -------
-        Block
+        Context
             ``text`` for a prompt, the ``hits`` it shows, the ``trace`` and the ``decision``.
 
         Raises
@@ -839,7 +839,7 @@ class Memory:
     )
     def feedback(
         self,
-        decision: Block | Decision | int,
+        decision: Context | Decision | int,
         *,
         followed: Iterable[AnEvent] | None = None,
         helped: bool | None = None,
@@ -854,7 +854,7 @@ class Memory:
 
         Parameters
         ----------
-        decision : Block, Decision or int
+        decision : Context, Decision or int
             Of ``context``.
         followed : iterable of Event, Hit or int, optional
             What the agent went by; default what was said before, at first

@@ -11,7 +11,7 @@ from cvx.errors import InvalidParameterError
 from cvx.memory.memory import Memory
 from cvx.memory.recaller import RECALL, asker_of, head_of
 from cvx.recall import Floor, Pipeline, Weighting, by_rank
-from cvx.recall.block import Block
+from cvx.recall.context import Context
 from cvx.recall.recalled import recall_once
 from cvx.recall.sources import Recent
 from cvx.types import Cue, Hit
@@ -61,7 +61,7 @@ def prelude(
     k: int = 10,
     each: int = 3,
     least_salience: float = 0.7,
-) -> Block:
+) -> Context:
     """Recall who is there, where it is, what the goals are, and what mattered lately.
 
     Parameters
@@ -81,7 +81,7 @@ def prelude(
 
     Returns
     -------
-    Block
+    Context
         As of ``context``; its trace names each part as a source.
 
     Raises

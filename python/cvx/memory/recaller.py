@@ -21,7 +21,7 @@ from cvx.errors import (
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.tuning import NAME, NotKept, pipeline_state, stored, stored_at, weights_state
 from cvx.recall import Candidates, Floor, Pipeline
-from cvx.recall.block import Block
+from cvx.recall.context import Context
 from cvx.recall.corpus import Corpus
 from cvx.recall.pipeline import Others
 from cvx.recall.recalled import Ground, Recalled, hits_of, recall_once
@@ -154,7 +154,7 @@ class Recaller:
             found = {event.event_id: event for event in record.events(ids)}
         return [found[one] for one in ids if one in found]
 
-    def context(self, cue: str | Cue, k: int, asker: Asker, plan: Pipeline) -> Block:
+    def context(self, cue: str | Cue, k: int, asker: Asker, plan: Pipeline) -> Context:
         """Return at most k memories as a block, and note the decision; see ``Memory.context``."""
         backend = self._backend
         asked = backend.record.tail().seq
@@ -173,9 +173,9 @@ class Recaller:
         served = plan.serving.serve(hits, k, recalled.cue.words(), trace, number)
         told = (hit.event for hit in served.hits if hit.event is not None)
         backend.hand_out(asker.namespace, told, served.fitted.text)
-        decision = self._note(number, asked, asker.namespace, recalled, served, plan)
+        noted = self._note(number, asked, asker.namespace, recalled, served, plan)
         backend.flush_if_much()
-        return Block(served.fitted.text, served.fitted.tokens, tuple(served.shown), trace, decision)
+        return Context(served.fitted.text, served.fitted.tokens, tuple(served.shown), trace, noted)
 
     def _notice_staleness(self, namespace: str, recalled: Recalled, stale_after: int) -> None:
         trace = recalled.trace
@@ -200,7 +200,7 @@ class Recaller:
         recalled: Recalled,
         served: Served,
         plan: Pipeline,
-    ) -> Decision | None:
+    ) -> int | None:
         backend = self._backend
         if backend.record.frozen:
             return None
@@ -234,7 +234,7 @@ class Recaller:
         with backend.record.mutex:
             backend.noted.use(events_of(used), view.now)
             backend.noted.decide(replace(decision, rendered=""), noted, asked)
-        return decision
+        return number
 
 
 def head_of(recalled: Recalled, k: int) -> Hits:

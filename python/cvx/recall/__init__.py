@@ -1,8 +1,8 @@
 """The read pipeline: what stands between the answers of several sources and one ranking."""
 
-from cvx.recall.block import Block
 from cvx.recall.candidates import Candidates
 from cvx.recall.compaction import Budget
+from cvx.recall.context import Context
 from cvx.recall.cue import build_cue, cue_of
 from cvx.recall.dedupe import Dedupe
 from cvx.recall.explain import explain
@@ -17,9 +17,9 @@ from cvx.recall.view import View
 from cvx.recall.weighting import Weighting
 
 __all__ = [
-    "Block",
     "Budget",
     "Candidates",
+    "Context",
     "Dedupe",
     "Floor",
     "Fused",

@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any, Self
 
 from cvx.errors import InvalidParameterError, SystemRoleError
 from cvx.recall.trace import Trace
-from cvx.types import Decision, Hit
+from cvx.types import Hit
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Recalled memories, rendered within a budget.
+class Context(str):
+    """Recalled memories within a budget: a text for a prompt that knows how it came about.
+
+    It is empty where nothing fits the cue, or nothing fits the budget.
 
     Parameters
     ----------
     text : str
-        For the prompt; empty where nothing fits the cue, or nothing fits the budget.
-    tokens : int
+        What it says.
+    used_tokens : int
         Its size.
     hits : tuple of Hit
         What it shows, best first.
     trace : Trace
         What happened.
-    decision : Decision or None
-        The recall as it is written down, to be told later what became of it; None where the
-        memory cannot be written to.
+    decision : int or None
+        The number under which the recall is written down, by which ``feedback`` says later what
+        became of it; None where the memory cannot be written to.
     """
 
-    text: str
-    tokens: int
+    __slots__ = ("decision", "hits", "trace", "used_tokens")
+
+    def __new__(
+        cls,
+        text: str,
+        used_tokens: int,
+        hits: tuple[Hit, ...],
+        trace: Trace,
+        decision: int | None,
+    ) -> Self:
+        """Make a text with what is known of it."""
+        made = super().__new__(cls, text)
+        made.used_tokens, made.hits, made.trace, made.decision = used_tokens, hits, trace, decision
+        return made
+
+    used_tokens: int
     hits: tuple[Hit, ...]
     trace: Trace
-    decision: Decision | None
+    decision: int | None
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return str(self), self.used_tokens, self.hits, self.trace, self.decision
 
     def message(self, role: str = "user", *, force: bool = False) -> dict[str, str]:
         """Return the block as a chat message.
@@ -60,7 +78,4 @@ class Block:
                 )
         elif role not in ("user", "tool"):
             raise InvalidParameterError(f"role is {role!r}: give 'user' or 'tool'")
-        return {"role": role, "content": self.text}
-
-    def __str__(self) -> str:
-        return self.text
+        return {"role": role, "content": str(self)}
