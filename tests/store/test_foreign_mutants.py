@@ -91,7 +91,7 @@ def use(folder: Path) -> bool:
                 lambda: memory.consequences(13).narrative(),
                 memory.events,
                 memory.admin.stats,
-                lambda: memory.get(memory.add("life goes on")),
+                lambda: memory.get(memory.add("life goes on").id),
                 lambda: memory.link(13, 14),
                 lambda: memory.feedback(memory.context("rain").decision or 0, helped=True),
                 lambda: memory.admin.quarantine("x"),

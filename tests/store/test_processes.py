@@ -9,6 +9,7 @@ import pytest
 
 from cvx.errors import ForkedRecordError, NestedTransactionError
 from cvx.memory import Memory
+from cvx.types import Event
 from tests.store.processes import CONTEXT, consistent, embedder
 
 
@@ -90,7 +91,7 @@ def test_two_processes_see_each_others_commits_at_once(tmp_path: Path) -> None:
             memory.add(f"from here {number}")
             assert ask(talk, "recall", f"from here {number}", 1) == [f"from here {number}"]
             event = ask(talk, "add", f"from there {number}")
-            assert event.id
+            assert isinstance(event, Event)
             assert memory.get(event).text == f"from there {number}"
             hits = memory.recall(f"from there {number}", 1)
             assert [hit.event.event_id for hit in hits if hit.event] == [event]
