@@ -94,7 +94,7 @@ def test_two_processes_see_each_others_commits_at_once(tmp_path: Path) -> None:
             assert isinstance(event, Event)
             assert memory.get(event).text == f"from there {number}"
             hits = memory.recall(f"from there {number}", 1)
-            assert [hit.event.event_id for hit in hits if hit.event] == [event]
+            assert [hit.event.event_id for hit in hits if hit.event] == [event.id]
         memory.link(1, 2, "caused")
         ask(talk, "forget", 1)
         assert memory.recall("from here 0", 1)[0].event != memory.get(1)
