@@ -7,7 +7,7 @@ hundreds of them; the others are frozen dataclasses with slots.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -164,6 +164,11 @@ class Event:
         Only what is active is recalled.
     key : str, optional
         What the event is called elsewhere; unique in its namespace.
+    version : int, default 1
+        Counts its texts; and
+    history : tuple of Event
+        its earlier versions, oldest first. Given by ``Memory.get``, ``add`` and ``update``; what
+        was recalled does not know them.
     """
 
     entity_id: int
@@ -186,6 +191,8 @@ class Event:
     salience: float | None = None
     state: str = "active"
     key: str | None = None
+    version: int = field(default=1, compare=False)
+    history: tuple[Event, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def id(self) -> int:
@@ -199,6 +206,10 @@ class Event:
         if self.event_id is None:
             raise UnknownEventError(f"event {self.text[:60]!r} was not stored: add it first")
         return self.event_id
+
+    def as_version(self, version: int, history: Iterable[Event] = ()) -> Event:
+        """Return the same event with what is known of its versions."""
+        return replace(self, version=version, history=tuple(history))
 
     @property
     def importance(self) -> float | None:

@@ -130,7 +130,9 @@ def make(folder: Path) -> None:
     with opened(folder, clock=clock) as memory:
         memory.admin.snapshot()
         memory.add("After the snapshot the plumber came on a Friday.", entity_id=1, key="plumber-3")
-        memory.update(memory.get(key="key"), metadata={"speaker": "Ada", "room": "garden"})
+        memory.update(
+            memory.get(key="key"), metadata={"turn": None, "session": None, "room": "garden"}
+        )
     _half_moved(folder)
     with sqlite3.connect(folder / "memory.db") as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -479,10 +481,12 @@ def _recalled(memory: Memory) -> dict[str, Any]:
         "posterior": ("a sink with a tap", {"pipeline": presets.posterior()}),
         "posterior, by region": ("a sink", {"pipeline": presets.posterior(level=1)}),
     }  # fmt: skip
-    return {
-        name: [_hit(hit) for hit in memory.recall(cue, **{"k": 4, **options})]
-        for name, (cue, options) in asked.items()
-    }
+    found = {}
+    for name, (cue, options) in asked.items():
+        also = options.pop("also", ())
+        asking = memory.within(options.pop("namespace"), also=also) if also else memory
+        found[name] = [_hit(hit) for hit in asking.recall(cue, **{"k": 4, **options})]
+    return found
 
 
 def _hit(hit: Hit) -> dict[str, Any]:

@@ -46,6 +46,7 @@ GIVEN: dict[str, Any] = {
     "key": "rain",
     "name": "my_kind",
     "names": ["dense"],
+    "namespace": "ana",
     "recorded": 10**18,
     "situation": Situation(("Ann",)),
     "source": "a",

@@ -110,7 +110,7 @@ def test_a_source_is_quarantined_audited_released_and_rolled_back(memory: Memory
     assert memory.admin.quarantine("bob") == [bad]
     for cue in ("the well", "do not drink", "poisoned"):
         for outcome in ("success", "failure", "any"):
-            assert "the well is poisoned" not in texts(memory, cue, outcome=outcome)
+            assert "the well is poisoned" not in texts(memory, cue, where={"outcome": outcome})
     assert [e.state for e in memory.admin.audit("bob")] == ["quarantined"]
     assert memory.why(good) == []
     assert memory.admin.release("bob") == [bad]
@@ -143,7 +143,7 @@ def test_what_is_forgotten_can_be_restored(memory: Memory) -> None:
     memory.forget(event)
     assert len(memory) == 0
     assert texts(memory, "blue door") == []
-    assert texts(memory, "azure gate", outcome="any") == []
+    assert texts(memory, "azure gate", where={"outcome": "any"}) == []
     assert memory.get(event).state == "archived"
     with pytest.raises(UnknownEventError):
         memory.forget([event, 99])

@@ -303,9 +303,7 @@ def test_an_event_has_an_id_for_life_and_may_have_a_name_of_its_own(memory: Memo
     other = memory.add("page one of another", key="doc-1", namespace="other").id
     assert memory.get(key="doc-1", namespace="other").event_id == other
     with pytest.raises(DuplicateKeyError, match="doc-1"):
-        memory.add("page one again", key="doc-1")
-    with pytest.raises(DuplicateKeyError, match="event 4"):
-        memory.add_many([Event(0, 0, "a", key="k"), Event(0, 0, "b", key="k")])
+        memory.add("page one again", key="doc-1", source="another")
     assert len(memory) == 2
     with pytest.raises(UnknownEventError, match="doc-2"):
         memory.get(key="doc-2")

@@ -24,6 +24,7 @@ from cvx.errors import (
 from cvx.index import TemporalIndex
 from cvx.memory.noted import MUCH, Noted
 from cvx.store import IndexKind, Record, Store, Writer
+from cvx.store.earlier import Versions
 from cvx.store.spaces import check_namespace, readers, reads
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 from cvx.validation import storable_text, storable_vector
@@ -139,6 +140,7 @@ class Backend:
         self.noted = Noted()
         self._tries = 1
         self.calls = Calls()
+        self._versions = Versions(self.record)
 
     @property
     def record(self) -> Record:
@@ -167,7 +169,8 @@ class Backend:
         found = self.record.events([event_id])
         if not found or not identity.sees(found[0]):
             raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
-        return found[0]
+        history = self._versions.of(found[0])
+        return found[0].as_version(len(history) + 1, history) if history else found[0]
 
     def check_own(self, events: Iterable[int], identity: Identity) -> None:
         """Refuse to change events of others in the name of a bound memory.

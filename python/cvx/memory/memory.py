@@ -372,6 +372,9 @@ class Memory:
         again : bool, default False
             Store it even where it is only what this memory has just been recalled for.
 
+        An event of the namespace that has the key becomes a new version of itself: what is not
+        given stays, metadata is merged; see ``update``.
+
         Returns
         -------
         Event
@@ -383,8 +386,9 @@ class Memory:
         Raises
         ------
         InvalidInputError and its subclasses
-            A value that cannot be stored, such as a key that another event of the namespace has;
-            nothing is.
+            A value that cannot be stored; nothing is.
+        DuplicateKeyError
+            Another source wrote the event that has the key.
         RecordIOError
             The disk is full or failed; nothing is stored.
 
@@ -398,6 +402,11 @@ class Memory:
         >>> [hit.event.text for hit in memory.recall("where is the key?")]
         ['the spare key is under the green pot']
         """
+        whose = self._identity.named(namespace)
+        if timestamp is None and key is not None:
+            # An event that has the key keeps its time.
+            known = self.record.event_of_key(key, whose)
+            timestamp = None if known is None else self.record.events([known])[0].timestamp
         event = Event(
             entity_id=entity_id,
             timestamp=self.record.now() if timestamp is None else timestamp,
@@ -406,7 +415,7 @@ class Memory:
             action=action,
             reward=reward,
             kind=kind,
-            namespace=self._identity.named(namespace),
+            namespace=whose,
             metadata=metadata or {},
             tags=tuple(tags),
             source=source,
@@ -452,7 +461,11 @@ class Memory:
         return writes.add_events(self._backend, events, aliases, again=again)
 
     @checked(
+        text=optional(a_text),
+        tags=optional(some_texts),
         metadata=optional(a_mapping),
+        salience=optional(a_share),
+        trust=optional(a_share),
         aliases=some_texts,
         state=optional(_state),
     )
@@ -460,24 +473,45 @@ class Memory:
         self,
         event: AnEvent,
         *,
+        text: str | None = None,
+        vector: Vector | None = None,
+        tags: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        salience: float | None = None,
+        trust: float | None = None,
         reward: float | None = None,
         aliases: Sequence[str] = (),
         state: str | None = None,
-    ) -> None:
-        """Change what is given of an event; its text never changes.
+    ) -> Event:
+        """Change what is given of an event, and keep the rest.
+
+        With another text the event has another vector, from which it is found at once; the older
+        version stays in its ``history`` and in ``as_of``, its links stay, its use is counted anew.
 
         Parameters
         ----------
         event : Event, Hit or int
+        text : str, optional
+            What it says from now on.
+        vector : ndarray of shape (dim,), float32, optional
+            Where it lies; by default a new text is embedded.
+        tags : iterable of str, optional
+            Replace those it has.
         metadata : mapping, optional
-            Replaces what it has.
+            Is merged into what it has; a value None takes its key away.
+        salience, trust : float, optional
+            In [0, 1].
         reward : float, optional
             In [0, 1].
         aliases : sequence of str
             Further words to find it by; it stays one event, and is found once.
         state : {"active", "archived", "quarantined"}, optional
             "active" brings back what was forgotten or quarantined.
+
+        Returns
+        -------
+        Event
+            As it is now, with its history.
 
         Raises
         ------
@@ -486,20 +520,35 @@ class Memory:
         RewardRangeError
             The reward is outside [0, 1].
         NoVectorError
-            Aliases for an event that is in no index.
+            Aliases or a reward for an event that is in no index.
         InvalidInputError
-            A single string as aliases, or something that is none.
+            The text of a step of an episode; a single string as aliases or tags.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> memory = Memory(LexicalEmbedder())
+        >>> home = memory.add("Ana lives in Lyon", metadata={"topic": "home"})
+        >>> home = memory.update(home, text="Ana lives in Porto")
+        >>> home.id, home.version, home.history[0].text, dict(home.metadata)
+        (1, 2, 'Ana lives in Lyon', {'topic': 'home'})
+        >>> [hit.event.text for hit in memory.recall("where does Ana live?")]
+        ['Ana lives in Porto']
         """
         number = an_event("event", event)
         self._backend.check_own([number], self._identity)
-        writes.change_event(
-            self._backend,
-            number,
+        change = writes.Change(
+            text=text,
+            vector=vector,
+            tags=None if tags is None else tuple(tags),
             metadata=metadata,
+            salience=salience,
+            trust=trust,
             reward=reward,
-            aliases=aliases,
             state=state,
         )
+        writes.change_event(self._backend, number, change, aliases)
+        return self._backend.event(number, self._identity)
 
     def link(
         self,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from cvx.embed.spec import Absent
-from cvx.errors import ExportError
+from cvx.errors import DuplicateKeyError, ExportError
 from cvx.index import TemporalIndex
 from cvx.memory.memory import Memory
 from cvx.store import Record
@@ -182,6 +182,12 @@ def from_duckdb(
     with memory.admin.transaction():
         for batch, total in core_events(source):
             events = [_event(row, source, how) for row in batch]
+            for event in events:
+                if memory.record.event_of_key(event.key or "", how.namespace) is not None:
+                    raise DuplicateKeyError(
+                        f"{event.key!r} is the key of an event that is here already: this core was "
+                        "taken over before, or give the file another name"
+                    )
             ids = memory.add_many(events, again=True)
             known.update(zip((row.event_id for row in batch), ids, strict=True))
             causes += [

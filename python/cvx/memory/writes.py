@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cvx.causal.events import Link, known_order
 from cvx.causal.ground import store_links
-from cvx.errors import InvalidEdgeError, InvalidInputError
+from cvx.errors import (
+    DuplicateKeyError,
+    InvalidEdgeError,
+    InvalidInputError,
+    UnknownEventError,
+)
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.sound import named, sound
 from cvx.recall.render import entries_of
-from cvx.store.packing import metadata_of
+from cvx.store import Writer
+from cvx.store.packing import changed_columns
 from cvx.store.spaces import visible_sql
 from cvx.types import DEFAULT_NAMESPACE, Edge, Event, Vector
 from cvx.validation import check_reward
@@ -39,26 +45,66 @@ def add_events(
         )
     words_of = list(aliases) or [[] for _ in listed]
     known = [None if again else _known(backend, event) for event in listed]
-    new = [event for event, old in zip(listed, known, strict=True) if old is None]
-    further = [words for words, old in zip(words_of, known, strict=True) if old is None]
-    missing = [event.text for event in new if event.vector is None]
-    others = [words for each in further for words in each]
-    made = iter(backend.embed([*missing, *others]))
-    whole = []
-    for at, event in enumerate(listed):
-        if known[at] is None:
-            with named(at):
-                own = next(made) if event.vector is None else backend.checked(event.vector)
-            whole.append(_new(event, own))
+    called = _called(backend, listed, known)
+    new = [place for place, old in enumerate(known) if old is None and place not in called]
+    further = {place: words_of[place] for place in [*new, *called]}
+    missing = [listed[place].text for place in further if listed[place].vector is None]
+    made = iter(backend.embed([*missing, *(one for each in further.values() for one in each)]))
+    whole: dict[int, Event] = {}
+    for place in further:
+        event = listed[place]
+        with named(place):
+            own = next(made) if event.vector is None else backend.checked(event.vector)
+        whole[place] = _new(event, own)
+    ids = dict(called)
     if whole:
         with backend.writing() as write:
-            ids = write.add_events(whole, nodes=write.take_nodes(len(whole)))
-            for event_id, words in zip(ids, further, strict=True):
+            given = write.add_events((whole[n] for n in new), nodes=write.take_nodes(len(new)))
+            ids.update(zip(new, given, strict=True))
+            for place, number in called.items():
+                with named(place):
+                    _apply(backend, write, number, Change.by(whole[place]))
+            for place, words in further.items():
                 if words:
-                    write.add_aliases(event_id, [(word, next(made)) for word in words])
+                    write.add_aliases(ids[place], [(word, next(made)) for word in words])
         backend.store.snapshot_if_grown()
-        given = iter(ids)
-    return [next(given) if old is None else old for old in known]
+    return [ids[place] if old is None else old for place, old in enumerate(known)]
+
+
+def _called(
+    backend: Backend, listed: Sequence[Event], known: Sequence[int | None]
+) -> dict[int, int]:
+    """Return the events that have the keys of some, by their places: these are new versions.
+
+    Raises
+    ------
+    DuplicateKeyError
+        Another source wrote the event; or two of those given have one key.
+    """
+    found: dict[int, int] = {}
+    seen: set[tuple[str, str]] = set()
+    for place, event in enumerate(listed):
+        if event.key is None or known[place] is not None:
+            continue
+        with named(place):
+            if (event.namespace, event.key) in seen:
+                raise DuplicateKeyError(
+                    f"{event.key!r} is the key of another of them: give one of its own"
+                )
+            seen.add((event.namespace, event.key))
+            number = backend.record.event_of_key(event.key, event.namespace)
+            if number is not None:
+                _check_source(backend.record.events([number])[0], event)
+                found[place] = number
+    return found
+
+
+def _check_source(before: Event, event: Event) -> None:
+    if before.source != event.source:
+        raise DuplicateKeyError(
+            f"{event.key!r} is the key of event {before.id} of source {before.source!r}, which "
+            f"{event.source!r} cannot overwrite: give another key, or update the event"
+        )
 
 
 def of_namespace(events: Iterable[Event], namespace: str, identity: Identity) -> Iterator[Event]:
@@ -109,28 +155,90 @@ def _new(event: Event, vector: Vector) -> Event:
     return replace(event, vector=vector, event_id=None, episode_id=None)
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes another of an event; what is None stays.
+
+    Parameters
+    ----------
+    text, vector, kind, action, timestamp, tags, salience, trust, reward, state
+        As of ``Event``.
+    metadata : mapping, optional
+        Is merged into what there is; a value None takes its key away.
+    """
+
+    text: str | None = None
+    vector: Vector | None = None
+    kind: str | None = None
+    action: str | None = None
+    timestamp: int | None = None
+    tags: tuple[str, ...] | None = None
+    salience: float | None = None
+    trust: float | None = None
+    reward: float | None = None
+    state: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+    @classmethod
+    def by(cls, event: Event) -> Change:
+        """Return the change to an event of the same key; what is as of no event stays."""
+        plain = Event(0, event.timestamp)
+        given = {
+            name: getattr(event, name)
+            for name in cls.__slots__
+            if name == "vector" or getattr(event, name) != getattr(plain, name)
+        }
+        return cls(**{**given, "timestamp": event.timestamp})
+
+    def of(self, event: Event) -> Event:
+        """Return the changed event."""
+        others = {
+            name: value
+            for name in self.__slots__
+            if name != "metadata" and (value := getattr(self, name)) is not None
+        }
+        metadata = {**event.metadata, **(self.metadata or {})}
+        left = {key: value for key, value in metadata.items() if value is not None}
+        return sound(replace(event, **others, metadata=left if self.metadata else event.metadata))
+
+
 def change_event(
-    backend: Backend,
-    event_id: int,
-    *,
-    metadata: Mapping[str, Any] | None = None,
-    reward: float | None = None,
-    aliases: Sequence[str] = (),
-    state: str | None = None,
+    backend: Backend, event_id: int, change: Change, aliases: Sequence[str] = ()
 ) -> None:
     """Change what is given of an event; see ``Memory.update``."""
-    value = None if reward is None else check_reward(reward)
+    if change.vector is not None:
+        change = replace(change, vector=backend.checked(change.vector))
+    elif change.text is not None:
+        change = replace(change, vector=backend.embed([change.text])[0])
     vectors = backend.embed(aliases)
-    with backend.record.transaction() as write:
-        if metadata is not None:
-            write.set_columns("metadata", {event_id: metadata_of(metadata)})
-        if value is not None:
-            write.set_rewards([(backend.node_and_time(event_id)[0], value)])
+    with backend.writing() as write:
+        _apply(backend, write, event_id, change)
         if aliases:
             backend.node_and_time(event_id)
             write.add_aliases(event_id, zip(aliases, vectors, strict=True))
-        if state is not None:
-            write.set_columns("state", {event_id: state})
+
+
+def _apply(backend: Backend, write: Writer, event_id: int, change: Change) -> None:
+    found = backend.record.events([event_id])
+    if not found:
+        raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
+    before = found[0]
+    after = change.of(before)
+    if change.reward is not None:
+        check_reward(change.reward)
+        write.set_rewards([(backend.node_and_time(event_id)[0], change.reward)])
+    if change.state is not None:
+        write.set_columns("state", {event_id: change.state})
+    columns = changed_columns(before, after)
+    if columns.keys() - {"metadata"}:
+        if before.episode_id is not None:
+            raise InvalidInputError(
+                f"event {event_id} is a step of episode {before.episode_id}, which stays as it "
+                "was: add an event that says what is so now"
+            )
+        write.change_event(event_id, columns)
+    elif columns:
+        write.set_columns("metadata", {event_id: columns["metadata"]})
 
 
 def link_events(backend: Backend, link: Link, effect_first: str) -> Edge:

@@ -156,7 +156,7 @@ class Corpus:
         self._append(self.record.query(f"{_READ} WHERE event_id > ? ORDER BY event_id", (last,)))
         changed: set[int] = set()
         for _, _, op, body in changes:
-            if op in ("state", "recallable"):
+            if op in ("state", "recallable", "version"):
                 changed.update(event for event, *_ in body)
             elif op == "reward":
                 rows = self.rows_of_nodes(np.array([node for node, *_ in body]))
@@ -197,15 +197,14 @@ class Corpus:
         if not events:
             return
         found = self.record.query(
-            "SELECT event_id, reward, recallable, state = 'active' FROM events"
-            " WHERE event_id IN (SELECT value FROM json_each(?))",
-            (str(list(events)),),
+            f"{_READ} WHERE event_id IN (SELECT value FROM json_each(?))", (str(list(events)),)
         )
-        for event, reward, recallable, active in found:
-            row = int(np.searchsorted(self.event_ids, event))
-            self.rewards[row] = np.nan if reward is None else reward
-            self.recallable[row] = recallable
-            self.active[row] = active
+        for one in found:
+            row = int(np.searchsorted(self.event_ids, one[0]))
+            for name, at, kind in _PLAIN:
+                getattr(self, name)[row] = np.array(one[at], dtype=kind)
+            self._texts.pop(one[0], None)
+            self._map(self.nodes[row : row + 1], np.array([row]))
 
     def _map_aliases(self) -> None:
         last = int(self.alias_nodes[-1]) if len(self.alias_nodes) else -1

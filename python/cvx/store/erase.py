@@ -34,6 +34,7 @@ _EVENT = (
     "event_id", "node", "episode", "entity", "text", "action", "key", "source", "tags", "metadata",
 )  # fmt: skip
 _SAYING = _EVENT[4:]
+_SAID_BEFORE = ("text", "action", "tags", "metadata")
 _GOAL = "goal, task_type, metadata"
 _DECISION = rows.COLUMNS["decisions"]
 _AT_ONCE = 1_000
@@ -236,8 +237,12 @@ def _gone(query: Query, events: Sequence[int]) -> _Gone:
             gone.nodes.update(_whole(node))
             gone.texts.extend(strings_of(words))
     said += gone.texts
-    for (body,) in query("SELECT body FROM journal WHERE op = 'metadata'", ()):
-        told = [entry[1:] for entry in json.loads(body) if entry[0] in gone.events]
+    for op, body in query("SELECT op, body FROM journal WHERE op IN ('metadata', 'version')", ()):
+        told = [entry[1] for entry in json.loads(body) if entry[0] in gone.events]
+        if op == "version":
+            gone.nodes.update(node for one in told for node in _whole(one["node"]))
+            gone.texts.extend(one["text"] for one in told)
+            told = [[one[name] for name in _SAID_BEFORE] for one in told]
         said += strings_of(told, numbers=True)
     for owner in _emptied(query, gone):
         found = query(f"SELECT {_GOAL} FROM episodes WHERE episode_id = ?", (owner,))
@@ -441,7 +446,7 @@ def _entry_left(op: str, entry: Any, gone: _Gone) -> Any:
         return [*entry[:3], *(_link_left(version, gone) for version in entry[3:])]
     if op == "reward":
         return None if entry[0] in gone.nodes else entry
-    if op in ("metadata", "state", "recallable"):
+    if op in ("metadata", "state", "recallable", "version"):
         return None if entry[0] in gone.events else entry
     return _row_left(entry, gone) if op == "row" else entry
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from cvx.store import rows
 from cvx.types import Decision, Event, Vector
 from cvx.validation import check_cue, check_event, optional_text, storable_metadata, storable_text
 
@@ -118,3 +121,45 @@ def decision_row(decision: Decision, recorded: int, record: Mapping[str, Any]) -
         recorded,
         json_of(noted),
     )
+
+
+VERSIONED = (
+    "timestamp", "text", "embedding", "node", "kind", "action", "metadata", "tags", "recorded",
+    "trust", "salience",
+)  # fmt: skip
+"""The columns of an event that a new version may change, but for its reward and state."""
+
+
+def packed(before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return these columns of a row as the journal keeps them, a vector in base64."""
+    told = {name: before[name] for name in VERSIONED}
+    if told["embedding"] is not None:
+        told["embedding"] = base64.b64encode(told["embedding"]).decode("ascii")
+    return told
+
+
+def unpacked(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns as the table has them.
+
+    Raises
+    ------
+    ValueError
+        Not what ``packed`` made.
+    """
+    if not isinstance(told, Mapping) or set(told) != set(VERSIONED):
+        raise ValueError(f"a version has the columns {', '.join(VERSIONED)}, not {told!r:.60}")
+    row = dict(told)
+    if row["embedding"] is not None:
+        try:
+            row["embedding"] = base64.b64decode(row["embedding"], validate=True)
+        except (binascii.Error, TypeError) as error:
+            raise ValueError(f"the vector of a version is no base64: {error}") from error
+    return row
+
+
+def changed_columns(before: Event, after: Event) -> dict[str, object]:
+    """Return the columns that differ between two states of an event, as the table has them."""
+    names = rows.COLUMNS["events"]
+    pair = [event_row(one, (0, None, None), True, 0) for one in (before, after)]
+    old, new = (dict(zip(names, row, strict=True)) for row in pair)
+    return {name: new[name] for name in VERSIONED if old[name] != new[name]}

@@ -6,6 +6,7 @@ import json
 
 from cvx.errors import PastNotKeptError
 from cvx.store import rows, text
+from cvx.store.packing import unpacked
 from cvx.store.record import Record
 
 _BY_TIME = (
@@ -62,6 +63,13 @@ def as_of(record: Record, recorded: int) -> Record:
                         db.execute(rows.insert_sql("links"), (*values, rows.row_crc(*values)))
                 elif op == "reward":
                     db.execute("UPDATE events SET reward = ? WHERE node = ?", (entry[1], entry[0]))
+                elif op == "version":
+                    number, told, _ = entry
+                    before = unpacked(told)
+                    names = ", ".join(f"{name} = ?" for name in before)
+                    db.execute(
+                        f"UPDATE events SET {names} WHERE event_id = ?", (*before.values(), number)
+                    )
                 elif op in _COLUMNS:
                     db.execute(
                         f"UPDATE events SET {op} = ? WHERE event_id = ?", (entry[1], entry[0])

@@ -198,6 +198,14 @@ class Replica(Generic[Index]):
         elif op == "kind":
             for name in body:
                 index.declare_edge_kind(name)
+        elif op == "version":
+            for event, before, _ in body:
+                old = before["node"]
+                if old is not None and old in index:
+                    index.delete([old])
+                now = self.record.nodes_of_events([event]).get(event, [])
+                if now and not self._insert_run(now[0], now[0]):
+                    return False
         # An erased vector must leave the graph too, which only a new one has forgotten.
         return op != "erase"
 

@@ -19,6 +19,7 @@ import numpy as np
 from cvx.arguments import whole
 from cvx.errors import InvalidInputError
 from cvx.store import rows
+from cvx.store.packing import unpacked
 from cvx.store.reads import event_of
 from cvx.store.rows import MOST_ID
 from cvx.types import Edge, Episode
@@ -276,6 +277,29 @@ def _check_row_change(entry: Any) -> None:
         _check_scalars(before)
 
 
+def _check_version(entry: Any) -> None:
+    event, before, node = entry
+    _id("an event", event)
+    _id("a node", node)
+    told = unpacked(before)
+    if told["node"] is not None:
+        _id("the node of a version", told["node"])
+    storable_text("the text of a version", told["text"])
+    storable_time("recorded", told["recorded"])
+    check_event(event_of([{**_PLAIN_EVENT, **told}[name] for name in rows.COLUMNS["events"]]))
+
+
+_PLAIN_EVENT = {
+    **dict.fromkeys(rows.COLUMNS["events"]),
+    "event_id": 0,
+    "entity": 0,
+    "namespace": "",
+    "source": "",
+    "visibility": "private",
+    "state": "active",
+}
+
+
 def _check_link_change(entry: Any) -> None:
     a, b, kind, before, after = entry
     for state in (before, after):
@@ -330,6 +354,7 @@ _OPS: Mapping[str, Callable[[Any], None]] = {
     "row": _check_row_change,
     "link": _check_link_change,
     "kind": _check_kind,
+    "version": _check_version,
     "metadata": _check_column_change,
     "state": _check_column_change,
     "recallable": _check_column_change,

@@ -14,8 +14,10 @@ from cvx.errors import (
     UnknownEventError,
 )
 from cvx.store import text
+from cvx.store.learned import event_context
 from cvx.store.learnedwriter import LearnedWriter
-from cvx.store.packing import bytes_of, event_row, json_of
+from cvx.store.packing import bytes_of, event_row, json_of, packed
+from cvx.store.rows import COLUMNS
 from cvx.types import Edge, Episode, Event, Vector
 from cvx.validation import check_edge, check_episode, storable_text
 
@@ -205,6 +207,59 @@ class Writer(LearnedWriter):
                 changes.append([*end, before, None])
         if changes:
             self.journal("link", changes)
+
+    def change_event(self, event_id: int, changed: Mapping[str, object]) -> int:
+        """Store a new version of an event, at a node of its own; the journal keeps the older one.
+
+        Links go with it; with another text its use starts anew.
+
+        Parameters
+        ----------
+        event_id : int
+            The event.
+        changed : mapping of str to value
+            Columns of ``packing.VERSIONED`` but for ``node`` and ``recorded``, as in the table.
+
+        Returns
+        -------
+        int
+            The new node.
+
+        Raises
+        ------
+        UnknownEventError
+            No such event.
+        """
+        found = self._row("events", (event_id,))
+        if found is None:
+            raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
+        before = dict(zip(COLUMNS["events"], found, strict=True))
+        said = text.whole(self._db, event_id)
+        (node,) = self.take_nodes(1)
+        after = {**changed, "node": node, "recorded": self.recorded}
+        self._db.execute(
+            f"UPDATE events SET {', '.join(f'{name} = ?' for name in after)} WHERE event_id = ?",
+            (*after.values(), event_id),
+        )
+        self._renew("events", "event_id = ?", [event_id])
+        text.replace(self._db, event_id, said, text.whole(self._db, event_id))
+        self.journal("version", [[event_id, packed(before), node]])
+        if changed.get("text", before["text"]) != before["text"]:
+            self._remove("usage", "context = ?", (event_context(event_id),))
+        if before["node"] is not None:
+            self._move_links(before["node"], node)
+        return node
+
+    def _move_links(self, old: int, new: int) -> None:
+        found = self._db.execute(
+            "SELECT from_node, to_node, kind, weight, why, evidence FROM links"
+            " WHERE from_node = ?1 OR to_node = ?1",
+            (old,),
+        ).fetchall()
+        self.remove_links(row[:3] for row in found)
+        self.add_links(
+            Edge(new if a == old else a, new if b == old else b, *rest) for a, b, *rest in found
+        )
 
     def _link(self, ends: tuple[int, int, str]) -> tuple[Any, ...] | None:
         found: tuple[Any, ...] | None = self._db.execute(
