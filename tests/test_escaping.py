@@ -149,7 +149,7 @@ def forms(memory: Memory) -> dict[str, str]:
     graph.add_event("b", f"b {STORED}", 1)
     graph.link("a", "b", why=STORED)
     return {
-        "block": memory.context("a door").text,
+        "block": memory.context("a door"),
         "loop": loop.render(decision),
         "narrative": memory.why(2).narrative(),
         "consequences": memory.consequences(1).narrative(),
