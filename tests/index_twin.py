@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +46,9 @@ class Twin:
 
     def accepts(self, n: int, where: Filter | None) -> bool:
         f, row = where or Filter(), self.rows[n]
-        in_time = (f.since is None or f.since <= row.timestamp) and (
-            f.until is None or row.timestamp < f.until
+        since, until = cast(int | None, f.since), cast(int | None, f.until)
+        in_time = (since is None or since <= row.timestamp) and (
+            until is None or row.timestamp < until
         )
         low, high = f.min_reward, f.max_reward
         rewarded = (low is None and high is None) or (

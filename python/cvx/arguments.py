@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import wraps
 from inspect import signature
 from numbers import Real
@@ -181,6 +182,22 @@ def _index(value: Any) -> int | None:
         return None
 
 
+def a_time(name: str, value: Any) -> int:
+    """Check a time, an int or an aware datetime, and return it as an int.
+
+    A datetime becomes microseconds since 1970-01-01 UTC.
+    """
+    if not isinstance(value, datetime):
+        return int(_whole_time(name, value))
+    if value.tzinfo is None:
+        raise wrong(name, value, "a datetime with a time zone, such as datetime.now(timezone.utc)")
+    return (value - _EPOCH) // timedelta(microseconds=1)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_whole_time = whole()
+
+
 def number(
     least: float = -math.inf,
     most: float = math.inf,
@@ -342,9 +359,16 @@ def _outcome(name: str, value: Any) -> Any:
     return value
 
 
+def _filter_time(name: str, value: Any) -> int:
+    try:
+        return a_time(name, value)
+    except InvalidParameterError as error:
+        raise InvalidFilterError(str(error)) from error
+
+
 _FIELDS: Mapping[str, Check] = {
-    "since": whole(error=_BAD),
-    "until": whole(error=_BAD),
+    "since": _filter_time,
+    "until": _filter_time,
     "entities": _numbers,
     "ids": _numbers,
     "namespaces": _strings,

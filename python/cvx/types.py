@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -75,8 +76,9 @@ class Filter(NamedTuple):
 
     Parameters
     ----------
-    since, until : int, optional
-        ``since <= timestamp < until``. One of them alone is a one-sided range.
+    since, until : int or aware datetime, optional
+        ``since <= timestamp < until``. One of them alone is a one-sided range. A datetime becomes
+        microseconds since 1970-01-01 UTC, as a memory counts.
     entities, ids : int or sequence of int, optional
         Whose it is; or itself.
     namespaces : str or sequence of str, optional
@@ -105,8 +107,8 @@ class Filter(NamedTuple):
     'note'
     """
 
-    since: int | None = None
-    until: int | None = None
+    since: int | datetime | None = None
+    until: int | datetime | None = None
     entities: int | Sequence[int] | IntArray | None = None
     namespaces: str | Sequence[str] | None = None
     min_reward: float | None = None
@@ -206,6 +208,18 @@ class Event:
         if self.event_id is None:
             raise UnknownEventError(f"event {self.text[:60]!r} was not stored: add it first")
         return self.event_id
+
+    def keys(self) -> list[str]:
+        """Return the names of its items: ``dict(event)`` and ``event["text"]`` work."""
+        return list(Event.__slots__)
+
+    def __contains__(self, name: object) -> bool:
+        return name in Event.__slots__
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self:
+            return getattr(self, name)
+        raise KeyError(f"an event has no {name!r}: it has {', '.join(self.keys())}")
 
     def as_version(self, version: int, history: Iterable[Event] = ()) -> Event:
         """Return the same event with what is known of its versions."""
@@ -377,8 +391,8 @@ class Cue:
 class Hit:
     """One thing that was found, with the evidence for it.
 
-    Attributes and items both work: ``hit.score`` and ``hit["score"]``; ``hit["node_id"]`` is
-    ``hit.node``.
+    Attributes and items both work, ``hit.score`` and ``hit["score"]``, those of its event too
+    (``hit.text``), and so do ``dict(hit)`` and ``in``; ``hit["node_id"]`` is ``hit.node``.
 
     Parameters
     ----------
@@ -433,10 +447,24 @@ class Hit:
         """The same as ``node``."""
         return self.node
 
+    def __getattr__(self, name: str) -> Any:
+        # Of the event, which a hit of a raw index does not know.
+        event = object.__getattribute__(self, "event") if name in _EVENT_FIELDS else None
+        if event is None:
+            raise AttributeError(f"a hit has no {name!r}: it has {', '.join(_HIT_FIELDS)}")
+        return getattr(event, name)
+
+    def keys(self) -> list[str]:
+        """Return the names of its items, those of its event among them."""
+        return [*_HIT_FIELDS, *(_EVENT_FIELDS if self.event is not None else ())]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.keys()
+
     def __getitem__(self, name: str) -> Any:
-        if name in _HIT_ITEMS:
+        if name in self:
             return getattr(self, name)
-        raise KeyError(f"a hit has no {name!r}: it has {', '.join(sorted(_HIT_ITEMS))}")
+        raise KeyError(f"a hit has no {name!r}: it has {', '.join(self.keys())}")
 
 
 Where: TypeAlias = Filter | Mapping[str, Any] | Sequence[Filter | Mapping[str, Any]]
@@ -445,7 +473,8 @@ Where: TypeAlias = Filter | Mapping[str, Any] | Sequence[Filter | Mapping[str, A
 AnEvent: TypeAlias = Event | Hit | int
 """What names an event: itself, a hit on it, or its id."""
 
-_HIT_ITEMS = frozenset((*Hit.__slots__, "node_id"))
+_HIT_FIELDS = (*Hit.__slots__, "node_id")
+_EVENT_FIELDS = ("id", *(name for name in Event.__slots__ if name not in _HIT_FIELDS))
 
 
 class Drawn(NamedTuple):

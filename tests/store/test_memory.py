@@ -26,7 +26,7 @@ from cvx.errors import (
     UnknownEventError,
     ZeroVectorError,
 )
-from cvx.memory import Memory, backend
+from cvx.memory import Memory, settings
 from cvx.types import Cue, Event, Filter
 from tests.store.facade import memory, texts
 from tests.store.processes import embedder
@@ -252,7 +252,7 @@ def test_another_embedder_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_the_default_embedder_says_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "_warned", False)
+    monkeypatch.setattr(settings, "_warned", False)
     with pytest.warns(LexicalOnlyWarning, match="spelling"):
         Memory()
     with warnings.catch_warnings():

@@ -5,7 +5,7 @@ import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -287,8 +287,8 @@ def random_filter(rng: random.Random) -> Filter:
 
 def passes(event: Event, where: Filter) -> bool:
     return (
-        (where.since is None or event.timestamp >= where.since)
-        and (where.until is None or event.timestamp < where.until)
+        (where.since is None or event.timestamp >= cast(int, where.since))
+        and (where.until is None or event.timestamp < cast(int, where.until))
         and (where.entities is None or event.entity_id in np.atleast_1d(where.entities))
         and (where.namespaces is None or event.namespace in where.namespaces)
         and (

@@ -67,6 +67,7 @@ def opened(
         The store is of another embedder, or of one that must be named.
     """
     from cvx.memory import Memory
+    from cvx.memory.settings import remembered
     from cvx.store.peek import describe
 
     folder = folder_of(store)
@@ -81,7 +82,7 @@ def opened(
     read_only = reads and not _writable(folder)
     with Memory.open(folder, embedder, metric=metric, create=create, read_only=read_only) as memory:
         if not read_only:
-            _remember(memory, spec)
+            memory._backend.remember_spec(None if spec is None else remembered(spec))
         if known is None:
             semantic = embedder.info()["semantic"]
             note(
@@ -122,21 +123,6 @@ def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -
 
 def _writable(folder: Path) -> bool:
     return all(os.access(path, os.W_OK) for path in (folder, folder / "memory.db"))
-
-
-def _remember(memory: Memory, spec: str | None) -> None:
-    if spec is None or memory.record.meta("embedder_spec") == remembered(spec):
-        return
-    spec = remembered(spec)
-    with memory.record.transaction() as write:
-        write.set_meta("embedder_spec", spec)
-
-
-def remembered(spec: str) -> str:
-    """Return a line of --embedder as a store keeps it: it is used from other folders too."""
-    if not spec.startswith("local:"):
-        return spec
-    return f"local:{Path(spec.removeprefix('local:')).absolute()}"
 
 
 def only_one(**given: object) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,9 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from cvx.calls import Calls
-from cvx.embed import Embedder, LexicalEmbedder
+from cvx.embed import Embedder
 from cvx.errors import (
-    LexicalOnlyWarning,
     NamespaceError,
     NestedTransactionError,
     NoVectorError,
@@ -104,7 +102,7 @@ class Backend:
     def __init__(
         self,
         folder: Path | None,
-        embedder: Embedder | None,
+        embedder: Embedder,
         *,
         metric: str = "cosine",
         settings: Mapping[str, int] | None = None,
@@ -114,7 +112,7 @@ class Backend:
         record: Record | None = None,
         read_only: bool = False,
     ) -> None:
-        self.embedder = _default_embedder() if embedder is None else embedder
+        self.embedder = embedder
         info = self.embedder.info()
         self.dim, self.metric = int(info["dim"]), metric
         self.kind = IndexKind(
@@ -157,6 +155,12 @@ class Backend:
     def folder(self) -> Path | None:
         """Where it lives, None for RAM."""
         return self.store.folder
+
+    def remember_spec(self, spec: str | None) -> None:
+        """Let the store remember how to make its embedder."""
+        if spec is not None and self.record.meta("embedder_spec") != spec:
+            with self.record.transaction() as write:
+                write.set_meta("embedder_spec", spec)
 
     def event(self, event_id: int, identity: Identity) -> Event:
         """Return an event by its id, whatever its state.
@@ -294,19 +298,3 @@ def digest(namespace: str, text: str) -> bytes:
     """Return what two texts share that differ in nothing but case and white space."""
     plain = f"{namespace}\0{' '.join(text.casefold().split())}"
     return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-_warned = False
-
-
-def _default_embedder() -> Embedder:
-    global _warned
-    if not _warned:
-        _warned = True
-        warnings.warn(
-            "no embedder was given: the default compares spelling, not meaning; give one from "
-            "cvx.embed for that",
-            LexicalOnlyWarning,
-            stacklevel=5,
-        )
-    return LexicalEmbedder()

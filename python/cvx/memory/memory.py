@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from cvx.arguments import (
     a_mapping,
     a_share,
     a_text,
+    a_time,
     an_event,
     checked,
     number,
@@ -48,12 +50,14 @@ from cvx.memory.explanation import Explanation, explained
 from cvx.memory.frames import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
+from cvx.memory.settings import settings_of
 from cvx.recall import Floor, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
 from cvx.store import Record
 from cvx.store.erase import Erased, finish
 from cvx.store.past import as_of
+from cvx.store.peek import describe
 from cvx.store.spaces import check_also
 from cvx.types import (
     AnEvent,
@@ -71,8 +75,10 @@ _ROOT = Identity()
 
 
 def _embedder(name: str, value: Any) -> Any:
-    if not all(callable(getattr(value, method, None)) for method in ("embed", "info")):
-        raise wrong(name, value, "an Embedder, such as those of cvx.embed")
+    if not isinstance(value, str) and not all(
+        callable(getattr(value, method, None)) for method in ("embed", "info")
+    ):
+        raise wrong(name, value, "an Embedder, such as those of cvx.embed, or how to make one")
     return value
 
 
@@ -98,7 +104,8 @@ _weight = number(0.0, 1.0, EdgeWeightError)
 _reason = one_of(str, called="a str", error=InvalidEdgeError)
 _OPENING: Mapping[str, Check] = {
     "embedder": optional(_embedder),
-    "metric": _metric,
+    "dim": optional(whole(1)),
+    "metric": optional(_metric),
     "seed": whole(0),
     "exact_below": whole(0),
     "clock": optional(a_callable),
@@ -114,10 +121,14 @@ class Memory:
 
     Parameters
     ----------
-    embedder : Embedder, optional
-        From text to vectors; the default needs no model and no network, and knows spelling only.
-    metric : {"cosine", "l2", "ip"}, default "cosine"
-        How vectors are compared.
+    embedder : Embedder or str, optional
+        From text to vectors; the default needs no model and no network, and knows spelling only. A
+        str says how to make one: "lexical", the folder of a model, "ollama:NAME" or "openai:NAME",
+        the last two with "@URL" where the server is not at its usual address.
+    dim : int, optional
+        In place of an embedder: every event and cue brings a vector of this length.
+    metric : {"cosine", "l2", "ip"}, optional
+        How vectors are compared; default "cosine", with ``dim`` "l2".
     seed : int, default 0
         Of the index: it decides which events become the hubs of regions.
     exact_below : int, default 10_000
@@ -139,15 +150,19 @@ class Memory:
     @checked(**_OPENING)
     def __init__(
         self,
-        embedder: Embedder | None = None,
+        embedder: Embedder | str | None = None,
         *,
-        metric: str = "cosine",
+        dim: int | None = None,
+        metric: str | None = None,
         seed: int = 0,
         exact_below: int = EXACT_BELOW,
         clock: Callable[[], int] | None = None,
     ) -> None:
+        meant = settings_of(embedder, dim, metric, None)
         settings = {"seed": seed, "exact_below": exact_below}
-        self._compose(Backend(None, embedder, metric=metric, settings=settings, clock=clock))
+        self._compose(
+            Backend(None, meant.embedder, metric=meant.metric, settings=settings, clock=clock)
+        )
 
     def _compose(
         self, backend: Backend, identity: Identity = _ROOT, recaller: Recaller | None = None
@@ -228,9 +243,10 @@ class Memory:
     def open(
         cls,
         path: str | os.PathLike[str],
-        embedder: Embedder | None = None,
+        embedder: Embedder | str | None = None,
         *,
-        metric: str = "cosine",
+        dim: int | None = None,
+        metric: str | None = None,
         seed: int = 0,
         exact_below: int = EXACT_BELOW,
         create: bool = True,
@@ -245,10 +261,10 @@ class Memory:
         path : str or path
             The folder: ``memory.db`` is the record, ``LOCK`` keeps writers apart, ``index`` holds
             snapshots, which may be deleted at any time.
-        embedder : Embedder, optional
-            The one that the store was made with; another one is refused.
-        metric : {"cosine", "l2", "ip"}, default "cosine"
-            As it was made with.
+        embedder, dim, metric
+            As for the class, for a store that is made. One that is there keeps its own, which need
+            not be given again; others are refused. An embedder that uses the network is given
+            again, or approved in the configuration of the user.
         seed, exact_below : int
             Of a store that is made; one that is there keeps its own.
         create : bool, default True
@@ -273,10 +289,13 @@ class Memory:
         RecordVersionError, DamagedRecordError, RecordIOError
             The record cannot be read.
         """
+        folder = Path(path)
+        there = (folder / "memory.db").is_file() and (folder / "memory.db").stat().st_size
+        meant = settings_of(embedder, dim, metric, describe(folder) if there else None)
         backend = Backend(
-            Path(path),
-            embedder,
-            metric=metric,
+            folder,
+            meant.embedder,
+            metric=meant.metric,
             settings={"seed": seed, "exact_below": exact_below},
             create=create,
             read_only=read_only,
@@ -285,6 +304,7 @@ class Memory:
         )
         if not read_only:
             finish(backend.store)
+            backend.remember_spec(meant.spec)
         return cls.__new__(cls)._compose(backend)
 
     @property
@@ -336,7 +356,7 @@ class Memory:
         *,
         namespace: str | None = None,
         entity_id: int = 0,
-        timestamp: int | None = None,
+        timestamp: int | datetime | None = None,
         vector: Vector | None = None,
         aliases: Sequence[str] = (),
         action: str | None = None,
@@ -361,8 +381,9 @@ class Memory:
             Whose it is; default the memory's own, ``""`` at the root.
         entity_id : int, default 0
             Whose timeline it is on, at least 0.
-        timestamp : int, optional
-            When it happened; default now, in microseconds since 1970-01-01 UTC.
+        timestamp : int or aware datetime, optional
+            When it happened; default now, in microseconds since 1970-01-01 UTC, which a datetime
+            becomes too.
         vector : ndarray of shape (dim,), float32, optional
             Where it lies; by default the text is embedded.
         aliases : sequence of str
@@ -403,13 +424,14 @@ class Memory:
         ['the spare key is under the green pot']
         """
         whose = self._identity.named(namespace)
-        if timestamp is None and key is not None:
+        time = None if timestamp is None else a_time("timestamp", timestamp)
+        if time is None and key is not None:
             # An event that has the key keeps its time.
             known = self.record.event_of_key(key, whose)
-            timestamp = None if known is None else self.record.events([known])[0].timestamp
+            time = None if known is None else self.record.events([known])[0].timestamp
         event = Event(
             entity_id=entity_id,
-            timestamp=self.record.now() if timestamp is None else timestamp,
+            timestamp=self.record.now() if time is None else time,
             text=str(text) if isinstance(text, str) else text,
             vector=vector,
             action=action,
@@ -613,33 +635,97 @@ class Memory:
         link = Link(cause, effect, weight, kind, why, evidence)
         return writes.link_events(self._backend, link, effect_first)
 
-    def forget(self, events: AnEvent | Iterable[AnEvent]) -> None:
-        """Put events away: they are in no recall any more; ``update(state="active")`` undoes it.
+    @checked(dry_run=a_flag)
+    def forget(
+        self,
+        events: AnEvent | Iterable[AnEvent] | None = None,
+        *,
+        where: Where | None = None,
+        namespace: str | None = None,
+        dry_run: bool = False,
+    ) -> list[int]:
+        """Archive events: they are in no recall any more; ``update(state="active")`` undoes it.
+
+        Parameters
+        ----------
+        events : Event, Hit, int or iterable of these, optional
+            Which ones; or
+        where : Filter, mapping of its fields, or a list of these, optional
+            all of the namespace that pass it.
+        namespace : str, optional
+            With ``where``; default the memory's own.
+        dry_run : bool, default False
+            Only say which ones.
+
+        Returns
+        -------
+        list of int
+            Their ids.
 
         Raises
         ------
         UnknownEventError
             One of them does not exist; nothing changes.
+        InvalidParameterError
+            Neither events nor a filter, or both.
         """
-        listed = some_events("events", events)
-        self._backend.check_own(listed, self._identity)
-        set_state(self._backend, listed, "archived")
+        listed = self._targets(events, where, namespace)
+        if not dry_run:
+            set_state(self._backend, listed, "archived")
+        return listed
 
-    def erase(self, events: AnEvent | Iterable[AnEvent]) -> Erased:
+    @checked(dry_run=a_flag)
+    def erase(
+        self,
+        events: AnEvent | Iterable[AnEvent] | None = None,
+        *,
+        where: Where | None = None,
+        namespace: str | None = None,
+        dry_run: bool = False,
+    ) -> Erased:
         """Erase events for good, from every file: see ``cvx.store.erase.erase``.
 
         The caches of the embedder, and those that lie in the folder, are cleaned of their texts
         and of the cues that quote them. It takes a rebuild of the index and of the database: erase
         many at once. Where an erase was not ``complete``, ``erase([])`` completes it.
 
+        Parameters
+        ----------
+        events, where, namespace, dry_run
+            As for ``forget``; what was archived or quarantined is erased too.
+
+        Returns
+        -------
+        Erased
+            ``events``, their ids, and whether all is done (``complete``).
+
         Raises
         ------
         UnknownEventError
             One of them does not exist; nothing is erased.
+        InvalidParameterError
+            Neither events nor a filter, or both.
         """
+        listed = self._targets(events, where, namespace)
+        if dry_run:
+            return Erased(tuple(listed), complete=False)
+        return erase_events(self._backend, listed)
+
+    def _targets(
+        self,
+        events: AnEvent | Iterable[AnEvent] | None,
+        where: Where | None,
+        namespace: str | None,
+    ) -> list[int]:
+        if (events is None) == (where is None):
+            raise InvalidParameterError(
+                f"events is {events!r:.60} and where is {where!r:.60}: give one of them"
+            )
+        if events is None:
+            return self._recaller.own(asker_of(self._identity, namespace, where, "any"))
         listed = some_events("events", events)
         self._backend.check_own(listed, self._identity)
-        return erase_events(self._backend, listed)
+        return listed
 
     @checked(key=optional(a_text))
     def get(
@@ -935,8 +1021,8 @@ class Memory:
             outcome=outcome,
         )
 
-    @checked(recorded=whole())
-    def as_of(self, recorded: int) -> Memory:
+    @checked(recorded=a_time)
+    def as_of(self, recorded: int | datetime) -> Memory:
         """Return the memory as it was at a time of recording.
 
         No later event, link, reward, count, decision or weight is known to it; what was erased
@@ -945,7 +1031,7 @@ class Memory:
 
         Parameters
         ----------
-        recorded : int
+        recorded : int or aware datetime
             In microseconds since 1970-01-01 UTC, as in ``Event.recorded``.
 
         Raises
@@ -955,6 +1041,7 @@ class Memory:
         InvalidParameterError
             No whole number, or none of 64 bits.
         """
+        assert isinstance(recorded, int)
         record = as_of(self.record, recorded)
         past = Backend(None, self.embedder, metric=self.metric, record=record)
         return type(self).__new__(type(self))._compose(past, self._identity)

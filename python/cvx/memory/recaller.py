@@ -26,7 +26,7 @@ from cvx.recall.corpus import Corpus
 from cvx.recall.pipeline import Others
 from cvx.recall.recalled import Ground, Recalled, hits_of, recall_once
 from cvx.recall.sampling import drawn_from
-from cvx.recall.scope import Asker, scope_of
+from cvx.recall.scope import Asker, scope_of, ways_sql
 from cvx.recall.serving import Served
 from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive
 from cvx.recall.trace import Hits
@@ -153,6 +153,15 @@ class Recaller:
             ids: list[int] = corpus.event_ids[chosen].tolist()
             found = {event.event_id: event for event in record.events(ids)}
         return [found[one] for one in ids if one in found]
+
+    def own(self, asker: Asker) -> list[int]:
+        """Return the ids of all events of the asker's namespace that pass, whatever their state."""
+        condition, values = ways_sql(asker)
+        found = self._backend.record.query(
+            f"SELECT event_id FROM events WHERE namespace = ? AND {condition} ORDER BY event_id",
+            (asker.namespace, *values),
+        )
+        return [row[0] for row in found]
 
     def context(self, cue: str | Cue, k: int, asker: Asker, plan: Pipeline) -> Context:
         """Return at most k memories as a block, and note the decision; see ``Memory.context``."""

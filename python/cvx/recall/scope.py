@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     spaces = visible_spaces(asker.namespace, asker.also, corpus.public_namespaces())
     visible = np.zeros(len(corpus), dtype=bool)
     for where in asker.where:
-        _check_range("since", where.since, "until", where.until)
+        _check_range("since", _time(where.since), "until", _time(where.until))
         _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
         asked = spaces if where.namespaces is None else narrowed(spaces, where.namespaces)
         base = corpus.base_mask(tuple(asked), _RECALLABLE[where.outcome or asker.outcome])
@@ -137,8 +138,9 @@ def _check_range(low: str, least: float | None, high: str, most: float | None) -
 
 
 def _narrowed(corpus: Corpus, visible: Mask, where: Filter) -> Mask:
+    until = _time(where.until)
     for column, least, most in (
-        (corpus.timestamps, where.since, None if where.until is None else where.until - 1),
+        (corpus.timestamps, _time(where.since), None if until is None else until - 1),
         (corpus.rewards, where.min_reward, where.max_reward),
     ):
         if least is not None:
@@ -155,6 +157,12 @@ def _narrowed(corpus: Corpus, visible: Mask, where: Filter) -> Mask:
         mask[corpus.rows_of([event for (event,) in found])] = True
         visible = visible & mask
     return visible
+
+
+def _time(value: int | datetime | None) -> int | None:
+    """Return a time of a checked filter, in which datetimes are numbers."""
+    assert not isinstance(value, datetime)
+    return value
 
 
 def _integers(chosen: Any) -> IntArray:
@@ -218,14 +226,20 @@ def _type(value: object) -> str:
     return "text" if isinstance(value, str) else "real"
 
 
-def _sql(asker: Asker) -> tuple[str, list[object]]:
-    sql, values = visible_sql(asker.namespace, asker.also)
-    sql += " AND state = 'active' AND node IS NOT NULL"
+def ways_sql(asker: Asker) -> tuple[str, list[object]]:
+    """Return what passes one of the asker's filters, as a condition over ``events``."""
     each = [
         _filter_sql(where, _RECALLABLE[where.outcome or asker.outcome]) for where in asker.where
     ]
     ways = " OR ".join(f"({condition})" for condition, _ in each) or "false"
-    return f"{sql} AND ({ways})", [*values, *(value for _, some in each for value in some)]
+    return f"({ways})", [value for _, some in each for value in some]
+
+
+def _sql(asker: Asker) -> tuple[str, list[object]]:
+    sql, values = visible_sql(asker.namespace, asker.also)
+    sql += " AND state = 'active' AND node IS NOT NULL"
+    ways, more = ways_sql(asker)
+    return f"{sql} AND {ways}", [*values, *more]
 
 
 def _filter_sql(where: Filter, recallable: bool | None) -> tuple[str, list[object]]:

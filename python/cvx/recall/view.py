@@ -193,7 +193,9 @@ class View:
 
     def to_distance(self, similarity: float) -> float:
         """Turn a similarity back into a distance."""
-        return 1.0 / similarity - 1.0 if self.index.metric == "l2" else 1.0 - similarity
+        if self.index.metric != "l2":
+            return 1.0 - similarity
+        return 1.0 / similarity - 1.0 if similarity > 0.0 else math.inf
 
     def similarity(self, rows: IntArray) -> npt.NDArray[np.float64]:
         """Return how similar rows are to the cue, exactly.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cvx.cli.opening import folder_of, remembered
+from cvx.cli.opening import folder_of
 from cvx.cli.options import Json, Store
 from cvx.cli.output import counted, emit, line, progress
 
@@ -39,6 +39,7 @@ def reembed(
     from cvx.embed.check import check
     from cvx.embed.spec import embedder_from
     from cvx.memory.reembed import reembed as move
+    from cvx.memory.settings import remembered
     from cvx.store.peek import describe
 
     folder = folder_of(store)

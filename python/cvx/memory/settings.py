@@ -1,0 +1,138 @@
+"""Which embedder and metric a memory is opened with: what is given, else what its store says."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cvx.embed import Embedder, LexicalEmbedder
+from cvx.embed.spec import Absent, embedder_from, embedder_of, remembered_embedder
+from cvx.errors import (
+    EmbedderError,
+    EmbedderMismatchError,
+    InvalidParameterError,
+    LexicalOnlyWarning,
+)
+from cvx.store.peek import Description
+from cvx.types import Vector
+
+OWN_VECTORS = "vectors of one's own"
+"""The id of what makes no vectors: every event and cue brings its own."""
+
+
+class OwnVectors(Absent):
+    """Stands where a memory was made with ``dim=``, and has no embedder."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(OWN_VECTORS, dim)
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        """Refuse.
+
+        Raises
+        ------
+        EmbedderError
+            Always: vectors are given with the texts.
+        """
+        raise EmbedderError(
+            f"there is no embedder for {texts[0]!r:.60}, since this memory was made with dim=: "
+            "give a vector with it"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a memory is opened with.
+
+    Parameters
+    ----------
+    embedder : Embedder
+        From text to vectors.
+    metric : str
+        How they are compared.
+    spec : str or None
+        How to make the embedder, where it was given as a line of text.
+    """
+
+    embedder: Embedder
+    metric: str
+    spec: str | None = None
+
+
+def settings_of(
+    embedder: Embedder | str | None,
+    dim: int | None,
+    metric: str | None,
+    known: Description | None,
+) -> Settings:
+    """Return what is meant, for a store that says this of itself or for a new one.
+
+    Raises
+    ------
+    InvalidParameterError
+        Both an embedder and a dimension; a line of text of another form.
+    EmbedderMismatchError
+        The store does not remember how to make its embedder.
+    EmbedderNotApprovedError
+        The store names one that uses the network.
+    EmbedderError
+        The embedder cannot be made.
+    """
+    there = None if known is None or known.embedder is None else known
+    if embedder is not None and dim is not None:
+        raise InvalidParameterError(
+            f"dim is {dim}, but an embedder is given too: give dim= for vectors of your own, or "
+            "the embedder alone"
+        )
+    metric = metric or (None if there is None else there.metric)
+    if dim is not None:
+        return Settings(OwnVectors(dim), metric or "l2")
+    metric = metric or "cosine"
+    if isinstance(embedder, str):
+        spec = remembered(f"local:{embedder}" if Path(embedder).is_dir() else embedder)
+        return Settings(embedder_from(spec, dim=None if there is None else there.dim), metric, spec)
+    if embedder is not None:
+        return Settings(embedder, metric)
+    if there is None:
+        _warn_of_spelling()
+        return Settings(LexicalEmbedder(), metric)
+    return Settings(_of_store(there), metric)
+
+
+def remembered(spec: str) -> str:
+    """Return how to make an embedder as a store keeps it, which is used from other folders too."""
+    if not spec.startswith("local:"):
+        return spec
+    return f"local:{Path(spec.removeprefix('local:')).absolute()}"
+
+
+def _of_store(known: Description) -> Embedder:
+    assert known.embedder is not None
+    if known.spec is not None:
+        return remembered_embedder(known.spec, dim=known.dim)
+    if known.embedder == OWN_VECTORS:
+        return OwnVectors(known.dim or 0)
+    inferred = embedder_of(known.embedder)
+    if inferred is None:
+        raise EmbedderMismatchError(
+            f"the vectors in this store are of {known.embedder}, and it does not remember how to "
+            "make that embedder: give it as embedder="
+        )
+    return inferred
+
+
+_warned = False
+
+
+def _warn_of_spelling() -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "no embedder was given: the default compares spelling, not meaning; give one from "
+            "cvx.embed for that",
+            LexicalOnlyWarning,
+            stacklevel=5,
+        )
