@@ -32,7 +32,7 @@ class Aio:
     >>> from cvx.embed import LexicalEmbedder
     >>> from cvx.memory import Memory
     >>> memory = Memory(LexicalEmbedder())
-    >>> asyncio.run(memory.aio.add("the spare key is under the green pot"))
+    >>> asyncio.run(memory.aio.add("the spare key is under the green pot")).id
     1
     """
 
