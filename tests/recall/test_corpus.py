@@ -147,7 +147,8 @@ def test_a_name_a_title_and_a_session_given_later_are_known_to_the_next_recall()
     corpus = Corpus(memory.record)
     corpus.refresh()
     assert corpus.timelines.sessions[0] != corpus.timelines.sessions[1]
-    memory.update(first, metadata={"name": "Zoe", "title": "Red River", "session": "b"})
+    given = {"name": "Zoe", "title": "Red River", "session": "b"}
+    memory.update(first, metadata={"speaker": None, **given})
     corpus.refresh()
     assert corpus.names((space("", "private"),)) == {"zoe": frozenset({1})}
     assert list(corpus.naming.titles.values()) == [[0]]

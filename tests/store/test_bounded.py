@@ -36,7 +36,7 @@ def test_what_reading_notes_is_written_down_by_a_process_that_only_reads() -> No
     for n in range(200):
         block = memory.context(f"where is the key? {n}")
         assert block.decision is not None
-        asked.append(block.decision.decision_id)
+        asked.append(block.decision)
         # None is lost on the way, and few are waiting.
         waiting = memory._backend.noted.decided
         assert len(waiting) < 64
@@ -60,7 +60,7 @@ def test_where_nothing_can_be_written_the_oldest_of_what_is_noted_goes(tmp_path:
         for n in range(400):
             block = memory.context(f"where is the key? {n}")
             assert block.decision is not None
-            asked.append(block.decision.decision_id)
+            asked.append(block.decision)
             assert len(memory._backend.noted.decided) <= 256
         assert asked[-1] in memory._backend.noted.decided
         memory.record._db.execute("PRAGMA max_page_count = 4294967294")
@@ -115,7 +115,7 @@ def test_only_the_newest_decisions_are_kept(tmp_path: Path) -> None:
         for n in range(300):
             block = memory.context(f"where is the key? {n}")
             assert block.decision is not None
-            numbers.append(block.decision.decision_id)
+            numbers.append(block.decision)
             # As many as were waiting come in at once.
             assert written(memory) <= 40 + 64
         memory.add("something new")

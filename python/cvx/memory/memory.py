@@ -68,7 +68,7 @@ from cvx.types import (
     Vector,
     Where,
 )
-from cvx.validation import STATES
+from cvx.validation import STATES, storable_text
 
 EXACT_BELOW = 10_000
 _ROOT = Identity()
@@ -425,7 +425,7 @@ class Memory:
         """
         whose = self._identity.named(namespace)
         time = None if timestamp is None else a_time("timestamp", timestamp)
-        if time is None and key is not None:
+        if time is None and key is not None and storable_text("key", key):
             # An event that has the key keeps its time.
             known = self.record.event_of_key(key, whose)
             time = None if known is None else self.record.events([known])[0].timestamp
@@ -760,7 +760,7 @@ class Memory:
         if event is not None:
             return self._backend.event(an_event("event", event), self._identity)
         namespace = self._identity.named(namespace)
-        found = self.record.event_of_key(key or "", namespace)
+        found = self.record.event_of_key(storable_text("key", key), namespace)
         if found is None:
             raise UnknownEventError(
                 f"no event of namespace {namespace!r} has the key {key!r}: add one with it, or "
