@@ -26,6 +26,41 @@ HALF_EXPORT = re.compile(r"\A.+\.[0-9]+\.partial(\.wal|\.tmp)?")
 """What an export writes to until it is whole, DuckDB's own log and folder beside it included."""
 
 
+def sync_folder(folder: Path) -> None:
+    """Make durable which files a folder holds."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_whole(path: Path) -> None:
+    """Make a file durable, or everything in a folder and the folders themselves."""
+    if not path.is_dir():
+        sync_file(path)
+        return
+    for parent, _, names in os.walk(path):
+        for name in names:
+            sync_file(Path(parent, name))
+        sync_folder(Path(parent))
+
+
+def sync_file(path: Path) -> None:
+    """Make what a file holds durable."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def make_folders(folder: Path) -> None:
+    """Make a folder, its owner's alone, and its parents where there are none; durable at return."""
+    missing = [folder, *folder.parents]
+    made = [one for one in missing if not one.exists()]
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for one in made:
+        sync_folder(one.parent)
+
+
 def regular(path: Path) -> bool:
     """Return whether there is a file, no link and nothing else."""
     try:

@@ -21,7 +21,15 @@ from cvx.errors import RecordIOError, SnapshotError
 from cvx.store.cached import Index
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
-from cvx.store.ownfiles import HALF_SNAPSHOT, SNAPSHOT, read_own, refuse_link, regular
+from cvx.store.ownfiles import (
+    HALF_SNAPSHOT,
+    SNAPSHOT,
+    make_folders,
+    read_own,
+    refuse_link,
+    regular,
+    sync_folder,
+)
 from cvx.store.record import Record
 
 KEEP = 2
@@ -115,7 +123,7 @@ class Snapshots(Generic[Index]):
         if record.frozen:
             return
         try:
-            folder.mkdir(mode=0o700, exist_ok=True)
+            make_folders(folder)
         except OSError as error:
             raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
 
@@ -225,7 +233,7 @@ class Snapshots(Generic[Index]):
                 with suppress(OSError):
                     path.unlink()
                 reach("snapshot.pruned")
-        _sync_folder(self.folder)
+        sync_folder(self.folder)
 
     def set_aside(self) -> None:
         """Rename snapshots of a history that the record does not know, for a human to look at."""
@@ -249,12 +257,4 @@ def _write_whole(path: Path, content: bytes) -> None:
     reach("manifest.synced")
     beside.replace(path)
     reach("manifest.renamed")
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(path.parent)

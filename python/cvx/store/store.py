@@ -24,6 +24,7 @@ from cvx.store.failpoints import reach
 from cvx.store.guard import EmbedderGuard
 from cvx.store.history import History, HistoryLimits
 from cvx.store.lock import Tail
+from cvx.store.ownfiles import make_folders
 from cvx.store.record import Record
 from cvx.store.replica import Replica
 from cvx.store.snapshots import Snapshots
@@ -151,7 +152,7 @@ class Store(Generic[Index]):
         if not create:
             return
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folders(folder)
         except OSError as error:
             raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
 

@@ -16,7 +16,7 @@ from cvx.store.doctor.graph import COUNTERS, highest_id
 from cvx.store.doctor.rowrepair import cleaned_row
 from cvx.store.doctor.rowwise import row_check
 from cvx.store.lock import Tail
-from cvx.store.ownfiles import refuse_link
+from cvx.store.ownfiles import make_folders, refuse_link
 from cvx.store.reading import connect
 from cvx.store.record import Record
 from cvx.store.transfer.header import may_say
@@ -84,7 +84,7 @@ def salvage(folder: Path, target: Path) -> Salvaged:
             raise DamagedRecordError(
                 f"{path}: nothing can be read of it any more ({error}): restore a copy"
             ) from error
-        target.mkdir(parents=True)
+        make_folders(target)
         with Record(target / "memory.db") as record:
             # What a lost row was referred to by stays, for the examination to find.
             record.query("PRAGMA foreign_keys = OFF")

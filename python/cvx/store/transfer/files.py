@@ -9,11 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cvx.errors import OutputError
+from cvx.store.ownfiles import sync_folder, sync_whole
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """Give a path to write a file or a folder to, and put it in place when the block is done.
+
+    It is durable then, and was before it had its name.
 
     Raises
     ------
@@ -25,7 +28,9 @@ def written_whole(path: Path) -> Iterator[Path]:
     beside = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         yield beside
+        sync_whole(beside)
         beside.rename(path)
+        sync_folder(path.absolute().parent)
     except OSError as error:
         raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
     finally:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cvx.errors import ExportError, RecordIOError
-from cvx.store.ownfiles import refuse_link
+from cvx.store.ownfiles import make_folders, refuse_link, sync_folder
 from cvx.store.record import Record
 
 STAGING = "import.partial"
@@ -78,7 +78,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 def _locked(folder: Path) -> int:
     while True:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folders(folder)
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(handle, fcntl.LOCK_EX)
         # An import that failed may have taken its folder away while this one waited for it.
@@ -101,11 +101,7 @@ def _place(staging: Path, folder: Path) -> None:
         ) from error
     except OSError as error:
         raise RecordIOError(f"{folder / 'memory.db'}: {error.strerror}") from error
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(folder)
     with Record(folder / "memory.db") as record:
         # A lock file of a store that was lost here goes further than the copy that replaces it.
         record.forget_lost_tail()
