@@ -13,6 +13,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import DuplicateKeyError, InvalidInputError, ReadOnlyRecordError, UnknownEventError
 from cvx.memory import Memory
 from cvx.memory.check import check
+from cvx.memory.reembed import reembed
 from cvx.memory.transfer import export, import_export
 from cvx.types import Cue, Event
 from tests.store.facade import memory, texts
@@ -204,6 +205,22 @@ def test_another_process_sees_the_new_text_at_once(tmp_path: Path) -> None:
         assert process.exitcode == 0
         assert texts(memory, "lamp", k=1) == ["the lamp is green"]
         assert [one.text for one in memory.get(1).history] == ["the lamp is red"]
+
+
+@pytest.mark.requirement("B20")
+def test_older_texts_outlive_a_change_of_embedder_without_their_vectors(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    with Memory.open(folder, embedder()) as memory:
+        first = memory.add("the lamp is red")
+        memory.update(first, text="the lamp is green")
+    reembed(folder, LexicalEmbedder(24))
+    assert check(folder, deep=True).findings == ()
+    with Memory.open(folder, LexicalEmbedder(24)) as memory:
+        (old,) = memory.get(first).history
+        assert (old.text, old.vector) == ("the lamp is red", None)
+        past = memory.as_of(first.recorded or 0)
+        assert texts(past, "red lamp", k=1, sources=["lexical"]) == ["the lamp is red"]
+        assert texts(memory, "green lamp", k=1) == ["the lamp is green"]
 
 
 def test_vectors_of_ones_own_change_with_the_text() -> None:

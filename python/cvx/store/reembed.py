@@ -7,6 +7,8 @@ ones: until it commits, everybody sees the old vectors, from then on the new one
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -211,6 +213,16 @@ def _drop_damaged(write: Writer) -> bool:
     return bool(wrong)
 
 
+def _forget_older_vectors(db: sqlite3.Connection) -> None:
+    """Leave older versions of events without vectors: theirs are those of the other embedder."""
+    for seq, raw in db.execute("SELECT seq, body FROM journal WHERE op = 'version'").fetchall():
+        body = [[event, {**told, "embedding": None}, node] for event, told, node in json.loads(raw)]
+        # The chain stays: it names the history, which goes on.
+        changed = json.dumps(body, separators=(",", ":"))
+        db.execute("UPDATE journal SET body = ? WHERE seq = ?", (changed, seq))
+        db.execute(rows.renew_crc_sql("journal", "seq = ?"), (seq,))
+
+
 def _switch(write: Writer, target: Target) -> None:
     db = write.connection
     for table in ("events", "aliases"):
@@ -219,6 +231,7 @@ def _switch(write: Writer, target: Target) -> None:
             f" WHERE staged.node = {table}.node) WHERE embedding IS NOT NULL AND node IS NOT NULL"
         )
         db.execute(rows.renew_crc_sql(table, "embedding IS NOT NULL"))
+    _forget_older_vectors(db)
     staging.drop(db)
     db.execute("DELETE FROM meta WHERE key IN (?, 'embedder_spec')", (META,))
     write.set_meta("embedder", target.embedder)
