@@ -11,9 +11,9 @@ import pytest
 from cvx.errors import (
     NestedTransactionError,
     RecordClosedError,
-    RecordError,
     RecordVersionError,
     RewardRangeError,
+    StoreError,
 )
 from cvx.store import Record
 from cvx.types import Cue, Decision, Edge, Episode, Event, Factor, Hit
@@ -196,7 +196,7 @@ def test_a_closed_record_refuses_and_may_be_closed_again() -> None:
 
 
 def test_a_missing_folder_is_a_typed_error(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="existing folder"):
+    with pytest.raises(StoreError, match="existing folder"):
         Record(tmp_path / "missing" / "memory.db")
 
 

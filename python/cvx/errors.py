@@ -168,7 +168,7 @@ class EpisodeError(CvxError, RuntimeError):
     """An episode was used in a way its state does not allow."""
 
 
-class EpisodeClosedError(EpisodeError):
+class EpisodeEndedError(EpisodeError):
     """A step after the end of an episode, or a second outcome."""
 
 
@@ -188,23 +188,23 @@ class UnknownFeatureError(UnknownError):
     """A weight for a feature that the scorer does not have; the message lists those it has."""
 
 
-class RecordError(CvxError, RuntimeError):
-    """The record was used in a way its state does not allow."""
+class StoreError(CvxError, RuntimeError):
+    """Something about a store: it cannot be opened, read or written as it was asked."""
 
 
-class RecordClosedError(RecordError):
+class RecordClosedError(StoreError):
     """The record was closed."""
 
 
-class NestedTransactionError(RecordError):
+class NestedTransactionError(StoreError):
     """A transaction was opened inside another one."""
 
 
-class RecordMismatchError(RecordError):
+class RecordMismatchError(StoreError):
     """A record and an index that do not belong together."""
 
 
-class RecordVersionError(RecordError, ValueError):
+class RecordVersionError(StoreError, ValueError):
     """A database of another schema version, or no record at all."""
 
 
@@ -307,7 +307,7 @@ class DamagedRowsWarning(CvxWarning):
     """An index was built without rows of the record that are not what was written."""
 
 
-class RecordIOError(RecordError, OSError):
+class RecordIOError(StoreError, OSError):
     """The disk is full, or the file system refused; nothing of the transaction was stored."""
 
 
@@ -315,7 +315,7 @@ class LockTimeoutError(RecordIOError, TimeoutError):
     """Another thread or process has kept every writer out for too long; nothing was stored."""
 
 
-class DamagedRecordError(RecordError, ValueError):
+class DamagedRecordError(StoreError, ValueError):
     """The record holds rows, or pages, that are not what was written."""
 
 
@@ -323,23 +323,23 @@ class ForeignSchemaError(DamagedRecordError):
     """A database with triggers, views, tables or indexes that no record has, or without its own."""
 
 
-class LostTailError(RecordError, ValueError):
+class LostTailError(StoreError, ValueError):
     """The record ends before something that was written: the newest changes are gone."""
 
 
-class ForkedRecordError(RecordError):
+class ForkedRecordError(StoreError):
     """A record opened in the parent process was used in a child."""
 
 
-class ReadOnlyRecordError(RecordError, PermissionError):
+class ReadOnlyError(StoreError, PermissionError):
     """A write to a view of the past, or to a store that was opened to be read only."""
 
 
-class PastNotKeptError(RecordError, LookupError):
+class PastNotKeptError(StoreError, LookupError):
     """What the record knew then is not kept: by the version that wrote it, or any more."""
 
 
-class EmbedderMismatchError(RecordError, ValueError):
+class SettingsMismatchError(StoreError, ValueError):
     """A store of vectors of another embedder."""
 
 
@@ -355,7 +355,7 @@ class UnknownEventError(UnknownError):
     """An event id that was never given, or whose event was erased."""
 
 
-class StoreNotFoundError(RecordError, FileNotFoundError):
+class StoreNotFoundError(StoreError, FileNotFoundError):
     """A folder that is no store, where one was asked for."""
 
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from cvx.errors import (
-    EpisodeClosedError,
+    EpisodeEndedError,
     InvalidParameterError,
     RewardRangeError,
     TimestampOrderError,
@@ -54,7 +54,7 @@ def test_an_episode_closed_twice_is_an_error() -> None:
     recorder = EpisodeRecorder()
     run = recorder.begin()
     recorder.close(run, 1.0)
-    with pytest.raises(EpisodeClosedError, match="closed already"):
+    with pytest.raises(EpisodeEndedError, match="closed already"):
         recorder.close(run, 1.0)
     assert len(recorder.log) == 1
 
@@ -63,7 +63,7 @@ def test_a_step_after_the_end_is_an_error() -> None:
     recorder = EpisodeRecorder()
     run = recorder.begin()
     recorder.close(run, 0.0)
-    with pytest.raises(EpisodeClosedError, match="begin another"):
+    with pytest.raises(EpisodeEndedError, match="begin another"):
         recorder.step(run, "too late")
 
 

@@ -11,7 +11,7 @@ import pytest
 from cvx.errors import (
     DecisionTakenError,
     DimensionError,
-    EpisodeClosedError,
+    EpisodeEndedError,
     ForeignEpisodeError,
     InvalidParameterError,
     NonFiniteVectorError,
@@ -796,7 +796,7 @@ def test_closing_twice_is_an_error_and_changes_nothing() -> None:
     am = memory()
     run, _ = play(am, 1.0)
     n = len(am.index)
-    with pytest.raises(EpisodeClosedError):
+    with pytest.raises(EpisodeEndedError):
         am.close(run, 1.0)
     assert len(am.index) == n
 
@@ -811,9 +811,9 @@ def test_a_discarded_episode_teaches_nothing_and_is_over() -> None:
     assert len(am.index) == len(untouched.index)
     assert am.record.usage() == untouched.record.usage() == []
     for use in (lambda: am.close(run, 1.0), lambda: am.discard(run), lambda: am.step(run, "x")):
-        with pytest.raises(EpisodeClosedError):
+        with pytest.raises(EpisodeEndedError):
             use()
-    with pytest.raises(EpisodeClosedError):
+    with pytest.raises(EpisodeEndedError):
         am.act(decision, "go to sink 1")
 
 
@@ -822,11 +822,11 @@ def test_acting_after_the_end_is_an_error() -> None:
     run = am.begin("clean a cup", "clean")
     decision = am.recall(Cue(step="a kitchen"))
     am.close(run, 0.0)
-    with pytest.raises(EpisodeClosedError):
+    with pytest.raises(EpisodeEndedError):
         am.act(decision, "go to sink 1")
-    with pytest.raises(EpisodeClosedError):
+    with pytest.raises(EpisodeEndedError):
         am.step(run, "too late")
-    with pytest.raises(EpisodeClosedError):
+    with pytest.raises(EpisodeEndedError):
         am.recall(Cue(step="a kitchen"), episode=run)
 
 

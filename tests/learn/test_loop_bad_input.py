@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.errors import EpisodeClosedError, InvalidParameterError, RewardRangeError
+from cvx.errors import EpisodeEndedError, InvalidParameterError, RewardRangeError
 from cvx.learn.decay import BlindDecay, ContextAwareDecay, DecayPolicy
 from cvx.learn.loop import ActiveMemory
 from cvx.learn.traces import UNKNOWN
@@ -223,7 +223,7 @@ def test_an_environment_that_crashes_leaves_a_loop_that_goes_on() -> None:
     assert len(loop.record.decisions()) == len(untouched.record.decisions())
     assert len(loop.record.episodes()) == len(untouched.record.episodes()) == 3
     loop.discard(run)
-    with pytest.raises(EpisodeClosedError):
+    with pytest.raises(EpisodeEndedError):
         loop.close(run, 1.0)
     assert_sound(loop)
 

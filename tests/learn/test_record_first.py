@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cvx.errors import EpisodeClosedError, RecordIOError
+from cvx.errors import EpisodeEndedError, RecordIOError
 from cvx.learn.decay import BlindDecay, DecayCase
 from cvx.learn.episodes import OpenEpisode
 from cvx.learn.loop import ActiveMemory
@@ -133,7 +133,7 @@ def test_what_fails_after_the_commit_is_made_up_for_at_the_next_call(
         with pytest.raises(DiskError):
             am.close(run, 0.0)
     assert state(am) == state(untroubled)
-    with pytest.raises(EpisodeClosedError):
+    with pytest.raises(EpisodeEndedError):
         am.close(run, 0.0)
     again, other = lost_a_game(am), lost_a_game(untroubled)
     assert am.close(again, 1.0).steps[0].node == untroubled.close(other, 1.0).steps[0].node

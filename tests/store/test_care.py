@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, ReadOnlyRecordError, UnknownEventError
+from cvx.errors import InvalidParameterError, ReadOnlyError, UnknownEventError
 from cvx.memory import Memory
 from cvx.store import Record
 from cvx.types import Cue, Edge, Event, Filter
@@ -242,7 +242,7 @@ def test_the_past_knows_nothing_of_what_came_later(memory: Memory) -> None:
     assert past.index.stats()["nodes"] == 2
     assert past.admin.check() == []
     assert len(memory.as_of(then).record.links()) == 0
-    with pytest.raises(ReadOnlyRecordError):
+    with pytest.raises(ReadOnlyError):
         past.add("a change of history")
     assert memory.get(a).reward == 1.0
     past.close()

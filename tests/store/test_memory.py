@@ -11,7 +11,6 @@ from cvx.errors import (
     DimensionError,
     DuplicateKeyError,
     EdgeWeightError,
-    EmbedderMismatchError,
     InvalidEdgeError,
     InvalidFilterError,
     InvalidInputError,
@@ -21,6 +20,7 @@ from cvx.errors import (
     NonFiniteVectorError,
     RecordClosedError,
     RewardRangeError,
+    SettingsMismatchError,
     StoreNotFoundError,
     UnknownEdgeKindError,
     UnknownEventError,
@@ -245,9 +245,9 @@ def test_a_walk_over_links_goes_both_ways_and_ends(memory: Memory) -> None:
 @pytest.mark.requirement("X8")
 def test_another_embedder_is_refused_by_name(tmp_path: Path) -> None:
     Memory.open(tmp_path / "m", embedder()).close()
-    with pytest.raises(EmbedderMismatchError, match=r"cvx-lexical-1/16.*reembed"):
+    with pytest.raises(SettingsMismatchError, match=r"cvx-lexical-1/16.*reembed"):
         Memory.open(tmp_path / "m", cvx.LexicalEmbedder(dim=32))
-    with pytest.raises(EmbedderMismatchError, match="metric"):
+    with pytest.raises(SettingsMismatchError, match="metric"):
         Memory.open(tmp_path / "m", embedder(), metric="l2")
 
 

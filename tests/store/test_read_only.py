@@ -14,7 +14,7 @@ import pytest
 from cvx.errors import (
     CvxError,
     LostTailError,
-    ReadOnlyRecordError,
+    ReadOnlyError,
     RecordVersionError,
     StoreNotFoundError,
 )
@@ -100,7 +100,7 @@ def test_reading_changes_no_byte_and_writing_is_refused_by_name(store: Path) -> 
             lambda: memory.learning.active.close(memory.learning.active.begin("tidy up"), 1.0),
         ]
         for write in writes:
-            with pytest.raises(ReadOnlyRecordError, match="open it without read_only"):
+            with pytest.raises(ReadOnlyError, match="open it without read_only"):
                 write()
     kept = {name: found for name, found in contents(store).items() if name in before}
     assert kept == before

@@ -14,8 +14,8 @@ import pytest
 from cvx.errors import (
     LockTimeoutError,
     NestedTransactionError,
-    RecordError,
     RecordIOError,
+    StoreError,
 )
 from cvx.memory import Memory
 from cvx.store import Record
@@ -274,6 +274,6 @@ def test_a_local_file_system_is_not_refused(folder: str) -> None:
 
 
 def test_a_store_in_a_folder_that_does_not_exist_makes_no_file(tmp_path: Path) -> None:
-    with pytest.raises(RecordError):
+    with pytest.raises(StoreError):
         Record(tmp_path / "none" / "memory.db")
     assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import EmbedderDimensionError, EmbedderMismatchError, InvalidInputError
+from cvx.errors import EmbedderDimensionError, InvalidInputError, SettingsMismatchError
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.memory.reembed import reembed
@@ -60,7 +60,7 @@ def test_every_text_gets_its_new_vector_and_nothing_else_changes(folder: Path) -
             kept = [pair for pair in zip(old, new, strict=True) if type(pair[0]) is not bytes]
             assert all(a == b for a, b in kept)
     assert reembed(folder, NEW) == 0
-    with pytest.raises(EmbedderMismatchError, match="reembed"):
+    with pytest.raises(SettingsMismatchError, match="reembed"):
         Memory.open(folder, embedder())
 
 
@@ -121,7 +121,7 @@ def test_a_process_that_has_the_store_open_is_refused_after_the_switch(folder: P
         assert old.recall("cellar")
         reembed(folder, NEW)
         for use in (lambda: old.add("an old vector"), lambda: old.recall("cellar")):
-            with pytest.raises(EmbedderMismatchError, match="open it again"):
+            with pytest.raises(SettingsMismatchError, match="open it again"):
                 use()
     is_moved(folder)
 
@@ -134,7 +134,7 @@ def test_another_move_under_way_is_refused_unless_it_is_given_up(folder: Path) -
 
     with Record(folder / "memory.db") as record, pytest.raises(KeyboardInterrupt):
         move(record, Target("third", 8), failing)
-    with pytest.raises(EmbedderMismatchError, match="third is under way"):
+    with pytest.raises(SettingsMismatchError, match="third is under way"):
         reembed(folder, NEW)
     assert reembed(folder, NEW, restart=True) == 18
     is_moved(folder)
@@ -169,7 +169,7 @@ def test_a_move_that_another_process_gave_up_ends(folder: Path) -> None:
     def interrupted(texts: list[str]) -> Vector:
         raise KeyboardInterrupt
 
-    refused = pytest.raises(EmbedderMismatchError, match="given up meanwhile")
+    refused = pytest.raises(SettingsMismatchError, match="given up meanwhile")
     with Record(folder / "memory.db") as record, refused:
         move(record, Target(NEW.info()["id"], 24), given_up)
     with planted.opened(folder) as db:

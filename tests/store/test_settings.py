@@ -13,11 +13,11 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
     EmbedderError,
-    EmbedderMismatchError,
     EmbedderUnavailableWarning,
     InvalidFilterError,
     InvalidParameterError,
     InvalidVectorError,
+    SettingsMismatchError,
 )
 from cvx.index import TemporalIndex
 from cvx.memory import Memory
@@ -42,9 +42,9 @@ def test_a_store_is_opened_again_without_its_settings(tmp_path: Path) -> None:
             assert (again.embedder.info(), again.metric) == meant
             cue = Cue(text="mug", vector=vector)
             assert [hit.text for hit in again.recall(cue)] == ["a mug on the shelf"]
-    with pytest.raises(EmbedderMismatchError, match="lexical"):
+    with pytest.raises(SettingsMismatchError, match="lexical"):
         Memory.open(tmp_path / "plain", LexicalEmbedder(64))
-    with pytest.raises(EmbedderMismatchError, match="metric"):
+    with pytest.raises(SettingsMismatchError, match="metric"):
         Memory.open(tmp_path / "plain", metric="l2")
     with pytest.raises(InvalidParameterError, match="dim is 3, but an embedder is given too"):
         Memory(embedder(), dim=3)
@@ -59,7 +59,7 @@ def test_an_embedder_that_a_store_cannot_make_is_asked_for(tmp_path: Path) -> No
             return {**super().info(), "id": "ours"}
 
     Memory.open(tmp_path / "m", Ours(16)).close()
-    with pytest.raises(EmbedderMismatchError, match=r"are of ours.*give it as embedder="):
+    with pytest.raises(SettingsMismatchError, match=r"are of ours.*give it as embedder="):
         Memory.open(tmp_path / "m")
 
 

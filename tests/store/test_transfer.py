@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import EmbedderMismatchError, ExportError, InputFileError, OutputError
+from cvx.errors import ExportError, InputFileError, OutputError, SettingsMismatchError
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.memory.transfer import (
@@ -186,7 +186,7 @@ def test_an_export_of_another_embedder_is_refused(store: Path, tmp_path: Path) -
     with Memory.open(tmp_path / "other", LexicalEmbedder(dim=8)) as other:
         other.add("there before")
     before = planted.contents(tmp_path / "other")
-    with pytest.raises(EmbedderMismatchError, match="reembed"):
+    with pytest.raises(SettingsMismatchError, match="reembed"):
         import_export(tmp_path / "other", path)
     assert planted.contents(tmp_path / "other") == before
 

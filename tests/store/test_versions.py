@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import DuplicateKeyError, InvalidInputError, ReadOnlyRecordError, UnknownEventError
+from cvx.errors import DuplicateKeyError, InvalidInputError, ReadOnlyError, UnknownEventError
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.memory.reembed import reembed
@@ -47,7 +47,7 @@ def test_a_changed_text_is_recalled_at_once_and_the_older_one_by_the_past(memory
     assert past.get(lyon).text == "Ana lives in Lyon"
     assert texts(past, "where does Ana live?", k=1) == ["Ana lives in Lyon"]
     assert past.get(lyon).history == ()
-    with pytest.raises(ReadOnlyRecordError):
+    with pytest.raises(ReadOnlyError):
         past.update(lyon, text="Ana lives in Rome")
     assert memory.admin.check() == []
 

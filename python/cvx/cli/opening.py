@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cvx.cli.output import note
-from cvx.errors import EmbedderMismatchError, InvalidParameterError, StoreNotFoundError
+from cvx.errors import InvalidParameterError, SettingsMismatchError, StoreNotFoundError
 
 if TYPE_CHECKING:
     from cvx.embed import Embedder
@@ -63,7 +63,7 @@ def opened(
     ------
     StoreNotFoundError
         There is no store, and none may be made.
-    EmbedderMismatchError
+    SettingsMismatchError
         The store is of another embedder, or of one that must be named.
     """
     from cvx.memory import Memory
@@ -114,7 +114,7 @@ def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -
         return remembered_embedder(known.spec, dim=known.dim)
     inferred = embedder_of(known.embedder)
     if inferred is None:
-        raise EmbedderMismatchError(
+        raise SettingsMismatchError(
             f"the vectors in this store are of {known.embedder}, and it does not remember how to "
             "make that embedder: name it once with --embedder"
         )

@@ -18,7 +18,7 @@ from cvx.arguments import (
     wrong,
 )
 from cvx.errors import (
-    EpisodeClosedError,
+    EpisodeEndedError,
     InvalidEntityError,
     TimestampOrderError,
 )
@@ -287,7 +287,7 @@ class EpisodeRecorder:
 
         Raises
         ------
-        EpisodeClosedError
+        EpisodeEndedError
             The episode has its outcome already.
         RewardRangeError
             The reward is outside [0, 1].
@@ -298,7 +298,7 @@ class EpisodeRecorder:
             The step lies before the one recorded last.
         """
         if run.closed:
-            raise EpisodeClosedError(
+            raise EpisodeEndedError(
                 f"episode {run.episode_id} is closed: begin another one for further steps"
             )
         timestamp = self.time() if timestamp is None else timestamp
@@ -335,13 +335,13 @@ class EpisodeRecorder:
 
         Raises
         ------
-        EpisodeClosedError
+        EpisodeEndedError
             It is closed already.
         RewardRangeError
             The reward is outside [0, 1].
         """
         if run.closed:
-            raise EpisodeClosedError(
+            raise EpisodeEndedError(
                 f"episode {run.episode_id} is closed already: an outcome is given once"
             )
         value = check_reward(reward)
@@ -375,7 +375,7 @@ class EpisodeRecorder:
 
         Raises
         ------
-        EpisodeClosedError
+        EpisodeEndedError
             It is closed already.
         RewardRangeError
             The reward is outside [0, 1].

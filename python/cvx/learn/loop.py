@@ -10,7 +10,7 @@ from cvx.arguments import Check, a_share, among, checked, one_of, optional, whol
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.errors import (
     DecisionTakenError,
-    EpisodeClosedError,
+    EpisodeEndedError,
     ForeignEpisodeError,
     InvalidParameterError,
     UnknownError,
@@ -432,7 +432,7 @@ class ActiveMemory:
     def _running(self, run: OpenEpisode) -> _Open:
         an_open_episode("run", run)
         if run.closed:
-            raise EpisodeClosedError(
+            raise EpisodeEndedError(
                 f"episode {run.episode_id} is closed: begin another one for further steps"
             )
         found = self._open.get(run.episode_id)
@@ -488,7 +488,7 @@ class ActiveMemory:
 
         Raises
         ------
-        EpisodeClosedError, ForeignEpisodeError
+        EpisodeEndedError, ForeignEpisodeError
             The episode is over, or another memory's.
         InvalidParameterError
             A cue that is no Cue or has a part of another type, a filter that is no Filter, k
@@ -654,7 +654,7 @@ class ActiveMemory:
 
         Raises
         ------
-        EpisodeClosedError
+        EpisodeEndedError
             The episode of the decision is over.
         DecisionTakenError
             There was an action on this decision already.
@@ -669,7 +669,7 @@ class ActiveMemory:
         """
         number = -1 if decision.episode_id is None else decision.episode_id
         if number in self._closed:
-            raise EpisodeClosedError(
+            raise EpisodeEndedError(
                 f"episode {number} is closed: begin another one for further steps"
             )
         running = self._open.get(number)
@@ -747,7 +747,7 @@ class ActiveMemory:
 
         Raises
         ------
-        EpisodeClosedError, ForeignEpisodeError
+        EpisodeEndedError, ForeignEpisodeError
             The episode is over, or another memory's.
         DimensionError, NonFiniteVectorError, ZeroVectorError
             A vector that the index could not hold.
@@ -787,7 +787,7 @@ class ActiveMemory:
 
         Raises
         ------
-        EpisodeClosedError
+        EpisodeEndedError
             It is closed already.
         ForeignEpisodeError
             It was begun elsewhere.
@@ -817,7 +817,7 @@ class ActiveMemory:
 
         Raises
         ------
-        EpisodeClosedError, ForeignEpisodeError
+        EpisodeEndedError, ForeignEpisodeError
             The episode is over, or another memory's.
         """
         self._running(run)

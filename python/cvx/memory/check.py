@@ -11,9 +11,9 @@ from pathlib import Path
 from cvx.arguments import some_texts
 from cvx.errors import (
     DamagedRecordError,
-    EmbedderMismatchError,
     InvalidParameterError,
     RecordIOError,
+    SettingsMismatchError,
 )
 from cvx.index import TemporalIndex
 from cvx.memory.agreement import disagreements
@@ -85,7 +85,7 @@ def check(
     kind = None
     try:
         kind = kind_of(folder)
-    except (EmbedderMismatchError, DamagedRecordError, RecordIOError):
+    except (SettingsMismatchError, DamagedRecordError, RecordIOError):
         # Nothing was stored yet, or nothing can be read, which the examination says: either way
         # there is no index to look at.
         mend = deep = False
@@ -124,12 +124,12 @@ def kind_of(folder: Path) -> IndexKind[TemporalIndex]:
 
     Raises
     ------
-    EmbedderMismatchError
+    SettingsMismatchError
         The store does not say of which embedder its vectors are.
     """
     known = describe(folder)
     if known.embedder is None or known.dim is None:
-        raise EmbedderMismatchError(f"{folder} names no embedder: open it once with the right one")
+        raise SettingsMismatchError(f"{folder} names no embedder: open it once with the right one")
     dim, metric = known.dim, known.metric
     return IndexKind(
         lambda **settings: TemporalIndex(dim, metric=metric, **settings),

@@ -33,9 +33,9 @@ from cvx.causal.walk import DEFAULT_NODES
 from cvx.embed import Embedder
 from cvx.errors import (
     EdgeWeightError,
-    EmbedderMismatchError,
     InvalidEdgeError,
     InvalidParameterError,
+    SettingsMismatchError,
     UnknownEventError,
     UnknownMetricError,
 )
@@ -282,7 +282,7 @@ class Memory:
         ------
         StoreNotFoundError
             There is no store, and none may be made.
-        EmbedderMismatchError
+        SettingsMismatchError
             The vectors in the store are those of another embedder, dimension or metric.
         LostTailError
             The record ends before something that was written.
@@ -1059,7 +1059,7 @@ class Memory:
         try:
             if not self.record.closed and not self.record.frozen and self._backend.noted:
                 # Moved to another embedder meanwhile, the store takes nothing from here any more.
-                with suppress(EmbedderMismatchError):
+                with suppress(SettingsMismatchError):
                     self._backend.flush()
         finally:
             self._backend.store.close()

@@ -48,7 +48,7 @@ def reembed(
     ------
     StoreNotFoundError
         There is no store.
-    EmbedderMismatchError, InvalidInputError, EmbedderError, InvalidVectorError
+    SettingsMismatchError, InvalidInputError, EmbedderError, InvalidVectorError
         As for ``cvx.store.reembed.reembed``.
 
     Examples

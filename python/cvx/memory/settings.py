@@ -11,9 +11,9 @@ from cvx.embed import Embedder, LexicalEmbedder
 from cvx.embed.spec import Absent, embedder_from, embedder_of, remembered_embedder
 from cvx.errors import (
     EmbedderError,
-    EmbedderMismatchError,
     InvalidParameterError,
     LexicalOnlyWarning,
+    SettingsMismatchError,
 )
 from cvx.store.peek import Description
 from cvx.types import Vector
@@ -73,7 +73,7 @@ def settings_of(
     ------
     InvalidParameterError
         Both an embedder and a dimension; a line of text of another form.
-    EmbedderMismatchError
+    SettingsMismatchError
         The store does not remember how to make its embedder.
     EmbedderNotApprovedError
         The store names one that uses the network.
@@ -116,7 +116,7 @@ def _of_store(known: Description) -> Embedder:
         return OwnVectors(known.dim or 0)
     inferred = embedder_of(known.embedder)
     if inferred is None:
-        raise EmbedderMismatchError(
+        raise SettingsMismatchError(
             f"the vectors in this store are of {known.embedder}, and it does not remember how to "
             "make that embedder: give it as embedder="
         )

@@ -102,7 +102,7 @@ def import_export(
 
     Raises
     ------
-    InvalidParameterError, InputFileError, ExportError, EmbedderMismatchError, MissingExtraError
+    InvalidParameterError, InputFileError, ExportError, SettingsMismatchError, MissingExtraError
         As for ``cvx.store.transfer.import_into``.
     """
     target, source = Path(folder), Path(path)

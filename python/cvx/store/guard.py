@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cvx.errors import EmbedderMismatchError
+from cvx.errors import SettingsMismatchError
 from cvx.store.record import Record
 from cvx.store.writer import Writer
 
@@ -30,7 +30,7 @@ class EmbedderGuard:
 
         Raises
         ------
-        EmbedderMismatchError
+        SettingsMismatchError
             The vectors are those of another embedder by now.
         """
         del write
@@ -46,7 +46,7 @@ class EmbedderGuard:
         """Refuse to read, as ``begun`` to write."""
         stored = self._record.meta("embedder")
         if stored != self._embedder:
-            raise EmbedderMismatchError(
+            raise SettingsMismatchError(
                 f"{self._record.path} was opened with {self._embedder} and has been moved to "
                 f"{stored} since: open it again with that embedder"
             )

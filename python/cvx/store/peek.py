@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cvx.errors import DamagedRecordError, LostTailError, RecordError, StoreNotFoundError
+from cvx.errors import DamagedRecordError, LostTailError, StoreError, StoreNotFoundError
 from cvx.store.following import typed_error
 from cvx.store.lock import tail_in
 from cvx.store.reading import connect_to_read
@@ -88,7 +88,7 @@ def _typed(path: Path, error: sqlite3.DatabaseError) -> Exception:
     return typed_error(str(path), error)
 
 
-def _absent(path: Path, what: str) -> RecordError:
+def _absent(path: Path, what: str) -> StoreError:
     """A record without anything in it was never made to the end, or it is lost."""
     tail = tail_in(path.with_name("LOCK"))
     if tail is not None and tail.seq:

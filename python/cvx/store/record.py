@@ -14,9 +14,9 @@ from cvx.errors import (
     ForkedRecordError,
     NestedTransactionError,
     RecordClosedError,
-    RecordError,
     RecordIOError,
     RecordVersionError,
+    StoreError,
     StoreNotFoundError,
 )
 from cvx.store import rows
@@ -57,7 +57,7 @@ class Record(Transactions):
         The file was written by a later version of cvx, or is no record at all.
     ForeignSchemaError
         It has triggers, views, tables or indexes that no record has, or not those of one.
-    RecordError
+    StoreError
         The file cannot be opened.
     StoreNotFoundError
         There is nothing in it, and it is only to be read.
@@ -106,7 +106,7 @@ class Record(Transactions):
                     make_private(Path(path))
                 self._db = connect(self.path)
         except sqlite3.Error as error:
-            raise RecordError(
+            raise StoreError(
                 f"{self.path} cannot be opened ({error}): give a file in an existing folder"
             ) from error
         try:

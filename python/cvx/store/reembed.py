@@ -15,9 +15,9 @@ import numpy as np
 
 from cvx.errors import (
     EmbedderDimensionError,
-    EmbedderMismatchError,
     InvalidInputError,
     NonFiniteVectorError,
+    SettingsMismatchError,
     ZeroVectorError,
 )
 from cvx.store import rows, staging
@@ -47,7 +47,7 @@ def reembed(
     """Give every text a vector of another embedder, then switch over in one transaction.
 
     Processes that have the store open with the old embedder go on until the switch, and are
-    refused with `EmbedderMismatchError` from then on.
+    refused with `SettingsMismatchError` from then on.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def reembed(
 
     Raises
     ------
-    EmbedderMismatchError
+    SettingsMismatchError
         A move to another embedder is under way, and ``restart`` is False.
     InvalidInputError
         Events with a vector of their own and no text; nothing changes.
@@ -103,7 +103,7 @@ def _under_way(record: Record, target: Target) -> bool:
         return False
     now = Target.from_text(told)
     if (now.embedder, now.dim) != (target.embedder, target.dim):
-        raise EmbedderMismatchError(
+        raise SettingsMismatchError(
             f"the move to {target.embedder} was given up meanwhile for one to {now.embedder}"
         )
     return True
@@ -145,7 +145,7 @@ def _begin(record: Record, target: Target, *, restart: bool) -> bool:
                 write.set_meta(META, target.to_text())
                 return True
             if not restart:
-                raise EmbedderMismatchError(
+                raise SettingsMismatchError(
                     f"a move to {before.embedder} is under way: go on with that, or give it up "
                     "with restart"
                 )

@@ -12,10 +12,10 @@ from typing import Any, Generic
 
 from cvx.errors import (
     DamagedRecordError,
-    EmbedderMismatchError,
     InvalidInputError,
     LostTailError,
     RecordIOError,
+    SettingsMismatchError,
     SnapshotError,
     StoreNotFoundError,
 )
@@ -96,7 +96,7 @@ class Store(Generic[Index]):
     ------
     StoreNotFoundError
         There is no store, and none is to be made.
-    EmbedderMismatchError
+    SettingsMismatchError
         The vectors in the store are those of another embedder.
     LostTailError
         The record ends before something that was written.
@@ -173,7 +173,7 @@ class Store(Generic[Index]):
             stored = self.record.meta(name)
             if stored != value:
                 embedder = str(self.record.meta("embedder"))[:80]
-                raise EmbedderMismatchError(
+                raise SettingsMismatchError(
                     f"{self.folder} holds vectors of {name} {str(stored)[:80]}, this is {value}: "
                     f"open it with embedder {embedder}, or move it over with reembed"
                 )
@@ -184,7 +184,7 @@ class Store(Generic[Index]):
             "SELECT length(embedding) / 4 FROM events WHERE embedding IS NOT NULL LIMIT 1"
         )
         if found and found[0][0] != self._kind.dim:
-            raise EmbedderMismatchError(
+            raise SettingsMismatchError(
                 f"{self.folder} holds vectors of dimension {found[0][0]}, this embedder makes "
                 f"{self._kind.dim}: open it with the one that it was made with"
             )
@@ -276,7 +276,7 @@ class Store(Generic[Index]):
         if self.record.closed:
             return
         if os.getpid() == self._process:
-            with suppress(SnapshotError, RecordIOError, EmbedderMismatchError):
+            with suppress(SnapshotError, RecordIOError, SettingsMismatchError):
                 self.snapshot()
             reach("close.snapshot")
         self.record.close()

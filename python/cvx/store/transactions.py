@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from cvx.errors import NestedTransactionError, ReadOnlyRecordError, RecordIOError
+from cvx.errors import NestedTransactionError, ReadOnlyError, RecordIOError
 from cvx.store.failpoints import reach
 from cvx.store.following import Follower, typed_error
 from cvx.store.lock import FileLock, Tail
@@ -98,7 +98,7 @@ class Transactions(Reads):
         ------
         NestedTransactionError
             A transaction of this record is open already in this thread.
-        RecordClosedError, ForkedRecordError, ReadOnlyRecordError
+        RecordClosedError, ForkedRecordError, ReadOnlyError
             The record was closed, was opened before a fork, or may only be read.
         RecordIOError
             The disk is full or failed; nothing was stored.
@@ -140,7 +140,7 @@ class Transactions(Reads):
         ------
         NestedTransactionError
             A transaction, or another such block, is open already in this thread.
-        RecordClosedError, ForkedRecordError, ReadOnlyRecordError
+        RecordClosedError, ForkedRecordError, ReadOnlyError
             The record was closed, was opened before a fork, or may only be read.
         RecordIOError
             The disk is full or failed; nothing of the block was stored.
@@ -200,7 +200,7 @@ class Transactions(Reads):
     def _writable(self) -> sqlite3.Connection:
         db = self._connection()
         if self._refusal is not None:
-            raise ReadOnlyRecordError(self._refusal)
+            raise ReadOnlyError(self._refusal)
         return db
 
     def _alone(self, db: sqlite3.Connection) -> Iterator[Writer]:

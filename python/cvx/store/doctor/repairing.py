@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic
 
-from cvx.errors import CvxError, RecordError, SnapshotError
+from cvx.errors import CvxError, SnapshotError, StoreError
 from cvx.store import text
 from cvx.store.cached import Index
 from cvx.store.doctor.examination import examine
@@ -69,7 +69,7 @@ def repair(
     if any(one.check is Check.SCHEMA for one in found):
         try:
             _make_its_own(folder, done)
-        except (RecordError, sqlite3.Error) as error:
+        except (StoreError, sqlite3.Error) as error:
             done.append(f"broke off: {error}")
             return replace(report, done=tuple(done), left=examine(folder, kind).findings)
     with Record(folder / "memory.db") as record:
@@ -80,7 +80,7 @@ def repair(
             job.put_counters_right()
             rebuild = job.repair_rows()
             job.clean_files(all_snapshots=rebuild)
-        except (RecordError, SnapshotError) as error:
+        except (StoreError, SnapshotError) as error:
             done.append(f"broke off: {error}")
     _reopened(folder, kind, found, done)
     again = examine(folder, kind)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cvx.errors import CvxError, EmbedderMismatchError, ExportError, InvalidParameterError
+from cvx.errors import CvxError, ExportError, InvalidParameterError, SettingsMismatchError
 from cvx.store.cached import CachedIndex
 from cvx.store.failpoints import reach
 from cvx.store.peek import read_only
@@ -156,7 +156,7 @@ def import_into(
 
     Raises
     ------
-    EmbedderMismatchError
+    SettingsMismatchError
         Its vectors are those of another embedder.
     ExportError
         It is damaged, cut, holds what no cvx could have written, or was taken in before; nothing
@@ -221,7 +221,7 @@ def _check_embedder(record: Record, header: Header) -> None:
     for name in ("embedder", "dim", "metric"):
         own, other = record.meta(name), header.meta.get(name)
         if own != other:
-            raise EmbedderMismatchError(
+            raise SettingsMismatchError(
                 f"the export holds vectors of {name} {other}, this store those of {own}: import "
                 "into a new store, move that one with reembed, and export it again"
             )
