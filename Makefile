@@ -54,9 +54,9 @@ test-rust:
 	cargo test --workspace 2>&1 | tee runs/cargo-test.log
 
 # Left out: what maps a file (Miri cannot), threads (shuttle orders those), and tests that take minutes each there.
-miri: ## unit tests of edges, filters, pools and rows under Miri; needs a nightly Rust with it
+miri: ## unit tests of edges, filters, pools, rows and snapshots under Miri; needs a nightly Rust with it
 	PROPTEST_CASES=2 MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p cvx-index --lib -- \
-		distance:: edges:: filter:: graph_search:: pool:: ranked:: scratch:: \
+		distance:: edges:: filter:: graph_search:: pool:: ranked:: scratch:: snapshot:: \
 		--skip every_instruction_set --skip one_huge_list --skip a_new_walk
 
 test-python: $(NATIVE)

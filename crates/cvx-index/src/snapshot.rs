@@ -247,3 +247,42 @@ fn plain<'a, T: Deserialize<'a>>(name: Name, bytes: &'a [u8]) -> Result<T> {
         Err(error) => Err(corrupted(name, error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::NewNode;
+    use crate::edges::EdgeKind;
+    use crate::id::{EntityId, NodeId};
+
+    /// Small enough for Miri, which sees every read of what may be damaged.
+    #[test]
+    fn a_few_nodes_come_back_from_their_bytes_and_from_no_part_of_them() {
+        let mut index = TemporalIndex::new(IndexParams::new(2)).unwrap();
+        for (time, row) in [Some([1.0, 0.0]), Some([0.0, 1.0]), None]
+            .iter()
+            .enumerate()
+        {
+            let row = row.as_ref().map(<[f32; 2]>::as_slice);
+            let node = NewNode {
+                tags: &["red"],
+                ..NewNode::new(EntityId(1), time as i64, row)
+            };
+            index.insert(node).unwrap();
+        }
+        index
+            .add_edge(NodeId(1), NodeId(2), EdgeKind::Caused, 0.5)
+            .unwrap();
+        index.delete(&[NodeId(0)]).unwrap();
+        index.compact().unwrap();
+        let bytes = index.to_bytes_with(b"own");
+        let opened = |bytes: &[u8]| TemporalIndex::from_bytes(bytes, Path::new("it.cvx"));
+        let read = opened(&bytes).unwrap();
+        read.validate().unwrap();
+        assert_eq!(read.metadata(), b"own");
+        assert_eq!(read.to_bytes_with(b"own"), bytes);
+        for end in (0..bytes.len()).step_by(bytes.len() / 8) {
+            assert!(opened(&bytes[..end]).is_err(), "{end} of {}", bytes.len());
+        }
+    }
+}
