@@ -117,7 +117,10 @@ PROVOKED: dict[str, list[tuple[Call, str]]] = {
     ],
     "InvalidFilterError": [
         (lambda ix, _: ix.search([1, 0, 0], where={}), r"\{\}.*cvx\.Filter"),  # type: ignore[arg-type]
-        (lambda ix, _: ix.search([1, 0, 0], where=Filter(tags="x")), "where.tags is 'x'.*a list"),
+        (
+            lambda ix, _: ix.search([1, 0, 0], where=Filter(tags=3)),  # type: ignore[arg-type]
+            "where.tags is 3.*a list",
+        ),
     ],
     "EdgeWeightError": [
         (lambda ix, _: ix.add_edge(0, 1, "caused", 2), r"weight 2.*\[0, 1\].*scale"),
