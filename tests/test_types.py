@@ -45,7 +45,7 @@ def test_a_hit_knows_its_node_by_both_names() -> None:
 
 
 def test_an_unknown_item_of_a_hit_is_a_key_error_that_lists_the_known_ones() -> None:
-    with pytest.raises(KeyError, match=r"node_id.*score"):
+    with pytest.raises(KeyError, match=r"score.*node_id"):
         HIT["nodeid"]
 
 

@@ -78,11 +78,11 @@ def random_filter(rng: random.Random) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "kind": rng.choice([*KINDS, ["note", "line"], []]),
         "source": rng.choice([*SOURCES, ["web", "ana"]]),
-        "min_trust": rng.choice([0.2, 0.5, 0.9]),
+        "min_trust": rng.choice([0, 0.0, 0.2, 0.5, 0.9]),
         "tags": rng.choice(["trip", ["trip", "home"], ["home"]]),
         "since": rng.randrange(50),
         "until": rng.randrange(50, 100),
-        "metadata": {key: random_condition(rng) for key in rng.sample("ab", rng.choice([1, 1, 2]))},
+        "metadata": {key: random_condition(rng) for key in rng.sample("ab", rng.randrange(3))},
     }
     return {name: fields[name] for name in rng.sample(sorted(fields), rng.choice([1, 1, 2, 3]))}
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +13,13 @@ import pytest
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import DuplicateKeyError, InvalidInputError, ReadOnlyError, UnknownEventError
+from cvx.learn.decay import BlindDecay
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.memory.reembed import reembed
 from cvx.memory.transfer import export, import_export
-from cvx.types import Cue, Event
+from cvx.recall.corpus import Corpus
+from cvx.types import Cue, Event, Vector
 from tests.store.facade import memory, texts
 from tests.store.processes import CONTEXT, consistent, embedder
 
@@ -101,6 +105,171 @@ def test_adding_to_a_key_that_is_there_makes_a_new_version(memory: Memory) -> No
     assert memory.record.tail() == before
     other = memory.add("Ana drinks wine", key="drink", namespace="other")
     assert (other.id, other.version) == (first.id + 2, 1)
+
+
+@pytest.mark.requirement("B20")
+def test_what_was_handed_out_is_known_by_its_text_and_not_by_its_event(memory: Memory) -> None:
+    home = memory.add("Ana lives in Lyon", key="home")
+    memory.recall("where does Ana live?")
+    memory.add("Ana lives in Porto", key="home")
+    memory.recall("where does Ana live?")
+    back = memory.add("Ana lives in Lyon", key="home")
+    assert (back.id, back.text, back.version) == (home.id, "Ana lives in Lyon", 3)
+    memory.recall("where does Ana live?")
+    again = memory.update(back, text="Ana lives in Rome")
+    assert memory.add("Ana lives in Lyon").id != again.id
+    tea = memory.add("Ana drinks tea")
+    memory.recall("what does Ana drink?")
+    assert memory.add("Ana drinks tea").id == tea.id
+    named = memory.add("Ana drinks tea", key="drink")
+    assert memory.get(key="drink") == named
+
+    def broken() -> None:
+        with memory.admin.transaction():
+            memory.add("a ghost")
+            memory.recall("a ghost")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        broken()
+    other = memory.add("something else")
+    assert memory.add("a ghost").id != other.id
+    shared = memory.add("the shed is open", namespace="bob", visibility="shared")
+    assert memory.within("ana", also=["bob"]).recall("shed")[0].event == shared
+    assert memory.within("ana").add("the shed is open").namespace == "ana"
+
+
+@pytest.mark.requirement("B20")
+def test_a_block_that_was_taken_back_leaves_no_version_and_no_decision_lost(
+    memory: Memory,
+) -> None:
+    one, two = memory.add("one"), memory.add("two")
+    block = memory.context("one")
+
+    def broken() -> None:
+        with memory.admin.transaction():
+            memory.update(one, text="never")
+            memory.get(one)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        broken()
+    memory.link(one, two)
+    assert (memory.get(one).text, memory.get(one).history) == ("one", ())
+    assert [old.text for old in memory.update(one, text="first").history] == ["one"]
+    memory.feedback(block, helped=True)
+    assert memory.learning.attribution(block).helped is True
+
+
+@pytest.mark.requirement("B20")
+def test_upserts_at_once_are_versions_of_one_event(tmp_path: Path) -> None:
+    barrier = threading.Barrier(4)
+
+    class Waiting(LexicalEmbedder):
+        """Embeds the four texts at the same time, after each was looked up by its key."""
+
+        def embed(self, texts: Sequence[str]) -> Vector:
+            if texts and texts[0].startswith("say"):
+                barrier.wait(60)
+            return super().embed(texts)
+
+    with Memory.open(tmp_path / "m", Waiting(16)) as memory:
+        with ThreadPoolExecutor(4) as pool:
+            made = list(pool.map(lambda n: memory.add(f"say {n}", key="k"), range(4)))
+        assert {event.id for event in made} == {1}
+        event = memory.get(1)
+        assert {one.text for one in (*event.history, event)} == {f"say {n}" for n in range(4)}
+        assert len(memory) == 1
+    consistent(tmp_path / "m")
+
+
+def test_the_index_follows_many_versions_without_being_built_anew(memory: Memory) -> None:
+    for turn in range(5):
+        memory.add(f"state {turn}", key="state")
+        memory.add(f"other {turn}")
+        memory.update(2, text=f"twice {turn}")
+        memory.update(2, text=f"and again {turn}")
+        assert texts(memory, f"state {turn}", k=1) == [f"state {turn}"]
+    assert memory.admin.stats()["rebuilds"] == 1
+
+
+@pytest.mark.requirement("B20")
+def test_aliases_and_neighbours_follow_a_new_version(memory: Memory) -> None:
+    cellar = memory.add("the cellar", aliases=["the basement"], tags=["x"], timestamp=2)
+    memory.add("before", timestamp=1)
+    memory.add("after", timestamp=3)
+    memory.recall("cellar")
+    memory.update(cellar, text="the vault", tags=["y"], reward=0.9)
+    for where in ({"tags": ["y"]}, {"min_reward": 0.8}):
+        hits = memory.recall("the basement", where=where, sources=["dense"], floor=-2.0)
+        assert [hit.text for hit in hits] == ["the vault"]
+    memory.add("the vault", key="v", timestamp=1, metadata={"title": "Red River"})
+    corpus = memory._recaller.ground().corpus
+    corpus.refresh()
+    memory.add("the vault", key="v", timestamp=9, metadata={"title": "Blue Lake"})
+    corpus.refresh()
+    fresh = Corpus(memory.record)
+    fresh.refresh()
+    assert corpus.timelines.before.tolist() == fresh.timelines.before.tolist()
+    assert [*corpus.naming.titles] == [*fresh.naming.titles]
+
+
+@pytest.mark.requirement("B20", "B3")
+def test_what_a_failure_cost_is_given_back_after_a_new_version(memory: Memory) -> None:
+    advice = memory.add("a door", action="open door", reward=0.9)
+    loop = memory.learning.loop(decay=BlindDecay(0.5))
+    run = loop.begin("get in", "enter", source="evil")
+    decision = loop.recall(Cue(step="a door"))
+    loop.act(decision, "open door", decision.hits)
+    loop.close(run, 0.0)
+    cost = memory.get(advice).reward
+    assert cost is not None
+    assert cost < 0.9
+    memory.update(advice, text="a red door")
+    memory.admin.roll_back("evil")
+    assert memory.get(advice).reward == pytest.approx(0.9, abs=1e-6)
+
+
+@pytest.mark.requirement("B20")
+def test_a_key_keeps_who_may_see_it(memory: Memory) -> None:
+    event = memory.add("Ana earns", key="p", visibility="public", entity_id=3, metadata={"a": None})
+    for given in ({"visibility": "private"}, {"entity_id": 7}):
+        with pytest.raises(InvalidInputError, match="give that, or another key"):
+            memory.add("Ana earns 1000", key="p", **given)
+    with pytest.raises(InvalidInputError, match="visibility is 'private'"):
+        memory.add_many([Event(3, 1, "Ana earns 1000", key="p")])
+    memory.forget(event)
+    later = memory.add("Ana earns more", key="p", metadata={"b": 1})
+    assert (later.visibility, later.entity_id, later.state) == ("public", 3, "active")
+    assert dict(later.metadata) == {"a": None, "b": 1}
+    memory.update(later, state="quarantined")
+    assert memory.add("Ana earns most", key="p").state == "quarantined"
+
+
+@pytest.mark.requirement("B20", "B8")
+def test_what_waits_for_another_embedder_goes_with_an_older_version(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    with Memory.open(folder, embedder()) as memory:
+        secret = memory.add("xylophone")
+        memory.add("a mug")
+
+    def broken_off(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reembed(folder, LexicalEmbedder(24), progress=broken_off)
+    vector = LexicalEmbedder(24).embed(["xylophone"])[0].tobytes()
+
+    def left() -> bool:
+        return any(vector in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+    assert left()
+    with Memory.open(folder, embedder()) as memory:
+        memory.update(secret, text="a plain thing")
+        assert memory.erase(secret).complete
+    assert not left()
+    reembed(folder, LexicalEmbedder(24))
+    assert check(folder, deep=True).findings == ()
 
 
 @pytest.mark.requirement("B20")

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidInputError, NamespaceError, UnknownError, UnknownEventError
+from cvx.errors import (
+    InvalidInputError,
+    NamespaceError,
+    RecordClosedError,
+    UnknownError,
+    UnknownEventError,
+)
 from cvx.memory import Memory
 from cvx.types import Cue, Event
 from tests.store.facade import memory
@@ -59,8 +65,11 @@ def test_what_is_bound_writes_and_reads_in_its_own_name(memory: Memory) -> None:
         lambda bob: bob.within("bob", also=["eve"]),
         lambda bob: bob.admin,
         lambda bob: bob.frames,
-        lambda bob: bob.learning.loop(namespace="ana"),
-        lambda bob: bob.learning.loop(also=["eve"]),
+        lambda bob: bob.learning.loop(),
+        lambda bob: bob.learning.active,
+        lambda bob: bob.record,
+        lambda bob: bob.index,
+        lambda bob: bob.causes.graph().link(SHARED, 2),
         lambda bob: bob.learning.recall_with({"dense": 1.0}),
         lambda bob: bob.learning.calibration(),
         lambda bob: bob.learning.logged_choices(["dense"]),
@@ -76,6 +85,7 @@ def test_what_is_bound_can_name_nobody_else(
     memory: Memory, call: Callable[[Memory], object]
 ) -> None:
     shared = memory.add("the key", key="key", namespace="ana", visibility="shared")
+    memory.add("another key", namespace="ana", visibility="shared")
     with pytest.raises(NamespaceError, match="bound to 'bob'"):
         call(memory.within("bob", also=["ana"]))
     assert memory.get(SHARED) == shared
@@ -90,7 +100,7 @@ def test_what_is_private_is_unknown_to_others(memory: Memory) -> None:
     block = ana.context("rain", k=2)
     assert block.decision is not None
     number = block.decision
-    loop = ana.learning.loop()
+    loop = memory.learning.loop(namespace="ana")
     run = loop.begin("dry the cellar")
     decision = loop.recall(Cue(step="the cellar"))
     loop.act(decision, "pump")
@@ -129,6 +139,10 @@ def test_within_holds_for_the_past_and_for_what_is_awaited(tmp_path: Path) -> No
         memory.add("a mug", namespace="bob")
         past = memory.within("ana").as_of(memory.record.now())
         assert [event.id for event in past.events()] == [mine.id]
+        past.close()
+        with pytest.raises(RecordClosedError):
+            past.events()
+        past = memory.within("ana").as_of(memory.record.now())
         with pytest.raises(NamespaceError):
             past.events(namespace="bob")
         with pytest.raises(InvalidInputError, match="also is 'bob'"):

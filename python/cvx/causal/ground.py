@@ -167,6 +167,8 @@ class StoreGround:
         Who asks.
     also : sequence of str
         Further namespaces, of which what is shared is seen.
+    may_link : callable, optional
+        Is asked with the ends of every link that is to be written; raises where it may not be.
     """
 
     def __init__(
@@ -176,9 +178,11 @@ class StoreGround:
         *,
         namespace: str = DEFAULT_NAMESPACE,
         also: Sequence[str] = (),
+        may_link: Callable[[Sequence[int]], None] | None = None,
     ) -> None:
         check_namespace(namespace)
         self.record = record
+        self._may_link = may_link
         self._edge_kinds = edge_kinds
         self._namespace, self._also = namespace, check_also(also)
         self._visible, self._values = visible_sql(namespace, self._also)
@@ -194,6 +198,9 @@ class StoreGround:
 
     def put(self, links: Sequence[Link]) -> None:
         """Store causal links, in one transaction; see ``store_links``."""
+        if self._may_link is not None:
+            ends = (end for link in links for end in (link.cause, link.effect))
+            self._may_link([end for end in ends if isinstance(end, int)])
         with self.record.transaction() as write:
             store_links(write, links, causal_kinds(self._edge_kinds()))
 

@@ -370,9 +370,7 @@ def erase_events(backend: Backend, listed: list[int]) -> Erased:
         backend.flush()
         # Before the record: a death in between leaves texts that can be erased again.
         _clean_caches(backend, listed)
-    done = erase(backend.store, listed)
-    backend.forget_told(done.events)
-    return done
+    return erase(backend.store, listed)
 
 
 def _clean_caches(backend: Backend, events: list[int]) -> None:

@@ -139,6 +139,8 @@ class Backend:
         self._tries = 1
         self.calls = Calls()
         self._versions = Versions(self.record)
+        self._unsettled = Noted()
+        self.record.follow(self)
 
     @property
     def record(self) -> Record:
@@ -220,45 +222,47 @@ class Backend:
         with self.record.mutex:
             told: list[int] = []
             for event in events:
-                if event.event_id is not None and event.text.strip():
-                    for reader in {namespace, event.namespace}:
-                        self._hand_out(reader, event.text, [event.event_id])
-                    told.append(event.event_id)
-                    if not self.record.frozen:
-                        self.noted.count(event.event_id)
+                if event.event_id is None or event.node is None or not event.text.strip():
+                    continue
+                for reader in {namespace, event.namespace}:
+                    self._hand_out(reader, event.text, [event.node])
+                told.append(event.node)
+                if not self.record.frozen:
+                    self.noted.count(event.event_id)
             if block and told:
                 self._hand_out(namespace, block, told)
 
     def hand_out_text(self, namespace: str, text: str, nodes: Sequence[int]) -> None:
         """Note that a loop told a namespace a text that shows these nodes."""
         with self.record.mutex:
-            events = self.record.events_of_nodes(nodes)
-            self._hand_out(namespace, text, [events[node] for node in nodes if node in events])
+            self._hand_out(namespace, text, nodes)
 
-    def _hand_out(self, namespace: str, text: str, events: Iterable[int]) -> None:
+    def _hand_out(self, namespace: str, text: str, nodes: Iterable[int]) -> None:
         key = digest(namespace, text)
-        self._handed_out[key] = tuple(events)
+        self._handed_out[key] = tuple(nodes)
         self._handed_out.move_to_end(key)
         while len(self._handed_out) > _MOST_HANDED_OUT:
             self._handed_out.popitem(last=False)
 
-    def told(self, namespace: str, text: str) -> tuple[int, ...]:
-        """Return the events that a text was handed out from, to a namespace."""
-        return self._handed_out.get(digest(namespace, text), ())
+    def told(self, namespace: str, text: str) -> list[int]:
+        """Return the active events that a text was handed out from, to a namespace.
 
-    def forget_told(self, events: Iterable[int]) -> None:
-        """Forget what was handed out from these events."""
-        gone = set(events)
-        self._handed_out = OrderedDict(
-            (key, left)
-            for key, told in self._handed_out.items()
-            if (left := tuple(event for event in told if event not in gone))
-        )
+        A node names a text: what has changed since, or was taken back, is told by no node.
+        """
+        with self.record.mutex:
+            nodes = self._handed_out.get(digest(namespace, text), ())
+            events = self.record.events_of_nodes(nodes, active=True) if nodes else {}
+        return [events[node] for node in nodes if node in events]
 
     @contextmanager
     def writing(self) -> Iterator[Writer]:
-        """Open a transaction that writes down, too, what reading has noted."""
+        """Open a transaction that writes down, too, what reading has noted.
+
+        In a block it is kept until the block is durable.
+        """
         noted = Noted()
+        if not self.record.writing:
+            self._unsettled = Noted()
         try:
             with self.record.transaction() as write:
                 noted, self.noted = self.noted, noted
@@ -268,6 +272,23 @@ class Backend:
             with self.record.mutex:
                 self.noted.join(noted)
             raise
+        self._unsettled.join(noted)
+
+    # What a record asks of those that follow it.
+
+    def begun(self, write: Writer) -> None:
+        """Nothing is to be done before a transaction."""
+
+    def ended(self) -> None:
+        """Nothing is to be done after one."""
+
+    def taken_back(self) -> None:
+        """Note again what was written down in a block that was taken back."""
+        self.noted.join(self._unsettled)
+        self._unsettled = Noted()
+
+    def refresh(self) -> None:
+        """Nothing is to be done before reading."""
 
     def flush(self) -> None:
         """Write down what reading has noted."""

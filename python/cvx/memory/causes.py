@@ -191,6 +191,7 @@ class Causes:
             lambda: self._backend.index.edge_kinds,
             namespace=asker,
             also=also,
+            may_link=lambda ends: self._backend.check_own(ends, self._identity),
         )
         return CausalGraph(ground, effect_first=effect_first)
 

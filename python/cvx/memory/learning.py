@@ -134,16 +134,18 @@ class Learning:
         Parameters
         ----------
         **options
-            As for ``ActiveMemory``; ``clock`` is by default the memory's own, so that steps lie
-            among the events that were added.
+            As for ``ActiveMemory``, ``namespace`` among them; ``clock`` is by default the memory's
+            own, so that steps lie among the events that were added.
+
+        Raises
+        ------
+        NamespaceError
+            The memory is bound to a namespace: a loop is of the whole store.
         """
         backend = self._backend
         backend.store.refresh()
-        namespace, also = self._identity.seeing(options.pop("namespace", None))
-        whose = {"namespace": namespace, "also": options.pop("also", also)}
-        if self._identity.bound and not {*whose["also"]} <= {*also}:
-            self._identity.need_root("also")
-        options = {"clock": backend.record.now, **whose, **options}
+        self._identity.need_root("a loop")
+        options = {"clock": backend.record.now, **options}
         made = ActiveMemory(backend.store.index, backend.embedder, backend.record, **options)
         made.on_render = backend.hand_out_text
         return made

@@ -50,14 +50,13 @@ from cvx.memory.explanation import Explanation, explained
 from cvx.memory.frames import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
-from cvx.memory.settings import settings_of
+from cvx.memory.settings import known_of, settings_of
 from cvx.recall import Floor, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
 from cvx.store import Record
 from cvx.store.erase import Erased, finish
 from cvx.store.past import as_of
-from cvx.store.peek import describe
 from cvx.store.spaces import check_also
 from cvx.types import (
     AnEvent,
@@ -168,6 +167,7 @@ class Memory:
         self, backend: Backend, identity: Identity = _ROOT, recaller: Recaller | None = None
     ) -> Self:
         self._backend, self._identity = backend, identity
+        self._owns = recaller is None
         self._recaller = recaller or Recaller(backend)
         self.causes = Causes(backend, identity)
         self.learning = Learning(backend, self._recaller, identity)
@@ -290,8 +290,7 @@ class Memory:
             The record cannot be read.
         """
         folder = Path(path)
-        there = (folder / "memory.db").is_file() and (folder / "memory.db").stat().st_size
-        meant = settings_of(embedder, dim, metric, describe(folder) if there else None)
+        meant = settings_of(embedder, dim, metric, known_of(folder))
         backend = Backend(
             folder,
             meant.embedder,
@@ -324,12 +323,26 @@ class Memory:
 
     @property
     def record(self) -> Record:
-        """The record; what is written through it is followed by the index."""
+        """The record of the whole store; what is written through it is followed by the index.
+
+        Raises
+        ------
+        NamespaceError
+            The memory is bound to a namespace.
+        """
+        self._identity.need_root("record")
         return self._backend.record
 
     @property
     def index(self) -> TemporalIndex:
-        """The index, for reading: everything that is to stay goes through the memory."""
+        """The index of the whole store, for reading: what is to stay goes through the memory.
+
+        Raises
+        ------
+        NamespaceError
+            The memory is bound to a namespace.
+        """
+        self._identity.need_root("index")
         return self._backend.index
 
     @property
@@ -340,14 +353,14 @@ class Memory:
     def __len__(self) -> int:
         if self._identity.bound:
             return len(self.events())
-        found = self.record.query("SELECT count(*) FROM events WHERE state = 'active'")
+        found = self._backend.record.query("SELECT count(*) FROM events WHERE state = 'active'")
         return int(found[0][0])
 
     @checked(
         aliases=some_texts,
         tags=some_texts,
         metadata=optional(a_mapping),
-        visibility=a_text,
+        visibility=optional(a_text),
         again=a_flag,
     )
     def add(
@@ -355,7 +368,7 @@ class Memory:
         text: str,
         *,
         namespace: str | None = None,
-        entity_id: int = 0,
+        entity_id: int | None = None,
         timestamp: int | datetime | None = None,
         vector: Vector | None = None,
         aliases: Sequence[str] = (),
@@ -366,7 +379,7 @@ class Memory:
         metadata: Mapping[str, Any] | None = None,
         source: str = "",
         trust: float = 1.0,
-        visibility: str = "private",
+        visibility: str | None = None,
         salience: float | None = None,
         key: str | None = None,
         again: bool = False,
@@ -379,8 +392,8 @@ class Memory:
             What it says.
         namespace : str, optional
             Whose it is; default the memory's own, ``""`` at the root.
-        entity_id : int, default 0
-            Whose timeline it is on, at least 0.
+        entity_id : int, optional
+            Whose timeline it is on, at least 0; default 0.
         timestamp : int or aware datetime, optional
             When it happened; default now, in microseconds since 1970-01-01 UTC, which a datetime
             becomes too.
@@ -425,13 +438,15 @@ class Memory:
         """
         whose = self._identity.named(namespace)
         time = None if timestamp is None else a_time("timestamp", timestamp)
-        if time is None and key is not None and storable_text("key", key):
-            # An event that has the key keeps its time.
-            known = self.record.event_of_key(key, whose)
-            time = None if known is None else self.record.events([known])[0].timestamp
+        known = self._called(key, whose)
+        if known is not None:
+            # An event that has the key keeps what is not given.
+            time = known.timestamp if time is None else time
+            entity_id = known.entity_id if entity_id is None else entity_id
+            visibility = known.visibility if visibility is None else visibility
         event = Event(
-            entity_id=entity_id,
-            timestamp=self.record.now() if time is None else time,
+            entity_id=0 if entity_id is None else entity_id,
+            timestamp=self._backend.record.now() if time is None else time,
             text=str(text) if isinstance(text, str) else text,
             vector=vector,
             action=action,
@@ -442,12 +457,20 @@ class Memory:
             tags=tuple(tags),
             source=source,
             trust=trust,
-            visibility=visibility,
+            visibility="private" if visibility is None else visibility,
             salience=salience,
             key=key,
         )
         (number,) = self.add_many([event], aliases=[aliases], again=again)
         return self._backend.event(number, self._identity)
+
+    def _called(self, key: str | None, namespace: str) -> Event | None:
+        """Return the event of a namespace that has a key."""
+        if key is None:
+            return None
+        number = self._backend.record.event_of_key(storable_text("key", key), namespace)
+        found = [] if number is None else self._backend.record.events([number])
+        return found[0] if found else None
 
     @checked(aliases=_lists, again=a_flag)
     def add_many(
@@ -760,13 +783,13 @@ class Memory:
         if event is not None:
             return self._backend.event(an_event("event", event), self._identity)
         namespace = self._identity.named(namespace)
-        found = self.record.event_of_key(storable_text("key", key), namespace)
+        found = self._called(key, namespace)
         if found is None:
             raise UnknownEventError(
                 f"no event of namespace {namespace!r} has the key {key!r}: add one with it, or "
                 "name the namespace that has it"
             )
-        return self._backend.event(found, self._identity)
+        return self._backend.event(found.id, self._identity)
 
     @checked(newest=a_flag, limit=optional(whole(0)))
     def events(
@@ -948,7 +971,7 @@ class Memory:
         story = self.causes.graph(namespace=namespace).story(
             an_event("event", event), max_depth, after=0, max_nodes=max_events
         )
-        return explained(self.record, story, story.before)
+        return explained(self._backend.record, story, story.before)
 
     @checked(max_depth=whole(1), max_events=whole(1))
     def consequences(
@@ -964,7 +987,7 @@ class Memory:
         story = graph.story(
             an_event("event", event), before=False, after=max_depth, max_nodes=max_events
         )
-        return explained(self.record, story, story.after)
+        return explained(self._backend.record, story, story.after)
 
     @checked(
         decision=_feedback.a_decision,
@@ -1042,7 +1065,7 @@ class Memory:
             No whole number, or none of 64 bits.
         """
         assert isinstance(recorded, int)
-        record = as_of(self.record, recorded)
+        record = as_of(self._backend.record, recorded)
         past = Backend(None, self.embedder, metric=self.metric, record=record)
         return type(self).__new__(type(self))._compose(past, self._identity)
 
@@ -1054,10 +1077,14 @@ class Memory:
         NestedTransactionError
             This thread is writing to it.
         """
-        if self._identity.bound:
+        if self._identity.bound and not self._owns:
             return
         try:
-            if not self.record.closed and not self.record.frozen and self._backend.noted:
+            if (
+                not self._backend.record.closed
+                and not self._backend.record.frozen
+                and self._backend.noted
+            ):
                 # Moved to another embedder meanwhile, the store takes nothing from here any more.
                 with suppress(SettingsMismatchError):
                     self._backend.flush()

@@ -115,8 +115,9 @@ class Recaller:
     def ground(self) -> Ground:
         """Return what a recall stands on."""
         backend = self._backend
-        if self._corpus is None:
-            self._corpus = Corpus(backend.record)
+        with backend.record.mutex:
+            if self._corpus is None:
+                self._corpus = Corpus(backend.record)
         others = Others(partial(embed_query, backend.embedder), backend.checked, backend.calls)
         return Ground(
             self._corpus, lambda: backend.index, others, backend.record.now, backend.noted.used

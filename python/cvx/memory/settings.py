@@ -14,8 +14,9 @@ from cvx.errors import (
     InvalidParameterError,
     LexicalOnlyWarning,
     SettingsMismatchError,
+    StoreError,
 )
-from cvx.store.peek import Description
+from cvx.store.peek import Description, describe
 from cvx.types import Vector
 
 OWN_VECTORS = "vectors of one's own"
@@ -59,6 +60,15 @@ class Settings:
     embedder: Embedder
     metric: str
     spec: str | None = None
+
+
+def known_of(folder: Path) -> Description | None:
+    """Return what the store in a folder says of itself; None where it says nothing yet."""
+    try:
+        return describe(folder)
+    except (StoreError, UnicodeDecodeError):
+        # There is none, another process is just making it, or it is damaged: opening it tells.
+        return None
 
 
 def settings_of(

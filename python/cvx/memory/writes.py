@@ -59,11 +59,14 @@ def add_events(
     ids = dict(called)
     if whole:
         with backend.writing() as write:
+            # Others may have added some of the keys meanwhile.
+            ids = dict(called := _called(backend, listed, known))
+            new = [place for place in further if place not in called]
             given = write.add_events((whole[n] for n in new), nodes=write.take_nodes(len(new)))
             ids.update(zip(new, given, strict=True))
             for place, number in called.items():
                 with named(place):
-                    _apply(backend, write, number, Change.by(whole[place]))
+                    _apply(backend, write, number, Change.by(whole[place]), revive=True)
             for place, words in further.items():
                 if words:
                     write.add_aliases(ids[place], [(word, next(made)) for word in words])
@@ -94,17 +97,24 @@ def _called(
             seen.add((event.namespace, event.key))
             number = backend.record.event_of_key(event.key, event.namespace)
             if number is not None:
-                _check_source(backend.record.events([number])[0], event)
+                _check_same(backend.record.events([number])[0], event)
                 found[place] = number
     return found
 
 
-def _check_source(before: Event, event: Event) -> None:
+def _check_same(before: Event, event: Event) -> None:
     if before.source != event.source:
         raise DuplicateKeyError(
             f"{event.key!r} is the key of event {before.id} of source {before.source!r}, which "
             f"{event.source!r} cannot overwrite: give another key, or update the event"
         )
+    for name in ("visibility", "entity_id"):
+        was, given = getattr(before, name), getattr(event, name)
+        if was != given:
+            raise InvalidInputError(
+                f"{name} is {given!r}, but event {before.id}, which has the key {event.key!r}, has "
+                f"{was!r}: give that, or another key"
+            )
 
 
 def of_namespace(events: Iterable[Event], namespace: str, identity: Identity) -> Iterator[Event]:
@@ -126,7 +136,7 @@ def of_namespace(events: Iterable[Event], namespace: str, identity: Identity) ->
 
 def _known(backend: Backend, event: Event) -> int | None:
     """Return the event that a text was handed out from, while it can still be recalled."""
-    if not event.text.strip():
+    if not event.text.strip() or event.key is not None:
         return None
     told = [event.text, *entries_of(event.text)]
     known = [one for text in told for one in backend.told(event.namespace, text)]
@@ -140,10 +150,11 @@ def _known(backend: Backend, event: Event) -> int | None:
                 f"SELECT event_id FROM events WHERE text = ? AND {condition}", (text, *values)
             )
         ]
+    condition, values = visible_sql(event.namespace, ())
     active = backend.record.query(
-        "SELECT event_id FROM events WHERE state = 'active'"
+        f"SELECT event_id FROM events WHERE state = 'active' AND {condition}"
         " AND event_id IN (SELECT value FROM json_each(?))",
-        (str(known),),
+        (*values, str(known)),
     )
     return next((one for one in known if (one,) in active), None)
 
@@ -198,8 +209,10 @@ class Change:
             if name != "metadata" and (value := getattr(self, name)) is not None
         }
         metadata = {**event.metadata, **(self.metadata or {})}
-        left = {key: value for key, value in metadata.items() if value is not None}
-        return sound(replace(event, **others, metadata=left if self.metadata else event.metadata))
+        for key, value in (self.metadata or {}).items():
+            if value is None:
+                del metadata[key]
+        return sound(replace(event, **others, metadata=metadata))
 
 
 def change_event(
@@ -218,11 +231,18 @@ def change_event(
             write.add_aliases(event_id, zip(aliases, vectors, strict=True))
 
 
-def _apply(backend: Backend, write: Writer, event_id: int, change: Change) -> None:
+def _apply(
+    backend: Backend, write: Writer, event_id: int, change: Change, *, revive: bool = False
+) -> None:
     found = backend.record.events([event_id])
     if not found:
         raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
     before = found[0]
+    if revive and before.state == "archived":
+        change = replace(change, state="active")
+    if change.text == before.text and before.vector is not None and revive:
+        # An embedder may answer otherwise by a hair: the same text is no new version.
+        change = replace(change, vector=before.vector)
     after = change.of(before)
     if change.reward is not None:
         check_reward(change.reward)

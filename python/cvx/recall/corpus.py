@@ -18,6 +18,7 @@ from cvx.recall.naming import READ_SQL, Naming, renames
 from cvx.recall.postings import Postings
 from cvx.recall.timelines import Timelines
 from cvx.store import Record, Writer
+from cvx.store.rows import AMONG, listed
 from cvx.store.spaces import space
 from cvx.types import IntArray
 
@@ -149,7 +150,7 @@ class Corpus:
             return
         changes = self.record.journal(self.seq) if self.seq >= 0 else []
         if not self.record.keeps_changes_after(max(self.seq, 0)) or any(
-            op == "erase" or (op == "metadata" and renames(body)) for _, _, op, body in changes
+            self._moved(op, body) for _, _, op, body in changes
         ):
             self._reset()
         last = int(self.event_ids[-1]) if len(self) else -1
@@ -170,6 +171,21 @@ class Corpus:
         self._masks.clear()
         self._named.clear()
         self.seq = tail
+
+    def _moved(self, op: str, body: list[Any]) -> bool:
+        """Return whether a change moves rows, neighbours in time, or names."""
+        if op == "version":
+            now = self.record.columns(
+                "events", f"WHERE event_id {AMONG}", (listed(one[0] for one in body),)
+            )
+            times = dict(zip(now["event_id"], now["timestamp"], strict=True))
+            told = dict(zip(now["event_id"], now["metadata"], strict=True))
+            return any(
+                times.get(event) != before["timestamp"]
+                or renames([[event, before["metadata"], told.get(event, "{}")]])
+                for event, before, _ in body
+            )
+        return op == "erase" or (op == "metadata" and renames(body))
 
     def _append(self, found: list[tuple[Any, ...]]) -> None:
         if not found:

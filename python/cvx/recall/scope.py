@@ -121,7 +121,7 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     outcomes = {where.outcome or asker.outcome for where in asker.where}
     recallable = _RECALLABLE[outcomes.pop()] if len(outcomes) == 1 else None
     readable = corpus.base_mask(tuple(spaces), recallable)
-    if len(asker.where) == 1 and not any(getattr(where, part) for part in _OF_RECORD):
+    if len(asker.where) == 1 and all(getattr(where, part) is None for part in _OF_RECORD):
         inside = where._replace(
             namespaces=asked,
             ids=None if where.ids is None else corpus.nodes_of(np.flatnonzero(visible)),

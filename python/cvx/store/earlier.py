@@ -8,6 +8,7 @@ from cvx.store import rows
 from cvx.store.packing import unpacked
 from cvx.store.reads import event_of
 from cvx.store.record import Record
+from cvx.store.writer import Writer
 from cvx.types import Event
 
 
@@ -22,8 +23,27 @@ class Versions:
 
     def __init__(self, record: Record) -> None:
         self._record = record
+        self._forget()
+        record.follow(self)
+
+    def _forget(self) -> None:
         self._seen = 0
         self._changes: dict[int, list[int]] = {}
+
+    # What a record asks of those that follow it.
+
+    def begun(self, write: Writer) -> None:
+        """Nothing is to be done before a transaction."""
+
+    def ended(self) -> None:
+        """Nothing is to be done after one."""
+
+    def taken_back(self) -> None:
+        """Forget everything: some of it may never have been."""
+        self._forget()
+
+    def refresh(self) -> None:
+        """Nothing is to be done before reading."""
 
     def of(self, event: Event) -> tuple[Event, ...]:
         """Return the earlier versions of an event, oldest first."""
@@ -31,7 +51,9 @@ class Versions:
             self._catch_up()
             numbers = self._changes.get(event.id, [])
             found = self._record.columns(
-                "journal", f"WHERE seq {rows.AMONG} ORDER BY seq", (rows.listed(numbers),)
+                "journal",
+                f"WHERE seq {rows.AMONG} AND op = 'version' ORDER BY seq",
+                (rows.listed(numbers),),
             )
             now = self._record.columns("events", "WHERE event_id = ?", (event.id,))
         if not now["event_id"]:

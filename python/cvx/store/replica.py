@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic
 
@@ -199,15 +199,36 @@ class Replica(Generic[Index]):
             for name in body:
                 index.declare_edge_kind(name)
         elif op == "version":
-            for event, before, _ in body:
-                old = before["node"]
-                if old is not None and old in index:
-                    index.delete([old])
-                now = self.record.nodes_of_events([event]).get(event, [])
-                if now and not self._insert_run(now[0], now[0]):
-                    return False
+            return all(self._take_version(*entry) for entry in body)
         # An erased vector must leave the graph too, which only a new one has forgotten.
         return op != "erase"
+
+    def _take_version(self, event: int, before: Mapping[str, Any], node: int) -> bool:
+        """Put the new node of an event in the place of the old one; False if only a rebuild can."""
+        if before["node"] is not None and before["node"] in self.index:
+            self.index.delete([before["node"]])
+        now = self.record.nodes_of_events([event]).get(event, [])
+        if not now or now[0] != node:
+            # A later version, or an erase, has taken it away again.
+            return True
+        for alias in now[1:]:
+            # An index has no way to change these of a node that it has.
+            if not self._same_columns(event, before):
+                return False
+            if alias in self.index:
+                self.index.set_reward(alias, self._reward(event))
+        return self._insert_run(node, node)
+
+    def _same_columns(self, event: int, before: Mapping[str, Any]) -> bool:
+        found = self.record.query(
+            "SELECT timestamp, tags, action FROM events WHERE event_id = ?", (event,)
+        )
+        return found == [(before["timestamp"], before["tags"], before["action"])]
+
+    def _reward(self, event: int) -> float | None:
+        found = self.record.query("SELECT reward FROM events WHERE event_id = ?", (event,))
+        reward: float | None = found[0][0]
+        return reward
 
     def _with_aliases(self, node: int) -> list[int]:
         found = self.record.query(

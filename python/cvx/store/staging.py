@@ -18,11 +18,14 @@ _CREATE = (
     "CREATE TABLE staged (node INTEGER PRIMARY KEY, embedding BLOB NOT NULL, crc INTEGER NOT NULL)",
     "CREATE TRIGGER staged_event_gone AFTER DELETE ON events"
     " BEGIN DELETE FROM staged WHERE node = OLD.node; END",
+    "CREATE TRIGGER staged_event_moved AFTER UPDATE OF node ON events"
+    " BEGIN DELETE FROM staged WHERE node = OLD.node; END",
     "CREATE TRIGGER staged_alias_gone AFTER DELETE ON aliases"
     " BEGIN DELETE FROM staged WHERE node = OLD.node; END",
 )
 _DROP = (
     "DROP TRIGGER IF EXISTS staged_event_gone",
+    "DROP TRIGGER IF EXISTS staged_event_moved",
     "DROP TRIGGER IF EXISTS staged_alias_gone",
     "DROP TABLE IF EXISTS staged",
 )

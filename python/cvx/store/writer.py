@@ -248,7 +248,16 @@ class Writer(LearnedWriter):
             self._remove("usage", "context = ?", (event_context(event_id),))
         if before["node"] is not None:
             self._move_links(before["node"], node)
+            self._move_decays(before["node"], node)
         return node
+
+    def _move_decays(self, old: int, new: int) -> None:
+        found = self._db.execute(
+            "SELECT episode, before, after FROM decays WHERE node = ? ORDER BY recorded, episode",
+            (old,),
+        ).fetchall()
+        self._remove("decays", "node = ?", (old,))
+        self._put("decays", ((game, new, a, b, self.recorded) for game, a, b in found))
 
     def _move_links(self, old: int, new: int) -> None:
         found = self._db.execute(
