@@ -325,11 +325,30 @@ _LAST = Filter._fields.index("outcome")
 _OPEN = (None,) * (len(Filter._fields) - _LAST)
 _BAD = InvalidFilterError
 _OPERATORS = ("gt", "gte", "lt", "lte", "ne", "in", "exists")
-_numbers = _some(one_of(int, np.integer, called="a list of int", error=_BAD), int, np.integer)
-_strings = _some(one_of(str, called="a list of str", error=_BAD), str)
-_plain = one_of(
-    str, int, float, bool, type(None), called="a text, number, bool or None", error=_BAD
-)
+_MOST_CONDITIONS = 100
+_numbers = _some(whole(error=_BAD), int, np.integer)
+
+
+def _a_string(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise wrong(name, value, "a str, or a list of str", _BAD)
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise wrong(name, value, "a text without half of a surrogate pair", _BAD) from error
+    return value
+
+
+_strings = _some(_a_string, str)
+
+
+def _plain(name: str, value: Any) -> None:
+    if isinstance(value, str):
+        _a_string(name, value)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise wrong(name, value, "a number of 64 bits", _BAD)
+    elif not isinstance(value, int | float | None) or value != value:
+        raise wrong(name, value, "a text, number, bool or None", _BAD)
 
 
 def _conditions(name: str, value: Any) -> Any:
@@ -337,7 +356,7 @@ def _conditions(name: str, value: Any) -> Any:
         name, value
     ).items():
         at = f"{name}[{key!r}]"
-        one_of(str, called="a str as the key", error=_BAD)(at, key)
+        _a_string(at, key)
         for how, limit in one.items() if isinstance(one, Mapping) else [("is", one)]:
             if how not in (*_OPERATORS, "is"):
                 raise wrong(f"{at}: a condition", how, f"one of {', '.join(_OPERATORS)}", _BAD)
@@ -347,10 +366,19 @@ def _conditions(name: str, value: Any) -> Any:
                 for one_value in limit:
                     _plain(f"{at}['in']", one_value)
             elif how == "exists":
-                one_of(bool, np.bool_, called="True or False", error=_BAD)(at, limit)
+                one_of(bool, np.bool_, called="True or False", error=_BAD)(f"{at}['exists']", limit)
             else:
-                _plain(at, limit)
+                _plain(f"{at}[{how!r}]", limit)
+    if len(value) > _MOST_CONDITIONS:
+        raise wrong(name, f"{len(value)} keys", f"at most {_MOST_CONDITIONS}", _BAD)
     return value
+
+
+def _tags(name: str, value: Any) -> Any:
+    listed = _strings(name, value)
+    if len(listed) > _MOST_CONDITIONS:
+        raise wrong(name, f"{len(listed)} tags", f"at most {_MOST_CONDITIONS}", _BAD)
+    return listed
 
 
 def _outcome(name: str, value: Any) -> Any:
@@ -372,7 +400,7 @@ _FIELDS: Mapping[str, Check] = {
     "entities": _numbers,
     "ids": _numbers,
     "namespaces": _strings,
-    "tags": _strings,
+    "tags": _tags,
     "min_reward": number(error=_BAD),
     "max_reward": number(error=_BAD),
     "min_trust": number(error=_BAD),

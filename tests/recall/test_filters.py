@@ -137,3 +137,37 @@ def test_a_raw_index_says_what_only_a_memory_knows() -> None:
     assert index.search([1.0, 0.0], where=Filter(tags="a", ids=0))[0].tolist() == [0]
     with pytest.raises(InvalidFilterError, match=r"^where\.outcome is 'won'"):
         index.search([1.0, 0.0], where=Filter(outcome="won"))
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"metadata": {"a": 2**64}},
+        {"metadata": {"a": {"gt": 2**64}}},
+        {"metadata": {"a": float("nan")}},
+        {"metadata": {"a": "half \ud800"}},
+        {"metadata": {"half \ud800": 1}},
+        {"metadata": {str(n): n for n in range(200)}},
+        {"metadata": {"a": {"exists": 1}}},
+        {"ids": 2**70},
+        {"ids": True},
+        {"entities": [2**70]},
+        {"entities": True},
+        {"tags": ["half \ud800"]},
+        {"tags": [f"t{n}" for n in range(3000)]},
+        {"kind": "half \ud800"},
+    ],
+)
+def test_odd_filters_are_refused_by_their_names(filled: Memory, where: dict[str, Any]) -> None:
+    (name,) = where
+    for verb in (filled.events, lambda where: filled.recall("rain", where=where)):
+        with pytest.raises(InvalidFilterError, match=rf"^where\.{name}"):
+            verb(where)
+
+
+def test_a_long_list_of_values_is_a_filter(filled: Memory) -> None:
+    many = list(range(100_000))
+    expected = [event.id for event in filled.events() if is_it(event.metadata.get("a", ""), 1)]
+    expected += [event.id for event in filled.events() if is_it(event.metadata.get("a", ""), 0)]
+    found = filled.events({"metadata": {"a": {"in": many}}})
+    assert sorted(event.id for event in found) == sorted(expected)

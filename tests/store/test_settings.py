@@ -18,6 +18,7 @@ from cvx.errors import (
     InvalidParameterError,
     InvalidVectorError,
     SettingsMismatchError,
+    UnknownEventError,
 )
 from cvx.index import TemporalIndex
 from cvx.memory import Memory
@@ -48,6 +49,11 @@ def test_a_store_is_opened_again_without_its_settings(tmp_path: Path) -> None:
         Memory.open(tmp_path / "plain", metric="l2")
     with pytest.raises(InvalidParameterError, match="dim is 3, but an embedder is given too"):
         Memory(embedder(), dim=3)
+    for odd in ("", " ", LexicalEmbedder):
+        with pytest.raises(InvalidParameterError, match=r"^embedder is"):
+            Memory(odd)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match=r"^path is"):
+        Memory.open("")
     with pytest.raises(InvalidParameterError, match="give lexical"):
         Memory.open(tmp_path / "new", "no-such-thing")
     assert not (tmp_path / "new").exists()
@@ -113,6 +119,10 @@ def test_what_is_forgotten_or_erased_may_be_said_by_a_filter(memory: Memory) -> 
     assert memory.erase(where={"source": "web"}).events == tuple(web)
     assert [event.id for event in memory.record.events()] == [mine.id, other.id]
     assert memory.forget([]) == []
+    assert memory.forget([mine, mine], dry_run=True) == [mine.id]
+    for verb in (memory.forget, memory.erase):
+        with pytest.raises(UnknownEventError, match="99"):
+            verb([mine, 99], dry_run=True)
     for verb in (memory.forget, memory.erase):
         with pytest.raises(InvalidParameterError, match="give one of them"):
             verb()

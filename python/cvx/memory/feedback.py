@@ -151,7 +151,8 @@ def _decision_row(backend: Backend, number: int, identity: Identity) -> dict[str
     if row is None or not _is_of(backend, row, identity):
         raise UnknownError(
             f"there is no decision {number} in this memory: give what context returned, or a "
-            "decision of a loop once its episode is closed"
+            "decision of a loop once its episode is closed; another process writes down what it "
+            "was asked with its next change, or when it closes"
         )
     return row
 

@@ -74,9 +74,11 @@ _ROOT = Identity()
 
 
 def _embedder(name: str, value: Any) -> Any:
-    if not isinstance(value, str) and not all(
+    named = isinstance(value, str) and value.strip()
+    made = not isinstance(value, str | type) and all(
         callable(getattr(value, method, None)) for method in ("embed", "info")
-    ):
+    )
+    if not (named or made):
         raise wrong(name, value, "an Embedder, such as those of cvx.embed, or how to make one")
     return value
 
@@ -289,6 +291,8 @@ class Memory:
         RecordVersionError, DamagedRecordError, RecordIOError
             The record cannot be read.
         """
+        if not os.fspath(path):
+            raise wrong("path", path, "the path of a folder")
         folder = Path(path)
         meant = settings_of(embedder, dim, metric, known_of(folder))
         backend = Backend(
@@ -692,7 +696,7 @@ class Memory:
         InvalidParameterError
             Neither events nor a filter, or both.
         """
-        listed = self._targets(events, where, namespace)
+        listed = self._targets(events, where, namespace, dry_run)
         if not dry_run:
             set_state(self._backend, listed, "archived")
         return listed
@@ -729,7 +733,7 @@ class Memory:
         InvalidParameterError
             Neither events nor a filter, or both.
         """
-        listed = self._targets(events, where, namespace)
+        listed = self._targets(events, where, namespace, dry_run)
         if dry_run:
             return Erased(tuple(listed), complete=False)
         return erase_events(self._backend, listed)
@@ -739,6 +743,7 @@ class Memory:
         events: AnEvent | Iterable[AnEvent] | None,
         where: Where | None,
         namespace: str | None,
+        dry_run: bool,
     ) -> list[int]:
         if (events is None) == (where is None):
             raise InvalidParameterError(
@@ -746,7 +751,14 @@ class Memory:
             )
         if events is None:
             return self._recaller.own(asker_of(self._identity, namespace, where, "any"))
-        listed = some_events("events", events)
+        listed = list(dict.fromkeys(some_events("events", events)))
+        found = self._backend.record.query(
+            "SELECT event_id FROM events WHERE event_id IN (SELECT value FROM json_each(?))",
+            (str(listed),),
+        )
+        if dry_run and len(found) < len(listed):
+            missing = min({*listed} - {row[0] for row in found})
+            raise UnknownEventError(f"there is no event {missing}: it was erased or never given")
         self._backend.check_own(listed, self._identity)
         return listed
 
@@ -912,7 +924,8 @@ class Memory:
         Returns
         -------
         Context
-            ``text`` for a prompt, the ``hits`` it shows, the ``trace`` and the ``decision``.
+            A str for a prompt, with the ``hits`` it shows, its ``trace``, ``used_tokens`` and the
+            number of its ``decision``.
 
         Raises
         ------

@@ -21,6 +21,7 @@ from cvx.recall.render import entries_of
 from cvx.store import Writer
 from cvx.store.packing import changed_columns
 from cvx.store.spaces import visible_sql
+from cvx.store.suspicion import ORDER
 from cvx.types import DEFAULT_NAMESPACE, Edge, Event, Vector
 from cvx.validation import check_reward
 
@@ -208,6 +209,9 @@ class Change:
             for name in self.__slots__
             if name != "metadata" and (value := getattr(self, name)) is not None
         }
+        if self.text not in (None, event.text) and self.tags is None:
+            # What reads like an order is marked by its text, each time anew.
+            others["tags"] = tuple(tag for tag in event.tags if tag != ORDER)
         metadata = {**event.metadata, **(self.metadata or {})}
         for key, value in (self.metadata or {}).items():
             if value is None:

@@ -208,22 +208,17 @@ def _metadata_sql(how: str, limit: Any) -> tuple[str, list[object]]:
         kinds = "('text')" if isinstance(limit, str) else "('integer', 'real')"
         return f"{_AT_KEY} AND m.type IN {kinds} AND m.value {_SIGNS[how]} ?)", [limit]
     listed = list(limit) if how == "in" else [limit]
-    # Compared as JSON, in which 1, 1.0 and true are told apart from each other and from texts.
-    same = " OR ".join([_SAME] * len(listed)) or "false"
+    # Compared as JSON, in which true, 1 and "1" are told apart, but not 1 and 1.0.
+    same = (
+        f"EXISTS (SELECT 1 FROM json_each(?) AS w WHERE {_KIND.format('w')} = {_KIND.format('m')}"
+    )
     return (
-        f"{'NOT ' if how == 'ne' else ''}{_AT_KEY} AND ({same}))",
-        [part for one in listed for part in (_type(one), one)],
+        f"{'NOT ' if how == 'ne' else ''}{_AT_KEY} AND {same} AND w.value IS m.value))",
+        [json.dumps(listed)],
     )
 
 
-_SAME = "(CASE m.type WHEN 'integer' THEN 'real' ELSE m.type END = ? AND m.value IS ?)"
-
-
-def _type(value: object) -> str:
-    """Return what SQLite calls the type of a value in JSON; all numbers are of one."""
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    return "text" if isinstance(value, str) else "real"
+_KIND = "CASE {0}.type WHEN 'integer' THEN 'real' ELSE {0}.type END"
 
 
 def ways_sql(asker: Asker) -> tuple[str, list[object]]:

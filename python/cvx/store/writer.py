@@ -247,6 +247,8 @@ class Writer(LearnedWriter):
         if changed.get("text", before["text"]) != before["text"]:
             self._remove("usage", "context = ?", (event_context(event_id),))
         if before["node"] is not None:
+            plain = f'["node",{before["node"]}]'
+            self._remove("usage", "context = ? OR context LIKE ?", (plain, f"%,{plain}]"))
             self._move_links(before["node"], node)
             self._move_decays(before["node"], node)
         return node
