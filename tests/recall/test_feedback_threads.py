@@ -5,7 +5,7 @@ import threading
 from types import FrameType
 
 from cvx.memory import Memory
-from cvx.memory.noted import Noted
+from cvx.memory.usage_buffer import UsageBuffer
 from tests.recall.rooms import BY_SIMILARITY, room
 
 
@@ -19,7 +19,7 @@ def test_a_recall_is_counted_although_another_thread_writes_at_that_moment() -> 
     counting, written = threading.Event(), threading.Event()
 
     def stop_at_counting(frame: FrameType, what: str, _: object) -> None:
-        if what == "call" and frame.f_code is Noted.count.__code__:
+        if what == "call" and frame.f_code is UsageBuffer.count.__code__:
             counting.set()
             # A writer that has to wait for this thread is not done before it goes on.
             written.wait(timeout=0.5)

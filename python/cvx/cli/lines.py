@@ -13,7 +13,7 @@ import typer
 
 from cvx.cli.times import timestamp_of
 from cvx.errors import InputFileError, InvalidInputError
-from cvx.memory.sound import sound
+from cvx.memory.writes import sound
 from cvx.types import Event
 
 _NAMES = {"timestamp": "time", "entity_id": "entity", "effect_text": "text", "id": None}

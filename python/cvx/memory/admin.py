@@ -22,8 +22,8 @@ from cvx.scoring import logged_calibration
 from cvx.scoring.formulas import beta_mean
 from cvx.store.compacting import Compacted, compact
 from cvx.store.erase import Erased, check_erasable, erase, told_of
-from cvx.store.history import HistoryLimits
 from cvx.store.ownfiles import regular
+from cvx.store.retention import HistoryLimits
 from cvx.store.spaces import check_namespace
 from cvx.types import DEFAULT_NAMESPACE, Event
 

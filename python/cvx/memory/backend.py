@@ -20,9 +20,9 @@ from cvx.errors import (
     UnknownEventError,
 )
 from cvx.index import TemporalIndex
-from cvx.memory.noted import MUCH, Noted
+from cvx.memory.usage_buffer import MUCH, UsageBuffer
 from cvx.store import IndexKind, Record, Store, Writer
-from cvx.store.earlier import Versions
+from cvx.store.event_versions import Versions
 from cvx.store.spaces import check_namespace, readers, reads
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 from cvx.validation import storable_text, storable_vector
@@ -135,11 +135,11 @@ class Backend:
         # What recall gave out, by what it says: the agent may bring it back as something new.
         # Any thread may recall: this and what is noted change under the record's mutex.
         self._handed_out: OrderedDict[bytes, tuple[int, ...]] = OrderedDict()
-        self.noted = Noted()
+        self.noted = UsageBuffer()
         self._tries = 1
         self.calls = Calls()
         self._versions = Versions(self.record)
-        self._unsettled = Noted()
+        self._unsettled = UsageBuffer()
         self.record.follow(self)
 
     @property
@@ -260,9 +260,9 @@ class Backend:
 
         In a block it is kept until the block is durable.
         """
-        noted = Noted()
+        noted = UsageBuffer()
         if not self.record.writing:
-            self._unsettled = Noted()
+            self._unsettled = UsageBuffer()
         try:
             with self.record.transaction() as write:
                 noted, self.noted = self.noted, noted
@@ -285,7 +285,7 @@ class Backend:
     def taken_back(self) -> None:
         """Note again what was written down in a block that was taken back."""
         self.noted.join(self._unsettled)
-        self._unsettled = Noted()
+        self._unsettled = UsageBuffer()
 
     def refresh(self) -> None:
         """Nothing is to be done before reading."""

@@ -1,4 +1,4 @@
-"""What led to an event, and what came of it."""
+"""Explanations: the causes of an event, or its consequences, step by step."""
 
 from __future__ import annotations
 

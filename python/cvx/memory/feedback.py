@@ -1,4 +1,4 @@
-"""What became of what was recalled for a prompt."""
+"""Feedback on what was recalled for a prompt, and what each decision rests on."""
 
 from __future__ import annotations
 

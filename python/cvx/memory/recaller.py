@@ -1,4 +1,4 @@
-"""What comes out of a memory: hits, and blocks of them for a prompt."""
+"""Recalling from a memory: hits for a cue, and blocks of them for a prompt."""
 
 from __future__ import annotations
 

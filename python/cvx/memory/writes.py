@@ -1,9 +1,10 @@
-"""What goes into a memory: events, aliases, links, and changes to them."""
+"""Writing to a memory: adding events and aliases, changing and linking them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,14 +17,13 @@ from cvx.errors import (
     UnknownEventError,
 )
 from cvx.memory.backend import Backend, Identity
-from cvx.memory.sound import named, sound
 from cvx.recall.render import entries_of
 from cvx.store import Writer
 from cvx.store.packing import changed_columns
 from cvx.store.spaces import visible_sql
-from cvx.store.suspicion import ORDER
+from cvx.store.suspicion import ORDER, tags_with_mark
 from cvx.types import DEFAULT_NAMESPACE, Edge, Event, Vector
-from cvx.validation import check_reward
+from cvx.validation import check_event, check_reward
 
 
 def add_events(
@@ -286,3 +286,19 @@ def declare_edge_kind(backend: Backend, name: str) -> None:
         kinds = json.loads(backend.record.meta("edge_kinds") or "[]")
         write.set_meta("edge_kinds", json.dumps([*kinds, name]))
         write.journal("kind", [name])
+
+
+@contextmanager
+def named(place: int) -> Iterator[None]:
+    """Say which of several events an error is about."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise type(error)(f"event {place} of those given: {error}") from error
+
+
+def sound(event: Event) -> Event:
+    """Return an event whose every field can be stored, or raise what is wrong with it."""
+    check_event(event)
+    tags = tags_with_mark(event.tags, event.text)
+    return event if tags == event.tags else replace(event, tags=tags)

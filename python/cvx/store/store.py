@@ -22,11 +22,11 @@ from cvx.errors import (
 from cvx.store.cached import Index
 from cvx.store.failpoints import reach
 from cvx.store.guard import EmbedderGuard
-from cvx.store.history import History, HistoryLimits
 from cvx.store.lock import Tail
 from cvx.store.ownfiles import make_folders
 from cvx.store.record import Record
 from cvx.store.replica import Replica
+from cvx.store.retention import History, HistoryLimits
 from cvx.store.snapshots import Snapshots
 
 _FIRST_SNAPSHOT = 5_000

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Collection, Iterator
 
 from cvx.store.doctor.findings import Check, Finding
-from cvx.store.history import FIRST_KEPT, number_of
+from cvx.store.retention import FIRST_KEPT, number_of
 
 PLACEHOLDER = "lost"
 """The op of a row that stands for one whose content is gone."""

@@ -12,7 +12,7 @@ from typing import Any, Self
 from cvx.arguments import whole
 from cvx.errors import ExportError
 from cvx.store import rows
-from cvx.store.history import FIRST_KEPT, LIMITS, HistoryLimits
+from cvx.store.retention import FIRST_KEPT, LIMITS, HistoryLimits
 from cvx.store.rowcheck import KIND
 from cvx.store.schema import SCHEMA_VERSION
 from cvx.validation import storable_text

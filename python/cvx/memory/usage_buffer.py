@@ -1,4 +1,4 @@
-"""What reading notes: written down with whatever is written next, or once there is much of it."""
+"""Usage buffer: what reading notes, written with the next change or once there is much of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DECISION = 32
 
 
 @dataclass(slots=True)
-class Noted:
+class UsageBuffer:
     """Things that are not worth a transaction of their own.
 
     Attributes
@@ -88,7 +88,7 @@ class Noted:
             write.set_decision(decision, noted)
         write.touch({event: time for event, time in self.used.items() if event not in gone})
 
-    def join(self, earlier: Noted) -> None:
+    def join(self, earlier: UsageBuffer) -> None:
         """Take back what could not be written."""
         for event, n in earlier.retrieved.items():
             self.count(event, n)

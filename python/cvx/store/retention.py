@@ -1,4 +1,4 @@
-"""How much of its past a store keeps: the newest decisions, and the newest rows of the journal."""
+"""Retention: how many decisions and rows of the journal a store keeps."""
 
 from __future__ import annotations
 
