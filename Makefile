@@ -20,7 +20,7 @@ endif
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 NATIVE := .venv/.native
 
-.PHONY: help run test test-rust miri test-python requirements check format bench build clean
+.PHONY: help run test test-rust miri test-python requirements check format bench figures build clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -93,11 +93,11 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 	# A bound that is missed must not keep the other tables from being printed.
 	missed=0
 	$(PY) -m benches.peers $(ARGS) || missed=1
-	$(PY) benches/decision.py || missed=1
+	$(PY) -m benches.decision || missed=1
 	$(PY) -m benches.closing --models gradual || missed=1
 	$(PY) -m benches.engine || missed=1
-	$(PY) benches/store.py || missed=1
-	$(PY) benches/recall.py || missed=1
+	$(PY) -m benches.store || missed=1
+	$(PY) -m benches.recall || missed=1
 	$(PY) -m benches.recall_speed || missed=1
 	$(PY) -m benches.beside_writers || missed=1
 	$(PY) -m benches.causal || missed=1
@@ -106,6 +106,9 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 	$(PY) -m benches.million || missed=1
 	cargo bench --quiet -p cvx-benches || missed=1
 	exit $$missed
+
+figures: $(NATIVE) ## docs/figures.md, from what `make bench` and the experiments left in runs/
+	$(PY) -m benches.figures
 
 build: .venv/.python ## a wheel in dist/
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin build --release --out dist

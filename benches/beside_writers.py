@@ -12,9 +12,7 @@ search wait for. Every round begins with fresh copies, so that all search as man
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import sys
 import threading
 import time
@@ -26,10 +24,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
+from benches.figures import RUNS, Figure, leave
 from benches.peers.data import SEED, K, Matrix, real
 from cvx.index import TemporalIndex
 
-ROOT = Path(__file__).resolve().parent.parent
 BATCH = 5_000
 MUST = 2.0
 WAYS = ("alone", "others elsewhere", "others beside it")
@@ -95,7 +93,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--searches", type=int, default=10_000, help="in each round")
     parser.add_argument("--rounds", type=int, default=5)
-    out = ROOT / "runs" / "bench" / "beside_writers.json"
+    out = RUNS / "bench" / "beside_writers.json"
     parser.add_argument("--out", type=Path, default=out)
     args = parser.parse_args()
     base, queries = real()
@@ -142,20 +140,25 @@ def main() -> int:
     ratios = {way: round(beside["p99_us"] / table[way]["p99_us"], 2) for way in WAYS[:2]}
     print(f"p99 beside it: {ratios['alone']} x alone, must {MUST:g}")
     print(f"               {ratios['others elsewhere']} x the same work elsewhere")
-    report = {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "rows": len(rows),
-        "dim": rows.shape[1],
-        "k": K,
-        "seed": SEED,
-        "recall": found,
-        "rounds": args.rounds,
-        "searches": args.searches,
-        "ways": table,
-        "p99_ratios": ratios,
-    }
-    args.out.write_text(json.dumps(report, indent=1) + "\n")
-    print(args.out)
+    met = ratios["alone"] <= MUST
+    leave(
+        args.out,
+        "Index: a search beside a writer and a batch",
+        "python -m benches.beside_writers",
+        [
+            Figure("p99 alone", f"{table['alone']['p99_us']:.0f} us"),
+            Figure("p99 beside both, times alone", f"{ratios['alone']}", f"<= {MUST:g}", met),
+        ],
+        rows=len(rows),
+        dim=rows.shape[1],
+        k=K,
+        seed=SEED,
+        recall=found,
+        rounds=args.rounds,
+        searches=args.searches,
+        ways=table,
+        p99_ratios=ratios,
+    )
     return int(ratios["alone"] > MUST)
 
 

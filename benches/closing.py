@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
-import platform
 import sys
 import time
 from pathlib import Path
@@ -30,12 +28,12 @@ os.environ.setdefault("RAYON_NUM_THREADS", "1")
 import numpy as np
 
 from benches.decision import ACTIONS, STEPS, TASKS, situations
+from benches.figures import RUNS, Figure, leave
 from cvx.learn.loop import ActiveMemory
 from cvx.learn.region_mdp import RegionMDP
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue
 
-ROOT = Path(__file__).resolve().parent.parent
 SEED = 0
 MUST_MS = 20.0
 WARM_UP = 20
@@ -108,7 +106,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--models", nargs="+", default=["gradual", "relearn"])
-    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "bench" / "closing.json")
+    parser.add_argument("--out", type=Path, default=RUNS / "bench" / "closing.json")
     args = parser.parse_args()
     print(f"one close of {STEPS} steps, dim={args.dim}, seed={SEED}, one thread, CPU ms")
     rows = [grown(n, args.dim, model) for n in args.events for model in args.models]
@@ -125,10 +123,18 @@ def main() -> int:
     print(f"\n{'events':>9} {'epoch':<9}" + "".join(f"{name:>21}" for name in names))
     for row in rows:
         print(f"{row['events']:>9,} {row['on_stale']:<9}" + "".join(f"{row[n]:>21}" for n in names))
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    machine = f"{platform.machine()}, {os.cpu_count()} cores"
-    args.out.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
-    print(f"p50 and p99 over the later half; must < {MUST_MS:g} ms\n{args.out}")
+    print(f"p50 and p99 over the later half; must < {MUST_MS:g} ms")
+    figures = [
+        Figure(
+            f"{row['events']:,} events, {row['on_stale']}, p50 / p99",
+            f"{row['p50_ms']} / {row['p99_ms']} ms",
+            f"p99 < {MUST_MS:g} ms",
+            row["p99_ms"] < MUST_MS,
+        )
+        for row in rows
+    ]
+    title = f"Learning: the end of an episode of {STEPS} steps, CPU"
+    leave(args.out, title, "python -m benches.closing", figures, rows=rows)
     late = [row for row in rows if row["on_stale"] == "gradual" and row["p99_ms"] >= MUST_MS]
     return 1 if late else 0
 

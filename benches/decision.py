@@ -4,15 +4,13 @@ The memory is filled with seeded episodes of 20 steps, half of them won, and the
 running episode; every tenth decision is acted on and closed, so that what is timed has learned
 and pays for it. The bound is held against CPU time, which other processes do not stretch.
 
-    python benches/decision.py [--events 10000 100000] [--decisions 500]
+    python -m benches.decision [--events 10000 100000] [--decisions 500]
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import sys
 import time
 from pathlib import Path
@@ -24,11 +22,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import numpy.typing as npt
 
+from benches.figures import RUNS, Figure, leave
 from cvx.learn.loop import ActiveMemory
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue
 
-ROOT = Path(__file__).resolve().parent.parent
 DIM, STEPS, SEED, CLUSTERS = 384, 20, 0, 500
 MUST_MS = {10_000: 2.0, 100_000: 5.0}
 ACTIONS = ("go to desk 1", "take mug 1", "open box 2", "clean mug 1", "heat mug 1", "put mug 1")
@@ -98,7 +96,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--decisions", type=int, default=500)
-    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "bench" / "decision.json")
+    parser.add_argument("--out", type=Path, default=RUNS / "bench" / "decision.json")
     args = parser.parse_args()
     print(f"one decision (recall, region model, re-ranking), dim={DIM}, seed={SEED}, one thread")
     rows = [measured(events, args.decisions) for events in args.events]
@@ -111,10 +109,14 @@ def main() -> int:
             f"{row['events']:>9,}{row['cpu_mean_ms']:>14.2f}{row['p50_ms']:>10.2f}{row['mean_ms']:>10.2f}"
             f"{row['p99_ms']:>10.2f}{must:>8}"
         )
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    report = {"machine": f"{platform.machine()}, {os.cpu_count()} cores", "rows": rows}
-    args.out.write_text(json.dumps(report, indent=1) + "\n")
-    print(args.out)
+    figures = []
+    for row in rows:
+        must = row["must_ms"]
+        bound = (f"mean < {must:g} ms", row["cpu_mean_ms"] < must) if must else ("", None)
+        told = f"{row['cpu_mean_ms']} / {row['p50_ms']} / {row['p99_ms']} ms"
+        figures.append(Figure(f"{row['events']:,} events, CPU mean / p50 / p99", told, *bound))
+    title = "Learning: one decision of the loop"
+    leave(args.out, title, "python -m benches.decision", figures, rows=rows)
     late = [row for row in rows if row["must_ms"] and row["cpu_mean_ms"] >= row["must_ms"]]
     return 1 if late else 0
 

@@ -1,6 +1,6 @@
 """What one insert and one search cost as an index grows: they should grow like log n.
 
-    python benches/growth.py [--most 1280000] [--out runs/bench/growth.json]
+    python -m benches.growth [--most 1280000] [--out runs/bench/growth.json]
 
 The rows are made as those of the comparison with the peers, mixed from the real ones of CVX_DATA.
 An index grows by doublings from 10,000 (`benches/million.py` prints the same curve to a million);
@@ -11,7 +11,6 @@ grow like log n, the last column stays level, and the fitted exponent of log n i
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -19,9 +18,8 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
 
+from benches.figures import RUNS, leave
 from benches.growing import EF, HEADER, Mixture, exponent, grown, show
 from benches.peers.data import K, real
 from benches.peers.targets import Line
@@ -34,7 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=160_000)
     parser.add_argument("--queries", type=int, default=300)
-    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "bench" / "growth.json")
+    parser.add_argument("--out", type=Path, default=RUNS / "bench" / "growth.json")
     args = parser.parse_args()
 
     base, queries = real()
@@ -51,9 +49,8 @@ def main() -> int:
     measure = f"one insert, {sizes[0]:,} to {sizes[-1]:,}: p of (log n)^p"
     line = Line(measure, fitted, 1, 1, "", at_most=True)
     print(line)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    report = {"exponent_of_log": round(fitted, 3), "sizes": table, "table": [line.as_row()]}
-    args.out.write_text(json.dumps(report, indent=1) + "\n")
+    title, command = "Index: one insert as it grows", "python -m benches.growth"
+    leave(args.out, title, command, [line.figure()], exponent_of_log=round(fitted, 3), sizes=table)
     return 0
 
 

@@ -1,6 +1,6 @@
 """A million vectors of 384: built, saved, opened mapped, searched, and changed.
 
-    nice -n 10 python benches/million.py [--rows 1000000] [--out runs/bench/million.json]
+    nice -n 10 python -m benches.million [--rows 1000000] [--out runs/bench/million.json]
 
 Rows are made block by block as those of `mix` (benches/growing.py), so that the process holds the
 index and one block. On the way the cost of one insert is printed as the index grows. Times are CPU
@@ -10,7 +10,6 @@ time of the process unless they say wall; a shared machine makes the wall longer
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -23,11 +22,10 @@ from typing import Any, TypeVar
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
 
 import numpy as np
 
+from benches.figures import RUNS, leave
 from benches.growing import HEADER, Mixture, exponent, grown, show
 from benches.peers.data import K, Matrix, real, recall
 from benches.peers.targets import Line
@@ -109,7 +107,7 @@ def lines(report: dict[str, Any]) -> list[Line]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "bench" / "million.json")
+    parser.add_argument("--out", type=Path, default=RUNS / "bench" / "million.json")
     args = parser.parse_args()
 
     base, queries = real()
@@ -141,9 +139,8 @@ def main() -> int:
     table = lines(report)
     for line in table:
         print(line)
-    report["table"] = [line.as_row() for line in table]
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(report, indent=1) + "\n")
+    figures = [line.figure() for line in table]
+    leave(args.out, f"Index: {args.rows:,} rows", "python -m benches.million", figures, **report)
     return 0
 
 

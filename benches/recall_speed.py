@@ -11,7 +11,6 @@ and time on the wall are both printed, since other work on the machine lengthens
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benches.figures import RUNS, Figure, leave
 from benches.given import NoEmbedder
 from cvx.memory import Memory
 from cvx.recall import Pipeline, Weighting, by_rank
@@ -82,7 +82,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--cues", type=int, default=400)
-    parser.add_argument("--json", type=Path)
+    out = RUNS / "bench" / "recall_speed.json"
+    parser.add_argument("--json", type=Path, default=out)
     options = parser.parse_args()
     random = np.random.default_rng(0)
     begun = time.process_time()
@@ -117,8 +118,12 @@ def main() -> None:
             f"{name:<38} {row['cpu_p50_ms']:>8.2f} {row['cpu_p99_ms']:>8.2f}"
             f" {row['wall_p50_ms']:>9.2f} {row['wall_p99_ms']:>9.2f}"
         )
-    if options.json:
-        options.json.write_text(json.dumps({"events": options.events, "rows": rows}, indent=1))
+    figures = [
+        Figure(f"{name}, CPU p50 / p99", f"{row['cpu_p50_ms']:.2f} / {row['cpu_p99_ms']:.2f} ms")
+        for name, row in rows.items()
+    ]
+    title = f"Recall: what one costs at {options.events:,} events"
+    leave(options.json, title, "python -m benches.recall_speed", figures, rows=rows)
 
 
 if __name__ == "__main__":

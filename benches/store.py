@@ -12,15 +12,13 @@
 * recall, embedding apart, filtered by one of ten namespaces: dense and lexical fused, and the
   pipeline that a memory comes with; and words that every event holds.
 
-    python benches/store.py [--events 100000] [--adds 2000]
+    python -m benches.store [--events 100000] [--adds 2000]
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import sqlite3
 import sys
 import tempfile
@@ -32,11 +30,10 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 import numpy as np
 
+from benches.figures import RUNS, Figure, leave
 from benches.storing.material import (
     DIM,
     INSERT,
@@ -234,7 +231,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--adds", type=int, default=2000)
-    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "bench" / "store.json")
+    parser.add_argument("--out", type=Path, default=RUNS / "bench" / "store.json")
     args = parser.parse_args()
     print(f"{args.events:,} events, dim={DIM}, {WORDS + 1} words a text, seed={SEED}")
     lines: list[Line] = []
@@ -255,15 +252,17 @@ def main() -> int:
                     f"{line.details}",
                     flush=True,
                 )
-    report = {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, SQLite {sqlite3.sqlite_version}",
-        "events": args.events,
-        "dim": DIM,
-        "seed": SEED,
-        "lines": [{name: getattr(line, name) for name in Line.__slots__} for line in lines],
-    }
-    args.out.write_text(json.dumps(report, indent=1) + "\n")
-    print(args.out)
+    leave(
+        args.out,
+        "Store",
+        "python -m benches.store",
+        [Figure(line.name, f"{line.value:.2f} {line.unit}", line.must, line.met) for line in lines],
+        sqlite=sqlite3.sqlite_version,
+        events=args.events,
+        dim=DIM,
+        seed=SEED,
+        lines=[{name: getattr(line, name) for name in Line.__slots__} for line in lines],
+    )
     return 1 if any(line.met is False for line in lines) else 0
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from benches.figures import Figure as Row
+from benches.figures import leave
 
 
 @dataclass(frozen=True)
@@ -85,13 +87,22 @@ class Report:
 
     def write(self, path: Path) -> None:
         """Write all figures as JSON."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        told = {
+        sections = {
             title: {
                 "note": self.notes[title],
                 "rows": {name: [asdict(figure) for figure in row] for name, row in rows},
             }
             for title, rows in self.sections.items()
         }
-        told["shortfalls"] = {"note": "", "rows": {line: [] for line in self.shortfalls}}
-        path.write_text(json.dumps(told, indent=1) + "\n")
+        figures = [
+            Row(
+                f"{title}: {name}, {one.of}",
+                f"{one.value:.3g}",
+                "" if one.must is None else f"{'<=' if one.lower else '>='} {one.must:g}",
+                None if one.must is None else not one.short,
+            )
+            for title, rows in self.sections.items()
+            for name, row in rows
+            for one in row
+        ]
+        leave(path, "Causes", "python -m benches.causal", figures, sections=sections)

@@ -24,6 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
+from benches.figures import RUNS, Figure, leave
 from benches.learning.acts import Acts
 from benches.learning.neighbours import Neighbours, Vectors, votes
 from benches.learning.places import Places, place_of, relation_odds
@@ -120,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     default = os.environ.get("CVX_DATA", str(ROOT.parent / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=Path(default))
-    parser.add_argument("--json", type=Path, default=ROOT / "runs" / "next_action.json")
+    parser.add_argument("--json", type=Path, default=RUNS / "next_action.json")
     options = parser.parse_args(arguments)
     if not (options.data / "alfworld" / "agentinstruct_dev.json").is_file():
         print(f"next action: skipped, {options.data} has no alfworld/agentinstruct_dev.json")
@@ -151,9 +152,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, bounds in (("must", MUST), ("aim", AIM))
     }
     print(f"must {MUST}: {told(met['must'])}; aim {AIM}: {told(met['aim'])}")
-    options.json.parent.mkdir(parents=True, exist_ok=True)
+    figures = []
+    for name, found in table.items():
+        bound = (f"{MUST['type']} / {MUST['exact']}", met["must"]) if found is best else ("", None)
+        figures.append(Figure(name, f"{found.type:.3f} / {found.exact:.3f}", *bound))
+    title = "Learning: the next action of an expert, type / exact"
     result = {name: found._asdict() for name, found in table.items()}
-    options.json.write_text(json.dumps({"must": MUST, "aim": AIM, "scores": result}, indent=2))
+    leave(options.json, title, "python -m benches.learning.next_action", figures, scores=result)
     return 0 if met["must"] else 1
 
 

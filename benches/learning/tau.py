@@ -10,7 +10,6 @@ witnesses are averaged.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
+from benches.figures import RUNS, Figure, leave
 from benches.learning.pairs import Interval, pair_auc, pooled_auc
 from benches.learning.tasks import Tasks, complexity, known_words
 from cvx.scoring import Calibration, LearnedWeights, calibration, evidence_posterior
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     default = os.environ.get("CVX_DATA", str(ROOT.parent / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=Path(default))
-    parser.add_argument("--json", type=Path, default=ROOT / "runs" / "tau.json")
+    parser.add_argument("--json", type=Path, default=RUNS / "tau.json")
     options = parser.parse_args(arguments)
     path = options.data / "taubench" / "episodes.jsonl"
     if not path.is_file():
@@ -191,12 +191,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{'sure' if other.auc.low > 0.5 else 'not sure'}; that they say more than "
         f"{BEST_BEFORE} is {'sure' if other.auc.low > BEST_BEFORE else 'not'}"
     )
-    options.json.parent.mkdir(parents=True, exist_ok=True)
     rows = {
         name: {"auc": row.auc, "pooled": row.pooled, "calibration": row.calibration.to_dict()}
         for name, row in table.items()
     }
-    options.json.write_text(json.dumps({"must": met, "table": rows}, indent=2))
+    figures = [
+        Figure(name, f"AUC {row.auc.value:.3f}, ECE {row.calibration.ece.value:.3f}")
+        for name, row in table.items()
+    ]
+    figures += [Figure(name, "", "must", good) for name, good in met.items()]
+    title = "Learning: P(success) of real agents' trajectories"
+    leave(options.json, title, "python -m benches.learning.tau", figures, table=rows)
     return 0 if all(met.values()) else 1
 
 

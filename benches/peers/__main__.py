@@ -11,9 +11,7 @@ figures.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import sys
 import tempfile
 from pathlib import Path
@@ -24,13 +22,13 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np
 
+from benches.figures import RUNS, leave
 from benches.peers import filters, others, speed
 from benches.peers.data import MIXED, Data, recall
 from benches.peers.libraries import PATHS, opened
 from benches.peers.targets import Line
 from benches.peers.workers import Question, Workers
 
-ROOT = Path(__file__).resolve().parents[2]
 PEERS = ["faiss", "usearch f32", "usearch bf16", "hnswlib 24", "hnswlib 32", "hnswlib 48"]
 
 
@@ -58,7 +56,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer vectors, queries and peers")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--queries", type=int, default=1000)
-    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "bench" / "peers.json")
+    parser.add_argument("--out", type=Path, default=RUNS / "bench" / "peers.json")
     args = parser.parse_args()
     queries = min(args.queries, 200) if args.quick else args.queries
     peers = ["hnswlib", *([] if args.quick else PEERS)]
@@ -84,19 +82,17 @@ def main() -> int:
     print(f"\n{'against':52}{'measured':>12}   {'must':22}")
     for line in table:
         print(line)
-    report = {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "quick": args.quick,
-        "rounds": args.rounds,
-        "queries": queries,
-        "libraries": libraries,
-        "instruction_sets": recalls,
-        "table": [line.as_row() for line in table],
-    }
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(report, indent=1) + "\n")
-    print(
-        f"\n{sum(line.reaches(line.must) for line in table)} of {len(table)} lines pass; {args.out}"
+    print(f"\n{sum(line.reaches(line.must) for line in table)} of {len(table)} lines pass")
+    leave(
+        args.out,
+        "Index: beside hnswlib, faiss and usearch",
+        "python -m benches.peers" + (" --quick" if args.quick else ""),
+        [line.figure() for line in table],
+        rounds=args.rounds,
+        queries=queries,
+        libraries=libraries,
+        instruction_sets=recalls,
+        table=[line.as_row() for line in table],
     )
     return 0
 

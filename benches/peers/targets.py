@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from benches.figures import Figure
+
 
 @dataclass(frozen=True)
 class Line:
@@ -38,6 +40,12 @@ class Line:
         if self.reaches(self.must):
             return "pass"
         return f"short by {abs(self.value - self.must) / (self.must or 1):.0%}"
+
+    def figure(self) -> Figure:
+        """Return it as a row of docs/figures.md."""
+        value = "not reached" if self.value is None else f"{self.value:.2f}{self.unit}"
+        bound = f"{'<=' if self.at_most else '>='} {self.must:g}{self.unit}"
+        return Figure(self.measure, value, bound, self.reaches(self.must))
 
     def as_row(self) -> dict[str, Any]:
         return {**asdict(self), "verdict": self.verdict}

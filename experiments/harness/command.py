@@ -168,7 +168,7 @@ def _run(setup: Setup, out: Path | None, command: str) -> int:
     console.print(render(figures))
     # Not with_suffix: a name may have dots in it.
     data, picture, page = (base.parent / f"{base.name}{end}" for end in (".json", ".png", ".html"))
-    write_json(data, figures, played, seconds)
+    write_json(data, figures, played, seconds, command)
     draw(picture, figures)
     write_page(page, figures, command, seconds)
     console.print(f"{len(played)} games in {seconds:.0f} s")

@@ -131,14 +131,26 @@ def _number(value: float | None) -> str:
 
 
 def write_json(
-    path: Path, figures: Mapping[str, Any], games: Sequence[Played], seconds: float
+    path: Path, figures: Mapping[str, Any], games: Sequence[Played], seconds: float, command: str
 ) -> None:
-    """Write the figures and every game to a file."""
+    """Write the figures and every game to a file, with what docs/figures.md says of them."""
     from importlib.metadata import version
 
     arms = list(figures["arms"])
     ordered = sorted(games, key=lambda g: (g.seed, arms.index(g.arm), g.place))
+    rows = [
+        {
+            "what": arm["title"],
+            "value": f"{rate(arm['early']['success'])} > {rate(arm['late']['success'])}",
+            "bound": "",
+            "met": None,
+        }
+        for arm in figures["arms"].values()
+    ]
     content = {
+        "title": f"Games won before > after, %: {figures['conditions']}",
+        "command": command,
+        "figures": rows,
         "seconds": round(seconds, 1),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in ("numpy", "scipy", "statsmodels")},

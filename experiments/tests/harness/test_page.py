@@ -81,7 +81,7 @@ def _report(folder: Path, protocol: str) -> tuple[dict[str, Any], Reader, str]:
         for place in range(8)
     ]
     figures = summary(setup, games)
-    write_json(folder / "report.json", figures, games, 1.5)
+    write_json(folder / "report.json", figures, games, 1.5, "python -m experiments.alfworld")
     kept = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     write_page(folder / "report.html", kept, "python -m experiments.hats <all> & more", 1.5)
     text = (folder / "report.html").read_text(encoding="utf-8")
