@@ -12,10 +12,10 @@ import time
 
 import numpy as np
 
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 
 
-def heavy_tailed(events: int, edges: int, largest: int, seed: int) -> TemporalIndex:
+def heavy_tailed(events: int, edges: int, largest: int, seed: int) -> RawIndex:
     """Make an index without vectors whose in-degrees follow a power law cut at `largest`."""
     rng = np.random.default_rng(seed)
     degrees = np.minimum(largest, rng.pareto(1.3, events) + 1)
@@ -25,7 +25,7 @@ def heavy_tailed(events: int, edges: int, largest: int, seed: int) -> TemporalIn
     effects = np.repeat(rng.permutation(events), degrees)[:edges]
     causes = rng.integers(0, events, len(effects))
     weights = rng.uniform(0.2, 1.0, len(effects)).round(2)
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert(np.arange(events) % 1000, np.arange(events), None)
     for a, b, weight in zip(causes.tolist(), effects.tolist(), weights.tolist(), strict=True):
         if a != b:

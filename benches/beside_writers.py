@@ -26,21 +26,21 @@ import numpy as np
 
 from benches.figures import RUNS, Figure, leave
 from benches.peers.data import SEED, K, Matrix, real
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 
 BATCH = 5_000
 MUST = 2.0
 WAYS = ("alone", "others elsewhere", "others beside it")
 
 
-def filled(rows: Matrix) -> TemporalIndex:
-    index = TemporalIndex(rows.shape[1], seed=SEED)
+def filled(rows: Matrix) -> RawIndex:
+    index = RawIndex(rows.shape[1], seed=SEED)
     index.bulk_insert(np.arange(len(rows)) % 1000, np.arange(len(rows)), rows)
     return index
 
 
 @contextmanager
-def others_at(index: TemporalIndex, rows: Matrix, queries: Matrix) -> Iterator[None]:
+def others_at(index: RawIndex, rows: Matrix, queries: Matrix) -> Iterator[None]:
     """Insert one row after the other, and search in batches, each in a thread, while within."""
     over = threading.Event()
     failed: list[BaseException] = []
@@ -72,7 +72,7 @@ def others_at(index: TemporalIndex, rows: Matrix, queries: Matrix) -> Iterator[N
         raise failed[0]
 
 
-def timed(index: TemporalIndex, queries: Matrix, searches: int) -> list[int]:
+def timed(index: RawIndex, queries: Matrix, searches: int) -> list[int]:
     times = []
     for turn in range(searches):
         query = queries[turn % len(queries)]
@@ -82,7 +82,7 @@ def timed(index: TemporalIndex, queries: Matrix, searches: int) -> list[int]:
     return times
 
 
-def recall(index: TemporalIndex, queries: Matrix) -> float:
+def recall(index: RawIndex, queries: Matrix) -> float:
     """Share of the true nearest that searches find, by distance."""
     near = index.search(queries, K)[1]
     truth = index.search(queries, K, ef=len(index))[1]
@@ -103,11 +103,11 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     saved = folder / "beside_writers.cvx"
     filled(rows).save(saved)
-    index = TemporalIndex.load(saved)
+    index = RawIndex.load(saved)
     rounds: dict[str, list[list[int]]] = {way: [] for way in WAYS}
     for _ in range(args.rounds):
         for way in WAYS:
-            index, elsewhere = TemporalIndex.load(saved), TemporalIndex.load(saved)
+            index, elsewhere = RawIndex.load(saved), RawIndex.load(saved)
             # The first change copies what is mapped.
             for one in (index, elsewhere):
                 one.insert(0, 0, later[0])

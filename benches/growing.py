@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from benches.peers.data import SEED, Ids, K, Matrix, normalised, recall
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 
 BLOCK = 10_000
 SINGLE, EF = 1_000, 64
@@ -72,7 +72,7 @@ def per_item_us(start: float, count: int) -> float:
 
 
 def grown(
-    index: TemporalIndex, mixture: Mixture, queries: Matrix, upto: int, threads: int = 1
+    index: RawIndex, mixture: Mixture, queries: Matrix, upto: int, threads: int = 1
 ) -> dict[str, float]:
     """Grow the index to `upto` rows, the last of them one by one; what that cost, and finds."""
     done, last = len(index), upto - SINGLE

@@ -23,7 +23,7 @@ from benches.figures import RUNS, leave
 from benches.growing import EF, HEADER, Mixture, exponent, grown, show
 from benches.peers.data import K, real
 from benches.peers.targets import Line
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 
 FIRST = 10_000
 
@@ -38,7 +38,7 @@ def main() -> int:
     base, queries = real()
     sizes = [FIRST * 2**step for step in range(30) if FIRST * 2**step <= args.most]
     mixture = Mixture(base, sizes[-1])
-    index = TemporalIndex(base.shape[1], exact_below=0)
+    index = RawIndex(base.shape[1], exact_below=0)
     print(f"dim={base.shape[1]} M=16 efC=200 ef={EF} k={K}, CPU us on one thread")
     print("".join(f"{name:>16}" for name in HEADER))
     table = []

@@ -29,7 +29,7 @@ from benches.figures import RUNS, leave
 from benches.growing import HEADER, Mixture, exponent, grown, show
 from benches.peers.data import K, Matrix, real, recall
 from benches.peers.targets import Line
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 
 T = TypeVar("T")
 
@@ -52,9 +52,9 @@ def timed(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
     return result, {name: round(value, 4) for name, value in spent.items()}
 
 
-def build(mixture: Mixture, queries: Matrix) -> tuple[TemporalIndex, dict[str, Any]]:
+def build(mixture: Mixture, queries: Matrix) -> tuple[RawIndex, dict[str, Any]]:
     """Grow an index by doublings, on two threads, and measure single inserts at each size."""
-    index = TemporalIndex(mixture.real.shape[1], exact_below=0)
+    index = RawIndex(mixture.real.shape[1], exact_below=0)
     rows, sizes = mixture.rows, []
     while rows >= 10_000:
         sizes.append(rows)
@@ -78,7 +78,7 @@ def build(mixture: Mixture, queries: Matrix) -> tuple[TemporalIndex, dict[str, A
     return index, report
 
 
-def searched(index: TemporalIndex, queries: Matrix, truth: Any) -> list[dict[str, float]]:
+def searched(index: RawIndex, queries: Matrix, truth: Any) -> list[dict[str, float]]:
     """Recall and time at several widths."""
     table = []
     for ef in WIDTHS:
@@ -126,7 +126,7 @@ def main() -> int:
         report["file_mb"] = path.stat().st_size >> 20
         del index
         before = memory_mb()
-        opened, report["open"] = timed(partial(TemporalIndex.load, path, mmap=True))
+        opened, report["open"] = timed(partial(RawIndex.load, path, mmap=True))
         report["memory_mb"] = {"before_open": before, "opened": memory_mb()}
         print({name: report[name] for name in ("save", "file_mb", "open", "memory_mb")}, flush=True)
         report["searches"] = searched(opened, queries, truth)

@@ -25,7 +25,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 
 from benches.peers.data import EF_CONSTRUCTION, SEED, Data, Ids, K, M, Matrix
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.types import Filter
 
 #: As `plan.rs` has them: a walk of width w among a share s of the rows is as dear as a scan of
@@ -36,7 +36,7 @@ QUERIES, ROUNDS = 100, 5
 HEADER = ("accepted", "share", "ef", "walk us", "scan us", "recall", "measured")
 
 
-def asked(index: TemporalIndex, queries: Matrix, ef: int, where: Filter) -> tuple[Ids, float]:
+def asked(index: RawIndex, queries: Matrix, ef: int, where: Filter) -> tuple[Ids, float]:
     """Return what was found, and microseconds of CPU time a query."""
     start = time.process_time()
     found = [index.search(query, K, ef=ef, where=where)[0] for query in queries]
@@ -48,7 +48,7 @@ def accepted(kind: str, rows: int, width: int) -> int:
     return math.ceil(1.02 * math.sqrt(ROWS[kind] * width * rows))
 
 
-def indexes(data: Data) -> tuple[TemporalIndex, TemporalIndex]:
+def indexes(data: Data) -> tuple[RawIndex, RawIndex]:
     """Return one that walks wherever it is planned, and one that always scans."""
     rows, dim = data.base.shape
     rng = np.random.default_rng(SEED)
@@ -56,8 +56,8 @@ def indexes(data: Data) -> tuple[TemporalIndex, TemporalIndex]:
     for width in WIDTHS:
         for row in rng.permutation(rows)[: accepted("random", rows, width)]:
             tags[row].append(f"for {width}")
-    walks = TemporalIndex(dim, "cosine", M, EF_CONSTRUCTION, SEED, exact_below=0)
-    scans = TemporalIndex(dim, "cosine", 4, 8, SEED, exact_below=rows + 1)
+    walks = RawIndex(dim, "cosine", M, EF_CONSTRUCTION, SEED, exact_below=0)
+    scans = RawIndex(dim, "cosine", 4, 8, SEED, exact_below=rows + 1)
     for index in (walks, scans):
         index.bulk_insert(np.zeros(rows, np.int64), np.arange(rows), data.base, tags=tags)
     return walks, scans

@@ -46,7 +46,7 @@ from benches.storing.material import (
 )
 from benches.storing.processes import import_ms, until_recalled
 from cvx.embed import LexicalEmbedder
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.memory import Memory
 from cvx.recall import Pipeline
 from cvx.recall.sources import Lexical
@@ -133,7 +133,7 @@ def bulk(folder: Path, events: Sequence[Event]) -> Iterator[Line]:
         db.close()
 
     def build() -> None:
-        index = TemporalIndex(DIM)
+        index = RawIndex(DIM)
         vectors = np.stack([event.vector for event in events if event.vector is not None])
         for at in range(0, len(events), BATCH):
             some = events[at : at + BATCH]

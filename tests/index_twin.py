@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import strategies as st
 
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.types import Filter
 
 Array = npt.NDArray[np.float64]
@@ -229,13 +229,9 @@ def twins(draw: st.DrawFn, max_rows: int = 25, metric: str | None = None) -> Twi
     return twin
 
 
-def built(
-    twin: Twin, *, bulk: bool = True, exact_below: int = 10_000, seed: int = 0
-) -> TemporalIndex:
+def built(twin: Twin, *, bulk: bool = True, exact_below: int = 10_000, seed: int = 0) -> RawIndex:
     """Make the real index of the twin's rows, edges and deletions; the twin loses dead edges."""
-    index = TemporalIndex(
-        DIM, twin.metric, m=4, ef_construction=40, seed=seed, exact_below=exact_below
-    )
+    index = RawIndex(DIM, twin.metric, m=4, ef_construction=40, seed=seed, exact_below=exact_below)
     rows = twin.rows
     if bulk:
         index.bulk_insert(
@@ -287,7 +283,7 @@ def assert_nearest(
         assert abs(distance - twin.distance(query, node)) < 2e-5 * (1 + abs(distance))
 
 
-def panic(index: TemporalIndex, *, changing: bool) -> None:
+def panic(index: RawIndex, *, changing: bool) -> None:
     """Fail inside the lock of the index, with the module that `make` builds for tests."""
     if not hasattr(index._native, "_panic"):
         pytest.skip("built without test-hooks, which `make` builds the module with")

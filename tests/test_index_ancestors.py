@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidParameterError, UnknownEdgeKindError, UnknownNodeError
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from tests.index_twin import KINDS, Twin, built, twins
 
 
@@ -52,7 +52,7 @@ def test_all_that_leads_to_a_node_is_found_with_depth_and_weight(
 
 
 def test_consequences_are_the_same_walk_along_the_edges() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([1, 2, 3], [10, 20, 30], None)
     index.add_edge(0, 1, "caused", 0.5)
     index.add_edge(1, 2, "caused_success", 0.5)
@@ -65,7 +65,7 @@ def test_consequences_are_the_same_walk_along_the_edges() -> None:
 
 
 def test_a_budget_holds_inside_one_huge_list_of_edges_and_the_answer_says_so() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert(np.arange(2001), np.arange(2001), None)
     for cause in range(1, 2001):
         index.add_edge(cause, 0, "caused", 0.5)
@@ -76,7 +76,7 @@ def test_a_budget_holds_inside_one_huge_list_of_edges_and_the_answer_says_so() -
 
 
 def test_no_walk_leaves_the_namespaces_that_were_named() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([1, 2, 3], [1, 2, 3], None, namespaces=["", "other", ""])
     index.add_edge(0, 1, "caused")
     index.add_edge(1, 2, "caused")
@@ -85,7 +85,7 @@ def test_no_walk_leaves_the_namespaces_that_were_named() -> None:
 
 
 def test_what_cannot_be_walked_is_refused() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.insert(1, 1, None)
     with pytest.raises(UnknownNodeError):
         index.ancestors(1, ["caused"])

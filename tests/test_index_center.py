@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import DimensionError, InvalidParameterError, NonFiniteVectorError, NoVectorError
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from tests.index_twin import DIM, Twin, assert_nearest, built, twins, vectors
 
 
@@ -35,7 +35,7 @@ def test_search_is_a_search_among_centred_rows(
 def test_the_mean_is_that_of_the_stored_vectors() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(300, DIM)) + 5
-    index = TemporalIndex(DIM)
+    index = RawIndex(DIM)
     index.bulk_insert(np.zeros(300, int), np.arange(300), rows)
     index.delete(range(100, 300))
     index.center = "mean"
@@ -47,7 +47,7 @@ def test_the_mean_is_that_of_the_stored_vectors() -> None:
 def test_a_common_part_hides_the_differences_and_centering_shows_them() -> None:
     rng = np.random.default_rng(1)
     shape = rng.normal(size=(2000, 16))
-    index = TemporalIndex(16, exact_below=0)
+    index = RawIndex(16, exact_below=0)
     index.bulk_insert(np.zeros(2000, int), np.arange(2000), shape + 40)
     queries = shape[:50] + 0.05 * rng.normal(size=(50, 16)) + 40
     before = index.search(queries, 2)[1]
@@ -60,14 +60,14 @@ def test_a_common_part_hides_the_differences_and_centering_shows_them() -> None:
 
 
 def test_what_is_inserted_later_is_centred_too() -> None:
-    index = TemporalIndex(2, "l2")
+    index = RawIndex(2, "l2")
     index.center = [1, 1]
     index.insert(1, 1, [2, 1])
     assert index.search([1, 2])[1].tolist() == [2.0]
 
 
 def test_a_centre_that_cannot_be_is_refused_and_changes_nothing() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     with pytest.raises(NoVectorError, match="vector"):
         index.center = "mean"
     index.bulk_insert([1, 1], [1, 2], [[1, 0], [0, 1]])

@@ -15,8 +15,8 @@ import cvx
 from cvx import index as raw
 from cvx.errors import SnapshotError
 
-Copy = Callable[[raw.TemporalIndex], raw.TemporalIndex]
-KINDS = [raw.TemporalIndex, cvx.TemporalIndex]
+Copy = Callable[[raw.RawIndex], raw.RawIndex]
+KINDS = [raw.RawIndex, cvx.TemporalIndex]
 COPIES: dict[str, Copy] = {
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
@@ -26,7 +26,7 @@ copies = pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
 kinds = pytest.mark.parametrize("kind", KINDS)
 
 
-def lived(kind: type[raw.TemporalIndex], folder: Path) -> raw.TemporalIndex:
+def lived(kind: type[raw.RawIndex], folder: Path) -> raw.RawIndex:
     """An index with every kind of content, a history, metadata, and regions of its second life."""
     rng = np.random.default_rng(5)
     index = kind(4, seed=2)
@@ -48,7 +48,7 @@ def lived(kind: type[raw.TemporalIndex], folder: Path) -> raw.TemporalIndex:
     return index
 
 
-def told(index: raw.TemporalIndex, folder: Path) -> tuple[Any, ...]:
+def told(index: raw.RawIndex, folder: Path) -> tuple[Any, ...]:
     index.save(folder / "told.cvx", metadata=index.metadata)
     return (folder / "told.cvx").read_bytes(), index.region_epoch, index.params
 
@@ -57,7 +57,7 @@ def told(index: raw.TemporalIndex, folder: Path) -> tuple[Any, ...]:
 @kinds
 @copies
 def test_a_copy_is_whole_and_goes_its_own_way(
-    kind: type[raw.TemporalIndex], copied: Copy, tmp_path: Path
+    kind: type[raw.RawIndex], copied: Copy, tmp_path: Path
 ) -> None:
     original = lived(kind, tmp_path)
     before = told(original, tmp_path)
@@ -95,7 +95,7 @@ def test_a_copy_has_a_best_action_of_its_own(copied: Copy, tmp_path: Path) -> No
 
 
 def test_what_holds_an_index_twice_holds_its_copy_twice() -> None:
-    index = raw.TemporalIndex(2)
+    index = raw.RawIndex(2)
     one, again = copy.deepcopy([index, index])
     assert one is again
     assert one is not index
@@ -103,7 +103,7 @@ def test_what_holds_an_index_twice_holds_its_copy_twice() -> None:
 
 @pytest.mark.requirement("V10")
 def test_a_damaged_pickle_is_refused_by_name() -> None:
-    index = raw.TemporalIndex(2)
+    index = raw.RawIndex(2)
     index.insert(1, 1, [1, 0])
     whole = pickle.dumps(index)
     at = whole.index(b"CVXINDEX") + 100

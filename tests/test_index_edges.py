@@ -16,13 +16,13 @@ from cvx.errors import (
     UnknownEdgeKindError,
     UnknownNodeError,
 )
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.types import Edge
 from tests.index_twin import KINDS, Twin, built, twins
 
 
-def three_in_a_row() -> TemporalIndex:
-    index = TemporalIndex(2)
+def three_in_a_row() -> RawIndex:
+    index = RawIndex(2)
     index.bulk_insert([1, 1, 2], [10, 20, 10], [[1, 0], [0, 1], [1, 1]])
     return index
 
@@ -111,7 +111,7 @@ def test_a_path_tells_every_edge_it_walked() -> None:
 
 
 def test_a_walk_enters_only_the_namespaces_of_the_call() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([1, 2, 3], [1, 1, 1], np.ones((3, 2)), namespaces=["", "secret", ""])
     index.add_edge(0, 1, "caused")
     index.add_edge(1, 2, "caused")

@@ -13,14 +13,14 @@ import pytest
 
 import cvx.errors
 from cvx.errors import CvxError
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.types import Filter
 from tests.index_twin import panic
 
 
 @pytest.fixture
-def index() -> TemporalIndex:
-    ix = TemporalIndex(3, m=2)
+def index() -> RawIndex:
+    ix = RawIndex(3, m=2)
     vectors = [[1, 0, 0], [0, 1, 0], None]
     ix.bulk_insert([1, 1, 2], [10, 20, 10], vectors, namespaces=["", "", "other"])
     ix.refresh_regions()
@@ -28,44 +28,44 @@ def index() -> TemporalIndex:
 
 
 def poisoned() -> object:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     with pytest.raises(cvx.errors.InternalError):
         panic(index, changing=True)
     return len(index)
 
 
 def full() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     for n in range(1_025):
         index.declare_edge_kind(f"kind_{n}")
 
 
 def centre_of_nothing() -> None:
-    TemporalIndex(2).center = "mean"
+    RawIndex(2).center = "mean"
 
 
-def damaged(ix: TemporalIndex, folder: Path, name: str, change: Callable[[bytes], bytes]) -> Path:
+def damaged(ix: RawIndex, folder: Path, name: str, change: Callable[[bytes], bytes]) -> Path:
     ix.save(folder / "good.cvx")
     (folder / name).write_bytes(change((folder / "good.cvx").read_bytes()))
     return folder / name
 
 
-Call = Callable[[TemporalIndex, Path], Any]
+Call = Callable[[RawIndex, Path], Any]
 
 # Class: what raises it, and a pattern for value, bound and cure.
 PROVOKED: dict[str, list[tuple[Call, str]]] = {
     "InvalidParameterError": [
-        (lambda *_: TemporalIndex(0), "dim is 0.*at least 1"),
-        (lambda *_: TemporalIndex(2, m=1), "m is 1.*at least 2"),
-        (lambda *_: TemporalIndex(2, ef_construction=0), "ef_construction is 0.*at least 1"),
-        (lambda *_: TemporalIndex(2, seed=-1), "seed is -1.*from 0"),
+        (lambda *_: RawIndex(0), "dim is 0.*at least 1"),
+        (lambda *_: RawIndex(2, m=1), "m is 1.*at least 2"),
+        (lambda *_: RawIndex(2, ef_construction=0), "ef_construction is 0.*at least 1"),
+        (lambda *_: RawIndex(2, seed=-1), "seed is -1.*from 0"),
         (lambda ix, _: ix.search([1, 0, 0], ef=0), "ef is 0.*at least 1"),
         (lambda ix, _: ix.insert(1, 2**63, [1, 0, 0]), "9223372036854775808.*64 bits"),
         (lambda ix, _: ix.hybrid_search([1, 0, 0], beta=2), r"beta is 2.*0.*1"),
         (lambda ix, _: ix.insert(1, 1, [1, 0, 0], tags="x"), "tags is 'x'.*list of str"),
     ],
     "InvalidKError": [(lambda ix, _: ix.search([1, 0, 0], 0), "k is 0.*at least 1")],
-    "UnknownMetricError": [(lambda *_: TemporalIndex(2, "hamming"), "hamming.*cosine, l2, ip")],
+    "UnknownMetricError": [(lambda *_: RawIndex(2, "hamming"), "hamming.*cosine, l2, ip")],
     "InvalidVectorError": [
         (lambda ix, _: ix.search("north"), "dtype.*pass real numbers"),
         (lambda ix, _: ix.search([[1, 0, 0], [1]]), "same length"),
@@ -74,7 +74,7 @@ PROVOKED: dict[str, list[tuple[Call, str]]] = {
         (lambda ix, _: ix.search([1j, 0, 0]), "complex.*real"),
         (lambda ix, _: ix.causal_search(np.ones((2, 3))), "2 x 3.*one row"),
         (lambda ix, _: ix.bulk_insert([1], [1], [1.0, 0, 0]), "matrix"),
-        (lambda *_: TemporalIndex(2, "l2").insert(1, 1, [3e38, 3e38]), "beyond.*scale"),
+        (lambda *_: RawIndex(2, "l2").insert(1, 1, [3e38, 3e38]), "beyond.*scale"),
     ],
     "DimensionError": [
         (lambda ix, _: ix.insert(1, 1, [1, 0]), "2 dimensions, the index 3.*embed"),
@@ -156,23 +156,23 @@ PROVOKED: dict[str, list[tuple[Call, str]]] = {
     "CapacityError": [(lambda *_: full(), "1,024.*use one of them")],
     "NotASnapshotError": [
         (
-            lambda ix, d: TemporalIndex.load(damaged(ix, d, "x", lambda _: b"?" * 99)),
+            lambda ix, d: RawIndex.load(damaged(ix, d, "x", lambda _: b"?" * 99)),
             "x is not a cvx snapshot",
         )
     ],
     "TruncatedSnapshotError": [
         (
-            lambda ix, d: TemporalIndex.load(damaged(ix, d, "x", lambda b: b[: len(b) // 2])),
+            lambda ix, d: RawIndex.load(damaged(ix, d, "x", lambda b: b[: len(b) // 2])),
             "ends.*rebuild",
         )
     ],
     "CorruptedSnapshotError": [
         (
-            lambda ix, d: TemporalIndex.load(damaged(ix, d, "x", lambda b: b[:-1] + b"?")),
+            lambda ix, d: RawIndex.load(damaged(ix, d, "x", lambda b: b[:-1] + b"?")),
             "damaged.*rebuild",
         )
     ],
-    "SnapshotIOError": [(lambda _, d: TemporalIndex.load(d / "nowhere"), "cannot.*nowhere")],
+    "SnapshotIOError": [(lambda _, d: RawIndex.load(d / "nowhere"), "cannot.*nowhere")],
     "InternalError": [(lambda ix, _: panic(ix, changing=False), "on purpose.*report")],
     "PoisonedIndexError": [(lambda *_: poisoned(), "half way.*load it")],
 }
@@ -182,7 +182,7 @@ CASES = [(name, *case) for name, cases in PROVOKED.items() for case in cases]
 
 @pytest.mark.parametrize(("name", "call", "pattern"), CASES, ids=[c[0] for c in CASES])
 def test_an_error_names_value_bound_and_cure(
-    index: TemporalIndex, name: str, call: Call, pattern: str, tmp_path: Path
+    index: RawIndex, name: str, call: Call, pattern: str, tmp_path: Path
 ) -> None:
     with pytest.raises(CvxError) as caught:
         call(index, tmp_path)

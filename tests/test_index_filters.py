@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidFilterError, InvertedRangeError
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.types import Filter
 from tests.index_twin import Twin, assert_nearest, built, filters, twins, vectors
 
@@ -37,7 +37,7 @@ def test_what_is_not_recallable_comes_back_only_when_asked_for(
 
 
 def test_a_changed_flag_counts_at_once() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([1, 1], [1, 2], [[1, 0], [0, 1]], recallable=[True, False])
     assert index.search([0, 1], 2)[0].tolist() == [0]
     index.set_recallable(1, True)
@@ -50,7 +50,7 @@ def test_a_changed_flag_counts_at_once() -> None:
     "side", [{"since": 5}, {"until": 5}, {"min_reward": 0.5}, {"max_reward": 0.5}]
 )
 def test_a_one_sided_range_works(side: dict[str, float]) -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([1] * 10, range(10), np.ones((10, 2)), rewards=np.arange(10) / 10)
     expected = {
         "since": [5, 6, 7, 8, 9],
@@ -71,13 +71,13 @@ def test_a_one_sided_range_works(side: dict[str, float]) -> None:
     ],
 )
 def test_an_inverted_range_is_refused(where: Filter, named: str) -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     with pytest.raises(InvertedRangeError, match=named):
         index.search([1, 0], where=where)
 
 
 def test_an_empty_list_matches_nothing_and_an_unknown_name_neither() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.insert(1, 1, [1, 0], tags={"x"}, namespace="a")
     assert index.search([1, 0], where=Filter(namespaces=["a"]))[0].tolist() == [0]
     for where in (
@@ -107,7 +107,7 @@ def test_an_empty_list_matches_nothing_and_an_unknown_name_neither() -> None:
     ],
 )
 def test_a_filter_that_cannot_be_understood_is_refused(where: Filter, named: str) -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     with pytest.raises(InvalidFilterError, match=named):
         index.search([1, 0], where=where)
 
@@ -117,7 +117,7 @@ def test_a_filter_that_cannot_be_understood_is_refused(where: Filter, named: str
 def test_a_filter_never_returns_fewer_than_match(metric: str, accepted: int) -> None:
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(3000, 8)).astype(np.float32)
-    index = TemporalIndex(8, metric, exact_below=0)
+    index = RawIndex(8, metric, exact_below=0)
     chosen = rng.permutation(3000)[:accepted]
     tags = [{"x"} if n in set(chosen.tolist()) else set[str]() for n in range(3000)]
     index.bulk_insert(np.arange(3000) % 7, np.arange(3000), rows, tags=tags)
@@ -129,7 +129,7 @@ def test_a_filter_never_returns_fewer_than_match(metric: str, accepted: int) -> 
 def test_accepted_rows_far_from_the_query_are_all_found() -> None:
     rng = np.random.default_rng(4)
     near, far = rng.normal(size=(2000, 8)) + 6, rng.normal(size=(40, 8)) - 6
-    index = TemporalIndex(8, "l2", exact_below=0)
+    index = RawIndex(8, "l2", exact_below=0)
     index.bulk_insert(
         [0] * 2000 + [1] * 40, np.arange(2040), np.concatenate([near, far]), threads=1
     )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import EdgeWeightError, InvalidKError, InvalidParameterError
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.types import Filter, Hit
 from tests.index_twin import KINDS, Twin, built, filters, twins, vectors
 
@@ -80,7 +80,7 @@ def test_graph_search_scores_as_its_definition(
 def test_graph_search_finds_over_an_edge_what_similarity_alone_misses() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(500, 16))
-    index = TemporalIndex(16)
+    index = RawIndex(16)
     index.bulk_insert(np.arange(500), np.arange(500), rows)
     query = rows[0]
     opposite = int(index.search(-query, 1)[0][0])
@@ -96,7 +96,7 @@ def test_graph_search_finds_over_an_edge_what_similarity_alone_misses() -> None:
 
 
 def test_graph_search_never_walks_into_another_namespace() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([1, 2, 3], [1, 1, 1], [[1, 0], [0, 1], [0, 1]], namespaces=["", "secret", ""])
     index.add_edge(0, 1, "caused", 1.0)
     index.add_edge(1, 2, "caused", 1.0)
@@ -126,7 +126,7 @@ def test_hybrid_search_scores_as_its_definition(
 
 @pytest.mark.requirement("V19")
 def test_beta_truly_weighs() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([1, 1, 2], [1, 2, 1], [[1, 0], [-1, 0], [0.5, 1]])
     order = {b: [h.node for h in index.hybrid_search([1, 0], 3, b)] for b in (0.0, 0.3, 0.9)}
     assert order == {0.0: [0, 2, 1], 0.3: [0, 2, 1], 0.9: [0, 1, 2]}
@@ -158,7 +158,7 @@ def test_causal_search_brings_what_came_before_and_after(
 
 
 def test_arguments_out_of_bounds_are_refused() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.insert(1, 1, [1, 0])
     for k in (0, -3):
         for search in (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.types import Edge, Step
 
 
 @pytest.fixture
-def index() -> TemporalIndex:
-    index = TemporalIndex(2)
+def index() -> RawIndex:
+    index = RawIndex(2)
     index.bulk_insert(
         [1, 1, 2], [10, 20, 30], [[1, 0], [1, 1], [0, 1]], actions=["open", None, "take"]
     )
@@ -18,7 +18,7 @@ def index() -> TemporalIndex:
     return index
 
 
-def test_hits_are_a_sequence_that_equals_its_list(index: TemporalIndex) -> None:
+def test_hits_are_a_sequence_that_equals_its_list(index: RawIndex) -> None:
     hits = index.causal_search([1, 0], 3, 1)
     assert len(hits) == len(list(hits)) == 3
     assert hits == list(hits)
@@ -32,7 +32,7 @@ def test_hits_are_a_sequence_that_equals_its_list(index: TemporalIndex) -> None:
         hits[3]
 
 
-def test_what_was_found_stays_though_the_index_changes(index: TemporalIndex) -> None:
+def test_what_was_found_stays_though_the_index_changes(index: RawIndex) -> None:
     causal = index.causal_search([1, 0], 1, 5)
     graph = index.graph_search([1, 0], 3, {"caused": 1.0})
     index.delete([1, 2])

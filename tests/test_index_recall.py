@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.types import Filter
 
 FRACTIONS = (0.5, 0.1, 0.01, 0.001)
@@ -22,7 +22,7 @@ class Real:
 
     rows: npt.NDArray[np.float32]
     queries: npt.NDArray[np.float32]
-    index: TemporalIndex
+    index: RawIndex
 
     def recall(
         self, ids: npt.NDArray[np.int64], accepted: npt.NDArray[np.bool_] | None = None
@@ -56,7 +56,7 @@ def real(data: Path) -> Real:
     queries /= np.linalg.norm(queries, axis=1, keepdims=True)
     masks = {f: accepted(len(rows), f) for f in FRACTIONS}
     tags = [[tag(f) for f, mask in masks.items() if mask[n]] for n in range(len(rows))]
-    index = TemporalIndex(rows.shape[1])
+    index = RawIndex(rows.shape[1])
     index.bulk_insert(np.arange(len(rows)) // 50, np.arange(len(rows)), rows, tags=tags)
     return Real(rows, queries, index)
 

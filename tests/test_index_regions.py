@@ -17,7 +17,7 @@ from cvx.errors import (
     UnknownLevelError,
     UnknownRegionError,
 )
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from tests.index_twin import Twin, built, twins
 
 Matrix = npt.NDArray[np.float64]
@@ -29,8 +29,8 @@ def clusters(rows: int, seed: int = 0, dim: int = 12) -> Matrix:
     return np.asarray(centres[rng.integers(0, 30, rows)] + 0.3 * rng.normal(size=(rows, dim)))
 
 
-def index_of(rows: Matrix, *, seed: int = 0, exact_below: int = 10_000) -> TemporalIndex:
-    index = TemporalIndex(rows.shape[1], m=8, seed=seed, exact_below=exact_below)
+def index_of(rows: Matrix, *, seed: int = 0, exact_below: int = 10_000) -> RawIndex:
+    index = RawIndex(rows.shape[1], m=8, seed=seed, exact_below=exact_below)
     index.bulk_insert(np.arange(len(rows)) % 20, np.arange(len(rows)), rows)
     index.refresh_regions()
     return index
@@ -89,7 +89,7 @@ def test_regions_do_not_depend_on_size_thresholds_or_batches() -> None:
     rows = clusters(700)
     whole = index_of(rows)
     walked = index_of(rows, exact_below=0)
-    slowly = TemporalIndex(12, m=8)
+    slowly = RawIndex(12, m=8)
     for start in range(0, 700, 90):
         part = np.arange(start, min(start + 90, 700))
         slowly.bulk_insert(part % 20, part, rows[part])
@@ -104,7 +104,7 @@ def test_regions_do_not_depend_on_size_thresholds_or_batches() -> None:
 def test_assignment_agrees_with_the_exact_nearest_hub_on_real_vectors(data: Path) -> None:
     rows = np.load(data / "ann" / "text_base_f16.npy")[:8000].astype(np.float64)
     queries = np.load(data / "ann" / "text_q_f16.npy").astype(np.float64)
-    index = TemporalIndex(rows.shape[1])
+    index = RawIndex(rows.shape[1])
     index.bulk_insert(np.zeros(len(rows), int), np.arange(len(rows)), rows)
     index.refresh_regions()
     for level in (0, 1, 2):
@@ -198,7 +198,7 @@ def test_what_is_no_level_region_or_window_is_refused() -> None:
 
 
 def test_an_empty_index_has_no_regions() -> None:
-    index = TemporalIndex(3)
+    index = RawIndex(3)
     index.refresh_regions()
     assert index.region_levels == ()
     with pytest.raises(UnknownLevelError):

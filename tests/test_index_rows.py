@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError, InvertedRangeError, UnknownEntityError, UnknownNodeError
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.types import Filter, Step
 from tests.index_twin import Twin, assert_nearest, built, twins, vectors
 
@@ -79,7 +79,7 @@ def test_neighbours_in_time_are_those_of_the_timeline(twin: Twin, n: int) -> Non
 
 @pytest.mark.requirement("V2")
 def test_a_reward_can_be_set_and_taken_away() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     node = index.insert(1, 1, [1, 0])
     assert index.reward(node) is None
     index.set_reward(node, 0.25)
@@ -113,7 +113,7 @@ def test_what_was_deleted_is_gone_and_its_id_is_never_given_again(
 
 
 def test_timelines_close_over_a_deleted_node() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([1, 1, 1], [10, 20, 30], np.ones((3, 2)))
     index.delete(1)
     assert [step.node_id for step in index.successors(0, 5)] == [2]
@@ -122,7 +122,7 @@ def test_timelines_close_over_a_deleted_node() -> None:
 
 
 def test_a_deletion_that_names_an_unknown_node_deletes_nothing() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([1, 1], [10, 20], np.ones((2, 2)))
     for nodes in ([0, 2], [0, -1], [1, 2**40]):
         with pytest.raises(UnknownNodeError):
@@ -154,7 +154,7 @@ def test_a_deletion_that_names_an_unknown_node_deletes_nothing() -> None:
     ids=str,
 )
 def test_a_batch_is_inserted_whole_or_not_at_all(spoilt: dict[str, Any]) -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     columns: dict[str, Any] = {"entity_ids": [1, 1], "timestamps": [1, 2], "vectors": np.eye(2)}
     with pytest.raises(ValueError, match=r"."):
         index.bulk_insert(**(columns | spoilt))
@@ -183,7 +183,7 @@ def test_a_batch_is_inserted_whole_or_not_at_all(spoilt: dict[str, Any]) -> None
 def test_a_column_of_no_such_numbers_is_told_by_row_and_value(
     column: dict[str, Any], refused: str
 ) -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     columns: dict[str, Any] = {"entity_ids": [1, 1], "timestamps": [1, 2], "vectors": None}
     with pytest.raises(InvalidInputError, match=refused):
         index.bulk_insert(**(columns | column))
@@ -192,7 +192,7 @@ def test_a_column_of_no_such_numbers_is_told_by_row_and_value(
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint32, np.uint64, object])
 def test_columns_are_whole_numbers_of_any_type_and_stride(dtype: type) -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     numbers: np.ndarray[Any, Any] = np.arange(10).astype(dtype)
     index.bulk_insert(numbers[::3], numbers[::-3], None)
     steps = [index.step(node) for node in range(4)]
@@ -215,7 +215,7 @@ def test_one_by_one_and_in_bulk_are_the_same(twin: Twin) -> None:
 
 
 def test_a_node_without_a_vector_holds_its_place_and_is_not_found() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([1, 1, 1], [1, 2, 3], [[1, 0], None, [0, 1]])
     assert index.search([1, 0], 5)[0].tolist() == [0, 2]
     hit = index.causal_search([1, 0], 1, 2)[0]
@@ -229,7 +229,7 @@ def test_a_node_without_a_vector_holds_its_place_and_is_not_found() -> None:
 def test_compaction_gives_back_what_deleted_nodes_took_and_every_id_stands() -> None:
     rng = np.random.default_rng(9)
     rows = rng.normal(size=(600, 16)).astype(np.float32)
-    index = TemporalIndex(16)
+    index = RawIndex(16)
     index.bulk_insert(np.arange(600) % 7, np.arange(600), rows)
     index.add_edge(1, 599, "caused", 0.5)
     index.delete(np.arange(0, 600, 2))
@@ -247,7 +247,7 @@ def test_compaction_gives_back_what_deleted_nodes_took_and_every_id_stands() -> 
 
 
 def test_whatever_changes_nodes_is_counted_as_a_change_and_nothing_else_is() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([1, 1, 2], [10, 20, 30], [[1, 0], [0, 1], [1, 1]])
     changes: list[Callable[[], object]] = [
         lambda: index.insert(1, 40, [2, 1]),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.types import Filter
 from tests.index_twin import DIM, Twin, assert_nearest, built, filters, twins, vectors
 
@@ -54,7 +54,7 @@ def test_several_queries_are_answered_as_each_alone_and_padded(
 
 
 def test_an_empty_index_answers_with_nothing() -> None:
-    index = TemporalIndex(3)
+    index = RawIndex(3)
     ids, distances = index.search([1, 0, 0])
     assert (ids.shape, distances.shape) == ((0,), (0,))
     assert index.search(np.ones((2, 3)), 4)[0].tolist() == [[-1] * 4] * 2
@@ -65,14 +65,14 @@ def test_an_empty_index_answers_with_nothing() -> None:
 
 
 def test_an_empty_batch_is_an_empty_answer() -> None:
-    index = TemporalIndex(3)
+    index = RawIndex(3)
     assert index.bulk_insert([], [], []).shape == (0,)
     assert index.bulk_insert([], [], np.empty((0, 3))).dtype == np.int64
     assert index.search(np.empty((0, 3)), 7)[0].shape == (0, 7)
 
 
 def test_more_than_there_is_brings_what_there_is() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([1, 2], [1, 2], [[1, 0], [0, 1]])
     assert index.search([1, 0], 1_000_000)[0].tolist() == [0, 1]
 
@@ -83,7 +83,7 @@ def test_any_numeric_layout_is_accepted(metric: str, dtype: type) -> None:
     rng = np.random.default_rng(0)
     rows: npt.NDArray[Any] = rng.integers(-9, 9, (40, 6)).astype(dtype)
     rows[:, 0] = 5
-    index = TemporalIndex(6, metric)
+    index = RawIndex(6, metric)
     index.bulk_insert(np.arange(40), np.arange(40), np.asfortranarray(rows))
     spread = np.repeat(rows, 2, axis=0)[::2]
     expected = index.search(rows.astype(np.float32), 5)
@@ -97,7 +97,7 @@ def test_the_same_input_gives_the_same_bytes_at_any_number_of_threads(tmp_path: 
     rows = rng.normal(size=(3000, 16)).astype(np.float32)
     files = []
     for threads in (1, 2, 5):
-        index = TemporalIndex(16, seed=7, exact_below=0)
+        index = RawIndex(16, seed=7, exact_below=0)
         index.bulk_insert(np.arange(3000) % 50, np.arange(3000), rows, threads=threads)
         index.save(tmp_path / f"{threads}.cvx")
         files.append((tmp_path / f"{threads}.cvx").read_bytes())
@@ -118,7 +118,7 @@ def test_the_walk_agrees_with_the_scan_on_clustered_vectors(seed: int, metric: s
     if metric == "ip":
         # Norms of one size: inner products over arbitrary norms are no task for a graph.
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    walk, scan = (TemporalIndex(12, metric, exact_below=n) for n in (0, 10_000))
+    walk, scan = (RawIndex(12, metric, exact_below=n) for n in (0, 10_000))
     for index in (walk, scan):
         index.bulk_insert(np.zeros(1400, int), np.arange(1400), rows[:1400])
     found, truth = walk.search(rows[1400:], 10)[0], scan.search(rows[1400:], 10)[0]

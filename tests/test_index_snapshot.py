@@ -20,7 +20,7 @@ from cvx.errors import (
     TruncatedSnapshotError,
     UnsupportedVersionError,
 )
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from tests.index_twin import Twin, built, twins, vectors
 
 SHARED_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -30,7 +30,7 @@ SHARED_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixt
 def saved(tmp_path: Path) -> Path:
     """A snapshot with every kind of content."""
     rng = np.random.default_rng(0)
-    index = TemporalIndex(8, seed=3)
+    index = RawIndex(8, seed=3)
     index.bulk_insert(
         np.arange(60) % 5,
         np.arange(60),
@@ -60,7 +60,7 @@ def test_everything_comes_back(
     index.declare_edge_kind("reminds_of")
     index.refresh_regions()
     index.save(tmp_path / "a.cvx")
-    read = TemporalIndex.load(tmp_path / "a.cvx")
+    read = RawIndex.load(tmp_path / "a.cvx")
     assert read.params == index.params
     # Bytes are of what is reserved, which growth leaves larger than need be.
     assert read.stats() | {"bytes": 0} == index.stats() | {"bytes": 0}
@@ -83,10 +83,10 @@ def test_everything_comes_back(
 
 
 def test_saving_over_a_snapshot_replaces_it_and_leaves_nothing_beside(saved: Path) -> None:
-    index = TemporalIndex.load(saved)
+    index = RawIndex.load(saved)
     index.insert(1, 1, np.ones(8))
     index.save(saved)
-    assert len(TemporalIndex.load(saved)) == len(index)
+    assert len(RawIndex.load(saved)) == len(index)
     assert [p.name for p in saved.parent.iterdir()] == ["a.cvx"]
 
 
@@ -94,19 +94,19 @@ def test_saving_over_a_snapshot_replaces_it_and_leaves_nothing_beside(saved: Pat
 def test_a_process_that_read_a_snapshot_outlives_what_is_done_to_the_file(
     tmp_path: Path, spoil: str
 ) -> None:
-    index = TemporalIndex(64)
+    index = RawIndex(64)
     index.bulk_insert(
         np.zeros(3000, int), np.arange(3000), np.random.default_rng(0).random((3000, 64))
     )
     index.save(tmp_path / "a.cvx")
-    TemporalIndex(64).save(tmp_path / "b.cvx")
+    RawIndex(64).save(tmp_path / "b.cvx")
     # A process of its own: the system ends one whose map lost its file.
     code = f"""
 import pathlib, shutil
 import numpy as np
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 path, other = pathlib.Path("a.cvx"), pathlib.Path("b.cvx")
-index = TemporalIndex.load(path)
+index = RawIndex.load(path)
 {spoil}
 index.validate()
 print(len(index), len(index.search(np.ones(64), 3000)[0]))
@@ -118,26 +118,26 @@ print(len(index), len(index.search(np.ones(64), 3000)[0]))
 
 
 def test_a_mapped_snapshot_takes_no_memory_and_outlives_its_replacement(saved: Path) -> None:
-    read, mapped = TemporalIndex.load(saved), TemporalIndex.load(saved, mmap=True)
+    read, mapped = RawIndex.load(saved), RawIndex.load(saved, mmap=True)
     assert mapped.stats()["bytes"] < read.stats()["bytes"]
-    TemporalIndex(8).save(saved)
+    RawIndex(8).save(saved)
     found = [index.search(np.ones((2, 8)), 60) for index in (read, mapped)]
     assert found[0][0].tobytes() == found[1][0].tobytes()
     assert found[0][1].tobytes() == found[1][1].tobytes()
 
 
 def test_saving_onto_what_is_no_regular_file_is_refused(saved: Path, tmp_path: Path) -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     (tmp_path / "link").symlink_to(saved)
     for place in ("link", ""):
         with pytest.raises(SnapshotIOError, match=r"no regular file.*check the path"):
             index.save(tmp_path / place)
     assert (tmp_path / "link").is_symlink()
-    assert len(TemporalIndex.load(saved)) > 0
+    assert len(RawIndex.load(saved)) > 0
 
 
 def test_the_centre_and_the_rows_as_inserted_come_back(saved: Path) -> None:
-    index = TemporalIndex.load(saved)
+    index = RawIndex.load(saved)
     assert index.center is not None
     rows = np.random.default_rng(0).normal(size=(58, 8)).astype(np.float32)
     vector = index.vector(3)
@@ -151,7 +151,7 @@ def test_every_truncation_is_noticed(saved: Path, tmp_path: Path) -> None:
     for length in {*range(0, len(whole), 97), *range(60), len(whole) - 1}:
         cut.write_bytes(whole[:length])
         with pytest.raises((TruncatedSnapshotError, NotASnapshotError), match=r"."):
-            TemporalIndex.load(cut)
+            RawIndex.load(cut)
 
 
 def test_every_flipped_bit_is_noticed(saved: Path, tmp_path: Path) -> None:
@@ -164,12 +164,12 @@ def test_every_flipped_bit_is_noticed(saved: Path, tmp_path: Path) -> None:
         damaged[bit // 8] ^= 1 << (bit % 8)
         spoilt.write_bytes(damaged)
         with pytest.raises(SnapshotError):
-            TemporalIndex.load(spoilt, verify=True)
+            RawIndex.load(spoilt, verify=True)
 
 
 def test_only_damage_to_the_rows_is_left_for_verification(saved: Path, tmp_path: Path) -> None:
     whole = saved.read_bytes()
-    good = TemporalIndex.load(saved)
+    good = RawIndex.load(saved)
     rows = [good.vector(n) for n in range(60) if n in good]
     spoilt = tmp_path / "spoilt.cvx"
     unnoticed = 0
@@ -178,7 +178,7 @@ def test_only_damage_to_the_rows_is_left_for_verification(saved: Path, tmp_path:
         damaged[bit // 8] ^= 1 << (bit % 8)
         spoilt.write_bytes(damaged)
         try:
-            index = TemporalIndex.load(spoilt)
+            index = RawIndex.load(spoilt)
         except SnapshotError:
             continue
         unnoticed += 1
@@ -196,22 +196,22 @@ def test_only_damage_to_the_rows_is_left_for_verification(saved: Path, tmp_path:
 
 
 def test_metadata_comes_back_under_the_checksum_of_the_header(saved: Path) -> None:
-    index = TemporalIndex.load(saved)
+    index = RawIndex.load(saved)
     assert index.metadata == b""
     index.save(saved, metadata=b"store 7, commit 12")
-    assert TemporalIndex.read_metadata(saved) == b"store 7, commit 12"
-    assert TemporalIndex.load(saved).metadata == b"store 7, commit 12"
+    assert RawIndex.read_metadata(saved) == b"store 7, commit 12"
+    assert RawIndex.load(saved).metadata == b"store 7, commit 12"
     whole = saved.read_bytes()
     at = whole.index(b"commit")
     saved.write_bytes(whole[:at] + b"C" + whole[at + 1 :])
     with pytest.raises(CorruptedSnapshotError, match="header"):
-        TemporalIndex.read_metadata(saved)
+        RawIndex.read_metadata(saved)
     with pytest.raises(InvalidParameterError, match=r"65537 bytes.*65,536"):
         index.save(saved, metadata=bytes(65_537))
 
 
 def test_an_index_of_any_life_is_sound(saved: Path) -> None:
-    index = TemporalIndex.load(saved, verify=True)
+    index = RawIndex.load(saved, verify=True)
     index.validate()
     index.delete([1, 2, 3])
     index.validate()
@@ -222,13 +222,13 @@ def test_an_index_of_any_life_is_sound(saved: Path) -> None:
 def test_any_bytes_are_refused_by_name(tmp_path: Path, content: bytes, kept: int) -> None:
     path = tmp_path / "any.cvx"
     if not (tmp_path / "good").exists():
-        TemporalIndex(2).save(tmp_path / "good")
+        RawIndex(2).save(tmp_path / "good")
     whole = (tmp_path / "good").read_bytes()
     for data in (content, whole[:kept] + content):
         path.write_bytes(data)
         if data != whole:
             with pytest.raises(SnapshotError):
-                TemporalIndex.load(path)
+                RawIndex.load(path)
 
 
 def test_what_went_wrong_has_its_own_name(saved: Path, tmp_path: Path) -> None:
@@ -236,19 +236,19 @@ def test_what_went_wrong_has_its_own_name(saved: Path, tmp_path: Path) -> None:
     path = tmp_path / "b.cvx"
     path.write_bytes(b"PK\x03\x04" + b"0" * 500)
     with pytest.raises(NotASnapshotError, match=r"b\.cvx|snapshot"):
-        TemporalIndex.load(path)
+        RawIndex.load(path)
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(TruncatedSnapshotError):
-        TemporalIndex.load(path)
+        RawIndex.load(path)
     path.write_bytes(whole[:-1] + b"?")
     with pytest.raises(CorruptedSnapshotError):
-        TemporalIndex.load(path)
+        RawIndex.load(path)
     path.write_bytes(whole[:8] + b"\xff\x00\x00\x00" + whole[12:])
     with pytest.raises(UnsupportedVersionError, match="255"):
-        TemporalIndex.load(path)
+        RawIndex.load(path)
     with pytest.raises(SnapshotIOError, match=r"nowhere\.cvx"):
-        TemporalIndex.load(tmp_path / "nowhere.cvx")
+        RawIndex.load(tmp_path / "nowhere.cvx")
     with pytest.raises(SnapshotIOError, match="nowhere"):
-        TemporalIndex.load(saved).save(tmp_path / "nowhere" / "a.cvx")
+        RawIndex.load(saved).save(tmp_path / "nowhere" / "a.cvx")
     with pytest.raises(SnapshotIOError):
-        TemporalIndex.load(tmp_path)
+        RawIndex.load(tmp_path)

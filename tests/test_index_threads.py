@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from cvx.errors import InternalError, PoisonedIndexError
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from tests.index_twin import panic
 
 
 def test_searches_beside_inserts_see_whole_nodes() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(1200, 8)).astype(np.float32)
-    index = TemporalIndex(8, exact_below=0)
+    index = RawIndex(8, exact_below=0)
     index.bulk_insert([0] * 200, range(200), rows[:200], actions=["go"] * 200)
     done = threading.Event()
 
@@ -53,7 +53,7 @@ def test_searches_beside_inserts_see_whole_nodes() -> None:
 def test_searches_of_threads_agree_with_searches_alone() -> None:
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(2000, 8)).astype(np.float32)
-    index = TemporalIndex(8, exact_below=0)
+    index = RawIndex(8, exact_below=0)
     index.bulk_insert(np.zeros(2000, int), np.arange(2000), rows)
     alone = [index.search(row, 10)[0].tolist() for row in rows[:200]]
     with ThreadPoolExecutor(4) as pool:
@@ -64,7 +64,7 @@ def test_searches_of_threads_agree_with_searches_alone() -> None:
 def test_python_goes_on_while_the_index_works() -> None:
     batch = 3000
     rows = np.random.default_rng(2).normal(size=(batch, 32)).astype(np.float32)
-    index = TemporalIndex(32)
+    index = RawIndex(32)
     seen = {0}
     with ThreadPoolExecutor(1) as pool:
         # Only who runs while a batch is under way sees a part of it: with the GIL held, nobody.
@@ -80,7 +80,7 @@ def test_python_goes_on_while_the_index_works() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_panic_inside_is_an_error_outside(capfd: pytest.CaptureFixture[str]) -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.insert(1, 1, [1, 0])
     with pytest.raises(InternalError, match=r"on purpose.*report"):
         panic(index, changing=False)
@@ -101,7 +101,7 @@ def test_a_panic_inside_is_an_error_outside(capfd: pytest.CaptureFixture[str]) -
 def test_a_batch_is_what_its_arrays_held_at_the_call() -> None:
     batch = 2000
     given = np.random.default_rng(3).normal(size=(batch, 32)).astype(np.float32)
-    index = TemporalIndex(32)
+    index = RawIndex(32)
     spoilt_halfway = False
     with ThreadPoolExecutor(1) as pool:
         # Spoilt once some rows are in and others are not, which no pause could make sure of.
@@ -121,7 +121,7 @@ def test_a_batch_is_what_its_arrays_held_at_the_call() -> None:
 
 
 def test_a_batch_of_queries_lets_changes_in_between() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.bulk_insert([0] * 200, range(200), np.linspace([1, 1], [2, 1], 200))
     queries = np.tile(np.array([0, 1], np.float32), (4_000, 1))
     answers: set[int] = set()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cvx
 from cvx.errors import CvxError
-from cvx.index import TemporalIndex as RawIndex
+from cvx.index import RawIndex
 
 # What each argument without a default may be, by its name.
 RIGHT: dict[str, Any] = {

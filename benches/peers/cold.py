@@ -42,10 +42,10 @@ class Columns:
         self.apart = self._made(namespaces=[f"space {n}" for n in self.spaces])
 
     def _made(self, **columns: Any) -> Any:
-        from cvx.index import TemporalIndex
+        from cvx.index import RawIndex
 
         # Few links: under these filters nothing is walked.
-        index = TemporalIndex(self.base.shape[1], "cosine", 4, 8, SEED)
+        index = RawIndex(self.base.shape[1], "cosine", 4, 8, SEED)
         index.bulk_insert(self.entities, self.times, self.base, **columns)
         return index
 
@@ -92,9 +92,9 @@ def timed(calls: Sequence[Callable[[], object]]) -> float:
 
 def bare(rows: Matrix) -> Any:
     """Return an index that compares with every one of these rows."""
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
 
-    index = TemporalIndex(rows.shape[1], "cosine", 4, 8, SEED, exact_below=len(rows) + 1)
+    index = RawIndex(rows.shape[1], "cosine", 4, 8, SEED, exact_below=len(rows) + 1)
     index.bulk_insert(np.arange(len(rows)), np.arange(len(rows)), rows)
     return index
 

@@ -48,7 +48,7 @@ class Cvx:
     """Ours."""
 
     def __init__(self, data: Data) -> None:
-        from cvx.index import TemporalIndex
+        from cvx.index import RawIndex
 
         base = data.base
         rows = len(base)
@@ -58,7 +58,7 @@ class Cvx:
             for row in np.flatnonzero(data.accepted(kind, fraction)):
                 tags[row].append(f"{kind} {tag(fraction)}")
         self.data = data
-        self.index = TemporalIndex(base.shape[1], "cosine", M, EF_CONSTRUCTION, SEED)
+        self.index = RawIndex(base.shape[1], "cosine", M, EF_CONSTRUCTION, SEED)
         owners, times = np.arange(rows) // 50, np.arange(rows)
         self.build_s = cpu(
             lambda: self.index.bulk_insert(owners, times, base, tags=tags, threads=1)
@@ -87,10 +87,10 @@ class Opened(Cvx):
     """Ours, as another process built and saved it."""
 
     def __init__(self, data: Data, path: str) -> None:
-        from cvx.index import TemporalIndex
+        from cvx.index import RawIndex
 
         self.data = data
-        self.build_s = cpu(lambda: setattr(self, "index", TemporalIndex.load(path, mmap=True)))
+        self.build_s = cpu(lambda: setattr(self, "index", RawIndex.load(path, mmap=True)))
         self.note = f"opened, not built, kernels={self.index.stats()['kernels']}"
 
 
@@ -225,12 +225,12 @@ class Scan:
         self.indexes: dict[tuple[str, float], tuple[Any, Ids]] = {}
 
     def filtered(self, query: Matrix, _ef: int, kind: str, fraction: float) -> Ids:
-        from cvx.index import TemporalIndex
+        from cvx.index import RawIndex
 
         key = (kind, fraction)
         if key not in self.indexes:
             rows = np.flatnonzero(self.data.accepted(kind, fraction)).astype(np.int64)
-            index = TemporalIndex(
+            index = RawIndex(
                 self.data.base.shape[1], "cosine", 4, 8, SEED, exact_below=len(rows) + 1
             )
             index.bulk_insert(np.arange(len(rows)), np.arange(len(rows)), self.data.base[rows])

@@ -8,7 +8,7 @@ from benches.peers.data import real
 from benches.peers.ours import EDGES
 from benches.peers.targets import Line
 from benches.peers.workers import Workers
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 
 
 def lines(workers: Workers, queries: int, *, headline: bool, whole: bool) -> list[Line]:
@@ -83,7 +83,7 @@ def growth(most: int) -> Line:
     """How the cost of an insert grows, as the exponent of log n that fits it best."""
     base, queries = real()
     mixture = Mixture(base, most)
-    index = TemporalIndex(base.shape[1], exact_below=0)
+    index = RawIndex(base.shape[1], exact_below=0)
     sizes = [10_000 * 2**step for step in range(30) if 10_000 * 2**step <= most]
     print("\ninserts as an index grows\n" + "".join(f"{name:>16}" for name in HEADER))
     table = []

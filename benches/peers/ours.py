@@ -31,10 +31,10 @@ def per_call_us(work: Callable[[int], object], calls: int, rounds: int = 5) -> f
 
 def floor(library: Any) -> float:
     """Time of one search of ten rows."""
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
 
     base: Matrix = library.data.base[:10]
-    tiny = TemporalIndex(base.shape[1])
+    tiny = RawIndex(base.shape[1])
     tiny.bulk_insert(np.arange(10), np.arange(10), base)
     query = library.data.queries[0]
     return per_call_us(lambda _: tiny.search(query, K), 5_000)
@@ -53,13 +53,13 @@ def memory(library: Any) -> dict[str, float]:
 
 def opening(library: Any) -> float:
     """Milliseconds to open a saved index, its file in the page cache."""
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "index.cvx"
         library.index.save(path)
-        TemporalIndex.load(path, mmap=True)
-        return per_call_us(lambda _: TemporalIndex.load(path, mmap=True), 1, 9) / 1e3
+        RawIndex.load(path, mmap=True)
+        return per_call_us(lambda _: RawIndex.load(path, mmap=True), 1, 9) / 1e3
 
 
 def saved(library: Any, path: str) -> None:
@@ -69,7 +69,7 @@ def saved(library: Any, path: str) -> None:
 
 def threads(library: Any) -> dict[str, Any]:
     """Build at 1, 2 and 4 threads: CPU and wall seconds, and whether the files are the same."""
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
 
     base: Matrix = library.data.base
     nodes = np.arange(len(base))
@@ -77,7 +77,7 @@ def threads(library: Any) -> dict[str, Any]:
     digests = set()
     with tempfile.TemporaryDirectory() as folder:
         for count in (1, 2, 4):
-            index = TemporalIndex(base.shape[1], "cosine", M, EF_CONSTRUCTION, SEED)
+            index = RawIndex(base.shape[1], "cosine", M, EF_CONSTRUCTION, SEED)
             wall, cpu = time.perf_counter(), time.process_time()
             index.bulk_insert(nodes // 50, nodes, base, threads=count)
             found[f"cpu_s at {count}"] = round(time.process_time() - cpu, 2)

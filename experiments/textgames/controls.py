@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.learn.episodes import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.types import Decision, Episode, Event, Vector
@@ -100,7 +100,7 @@ class ShuffledAgent(Agent):
     def learn(self, demonstrations: Demonstrations) -> None:
         """Remember won games under each other's goals."""
         demonstrations = list(demonstrations)
-        index = TemporalIndex(self.memory.index.dim)
+        index = RawIndex(self.memory.index.dim)
         plain = Agent(ActiveMemory(index, scorer=None, mdp=None, usage=None))
         plain.learn(demonstrations)
         assert isinstance(self.memory, ShuffledMemory)

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx import index as raw
 from cvx.arguments import (
     a_text,
     checked,
     number,
     one_of,
     optional,
-    some_texts,
     whole,
     wrong,
 )
 from cvx.errors import (
     InvalidKError,
     InvalidParameterError,
-    LengthMismatchError,
     UnknownRegionError,
 )
+from cvx.index import RawIndex
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.traces import default_level, timelines
 from cvx.scoring import SEED_WEIGHTS, Scorer, ScoringContext, UsageTracker
-from cvx.types import Filter, Hit, IntArray, task_of_tags, task_tag
+from cvx.types import Filter, Hit
 
 _SEED_FEATURES = ("similarity", "recency", "reward", "region_match", "usage_success")
 
@@ -41,10 +39,10 @@ def _weights(name: str, value: Any) -> Any:
     return value
 
 
-class TemporalIndex(raw.TemporalIndex):
+class TemporalIndex(RawIndex):
     """A temporal index that also ranks by posterior and learns which actions succeed where.
 
-    Everything of ``cvx.index.TemporalIndex``, and ``bayesian_search``, ``transition_model``,
+    Everything of ``cvx.index.RawIndex``, and ``bayesian_search``, ``transition_model``,
     ``best_action``.
 
     Examples
@@ -65,85 +63,6 @@ class TemporalIndex(raw.TemporalIndex):
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the region model, which speaks of this index and no copy."""
         return super().__getstate__() | {"_learned": None}
-
-    def insert(
-        self,
-        entity_id: int,
-        timestamp: int,
-        vector: npt.ArrayLike | None,
-        *,
-        reward: float | None = None,
-        namespace: str | None = None,
-        tags: Collection[str] | None = None,
-        action: str | None = None,
-        task_type: str | None = None,
-        recallable: bool = True,
-    ) -> int:
-        """Add a node; see ``cvx.index.TemporalIndex.insert``.
-
-        Parameters
-        ----------
-        task_type : str, optional
-            Which family of goals it belongs to; kept as the tag "task:" + task_type, as the nodes
-            of ``ActiveMemory`` have it.
-
-        Raises
-        ------
-        InvalidParameterError
-            The tags name another family already.
-        """
-        return super().insert(
-            entity_id,
-            timestamp,
-            vector,
-            reward=reward,
-            namespace=namespace,
-            tags=_with_family(tags, task_type),
-            action=action,
-            recallable=recallable,
-        )
-
-    def bulk_insert(
-        self,
-        entity_ids: npt.ArrayLike,
-        timestamps: npt.ArrayLike,
-        vectors: npt.ArrayLike | Sequence[npt.ArrayLike | None] | None,
-        *,
-        rewards: Sequence[float | None] | npt.NDArray[Any] | None = None,
-        namespaces: str | Sequence[str] | None = None,
-        tags: Sequence[Collection[str]] | None = None,
-        actions: Sequence[str | None] | None = None,
-        task_types: Sequence[str | None] | None = None,
-        recallable: bool | Sequence[bool] | npt.NDArray[np.bool_] | None = None,
-        threads: int | None = None,
-    ) -> IntArray:
-        """Add nodes, all of them or none; see ``cvx.index.TemporalIndex.bulk_insert``.
-
-        Parameters
-        ----------
-        task_types : sequence of (str or None), optional
-            The family of goals of each, see ``insert``.
-
-        Raises
-        ------
-        LengthMismatchError
-            Not as many families as entities.
-        InvalidParameterError
-            The tags of a row name another family already.
-        """
-        if task_types is not None:
-            tags = _with_families(np.size(entity_ids), tags, task_types)
-        return super().bulk_insert(
-            entity_ids,
-            timestamps,
-            vectors,
-            rewards=rewards,
-            namespaces=namespaces,
-            tags=tags,
-            actions=actions,
-            recallable=recallable,
-            threads=threads,
-        )
 
     @checked(
         k=whole(1, error=InvalidKError),
@@ -288,38 +207,6 @@ class TemporalIndex(raw.TemporalIndex):
                 f"node {region} is no region of level {model.level}: ask assign_region for one"
             )
         return model.best_action(region, task_type)
-
-
-def _with_family(
-    tags: Collection[str] | None, task_type: str | None, place: str = ""
-) -> Collection[str] | None:
-    if task_type is None:
-        return tags
-    name = f"task_types{place}" if place else "task_type"
-    family = task_tag(a_text(name, task_type))
-    labels = {family, *some_texts(f"tags{place}", () if tags is None else tags)}
-    if task_of_tags(labels) is None:
-        raise InvalidParameterError(
-            f"{name} is {task_type!r}, but the tags {sorted(labels - {family})} name "
-            "another family: give one of them"
-        )
-    return sorted(labels)
-
-
-def _with_families(
-    n: int, tags: Sequence[Collection[str]] | None, task_types: Sequence[str | None]
-) -> list[Collection[str]]:
-    if isinstance(task_types, str | bytes) or not isinstance(task_types, Iterable):
-        raise wrong("task_types", task_types, "a list of str and None")
-    families: list[str | None] = list(task_types)
-    rows = [()] * n if tags is None else list(tags)
-    for name, column in (("task_types", families), ("tags", rows)):
-        if len(column) != n:
-            raise LengthMismatchError(
-                f"{name} has {len(column)} rows, entity_ids {n}: pass one for each row"
-            )
-    both = enumerate(zip(rows, families, strict=True))
-    return [_with_family(row, family, f"[{at}]") or () for at, (row, family) in both]
 
 
 def _named(weights: Sequence[float] | Mapping[str, float]) -> Mapping[str, float]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cvx import LexicalEmbedder, Memory
 from cvx.errors import InvalidParameterError
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.integrations.gymnasium import MemoryWrapper, Reading
 from cvx.learn.loop import ActiveMemory
 
@@ -53,7 +53,7 @@ class Corridor(gymnasium.Env[str, Any]):
 
 
 def _memory() -> ActiveMemory:
-    return ActiveMemory(TemporalIndex(64, seed=1))
+    return ActiveMemory(RawIndex(64, seed=1))
 
 
 def _wrapped(memory: ActiveMemory, **kept: Any) -> MemoryWrapper:

@@ -12,7 +12,7 @@ import pytest
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidFilterError
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.memory import Memory
 from cvx.types import Event, Filter, Where
 
@@ -123,7 +123,7 @@ def test_every_verb_returns_exactly_what_passes_a_filter(filled: Memory, seed: i
 
 
 def test_a_raw_index_says_what_only_a_memory_knows() -> None:
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.insert(0, 1, [1.0, 0.0], tags=["a"])
     index.insert(0, 2, [0.0, 1.0], recallable=False)
     for where in (Filter(kind="note"), Filter(metadata={"a": 1}), Filter(min_trust=0.5)):

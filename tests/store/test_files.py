@@ -98,11 +98,11 @@ def test_what_a_save_leaves_that_was_killed_is_known_as_our_own(tmp_path: Path) 
     # Beyond the limit the system ends the process, in the middle of the file.
     code = """
 import resource, signal
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-TemporalIndex(2).save("7.cvx")
+RawIndex(2).save("7.cvx")
 """
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False)
     assert ran.returncode == -signal.SIGXFSZ

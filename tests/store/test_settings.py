@@ -20,7 +20,7 @@ from cvx.errors import (
     SettingsMismatchError,
     UnknownEventError,
 )
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.memory import Memory
 from cvx.types import Cue, Filter
 from tests.store.facade import memory
@@ -148,7 +148,7 @@ def test_hits_and_events_are_mappings_too(memory: Memory) -> None:
     with pytest.raises(AttributeError, match="colour"):
         hit.colour  # noqa: B018
     assert copy.copy(hit) == pickle.loads(pickle.dumps(hit)) == hit
-    index = TemporalIndex(2)
+    index = RawIndex(2)
     index.insert(0, 1, [1.0, 0.0])
     (bare,) = index.causal_search([1.0, 0.0], k=1)
     assert "text" not in bare

@@ -20,7 +20,7 @@ from cvx.causal.narrative import tell_chain
 from cvx.causal.vectors import embed_document, embed_method, embed_question, unit
 from cvx.causal.walk import walk
 from cvx.errors import DimensionError, InvalidInputError, InvalidParameterError
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.types import Vector
 
 
@@ -28,7 +28,7 @@ class CoreIndex:
     """What a core's events say and where they lie, in RAM; made of the file at every opening."""
 
     def __init__(self) -> None:
-        self._index: TemporalIndex | None = None
+        self._index: RawIndex | None = None
         self._rows: list[tuple[int, datetime, str]] = []
 
     def follow(self, file: CoreFile) -> None:
@@ -45,7 +45,7 @@ class CoreIndex:
         if not events:
             return
         if self._index is None:
-            self._index = TemporalIndex(len(events[0].embedding))
+            self._index = RawIndex(len(events[0].embedding))
         # A vector of zeros has no direction: nothing is similar to it.
         rows: list[Any] = [e.embedding if e.embedding.any() else None for e in events]
         whole = all(row is not None for row in rows)

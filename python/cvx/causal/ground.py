@@ -18,7 +18,7 @@ from cvx.errors import (
     UnknownEdgeKindError,
     UnknownEventError,
 )
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.store import Record, Writer
 from cvx.store.past import as_of
 from cvx.store.spaces import check_also, check_namespace, visible_sql
@@ -29,13 +29,13 @@ _INSTITUTION = "CAST(ifnull(json_extract(metadata, '$.institution'), entity) AS 
 
 
 class RamGround:
-    """Events in RAM, and their links in the edge layer of a ``TemporalIndex`` of its own.
+    """Events in RAM, and their links in the edge layer of a ``RawIndex`` of its own.
 
     The index keeps the weights; what was said of events and links stands beside it.
     """
 
     def __init__(self) -> None:
-        self.index = TemporalIndex(dim=1)
+        self.index = RawIndex(dim=1)
         self._events: list[CausalEvent] = []
         self._node: dict[EventId, int] = {}
         self._said: dict[tuple[int, int, str], list[Link]] = {}

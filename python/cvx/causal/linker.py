@@ -12,7 +12,7 @@ from cvx.causal.events import Link, causal_kinds
 from cvx.causal.evidence import Evidence
 from cvx.causal.ground import StoreGround, store_links
 from cvx.causal.judges import Judge, Judgement, Pair, judgements
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.store import Record
 from cvx.store.spaces import visible_spaces, visible_sql
 from cvx.types import Edge, Event, Filter
@@ -93,7 +93,7 @@ class Linker:
         Returns the index, level with the record.
     """
 
-    def __init__(self, record: Record, index: Callable[[], TemporalIndex]) -> None:
+    def __init__(self, record: Record, index: Callable[[], RawIndex]) -> None:
         self.record = record
         self._index = index
 
@@ -141,7 +141,7 @@ class Linker:
         return [event for event in dict.fromkeys(owners) if event != effect.event_id]
 
     @staticmethod
-    def _similarity(index: TemporalIndex, distance: float) -> float:
+    def _similarity(index: RawIndex, distance: float) -> float:
         return 1.0 / (1.0 + distance) if index.metric == "l2" else 1.0 - distance
 
     def _recent(self, effect: Event, search: CauseSearch) -> list[int]:

@@ -5,7 +5,7 @@ It knows arrays, node ids and namespaces, and neither text nor files other than 
 
 from __future__ import annotations
 
-from cvx.index.base import TemporalIndex
-from cvx.index.walks import Ancestry, Path
+from cvx.index.found import Ancestry, Path
+from cvx.index.raw_index import RawIndex
 
-__all__ = ["Ancestry", "Path", "TemporalIndex"]
+__all__ = ["Ancestry", "Path", "RawIndex"]

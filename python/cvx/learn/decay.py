@@ -17,7 +17,7 @@ from cvx.errors import InvalidParameterError
 from cvx.types import task_of_tags
 
 if TYPE_CHECKING:
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
     from cvx.learn.region_mdp import RegionMDP
 
 
@@ -389,7 +389,7 @@ class DecayLedger:
 def context_aware_decay(
     expert_node: int,
     failed_game: Mapping[str, Any],
-    index: TemporalIndex,
+    index: RawIndex,
     mdp: RegionMDP,
     *,
     policy: DecayPolicy | None = None,
@@ -403,7 +403,7 @@ def context_aware_decay(
         it was inserted with (``action=``, ``task_type=``, ``reward=``).
     failed_game : mapping
         ``task_type``, and ``history``: a list of mappings with an ``action`` each.
-    index : TemporalIndex
+    index : RawIndex
         Holds the node; its reward is lowered there.
     mdp : RegionMDP
         Knows the region of the node and its quality, 0.5 for a node without a vector.

@@ -17,7 +17,7 @@ from cvx.store.spaces import least_visible, owner, readers, reads
 from cvx.types import Edge, Episode, Hit
 
 if TYPE_CHECKING:
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
     from cvx.learn.experience import Experience
 
 REGION = "region_transition"
@@ -135,7 +135,7 @@ def region_edges(experience: Experience, namespace: str, min_moves: int) -> list
     return edges
 
 
-def audience_of(index: TemporalIndex, namespace: str, *hubs: int) -> str | None:
+def audience_of(index: RawIndex, namespace: str, *hubs: int) -> str | None:
     """Return how visible an edge is: as its least visible end; None between others' hubs."""
     ends = [owner(index.namespace(hub)) for hub in hubs]
     if any(whose != namespace and seen != "public" for whose, seen in ends):
@@ -144,7 +144,7 @@ def audience_of(index: TemporalIndex, namespace: str, *hubs: int) -> str | None:
 
 
 def granger_edges(
-    index: TemporalIndex,
+    index: RawIndex,
     entities: Sequence[int],
     width: int,
     *,
@@ -160,7 +160,7 @@ def granger_edges(
 
     Parameters
     ----------
-    index : TemporalIndex
+    index : RawIndex
         Holds the timelines.
     entities : sequence of int
         At least two; the edge is from the first node of the one that leads to the first node of

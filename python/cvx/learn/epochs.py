@@ -12,7 +12,7 @@ from cvx.learn.region_counts import Reading, RegionCounts
 from cvx.learn.traces import EpisodeLike, default_level, read_trace, vector_of
 
 if TYPE_CHECKING:
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
 
 # A slice is bounded by work, never by time, so that two runs are alike (rfc 0016). The bounds were
 # set by hand, for closes within 20 ms at 10,000 events.
@@ -29,7 +29,7 @@ class Epochs:
 
     Parameters
     ----------
-    index : TemporalIndex
+    index : RawIndex
         Whose regions are counted by.
     level : int, optional
         As for ``RegionMDP``.
@@ -50,7 +50,7 @@ class Epochs:
 
     def __init__(
         self,
-        index: TemporalIndex,
+        index: RawIndex,
         level: int | None,
         reading: Reading,
         on_stale: Literal["relearn", "gradual", "error"],

@@ -25,7 +25,7 @@ from cvx.store.spaces import least_visible, readers, reads
 from cvx.types import Episode, Hit
 
 if TYPE_CHECKING:
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Experience:
 
     Parameters
     ----------
-    index : TemporalIndex
+    index : RawIndex
         Where the steps of episodes become nodes. Where no store keeps it, it may hold others too.
     record : Record
         Where everything is written down.
@@ -83,7 +83,7 @@ class Experience:
 
     def __init__(
         self,
-        index: TemporalIndex,
+        index: RawIndex,
         record: Record,
         rules: Rules,
         *,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cvx.types import Edge, Episode, Event, Hit, Step, task_of_tags
 
 if TYPE_CHECKING:
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
 
 
 class History:
@@ -19,7 +19,7 @@ class History:
 
     Parameters
     ----------
-    index : TemporalIndex
+    index : RawIndex
         Where the nodes live.
 
     Attributes
@@ -28,7 +28,7 @@ class History:
         Nodes that are no part of a continuation: they were archived, quarantined or erased.
     """
 
-    def __init__(self, index: TemporalIndex) -> None:
+    def __init__(self, index: RawIndex) -> None:
         self.away: set[int] = set()
         self._index = index
         self._inverse = index.metric == "l2"

@@ -61,7 +61,7 @@ from cvx.types import (
 from cvx.validation import storable_namespace
 
 if TYPE_CHECKING:
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
 
 Default = Literal["default"]
 
@@ -138,7 +138,7 @@ class ActiveMemory:
 
     Parameters
     ----------
-    index : TemporalIndex
+    index : RawIndex
         Where the steps become nodes. What ``record`` has and it has not is inserted; nodes that
         somebody else inserted are recalled too.
     embedder : Embedder, optional
@@ -243,7 +243,7 @@ class ActiveMemory:
     )
     def __init__(
         self,
-        index: TemporalIndex,
+        index: RawIndex,
         embedder: Embedder | None = None,
         record: Record | None = None,
         *,

@@ -15,7 +15,7 @@ from cvx.learn.traces import Trace, locate_by_vector, vector_of
 from cvx.types import Vector
 
 if TYPE_CHECKING:
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
 
 
 ANYWHERE = -1
@@ -222,7 +222,7 @@ class RegionCounts:
 
     Parameters
     ----------
-    index : TemporalIndex
+    index : RawIndex
         Whose regions are the states.
     level : int
         Of the regions.
@@ -245,7 +245,7 @@ class RegionCounts:
         The same without the steps that are away.
     """
 
-    def __init__(self, index: TemporalIndex, level: int, reading: Reading, away: Set[int]) -> None:
+    def __init__(self, index: RawIndex, level: int, reading: Reading, away: Set[int]) -> None:
         self.index = index
         self.level = level
         self.reading = reading

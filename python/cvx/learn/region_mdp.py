@@ -43,7 +43,7 @@ from cvx.learn.traces import (
 from cvx.types import Vector
 
 if TYPE_CHECKING:
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
 
 
 class RegionMDP:
@@ -56,7 +56,7 @@ class RegionMDP:
 
     Parameters
     ----------
-    index : TemporalIndex
+    index : RawIndex
         Whose regions are the states.
     level : int, optional
         HNSW level of the regions; ``None`` takes the one whose regions hold some dozens of nodes,
@@ -89,7 +89,7 @@ class RegionMDP:
 
     def __init__(
         self,
-        index: TemporalIndex,
+        index: RawIndex,
         level: int | None = None,
         *,
         score: Literal["beta", "mean"] = "beta",
@@ -160,12 +160,12 @@ class RegionMDP:
         """Learn all remembered episodes again on the present regions; deleted nodes drop out."""
         self._epochs.relearn()
 
-    def learn_from_episodes(self, index: TemporalIndex, episodes: Iterable[EpisodeLike]) -> None:
+    def learn_from_episodes(self, index: RawIndex, episodes: Iterable[EpisodeLike]) -> None:
         """Add episodes to what is known.
 
         Parameters
         ----------
-        index : TemporalIndex
+        index : RawIndex
             Where their nodes are; the one the model was made with.
         episodes : iterable of Episode
             Anything with an ``entity_id``. ``steps`` whose nodes are known are taken as they
@@ -539,7 +539,7 @@ class RegionMDP:
     @classmethod
     def from_dict(
         cls,
-        index: TemporalIndex,
+        index: RawIndex,
         data: Mapping[str, Any],
         *,
         classify: Callable[[str], str] = classify_action,

@@ -12,7 +12,7 @@ from cvx.store.spaces import least_visible, owner, readers
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector, task_of_tags
 
 if TYPE_CHECKING:
-    from cvx.index import TemporalIndex
+    from cvx.index import RawIndex
 
 SUCCESS, FAILURE, UNKNOWN = -1, -2, -3
 """Where the last step of an episode leads: regions are node ids and never negative."""
@@ -74,7 +74,7 @@ def last_kind(done: Sequence[str]) -> str:
     return done[-1] if done else "start"
 
 
-def default_level(index: TemporalIndex) -> int:
+def default_level(index: RawIndex) -> int:
     """Return the level whose regions hold some dozens of nodes.
 
     A node is a hub of level L with probability m^-L, so regions of level L hold m^L nodes on
@@ -236,7 +236,7 @@ class EpisodeLike(Protocol):
 
 
 def read_trace(
-    index: TemporalIndex,
+    index: RawIndex,
     episode: EpisodeLike,
     classify: Callable[[str], str],
     locate: Callable[[list[int], list[Vector | None]], Sequence[int | None]],
@@ -284,7 +284,7 @@ def read_trace(
     return trace.placed(locate(nodes, vectors))
 
 
-def timelines(index: TemporalIndex, nodes: Iterable[int]) -> list[Episode]:
+def timelines(index: RawIndex, nodes: Iterable[int]) -> list[Episode]:
     """Return what an index alone knows of its nodes: each timeline as one episode without outcome.
 
     Rewards of the steps are those that the index has now: decay may have lowered them.
@@ -324,7 +324,7 @@ def timelines(index: TemporalIndex, nodes: Iterable[int]) -> list[Episode]:
 
 
 def locate_by_vector(
-    index: TemporalIndex,
+    index: RawIndex,
     assign: Callable[[Sequence[Vector]], Sequence[int]],
     hubs: Container[int],
     nodes: Sequence[int],
@@ -361,7 +361,7 @@ def locate_by_vector(
     return found
 
 
-def vector_of(index: TemporalIndex, node: int) -> Vector | None:
+def vector_of(index: RawIndex, node: int) -> Vector | None:
     """Return the vector of a node, None if it has none or was deleted."""
     try:
         return index.vector(node)

@@ -19,7 +19,7 @@ from cvx.errors import (
     RecordIOError,
     UnknownEventError,
 )
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.memory.usage_buffer import MUCH, UsageBuffer
 from cvx.store import IndexKind, Record, Store, Writer
 from cvx.store.event_versions import Versions
@@ -116,8 +116,8 @@ class Backend:
         info = self.embedder.info()
         self.dim, self.metric = int(info["dim"]), metric
         self.kind = IndexKind(
-            lambda **settings: TemporalIndex(self.dim, metric=metric, **settings),
-            partial(TemporalIndex.load, verify=True, mmap=True),
+            lambda **settings: RawIndex(self.dim, metric=metric, **settings),
+            partial(RawIndex.load, verify=True, mmap=True),
             str(info["id"]),
             metric,
             self.dim,
@@ -148,7 +148,7 @@ class Backend:
         return self.store.record
 
     @property
-    def index(self) -> TemporalIndex:
+    def index(self) -> RawIndex:
         """The index, for reading: everything that is to stay goes through the memory."""
         self.store.refresh()
         return self.store.index

@@ -16,7 +16,7 @@ from cvx.errors import (
     RecordIOError,
     SettingsMismatchError,
 )
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.store import IndexKind, Record
 from cvx.store.doctor import Report, Salvaged, examine, repair, salvage
 from cvx.store.doctor.findings import Check, Finding
@@ -121,7 +121,7 @@ def rescue(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Salv
     return saved
 
 
-def kind_of(folder: Path) -> IndexKind[TemporalIndex]:
+def kind_of(folder: Path) -> IndexKind[RawIndex]:
     """Return the kind of index that a store has, as the store itself says it.
 
     Raises
@@ -134,8 +134,8 @@ def kind_of(folder: Path) -> IndexKind[TemporalIndex]:
         raise SettingsMismatchError(f"{folder} names no embedder: open it once with the right one")
     dim, metric = known.dim, known.metric
     return IndexKind(
-        lambda **settings: TemporalIndex(dim, metric=metric, **settings),
-        partial(TemporalIndex.load, verify=True, mmap=True),
+        lambda **settings: RawIndex(dim, metric=metric, **settings),
+        partial(RawIndex.load, verify=True, mmap=True),
         known.embedder,
         metric,
         dim,
@@ -146,7 +146,7 @@ _MOST = 20
 """Nodes that are named one by one."""
 
 
-def disagreements(folder: Path, kind: IndexKind[TemporalIndex]) -> list[Finding]:
+def disagreements(folder: Path, kind: IndexKind[RawIndex]) -> list[Finding]:
     """Compare the newest good snapshot, brought up to date, with an index built from the record.
 
     Both are made from a copy of the record in RAM; nothing on disk changes but that a missing
@@ -168,7 +168,7 @@ def disagreements(folder: Path, kind: IndexKind[TemporalIndex]) -> list[Finding]
     return [Finding(Check.INDEX_DIFFERS, where, what) for what in _differences(stored, built)]
 
 
-def _differences(stored: TemporalIndex, built: TemporalIndex) -> Iterator[str]:
+def _differences(stored: RawIndex, built: RawIndex) -> Iterator[str]:
     given = [int(index.stats()["ids_given"]) for index in (stored, built)]
     if given[0] != given[1]:
         yield f"it has given {given[0]} ids, the record {given[1]}"
@@ -186,7 +186,7 @@ def _differences(stored: TemporalIndex, built: TemporalIndex) -> Iterator[str]:
         yield f"the edge {a} -> {b} ({kind}) is not the same in both"
 
 
-def _node(index: TemporalIndex, node: int) -> tuple[object, ...] | None:
+def _node(index: RawIndex, node: int) -> tuple[object, ...] | None:
     if node not in index:
         return None
     vector = index.vector(node)

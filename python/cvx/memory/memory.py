@@ -39,7 +39,7 @@ from cvx.errors import (
     UnknownEventError,
     UnknownMetricError,
 )
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.memory import feedback as _feedback
 from cvx.memory import writes
 from cvx.memory.admin import Admin, erase_events, set_state
@@ -338,7 +338,7 @@ class Memory:
         return self._backend.record
 
     @property
-    def index(self) -> TemporalIndex:
+    def index(self) -> RawIndex:
         """The index of the whole store, for reading: what is to stay goes through the memory.
 
         Raises

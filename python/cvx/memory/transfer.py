@@ -11,7 +11,7 @@ import numpy as np
 
 from cvx.embed.spec import Absent
 from cvx.errors import DuplicateKeyError, ExportError
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.memory.memory import Memory
 from cvx.store import Record
 from cvx.store.transfer import Header, Imported, export_record, format_of, import_into
@@ -119,8 +119,8 @@ def import_export(
     return done
 
 
-def _index(dim: int, metric: str, **settings: int) -> TemporalIndex:
-    return TemporalIndex(dim, metric=metric, **settings)
+def _index(dim: int, metric: str, **settings: int) -> RawIndex:
+    return RawIndex(dim, metric=metric, **settings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.recall.corpus import Corpus
 from cvx.recall.cue import cue_hash, sound_cue
 from cvx.recall.pipeline import Others, Outside, Pipeline, Ranking, ask_outside, gather, rank
@@ -38,7 +38,7 @@ class Ground:
     """
 
     corpus: Corpus
-    index: Callable[[], TemporalIndex]
+    index: Callable[[], RawIndex]
     others: Others
     clock: Callable[[], int]
     pending: Mapping[int, int]

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cvx.index import TemporalIndex
+from cvx.index import RawIndex
 from cvx.recall.corpus import Corpus
 from cvx.recall.scope import Mask, Scope
 from cvx.recall.titles import title_key
@@ -45,7 +45,7 @@ class View:
     ----------
     corpus : Corpus
         All events, as columns.
-    index : TemporalIndex
+    index : RawIndex
         Their vectors.
     scope : Scope
         Which of them may come back.
@@ -70,7 +70,7 @@ class View:
     vector: Vector | None
 
     def __init__(
-        self, corpus: Corpus, index: TemporalIndex, scope: Scope, cue: Cue, now: int, k: int
+        self, corpus: Corpus, index: RawIndex, scope: Scope, cue: Cue, now: int, k: int
     ) -> None:
         self.corpus = corpus
         self.index = index
