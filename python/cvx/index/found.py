@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx._cvx import CausalRows, GraphRows
 from cvx.types import Edge, Factor, Hit, IntArray, Step
+
+# (node, distance, score, similarity, entity, timestamp, reward, action)
+_HitRow: TypeAlias = tuple[int, float, float, float, int, int, float | None, str | None]
 
 
 class Path(NamedTuple):
@@ -145,7 +148,7 @@ def graph_hits(found: GraphRows) -> list[Hit]:
     return hits
 
 
-def hybrid_hit(row: Sequence[Any], neighbour: tuple[int, float] | None, beta: float) -> Hit:
+def hybrid_hit(row: _HitRow, neighbour: tuple[int, float] | None, beta: float) -> Hit:
     """Make a hit that may owe its score to a temporal neighbour."""
     own, beside = row[3], 0.0 if neighbour is None else neighbour[1]
     # The score is the larger of the two: the other one has no share in it.
