@@ -1,0 +1,207 @@
+"""The learner behind advice: what is worth doing here, from every episode that ended."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+import numpy as np
+
+from cvx.embed import LexicalEmbedder
+from cvx.errors import InvalidParameterError
+from cvx.learn.advisor_task import Actions, Observation, Option, Parts, Run, Step, Task, Unit
+from cvx.types import Vector
+
+__all__ = ["Advisor", "Observation", "Option", "Parts", "Unit"]
+
+_ALL = Parts()
+
+
+class Advisor:
+    """Learns what to do from episodes: begin, step, end; asked for options in between.
+
+    It holds no files and reads no clock: its state follows from the episodes that were told to
+    it, in their order.
+
+    Parameters
+    ----------
+    seed : int, default 0
+        Exploration follows from it and from the episodes alone.
+    history : int, optional
+        How many of the last actions with their results join what tells states apart.
+    embed : callable, optional
+        From texts to vectors of shape (n, dim), for actions; default ``LexicalEmbedder``.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        history: int | None = None,
+        embed: Callable[[Sequence[str]], Vector] | None = None,
+        parts: Parts = _ALL,
+    ) -> None:
+        self.seed, self.parts, self.history = seed, parts, history
+        self._embed = embed or LexicalEmbedder(256).embed
+        self._actions = Actions(self._embed)
+        self._tasks: dict[str, Task] = {}
+        self._open: dict[str, Run] = {}
+        self._past: list[Run] = []
+
+    def begin(
+        self, episode: str, *, goal: str = "", task: str = "", trust: float = 1.0, source: str = ""
+    ) -> None:
+        """Open an episode."""
+        self._open[episode] = Run(episode, goal, task, trust, source)
+
+    def unit(self, task: str) -> Unit | None:
+        """Return how a task's values are told, None before its first episode ended."""
+        known = self._tasks.get(task)
+        return None if known is None else known.unit
+
+    def _task(self, name: str) -> Task:
+        task = self._tasks.get(name)
+        return Task(name, self._actions, self.parts, self.seed) if task is None else task
+
+    def options(
+        self, episode: str, observation: Observation, actions: Sequence[Hashable] | None = None
+    ) -> list[Option]:
+        """Return the actions by what they are worth from here, best first.
+
+        Parameters
+        ----------
+        episode : str
+            One that is open.
+        observation : Observation
+        actions : sequence of hashable, optional
+            Those that can be done; default those that were done here, or in this task.
+        """
+        run = self._running(episode)
+        task = self._task(run.task)
+        if actions is not None:
+            actions = list(dict.fromkeys(actions))
+            if not actions:
+                raise InvalidParameterError("no action is admissible: give at least one")
+        else:
+            actions = task.known_actions(run, observation, self.history)
+        found = task.weigh(run, observation, actions, self.history)
+        run.asked = found
+        run.menu = tuple(actions)
+        return sorted((option for option, _ in found.values()), key=lambda o: -o.value)
+
+    def choose(self, episode: str, options: Sequence[Option], *, explore: bool = True) -> Option:
+        """Return the option to take: by the posterior when exploring, else the best.
+
+        Parameters
+        ----------
+        episode : str
+        options : sequence of Option
+            As ``options`` returned them last.
+        explore : bool, default True
+        """
+        if not options:
+            raise InvalidParameterError("no options: give those that options() returned")
+        if not explore:
+            return options[0]
+        run = self._running(episode)
+        rng = self._random(episode, len(run.steps))
+        drawn = rng.random(len(options)) * 1e-6
+        worth = [
+            (run.asked[option.action][1] if option.action in run.asked else option.value) + noise
+            for option, noise in zip(options, drawn, strict=True)
+        ]
+        return options[int(np.argmax(worth))]
+
+    def _random(self, *about: Hashable) -> np.random.Generator:
+        digest = hashlib.blake2b(repr((self.seed, *about)).encode(), digest_size=8).digest()
+        return np.random.default_rng(int.from_bytes(digest, "little"))
+
+    def step(
+        self,
+        episode: str,
+        observation: Observation,
+        action: Hashable,
+        reward: float = 0.0,
+        *,
+        followed: bool | None = None,  # noqa: ARG002
+        actions: Sequence[Hashable] | None = None,
+    ) -> None:
+        """Take note of what was done in what was seen; the episode itself learns from it at once.
+
+        Parameters
+        ----------
+        episode : str
+        observation : Observation
+            What the action was done in.
+        action : hashable
+        reward : float, default 0
+        followed : bool, optional
+            Whether advice was followed, if known.
+        actions : sequence of hashable, optional
+            What could be done there; default what the last ``options`` was asked about.
+        """
+        if not math.isfinite(reward):
+            raise InvalidParameterError(f"the reward is {reward}: give a finite number")
+        run = self._running(episode)
+        menu = run.menu if actions is None else tuple(actions)
+        run.menu = None
+        self._task(run.task).note(run, Step(observation, action, reward, menu), self.history)
+
+    def end(
+        self,
+        episode: str,
+        outcome: float | None = None,
+        *,
+        observation: Observation | None = None,
+        truncated: bool = False,
+    ) -> None:
+        """Close an episode: from now on the others learn from it.
+
+        Parameters
+        ----------
+        episode : str
+        outcome : float, optional
+            In [0, 1]; None for the sum of its rewards.
+        observation : Observation, optional
+            What was seen last.
+        truncated : bool, default False
+            Whether it was broken off from outside, which is no failure.
+        """
+        run = self._running(episode)
+        task = self._task(run.task)
+        unit: Unit = "return" if outcome is None else "P(success)"
+        if task.unit is not None and task.unit != unit:
+            raise InvalidParameterError(
+                f"task {run.task!r} is told as {task.unit}: end its episodes all with an outcome, "
+                "or all without"
+            )
+        task.unit = unit
+        self._tasks[run.task] = task
+        del self._open[episode]
+        run.outcome, run.last, run.truncated = outcome, observation, truncated
+        task.learn(run, self.history)
+        run.forget_local()
+        self._past.append(run)
+
+    def discard(self, episode: str) -> None:
+        """Break an episode off: it never happened."""
+        self._open.pop(episode, None)
+
+    def forget(self, episodes: Iterable[str]) -> None:
+        """Learn everything again without these episodes."""
+        gone = set(episodes)
+        past = [run for run in self._past if run.episode not in gone]
+        self._tasks, self._past = {}, []
+        self._actions = Actions(self._embed)
+        for run in past:
+            self.begin(run.episode, goal=run.goal, task=run.task, trust=run.trust)
+            for at in run.steps:
+                self.step(run.episode, at.observation, at.action, at.reward, actions=at.menu)
+            self.end(run.episode, run.outcome, observation=run.last, truncated=run.truncated)
+
+    def _running(self, episode: str) -> Run:
+        try:
+            return self._open[episode]
+        except KeyError:
+            raise InvalidParameterError(f"episode {episode!r} is not open: begin it") from None

@@ -1,0 +1,182 @@
+"""Counts what actions led to, by state: the transitions and rewards that advice is planned on."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+END = -1
+"""The next state of an action that ended its episode."""
+
+_LATE = (1, 2, 3, 4, 6, 8, 12)
+"""How many of the last outcomes are held against the older ones, to see a change."""
+
+
+class Column:
+    """A one-dimensional array that grows at its end.
+
+    Parameters
+    ----------
+    dtype : numpy dtype
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        self._held = np.zeros(64, dtype=dtype)
+        self._n = 0
+
+    def __len__(self) -> int:
+        """Return how many values it holds."""
+        return self._n
+
+    def append(self, value: float) -> None:
+        """Add a value at the end."""
+        if self._n == len(self._held):
+            self._held = np.concatenate([self._held, np.zeros_like(self._held)])
+        self._held[self._n] = value
+        self._n += 1
+
+    @property
+    def all(self) -> Any:
+        """The values, as a view that writes through."""
+        return self._held[: self._n]
+
+
+class Counts:
+    """How often an action led from a state to another one, and with which reward.
+
+    A *pair* is a state and an action that can be done there; a *row* is one outcome of a pair: the
+    next state, or the end, with its reward. Pairs that were never tried have no rows.
+
+    Parameters
+    ----------
+    gate : float, default 100
+        By what factor the Dirichlet evidence must favour a change for the outcomes of a pair that
+        are older than it to be dropped; infinity never drops any.
+
+    Attributes
+    ----------
+    pair_of : dict of (int, int) to int
+        By state and action.
+    state, action, n : Column
+        Of each pair: its state, its action, how much was counted.
+    pair, next, reward, count : Column
+        Of each row.
+    rows : list of list of int
+        Of each pair: its rows.
+    repeats, surprises : float
+        How many outcomes had an earlier one of the same pair, and how many differed from the
+        last one before.
+    """
+
+    def __init__(self, gate: float = 100.0) -> None:
+        self._gate = math.log(gate)
+        self.pair_of: dict[tuple[int, int], int] = {}
+        self.pairs_at: dict[int, list[int]] = {}
+        self.state, self.action, self.n = Column(np.int64), Column(np.int64), Column(np.float64)
+        self.pair, self.next = Column(np.int64), Column(np.int64)
+        self.reward, self.count = Column(np.float64), Column(np.float64)
+        self.rows: list[list[int]] = []
+        self._row_of: dict[tuple[int, int, float], int] = {}
+        self._late: list[deque[tuple[int, float]]] = []
+        self.repeats = self.surprises = 0.0
+        self.dropped = 0
+
+    def pair_at(self, state: int, action: int) -> int:
+        """Return the number of a pair, making it if it is new."""
+        pair = self.pair_of.get((state, action))
+        if pair is None:
+            pair = self.pair_of[state, action] = len(self.rows)
+            self.pairs_at.setdefault(state, []).append(pair)
+            self.state.append(state)
+            self.action.append(action)
+            self.n.append(0.0)
+            self.rows.append([])
+            self._late.append(deque(maxlen=_LATE[-1]))
+        return pair
+
+    def add(self, pair: int, next_state: int, reward: float, weight: float = 1.0) -> None:
+        """Count one outcome of a pair.
+
+        Parameters
+        ----------
+        pair : int
+        next_state : int
+            Or ``END``.
+        reward : float
+        weight : float, default 1
+            How much it counts: the trust in who tells it.
+        """
+        key = (pair, next_state, round(reward, 4))
+        row = self._row_of.get(key)
+        if row is None:
+            row = self._row_of[key] = len(self.pair)
+            self.pair.append(pair)
+            self.next.append(next_state)
+            self.reward.append(reward)
+            self.count.append(0.0)
+            self.rows[pair].append(row)
+        late = self._late[pair]
+        if late:
+            self.repeats += weight
+            self.surprises += weight * (late[-1][0] != row)
+        late.append((row, weight))
+        self.count.all[row] += weight
+        self.n.all[pair] += weight
+        if len(self.rows[pair]) > 1 and self._gate < math.inf:
+            self._forget_what_changed(pair)
+
+    def _forget_what_changed(self, pair: int) -> None:
+        """Drop the outcomes older than a change, where the evidence for one is strong."""
+        total = {row: float(self.count.all[row]) for row in self.rows[pair]}
+        if sum(total.values()) < 2:
+            return
+        alpha = min(0.5, max(0.05, self.surprise))
+        whole = _evidence(total.values(), len(total), alpha)
+        late = list(self._late[pair])
+        best, kept = self._gate, None
+        new: Counter[int] = Counter()
+        for m, (row, weight) in enumerate(reversed(late), 1):
+            new[row] += weight  # type: ignore[assignment]
+            if m not in _LATE:
+                continue
+            old = [max(0.0, n - new[row]) for row, n in total.items()]
+            if sum(old) <= 0:
+                break
+            gain = (
+                _evidence(old, len(total), alpha)
+                + _evidence([new[row] for row in total], len(total), alpha)
+                - whole
+            )
+            if gain > best:
+                best, kept = gain, (m, dict(new))
+        if kept is None:
+            return
+        m, counts = kept
+        for row in total:
+            self.count.all[row] = counts.get(row, 0.0)
+        self.n.all[pair] = sum(counts.values())
+        self._late[pair] = deque(late[-m:], maxlen=_LATE[-1])
+        self.dropped += 1
+
+    @property
+    def surprise(self) -> float:
+        """How often an action that is repeated in a state ends otherwise than before."""
+        return (self.surprises + 0.1) / (self.repeats + 1.0)
+
+
+def _evidence(counts: Iterable[float], kinds: int, alpha: float) -> float:
+    """Return the log probability of a sequence with these counts under a Dirichlet prior."""
+    total, found = 0.0, 0.0
+    for n in counts:
+        if n > 0:
+            total += n
+            found += math.lgamma(n + alpha) - math.lgamma(alpha)
+    return found + math.lgamma(kinds * alpha) - math.lgamma(kinds * alpha + total)

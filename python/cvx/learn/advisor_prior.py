@@ -1,0 +1,171 @@
+"""What untried actions are expected to be worth: a Gaussian process over states and actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular  # type: ignore[import-untyped]
+
+from cvx.learn.advisor_counts import Floats, Ints
+
+_START = {
+    "everywhere": 0.02, "action": 0.05, "words": 0.25, "near": 0.1, "own": 0.05,
+    "beta": 5.0, "likeness": 0.1,
+}  # fmt: skip
+
+
+@dataclass
+class Sample:
+    """What a process learns from: pairs of a state and an action with what they were worth.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, d)
+        Of the states.
+    actions : ndarray of shape (n,), int
+        Their numbers.
+    worth : ndarray of shape (n,)
+    noise : ndarray of shape (n,)
+        Variance of each worth, from how often it was counted.
+    """
+
+    features: Floats
+    actions: Ints
+    worth: Floats
+    noise: Floats
+
+
+class Process:
+    """A Gaussian process over (state, action) whose weights follow the evidence.
+
+    The covariance of two pairs adds up what they share: being in this task at all, the action,
+    the words of their states (linear, each word with a relevance of its own that is learned) and
+    being near each other. Where no part explains anything, all that is left is what a pair has of
+    its own, and the prediction is broad.
+
+    References
+    ----------
+    Rasmussen & Williams 2006, Gaussian Processes for Machine Learning, chapters 2, 5.1 and 5.4.2.
+    MacKay 1992, Bayesian interpolation (relevance of inputs).
+    """
+
+    def __init__(self) -> None:
+        self.logs = {name: float(np.log(value)) for name, value in _START.items()}
+        self.lam = np.ones(0)
+        self._sample: Sample | None = None
+        self._turn = 0
+        self.centre, self.scale = 0.0, 1.0
+        self._chol, self._alpha = np.zeros((0, 0)), np.zeros(0)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it has learned from anything."""
+        return self._sample is not None
+
+    def _kernel(
+        self, logs: dict[str, float], lam: Floats,
+        xa: Floats, aa: Ints, xb: Floats, ab: Ints, like: Floats,
+    ) -> Floats:  # fmt: skip
+        w = {name: float(np.exp(value)) for name, value in logs.items()}
+        share = min(0.95, w["likeness"])
+        same = np.where(aa[:, None] == ab[None, :], 1.0, share * like[np.ix_(aa, ab)])
+        scaled = xa * lam
+        linear = scaled @ xb.T
+        norms_a, norms_b = (scaled * xa).sum(1), (xb * lam * xb).sum(1)
+        away = np.maximum(norms_a[:, None] + norms_b[None, :] - 2.0 * linear, 0.0)
+        near = np.exp(-w["beta"] * 0.5 * away)
+        shared: Floats = w["action"] + w["words"] * linear + w["near"] * near
+        return np.asarray(w["everywhere"] + same * shared)
+
+    def _solve(
+        self, logs: dict[str, float], sample: Sample, y: Floats, like: Floats
+    ) -> tuple[float, Floats, Floats]:
+        own = float(np.exp(logs["own"]))
+        k = self._kernel(
+            logs, self.lam, sample.features, sample.actions, sample.features, sample.actions, like
+        )
+        k[np.diag_indices_from(k)] += own + sample.noise + 1e-6
+        chol = cholesky(k, lower=True, check_finite=False)
+        alpha = cho_solve((chol, True), y, check_finite=False)
+        evidence = -0.5 * float(y @ alpha) - float(np.log(np.diag(chol)).sum())
+        evidence -= 0.5 * sum(
+            ((value - np.log(_START[name])) / 1.5) ** 2 for name, value in logs.items()
+        )
+        return evidence, chol, alpha
+
+    def fit(
+        self, sample: Sample, like: Floats, floor: float, tries: int = 2
+    ) -> tuple[Floats, Floats]:
+        """Learn from pairs; return the mean and variance of each as the others see it.
+
+        Returns
+        -------
+        mean, variance : ndarray of shape (n,)
+            Leave-one-out, without the noise of counting.
+        """
+        if len(self.lam) != sample.features.shape[1]:
+            grown = np.ones(sample.features.shape[1])
+            grown[: len(self.lam)] = self.lam[: len(grown)]
+            self.lam = grown
+        weight = 1.0 / (sample.noise + 0.05)
+        self.centre = float((weight * sample.worth).sum() / weight.sum())
+        spread = sample.worth - self.centre
+        self.scale = max(1e-6, float(np.abs(spread).max(initial=0.0)) * 0.5) if len(spread) else 1.0
+        self.scale = max(self.scale, 0.25 * floor)
+        y = spread / self.scale
+        scaled = Sample(sample.features, sample.actions, y, sample.noise / self.scale**2)
+        found = self._solve(self.logs, scaled, y, like)
+        names = list(_START)
+        for _ in range(tries):
+            name = names[self._turn % len(names)]
+            step = (0.7, -0.7)[(self._turn // len(names)) % 2]
+            self._turn += 1
+            other = dict(self.logs)
+            other[name] += step
+            tried = self._solve(other, scaled, y, like)
+            if tried[0] > found[0]:
+                self.logs, found = other, tried
+        _, self._chol, self._alpha = found
+        self._sample = scaled
+        inverse = cho_solve((self._chol, True), np.eye(len(y)), check_finite=False)
+        self._learn_relevance(scaled, inverse, like)
+        diagonal = np.diag(inverse)
+        mean = y - self._alpha / diagonal
+        variance = np.maximum(1.0 / diagonal - scaled.noise, 1e-4)
+        return self.centre + self.scale * mean, variance * self.scale**2
+
+    def _learn_relevance(self, sample: Sample, inverse: Floats, like: Floats) -> None:
+        share = min(0.95, float(np.exp(self.logs["likeness"])))
+        a = sample.actions
+        same = np.where(a[:, None] == a[None, :], 1.0, share * like[np.ix_(a, a)])
+        x, w = sample.features, float(np.exp(self.logs["words"]))
+        told = np.outer(self._alpha, self._alpha) * same
+        fitted = w * self.lam * ((told @ x) * x).sum(0)
+        expected = w * self.lam * (((inverse * same) @ x) * x).sum(0)
+        self.lam = np.clip(self.lam * np.sqrt((fitted + 0.3) / (expected + 0.3)), 0.01, 30.0)
+
+    def predict(self, features: Floats, actions: Ints, like: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of pairs that were not learned from.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n, d)
+        actions : ndarray of shape (n,), int
+        like : ndarray of shape (actions, actions)
+        """
+        w = {name: float(np.exp(value)) for name, value in self.logs.items()}
+        d = len(self.lam)
+        x = np.zeros((len(features), d))
+        x[:, : min(d, features.shape[1])] = features[:, :d]
+        extra = np.square(features[:, d:]).sum(1)
+        size = (x * self.lam * x).sum(1) + extra
+        own = w["everywhere"] + w["action"] + w["words"] * size + w["near"] + w["own"]
+        if self._sample is None:
+            return np.full(len(x), self.centre), own * self.scale**2
+        s = self._sample
+        k = self._kernel(self.logs, self.lam, x, actions, s.features, s.actions, like)
+        mean = k @ self._alpha
+        v = solve_triangular(self._chol, k.T, lower=True, check_finite=False)
+        variance = np.maximum(own - np.square(v).sum(0), 1e-4)
+        return self.centre + self.scale * mean, variance * self.scale**2

@@ -1,0 +1,158 @@
+"""The learner behind advice: what it may not depend on, and that it learns."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from cvx.embed import LexicalEmbedder
+from cvx.errors import InvalidParameterError
+from cvx.learn.advisor import Advisor, Observation, Option
+
+_EMBEDDER = LexicalEmbedder(64)
+
+
+def seen(text: str) -> Observation:
+    return Observation(text, _EMBEDDER.embed([text])[0])
+
+
+class Locks:
+    """Three doors in a row, each with a lever of its own; a wrong lever goes back to the first."""
+
+    LEVERS = ("iron", "brass", "copper")
+    RIGHT = ("brass", "copper", "iron")
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def play(self, advisor: Advisor, episode: str, *, explore: bool = True) -> float:
+        at, reward = 0, 0.0
+        advisor.begin(episode, goal="leave", task="leave")
+        for _ in range(8):
+            told = self.random.choice(["You face", "Before you:"])
+            view = seen(f"{told} door {'abc'[at]}")
+            options = advisor.options(episode, view, self.LEVERS)
+            action = advisor.choose(episode, options, explore=explore).action
+            at = at + 1 if action == self.RIGHT[at] else 0
+            reward = float(at == len(self.RIGHT))
+            advisor.step(episode, view, action, reward)
+            if reward:
+                break
+        truncated = not reward
+        last = None if reward else seen(f"You face door {'abc'[at]}")
+        advisor.end(episode, observation=last, truncated=truncated)
+        return reward
+
+
+def learned(seed: int = 0, episodes: int = 12, *, discarding: bool = False) -> Advisor:
+    advisor, world = Advisor(seed=seed), Locks(seed)
+    for number in range(episodes):
+        if discarding:
+            advisor.begin("broken off", goal="leave", task="leave")
+            view = seen(f"Something else {number}")
+            for _ in range(3):
+                advisor.options("broken off", view, ["iron", f"lever {number}"])
+                advisor.step("broken off", view, "iron", -5.0)
+            advisor.discard("broken off")
+        world.play(advisor, str(number))
+    return advisor
+
+
+def asked(advisor: Advisor) -> Iterator[list[Option]]:
+    for door in "abcd":
+        advisor.begin("asking", goal="leave", task="leave")
+        yield advisor.options("asking", seen(f"You face door {door}"), Locks.LEVERS)
+        advisor.discard("asking")
+
+
+@pytest.mark.requirement("B11")
+def test_what_was_learned_decides() -> None:
+    wins = 0.0
+    for seed in range(5):
+        advisor, world = Advisor(seed=seed), Locks(seed)
+        rewards = [world.play(advisor, str(number)) for number in range(40)]
+        wins += sum(rewards[-10:])
+    assert wins >= 45
+
+
+@pytest.mark.requirement("B11")
+def test_the_same_seed_and_episodes_give_the_same_options() -> None:
+    assert list(asked(learned())) == list(asked(learned()))
+
+
+@pytest.mark.requirement("B11")
+def test_a_discarded_episode_never_happened() -> None:
+    assert list(asked(learned(discarding=True))) == list(asked(learned()))
+
+
+@pytest.mark.requirement("B11")
+def test_replaying_the_episodes_gives_the_live_learner() -> None:
+    live = learned()
+    replayed = learned()
+    replayed.forget([])
+    assert list(asked(replayed)) == list(asked(live))
+
+
+def test_forgotten_episodes_never_happened() -> None:
+    advisor = learned(episodes=6)
+    advisor.begin("bad", goal="leave", task="leave")
+    advisor.step("bad", seen("You face door a"), "brass", -3.0, actions=Locks.LEVERS)
+    advisor.end("bad")
+    assert list(asked(advisor)) != list(asked(learned(episodes=6)))
+    advisor.forget(["bad"])
+    assert list(asked(advisor)) == list(asked(learned(episodes=6)))
+
+
+def test_an_open_episode_learns_from_its_own_steps_and_others_do_not() -> None:
+    advisor = learned(episodes=3)
+    view, other = seen("A hall"), seen("A cellar")
+    for episode in ("own", "another"):
+        advisor.begin(episode, goal="leave", task="leave")
+    advisor.step("own", view, "iron", 1.0, actions=Locks.LEVERS)
+    advisor.step("own", other, "brass", 0.0, actions=Locks.LEVERS)
+    own = {o.action: o for o in advisor.options("own", view, Locks.LEVERS)}
+    foreign = {o.action: o for o in advisor.options("another", view, Locks.LEVERS)}
+    assert (own["iron"].trials, foreign["iron"].trials) == (1, 0)
+    assert own["iron"].value > foreign["iron"].value
+
+
+def test_planning_agrees_with_a_naive_solution() -> None:
+    advisor = learned(episodes=10)
+    task = advisor._tasks["leave"]
+    counts, gamma = task.counts, task.parts.gamma
+    prior, strength = task._priors(), task._strengths()
+    values, _ = task._sweep(np.zeros(1), counts.count.all, prior, strength, sweeps=5000)
+    naive = [0.0] * (len(task.names) + 1)
+    for _ in range(3000):
+        new = [0.0] * len(naive)
+        for state, pairs in counts.pairs_at.items():
+            found = []
+            for pair in pairs:
+                n = total = 0.0
+                for row in counts.rows[pair]:
+                    count = float(counts.count.all[row])
+                    to = int(counts.next.all[row])
+                    n += count
+                    total += count * (float(counts.reward.all[row]) + gamma * naive[to])
+                found.append((total + strength[pair] * prior[pair]) / (n + strength[pair]))
+            new[state] = max(found)
+        naive = new
+    assert values == pytest.approx(naive, abs=0.02)
+
+
+def test_units_do_not_mix_and_bad_input_is_refused() -> None:
+    advisor = learned(episodes=2)
+    assert advisor.unit("leave") == "return"
+    advisor.begin("x", goal="leave", task="leave")
+    with pytest.raises(InvalidParameterError, match="at least one"):
+        advisor.options("x", seen("A hall"), [])
+    with pytest.raises(InvalidParameterError, match="finite"):
+        advisor.step("x", seen("A hall"), "iron", float("nan"))
+    advisor.step("x", seen("A hall"), "iron", 0.0)
+    with pytest.raises(InvalidParameterError, match="return"):
+        advisor.end("x", 1.0)
+    with pytest.raises(InvalidParameterError, match="not open"):
+        advisor.step("y", seen("A hall"), "iron", 0.0)
