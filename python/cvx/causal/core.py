@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from typing import Any, Self
@@ -364,7 +363,7 @@ class CausalMemoryCore:
         vector = np.asarray(embedding, dtype=np.float32)
         when = self._now() if self._recording is None else self._recording.timestamp
         # A single row is a transaction of its own, and costs a third less than one around it.
-        with self._file.transaction() if self._unjudged else nullcontext():
+        with self._file.transaction():
             number = self._file.insert(when, effect, vector, cause_id, relationship)
             self._file.insert_judgements(when, number, self._unjudged)
         self._index.add([CoreEvent(number, when, effect, vector, cause_id, relationship)])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from cvx.errors import (
     CoreSchemaError,
     MissingExtraError,
 )
+from cvx.store.ownfiles import sync_file, sync_folder
 from cvx.store.transfer.duck import connect
 from cvx.types import Vector
 
@@ -113,6 +116,26 @@ _MOST_SKIPPED = 10_000_000
 _OPENING = threading.Lock()
 
 
+_IN_RAM = ":memory:"
+
+
+def _make(path: Path) -> None:
+    """Make the file of a core with its tables; it gets its name once it is whole on the disk."""
+    half = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    half.unlink(missing_ok=True)
+    made = connect(str(half))
+    try:
+        made.execute(_TABLES)
+    finally:
+        made.close()
+    sync_file(half)
+    # Another process may have made it meanwhile: its file stays.
+    with suppress(FileExistsError):
+        os.link(half, path)
+    half.unlink()
+    sync_folder(path.parent)
+
+
 class CoreFile:
     """Rows in and out of one DuckDB file. Rows are added, never changed.
 
@@ -142,6 +165,8 @@ class CoreFile:
         self._errors = duckdb.Error
         self._db: duckdb.DuckDBPyConnection | None = None
         with _OPENING, self._typed():
+            if path != _IN_RAM and not Path(path).exists():
+                _make(Path(path))
             self._db = connect(path)
             try:
                 self._check_columns()
@@ -226,7 +251,7 @@ class CoreFile:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Store all of the block, or nothing of it."""
+        """Store all of the block, or nothing of it; it is durable when the block ends."""
         with self._typed():
             self.connection.execute("BEGIN")
             try:
@@ -235,6 +260,9 @@ class CoreFile:
             except BaseException:
                 self.connection.execute("ROLLBACK")
                 raise
+        if self.path != _IN_RAM:
+            # DuckDB syncs what its log holds; the log is a new file after each checkpoint.
+            sync_folder(Path(self.path).parent)
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self._typed():
