@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -59,11 +59,11 @@ class Beta(NamedTuple):
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             A share outside (0, 1).
         """
         if not 0.0 < share < 1.0:
-            raise InvalidParameterError(f"share is {share}: give one between 0 and 1")
+            raise InvalidInputError(f"share is {share}: give one between 0 and 1")
         from scipy.special import betaincinv  # type: ignore[import-untyped]
 
         tail = (1.0 - share) / 2.0

@@ -18,7 +18,7 @@ from cvx.causal.linker import CauseSearch, in_turn
 from cvx.causal.narrative import tell_chain
 from cvx.causal.vectors import embed_document, embed_method, embed_question, unit
 from cvx.causal.walk import walk
-from cvx.errors import DimensionError, InvalidInputError, InvalidParameterError
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.index import RawIndex
 from cvx.types import Vector
 
@@ -59,13 +59,13 @@ class CoreIndex:
 
         Raises
         ------
-        DimensionError
+        InvalidVectorError
             Another dimension than that of the vectors before.
         """
         if self._index is None:
             return []
         if len(embedding) != self._index.dim:
-            raise DimensionError(
+            raise InvalidVectorError(
                 f"the vector has {len(embedding)} dimensions, those of the file "
                 f"{self._index.dim}: give the embedding model that it was made with"
             )
@@ -125,9 +125,9 @@ class CausalMemoryCore:
 
     Raises
     ------
-    CoreLockedError, CoreDamagedError, CoreSchemaError, CoreFileError
+    StoreError, DamagedStoreError
         The file cannot be opened.
-    InvalidParameterError
+    InvalidInputError
         A path that is none; an embedding model that cannot embed; a client that cannot be asked.
         No file is made.
     MissingExtraError
@@ -156,7 +156,7 @@ class CausalMemoryCore:
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         if not isinstance(db_path, (str, PathLike)):
-            raise InvalidParameterError(f"db_path is {db_path!r}: give a path, or ':memory:'")
+            raise InvalidInputError(f"db_path is {db_path!r}: give a path, or ':memory:'")
         embed_method(embedding_model)
         self.db_path = str(db_path)
         self.llm = llm_client
@@ -187,7 +187,7 @@ class CausalMemoryCore:
         ------
         InvalidInputError
             An empty text; nothing is stored.
-        InvalidVectorError, DimensionError
+        InvalidVectorError
             The embedder gave no vector, or one of another dimension; nothing is stored.
         """
         if not isinstance(effect_text, str) or not effect_text.strip():
@@ -247,7 +247,7 @@ class CausalMemoryCore:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             max_depth below 1.
         """
         with self._lock:

@@ -15,12 +15,9 @@ import numpy as np
 
 from cvx.causal.judges import Judgement
 from cvx.errors import (
-    CoreDamagedError,
-    CoreError,
-    CoreFileError,
-    CoreLockedError,
-    CoreSchemaError,
+    DamagedStoreError,
     MissingExtraError,
+    StoreError,
 )
 from cvx.store.ownfiles import sync_file, sync_folder
 from cvx.store.transfer.duck import connect
@@ -149,7 +146,7 @@ class CoreFile:
 
     Raises
     ------
-    CoreLockedError, CoreDamagedError, CoreSchemaError, CoreFileError
+    StoreError, DamagedStoreError
         Another process has it open; it is damaged; its ``events`` are another table; it cannot
         be opened for another reason.
     MissingExtraError
@@ -182,11 +179,11 @@ class CoreFile:
 
         Raises
         ------
-        CoreError
+        StoreError
             It was closed.
         """
         if self._db is None:
-            raise CoreError(f"{self.path} is closed: open it again")
+            raise StoreError(f"{self.path} is closed: open it again")
         return self._db
 
     def close(self) -> None:
@@ -200,7 +197,7 @@ class CoreFile:
             "SELECT view_name FROM duckdb_views() WHERE view_name IN ('events', 'judgements')"
         ).fetchall()
         if views:
-            raise CoreSchemaError(
+            raise StoreError(
                 f"{self.path} has a view in the place of the table {views[0][0]}: give the file of "
                 "a causal memory core"
             )
@@ -210,7 +207,7 @@ class CoreFile:
         ).fetchall()
         names = tuple(row[0] for row in rows)
         if names and names[: len(COLUMNS)] != COLUMNS:
-            raise CoreSchemaError(
+            raise StoreError(
                 f"{self.path} has a table events of {', '.join(names)}: a causal memory core has "
                 f"{', '.join(COLUMNS)}; give another file"
             )
@@ -222,7 +219,7 @@ class CoreFile:
             " duckdb_sequences() WHERE sequence_name = 'event_ids'), 0)"
         ).fetchall()[0]
         if given - last > _MOST_SKIPPED:
-            raise CoreSchemaError(
+            raise StoreError(
                 f"{self.path} holds event_id {given}, and at most {_MOST_SKIPPED:,} ids beyond the "
                 f"{last} given are passed over: number its events from 1"
             )
@@ -238,16 +235,16 @@ class CoreFile:
         except self._errors as error:
             text = " ".join(str(error).split())
             if "set lock" in text:
-                raise CoreLockedError(
+                raise StoreError(
                     f"{self.path} is open in another process ({text[:160]}): close it there, or "
                     "use cvx.Memory, which several processes may open"
                 ) from error
             damaged = ("Corrupt", "not a valid DuckDB", "Could not read enough", "checksum")
             if any(word in text for word in damaged):
-                raise CoreDamagedError(
+                raise DamagedStoreError(
                     f"{self.path} is damaged or no DuckDB file ({text[:160]}): restore a copy"
                 ) from error
-            raise CoreFileError(f"{self.path}: {text[:300]}") from error
+            raise StoreError(f"{self.path}: {text[:300]}") from error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -342,7 +339,7 @@ class CoreFile:
 
         Raises
         ------
-        CoreSchemaError
+        StoreError
             Their vectors have different dimensions, or none.
         """
         later = {
@@ -363,7 +360,7 @@ class CoreFile:
         vectors = list(found["embedding"])
         lengths = {len(vector) if np.ndim(vector) == 1 else 0 for vector in vectors}
         if 0 in lengths or len(lengths) > 1:
-            raise CoreSchemaError(
+            raise StoreError(
                 f"{self.path} has vectors of {sorted(lengths)} dimensions: those of one file are "
                 "of one model; give another file"
             )

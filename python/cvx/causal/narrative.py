@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cvx.causal.events import CausalEvent, EventId, Link
 from cvx.causal.walk import Reached, Walk
-from cvx.errors import MissingExtraError, OutputError
+from cvx.errors import FileError, MissingExtraError
 from cvx.escaping import quoted_line
 
 if TYPE_CHECKING:
@@ -427,9 +427,7 @@ def _draw(story: Story, path: Path) -> None:
     try:
         figure.savefig(path, dpi=110)
     except (OSError, ValueError) as error:
-        raise OutputError(
-            f"{path} cannot be written ({error}): give a .png, .svg or .pdf"
-        ) from error
+        raise FileError(f"{path} cannot be written ({error}): give a .png, .svg or .pdf") from error
 
 
 def _columns(story: Story) -> dict[int, list[EventId]]:

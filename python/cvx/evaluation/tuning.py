@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.evaluation.answers import cue_of, where_of
 from cvx.evaluation.labels import Label, groups_of
 from cvx.evaluation.metrics import recall_at
@@ -82,7 +82,7 @@ def split(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A group that there is not, or nothing left for one of the parts.
     """
     groups = sorted(set(groups_of(labels)))
@@ -93,10 +93,10 @@ def split(
         chosen = set(train)
         unknown = sorted(chosen - set(groups))
         if unknown:
-            raise InvalidParameterError(f"there is no group {unknown[0]!r}: there are {groups}")
+            raise InvalidInputError(f"there is no group {unknown[0]!r}: there are {groups}")
     rest = [group for group in groups if group not in chosen]
     if not chosen or not rest:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"{len(chosen)} groups to train on, {len(rest)} to measure: give labels of at least "
             "two groups, and leave one for measuring"
         )
@@ -148,7 +148,7 @@ def tune(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         No question of the training groups has gold among its candidates.
     """
     groups = groups_of(labels)
@@ -158,7 +158,7 @@ def tune(
         if group in chosen and len(table.events) and _gold(table).any():
             parts.setdefault(group, []).append(table)
     if not parts:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"none of the questions of {sorted(chosen)} has its answer among the candidates: "
             "label more of them"
         )

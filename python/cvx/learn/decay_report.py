@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cvx.errors import InvalidParameterError, OutputError
+from cvx.errors import FileError, InvalidInputError
 from cvx.learn.decay import (
     BayesianDecay,
     BlindDecay,
@@ -112,7 +112,7 @@ class DecayReport:
             left out.
         """
         if most < 1:
-            raise InvalidParameterError(f"most is {most}: give at least 1")
+            raise InvalidInputError(f"most is {most}: give at least 1")
         return page_of(self, title, most)
 
     def write(self, path: str | Path, title: str = "Decay", *, most: int = 200) -> Path:
@@ -120,14 +120,14 @@ class DecayReport:
 
         Raises
         ------
-        OutputError
+        FileError
             The file cannot be written.
         """
         where = Path(path)
         try:
             where.write_text(self.to_html(title, most=most), encoding="utf-8")
         except OSError as error:
-            raise OutputError(
+            raise FileError(
                 f"{where} cannot be written ({error}): give a file in a folder that is there"
             ) from error
         return where

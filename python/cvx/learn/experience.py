@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cvx.errors import RecordMismatchError
+from cvx.errors import StoreError
 from cvx.learn.attribution import Outcome, without_gone
 from cvx.learn.decay import DecayLedger, DecayPolicy
 from cvx.learn.episodes import EpisodeRecorder, OpenEpisode
@@ -176,7 +176,7 @@ class Experience:
         nodes = [step.node for step in episode.steps]
         unknown = [node for node in nodes if node is not None and node not in self.index]
         if unknown:
-            raise RecordMismatchError(
+            raise StoreError(
                 f"the record has node {unknown[0]}, the index has not: load the index that "
                 "was saved with it"
             )
@@ -342,13 +342,13 @@ class Experience:
 
         Raises
         ------
-        RecordMismatchError
+        StoreError
             What this loop has learned from was taken back.
         """
         with self.record.reading(), self.mutex:
             self.notice()
             if self.record.blocks_taken_back != self._blocks_taken_back:
-                raise RecordMismatchError(
+                raise StoreError(
                     "what this loop may have learned from was taken back, with all that was "
                     "written together: make a new one"
                 )

@@ -73,7 +73,7 @@ class Causes:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event.
 
         Examples
@@ -138,7 +138,7 @@ class Causes:
 
         Raises
         ------
-        UnknownEventError, UnknownEdgeKindError, InvalidEdgeError, InvalidParameterError
+        UnknownError, InvalidInputError
             No such event or kind; a link to itself; cases below 0.
 
         Examples

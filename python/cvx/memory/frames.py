@@ -72,7 +72,7 @@ class Frames:
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             A row is not what was written.
         """
         dim = self._backend.dim if vectors else None
@@ -89,7 +89,7 @@ class Frames:
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             A row is not what was written.
         """
         return _links_frame(self._backend.record)
@@ -105,7 +105,7 @@ class Frames:
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             A row is not what was written.
         """
         return _episodes_frame(self._backend.record)
@@ -122,7 +122,7 @@ class Frames:
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             A row is not what was written.
         """
         return _decisions_frame(self._backend.record)

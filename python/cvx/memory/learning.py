@@ -68,7 +68,7 @@ class Learning:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             Weights that are empty, not finite, or of no signal; nothing is stored.
         """
         self._identity.need_root("recall_with")

@@ -32,12 +32,9 @@ from cvx.causal.events import Link
 from cvx.causal.walk import DEFAULT_NODES
 from cvx.embed import Embedder
 from cvx.errors import (
-    EdgeWeightError,
-    InvalidEdgeError,
-    InvalidParameterError,
+    InvalidInputError,
     SettingsMismatchError,
-    UnknownEventError,
-    UnknownMetricError,
+    UnknownError,
 )
 from cvx.index import RawIndex
 from cvx.memory import feedback as _feedback
@@ -85,7 +82,7 @@ def _embedder(name: str, value: Any) -> Any:
 
 def _metric(name: str, value: Any) -> Any:
     if value not in ("cosine", "l2", "ip"):
-        raise wrong(name, value, "cosine, l2 or ip", UnknownMetricError)
+        raise wrong(name, value, "cosine, l2 or ip")
     return value
 
 
@@ -101,8 +98,8 @@ def _state(name: str, value: Any) -> str:
     return value
 
 
-_weight = number(0.0, 1.0, EdgeWeightError)
-_reason = one_of(str, called="a str", error=InvalidEdgeError)
+_weight = number(0.0, 1.0)
+_reason = one_of(str, called="a str")
 _OPENING: Mapping[str, Check] = {
     "embedder": optional(_embedder),
     "dim": optional(whole(1)),
@@ -288,7 +285,7 @@ class Memory:
             The vectors in the store are those of another embedder, dimension or metric.
         LostTailError
             The record ends before something that was written.
-        RecordVersionError, DamagedRecordError, RecordIOError
+        StoreVersionError, DamagedStoreError, RecordIOError
             The record cannot be read.
         """
         if not os.fspath(path):
@@ -564,11 +561,11 @@ class Memory:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event.
-        RewardRangeError
+        InvalidInputError
             The reward is outside [0, 1].
-        NoVectorError
+        UnknownError
             Aliases or a reward for an event that is in no index.
         InvalidInputError
             The text of a step of an episode; a single string as aliases or tags.
@@ -636,12 +633,12 @@ class Memory:
 
         Raises
         ------
-        UnknownEventError, UnknownEdgeKindError, EdgeWeightError, InvalidEdgeError
+        UnknownError, InvalidInputError
             No such event or kind; a weight outside its bounds; a link to itself, or a reason that
             is no string.
-        EffectBeforeCauseError
+        InvalidInputError
             The effect happened before the cause, and ``effect_first`` is "refuse".
-        InvalidParameterError
+        InvalidInputError
             Another ``effect_first`` than those.
 
         Warns
@@ -691,9 +688,9 @@ class Memory:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             One of them does not exist; nothing changes.
-        InvalidParameterError
+        InvalidInputError
             Neither events nor a filter, or both.
         """
         listed = self._targets(events, where, namespace, dry_run)
@@ -728,9 +725,9 @@ class Memory:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             One of them does not exist; nothing is erased.
-        InvalidParameterError
+        InvalidInputError
             Neither events nor a filter, or both.
         """
         listed = self._targets(events, where, namespace, dry_run)
@@ -746,7 +743,7 @@ class Memory:
         dry_run: bool,
     ) -> list[int]:
         if (events is None) == (where is None):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"events is {events!r:.60} and where is {where!r:.60}: give one of them"
             )
         if events is None:
@@ -758,7 +755,7 @@ class Memory:
         )
         if dry_run and len(found) < len(listed):
             missing = min({*listed} - {row[0] for row in found})
-            raise UnknownEventError(f"there is no event {missing}: it was erased or never given")
+            raise UnknownError(f"there is no event {missing}: it was erased or never given")
         self._backend.check_own(listed, self._identity)
         return listed
 
@@ -783,21 +780,21 @@ class Memory:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             It was erased, or never given; or no event of the namespace has that key.
-        InvalidParameterError
+        InvalidInputError
             Neither an id nor a key, or both.
-        DamagedRecordError
+        DamagedStoreError
             Its row is not what was written.
         """
         if (event is None) == (key is None):
-            raise InvalidParameterError(f"event is {event!r} and key is {key!r}: give one of them")
+            raise InvalidInputError(f"event is {event!r} and key is {key!r}: give one of them")
         if event is not None:
             return self._backend.event(an_event("event", event), self._identity)
         namespace = self._identity.named(namespace)
         found = self._called(key, namespace)
         if found is None:
-            raise UnknownEventError(
+            raise UnknownError(
                 f"no event of namespace {namespace!r} has the key {key!r}: add one with it, or "
                 "name the namespace that has it"
             )
@@ -825,7 +822,7 @@ class Memory:
 
         Raises
         ------
-        InvalidFilterError, InvertedRangeError, InvalidParameterError
+        InvalidInputError
             As for ``recall``.
 
         Examples
@@ -885,7 +882,7 @@ class Memory:
 
         Raises
         ------
-        InvalidKError, InvalidFilterError, InvertedRangeError, InvalidParameterError
+        InvalidInputError
             A parameter outside its bounds.
         InvalidInputError
             Namespaces that cannot be some.
@@ -929,7 +926,7 @@ class Memory:
 
         Raises
         ------
-        InvalidKError, InvalidParameterError, InvalidFilterError
+        InvalidInputError
             A parameter outside its bounds.
 
         Warns
@@ -976,9 +973,9 @@ class Memory:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event, or none that the namespace may see.
-        InvalidParameterError
+        InvalidInputError
             A bound below 1.
         """
         story = self.causes.graph(namespace=namespace).story(
@@ -1041,9 +1038,9 @@ class Memory:
         ------
         UnknownError
             No such decision.
-        DecisionTakenError
+        EpisodeEndedError
             Whether it succeeded was said already; or it is of a loop, whose episode says so.
-        InvalidParameterError
+        InvalidInputError
             Something was followed that the decision did not show; an outcome outside [0, 1].
         """
         assert isinstance(decision, int)
@@ -1072,9 +1069,9 @@ class Memory:
 
         Raises
         ------
-        PastNotKeptError
+        UnknownError
             An older version of cvx kept the store then, and overwrote what it knew.
-        InvalidParameterError
+        InvalidInputError
             No whole number, or none of 64 bits.
         """
         assert isinstance(recorded, int)
@@ -1087,7 +1084,7 @@ class Memory:
 
         Raises
         ------
-        NestedTransactionError
+        StoreError
             This thread is writing to it.
         """
         if self._identity.bound and not self._owns:

@@ -6,7 +6,7 @@ import math
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from cvx.errors import InvalidParameterError, MissingExtraError
+from cvx.errors import InvalidInputError, MissingExtraError
 from cvx.plot.files import write_figure
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ def plot_regions(
     ------
     MissingExtraError
         matplotlib is not installed (extra ``plot``).
-    InvalidParameterError
+    InvalidInputError
         ``most`` below 1; no format with that ending.
-    OutputError
+    FileError
         The file cannot be written.
     """
     if most < 1:
-        raise InvalidParameterError(f"most is {most}: give at least 1")
+        raise InvalidInputError(f"most is {most}: give at least 1")
     try:
         from matplotlib.cm import ScalarMappable
         from matplotlib.figure import Figure

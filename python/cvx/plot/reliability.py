@@ -38,9 +38,9 @@ def plot_reliability(
     ------
     MissingExtraError
         matplotlib is not installed (extra ``plot``).
-    InvalidParameterError
+    InvalidInputError
         It knows no format with that ending.
-    OutputError
+    FileError
         The file cannot be written.
     """
     try:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import ConstantFeatureWarning, OneOutcomeWarning
+from cvx.errors import LearningWarning
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -114,13 +114,13 @@ def warn_of(fit: LogisticFit, n: int, names: Sequence[object]) -> None:
     if fit.one_sided:
         warnings.warn(
             f"all {n} outcomes are alike: no feature has a weight until the other outcome is seen",
-            OneOutcomeWarning,
+            LearningWarning,
             stacklevel=3,
         )
     elif fit.constant.any():
         constant = [name for name, never in zip(names, fit.constant, strict=True) if never]
         warnings.warn(
             f"{constant} never vary in these samples: they have no weight until they do",
-            ConstantFeatureWarning,
+            LearningWarning,
             stacklevel=3,
         )

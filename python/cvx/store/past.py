@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from cvx.errors import PastNotKeptError
+from cvx.errors import UnknownError
 from cvx.store import rows, text
 from cvx.store.packing import unpacked
 from cvx.store.record import Record
@@ -30,12 +30,12 @@ def as_of(record: Record, recorded: int) -> Record:
 
     Raises
     ------
-    PastNotKeptError
+    UnknownError
         A time from which what was overwritten since is not kept: by an older format, or any more.
     """
     since = int(record.meta("whole_since") or 0)
     if recorded < since:
-        raise PastNotKeptError(
+        raise UnknownError(
             f"{record.path} keeps what was overwritten from {since} on, not at {recorded}: its "
             "journal reaches no further back, or an older version of cvx wrote it until then; ask "
             "for a later time"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cvx.errors import DamagedRecordError
+from cvx.errors import DamagedStoreError
 from cvx.store import rows, wordsearch
 from cvx.store.nodes import Nodes
 from cvx.types import Episode, Event, IntArray
@@ -68,7 +68,7 @@ class Reads(Nodes):
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             A row is not what was written.
         """
         if ids is None:
@@ -91,7 +91,7 @@ class Reads(Nodes):
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             A row is not what was written.
         """
         names = rows.COLUMNS[table]
@@ -120,7 +120,7 @@ class Reads(Nodes):
             try:
                 out.append(event_of(row))
             except UNREADABLE as error:
-                raise DamagedRecordError(
+                raise DamagedStoreError(
                     f"{self.path}: row {row[0]} of events cannot be read ({error}): let doctor "
                     "repair it"
                 ) from error

@@ -10,8 +10,8 @@ from typing import Any
 from cvx.arguments import wrong
 from cvx.errors import (
     DuplicateKeyError,
-    RewardRangeError,
-    UnknownEventError,
+    InvalidInputError,
+    UnknownError,
 )
 from cvx.store import text
 from cvx.store.learned import event_context
@@ -47,13 +47,13 @@ class Writer(LearnedWriter):
 
         Raises
         ------
-        RewardRangeError
+        InvalidInputError
             It has no outcome in [0, 1]: it is not closed yet.
         """
         reward = episode.reward
         if not isinstance(reward, Real) or not 0.0 <= float(reward) <= 1.0:
             raise wrong(
-                "the episode's reward", reward, "its outcome in [0, 1] first", RewardRangeError
+                "the episode's reward", reward, "its outcome in [0, 1] first", InvalidInputError
             )
         check_episode(episode)
         number = episode.episode_id
@@ -227,12 +227,12 @@ class Writer(LearnedWriter):
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event.
         """
         found = self._row("events", (event_id,))
         if found is None:
-            raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
+            raise UnknownError(f"there is no event {event_id}: it was erased or never given")
         before = dict(zip(COLUMNS["events"], found, strict=True))
         said = text.whole(self._db, event_id)
         (node,) = self.take_nodes(1)
@@ -301,7 +301,7 @@ class Writer(LearnedWriter):
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event.
         """
         changes = []
@@ -309,7 +309,7 @@ class Writer(LearnedWriter):
             found = self._db.execute(f"SELECT {column} FROM events WHERE event_id = ?", (event,))
             before = found.fetchone()
             if before is None:
-                raise UnknownEventError(f"there is no event {event}: it was erased or never given")
+                raise UnknownError(f"there is no event {event}: it was erased or never given")
             if before[0] != after:
                 changes.append([event, before[0], after])
                 self._db.execute(

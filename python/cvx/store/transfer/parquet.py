@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvx.errors import ExportError, InputFileError
+from cvx.errors import ExportError, FileError
 from cvx.store.ownfiles import open_own, read_own
 from cvx.store.transfer.files import written_whole
 from cvx.store.transfer.header import Header
@@ -98,7 +98,7 @@ class Parquet:
 
     Raises
     ------
-    InputFileError
+    FileError
         It cannot be read.
     ExportError
         It is no export.
@@ -109,7 +109,7 @@ class Parquet:
         try:
             told = read_own(path / "header.json", most=1 << 20)
         except OSError as error:
-            raise InputFileError(
+            raise FileError(
                 f"{path} cannot be read as an export in Parquet ({error.strerror}): it is a folder "
                 "with header.json in it"
             ) from error
