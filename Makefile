@@ -26,12 +26,15 @@ NATIVE := .venv/.native
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-.venv/.python: pyproject.toml
+.venv/.maturin:
 	@if [ ! -x $(PY) ]; then $(PYTHON) -m venv .venv; fi
+	$(PY) -m pip install --quiet "maturin>=1.9,<2"
+	touch $@
+
+.venv/.python: pyproject.toml .venv/.maturin
 	@echo "setting up .venv (two to three minutes the first time)"
 	$(PY) -m pip install --quiet --upgrade pip
-	$(PY) -m pip install --quiet "maturin>=1.9,<2"
-	$(PY) tools/extras.py experiments causal duckdb gymnasium http local plot bench dev > .venv/requirements.txt
+	$(PY) tools/extras.py experiments causal duckdb frames gymnasium http learn local plot bench dev > .venv/requirements.txt
 	$(PY) -m pip install --quiet -r .venv/requirements.txt
 	touch $@
 
@@ -114,8 +117,11 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 figures: $(NATIVE) ## docs/figures.md, from what `make bench` and the experiments left in runs/
 	$(PY) -m benches.figures
 
-build: .venv/.python ## a wheel in dist/
-	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin build --release --out dist
+# The compiler's driver and nothing of what tests and experiments need. On Linux zig links against an old C library.
+build: .venv/.maturin ## a stripped wheel in dist/, on Linux for manylinux2014
+	$(PY) -m pip install --quiet "maturin[zig]>=1.9,<2"
+	VIRTUAL_ENV=$(CURDIR)/.venv PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --release --strip --out dist \
+		$(if $(filter Linux,$(shell uname -s)),--zig)
 
 clean: ## remove what was built, not what was measured
 	rm -rf .venv target dist .cache

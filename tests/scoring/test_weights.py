@@ -17,6 +17,7 @@ from cvx.errors import (
     LearningWarning,
 )
 from cvx.scoring import LearnedWeights
+from cvx.scoring.logistic import maximum_likelihood
 
 NAMES = ("similarity", "reward", "noise")
 
@@ -46,6 +47,24 @@ def test_predictions_are_those_of_scikit_learn_on_standardised_features() -> Non
     twin = make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=500)).fit(x, y)
     mine = LearnedWeights(NAMES).fit(x, y).predict(x)
     np.testing.assert_allclose(mine, twin.predict_proba(x)[:, 1], atol=1e-3)
+
+
+@pytest.mark.parametrize("penalty", [1e-3, 1.0, 50.0])
+@pytest.mark.parametrize("separable", [False, True])
+def test_the_likeliest_coefficients_are_those_of_scikit_learn(
+    penalty: float, separable: bool
+) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 5))
+    y = (x @ [2.0, -1.0, 0.0, 0.5, 0.0] + (0.0 if separable else rng.logistic(size=300)) > 1) * 1
+    weight = rng.random(300) * 3
+    twin = LogisticRegression(C=1.0 / penalty, tol=1e-12, solver="newton-cholesky", max_iter=500)
+    twin.fit(x, y, weight)
+    coefficients, intercept = maximum_likelihood(x, y, weight, penalty=penalty)
+    np.testing.assert_allclose(coefficients, twin.coef_[0], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(intercept, twin.intercept_[0], rtol=1e-6)
 
 
 @pytest.mark.requirement("V12")

@@ -464,7 +464,7 @@ def test_without_duckdb_the_extra_is_named(store: Path, tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert "cvx[duckdb]" in done.stdout
+    assert "pip install duckdb polars" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 

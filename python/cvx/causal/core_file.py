@@ -16,9 +16,9 @@ import numpy as np
 from cvx.causal.judges import Judgement
 from cvx.errors import (
     DamagedStoreError,
-    MissingExtraError,
     StoreError,
 )
+from cvx.extras import needs
 from cvx.store.ownfiles import sync_file, sync_folder
 from cvx.store.transfer.duck import connect
 from cvx.types import Vector
@@ -154,10 +154,8 @@ class CoreFile:
     """
 
     def __init__(self, path: str) -> None:
-        try:
+        with needs("duckdb"):
             import duckdb
-        except ImportError as error:
-            raise MissingExtraError(f"{error}: pip install 'cvx[duckdb]'") from error
         self.path = path
         self._errors = duckdb.Error
         self._db: duckdb.DuckDBPyConnection | None = None

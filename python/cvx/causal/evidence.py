@@ -13,8 +13,8 @@ import numpy.typing as npt
 from cvx.arguments import a_share, above_zero, among, check_fields, number
 from cvx.errors import (
     InvalidInputError,
-    MissingExtraError,
 )
+from cvx.extras import needs
 
 KINDS = ("stated", "judged", "precedence", "repetition", "counterexample", "granger")
 
@@ -348,15 +348,13 @@ def granger(cause: npt.ArrayLike, effect: npt.ArrayLike, max_lag: int = 4) -> Gr
             raise InvalidInputError(
                 f"the series of the {name} holds NaN or never changes: it cannot be tested"
             )
-    try:
+    with needs("causal"):
         from statsmodels.tools.sm_exceptions import (  # type: ignore[import-untyped]
             InfeasibleTestError,
         )
         from statsmodels.tsa.stattools import (  # type: ignore[import-untyped]
             grangercausalitytests,
         )
-    except ImportError as error:
-        raise MissingExtraError(f"{error}: pip install 'cvx[causal]'") from error
     try:
         tests = grangercausalitytests(np.column_stack([y, x]), max_lag)
     except InfeasibleTestError as error:

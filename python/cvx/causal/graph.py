@@ -17,9 +17,9 @@ from cvx.causal.vectors import cosine
 from cvx.causal.walk import DEFAULT_DEPTH, DEFAULT_NODES, Walk, walk
 from cvx.errors import (
     InvalidInputError,
-    MissingExtraError,
     UnknownError,
 )
+from cvx.extras import needs
 
 Attenuation = float | Mapping[tuple[str, str], float]
 
@@ -394,10 +394,8 @@ class CausalGraph:
         MissingExtraError
             networkx is not installed (extra ``causal``).
         """
-        try:
+        with needs("causal"):
             import networkx as nx  # type: ignore[import-untyped]
-        except ImportError as error:
-            raise MissingExtraError(f"{error}: pip install 'cvx[causal]'") from error
         copy = nx.DiGraph()
         names = []
         for event in self:

@@ -3,8 +3,8 @@
 | embedder | needs |
 |---|---|
 | `LexicalEmbedder` | nothing; knows spelling, not meaning |
-| `LocalEmbedder` | a model folder, and ``pip install 'cvx[local]'`` |
-| `OllamaEmbedder`, `OpenAIEmbedder`, `detect` | a server, and ``pip install 'cvx[http]'`` |
+| `LocalEmbedder` | a model folder, and ``pip install safetensors scipy tokenizers`` |
+| `OllamaEmbedder`, `OpenAIEmbedder`, `detect` | a server, and ``pip install httpcore stamina`` |
 | `EncoderEmbedder`, `as_embedder` | an object with ``encode``, as sentence-transformers has |
 
 `CachedEmbedder` remembers the vectors of any of them on disk, `Prefixed` puts prefixes before

@@ -15,8 +15,8 @@ from cvx.errors import (
     EmbedderTimeoutError,
     EmbedderUnreachableError,
     InvalidInputError,
-    MissingExtraError,
 )
+from cvx.extras import needs
 
 _RETRYABLE = {408, 409, 425, 429}
 _MAX_ANSWER_BYTES = 256 << 20
@@ -144,13 +144,12 @@ class Http:
                 f"the key would go to {_origin(parts)} unencrypted: give an https:// address, or "
                 "no key"
             )
-        try:
+        with needs("http"):
             import httpcore
             import stamina  # noqa: F401
 
-            from cvx.embed.deadline import Deadline, Network
-        except ImportError as error:
-            raise MissingExtraError(f"{error}: pip install 'cvx[http]'") from error
+        from cvx.embed.deadline import Deadline, Network
+
         self.options = options
         self._origin = _origin(parts)
         self._deadline = Deadline()

@@ -14,10 +14,10 @@ from cvx.embed.bert import Bert, Shape
 from cvx.embed.protocol import Threaded, listed, normalised
 from cvx.errors import (
     InvalidInputError,
-    MissingExtraError,
     ModelFileError,
     TextTooLongError,
 )
+from cvx.extras import needs
 from cvx.types import Vector
 
 if TYPE_CHECKING:
@@ -236,12 +236,10 @@ def _pooling(config: Mapping[str, Any]) -> Literal["mean", "cls"]:
 
 
 def _loaded(path: Path, files: Mapping[str, bytes]) -> tuple[Tokenizer, dict[str, Any]]:
-    try:
+    with needs("local"):
         import safetensors
         import safetensors.numpy
         from tokenizers import Tokenizer
-    except ImportError as error:
-        raise MissingExtraError(f"{error}: pip install 'cvx[local]'") from error
     try:
         weights = safetensors.numpy.load(files["model.safetensors"])
     except (safetensors.SafetensorError, KeyError, ValueError, TypeError) as error:

@@ -2,7 +2,7 @@
 
 Logistic regression of "answers the question" on the columns of the candidates, over the questions
 of the training groups. Its strength of regularisation is chosen by leaving out one training group
-after the other. What comes out are plain floats for a `Weighting`: recall needs no scikit-learn.
+after the other. What comes out are plain floats for a `Weighting`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from cvx.evaluation.metrics import recall_at
 from cvx.memory import Memory
 from cvx.recall import Pipeline
 from cvx.recall.signals import COLUMNS
+from cvx.scoring.logistic import maximum_likelihood
 
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Values of scikit-learn's C that are tried; smaller is more cautious."""
@@ -192,16 +193,13 @@ def _found(table: Table, weights: npt.NDArray[np.float64]) -> float:
 
 
 def _fit(found: Sequence[Table], strength: float) -> npt.NDArray[np.float64]:
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
-
     rows = np.vstack([table.columns for table in found])
     answers = np.concatenate([_gold(table) for table in found])
     spread = rows.std(axis=0)
     spread[spread == 0.0] = 1.0
-    model = LogisticRegression(C=strength, max_iter=2000)
-    model.fit((rows - rows.mean(axis=0)) / spread, answers)
-    weights: npt.NDArray[np.float64] = model.coef_[0] / spread
-    return weights
+    standard = (rows - rows.mean(axis=0)) / spread
+    coefficients, _ = maximum_likelihood(standard, answers, penalty=1.0 / strength)
+    return np.asarray(coefficients / spread)
 
 
 def _gold(table: Table) -> npt.NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""A Gymnasium wrapper that records and advises: ``pip install 'cvx[gymnasium]'``."""
+"""A Gymnasium wrapper that records and advises: ``pip install gymnasium``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
-try:
-    import gymnasium
-except ImportError as error:
-    raise ImportError(f"{error}: pip install 'cvx[gymnasium]'") from error
-
 from cvx.errors import InvalidInputError
+from cvx.extras import needs
 from cvx.learn.episodes import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.types import Cue, Decision
+
+with needs("gymnasium"):
+    import gymnasium
 
 
 def plain_text(observation: object) -> str:

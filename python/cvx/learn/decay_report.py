@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cvx.errors import FileError, InvalidInputError
+from cvx.extras import needs
 from cvx.learn.decay import (
     BayesianDecay,
     BlindDecay,
@@ -60,7 +61,8 @@ class DecayReport:
             ``decays`` (those that cost it reward), ``before``, ``after`` (rewards), ``lost`` (the
             share of its reward).
         """
-        import polars as pl
+        with needs("frames"):
+            import polars as pl
 
         grouped = self.cases.group_by("policy", "node", maintain_order=True).agg(
             pl.col("memory").first(),
@@ -82,7 +84,8 @@ class DecayReport:
             ``spared`` (cases that cost nothing), ``mean_lost`` (share of the reward, over all
             memories).
         """
-        import polars as pl
+        with needs("frames"):
+            import polars as pl
 
         per_memory = (
             self.memories()
@@ -164,7 +167,8 @@ def decay_report(
     >>> report.cases.filter(policy="context-aware")["why"].to_list()
     ['its advice was not followed', 'followed in a region of quality 0.00']
     """
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     rows = []
     judged: dict[tuple[int, int], Judged] = {}

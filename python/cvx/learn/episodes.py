@@ -21,6 +21,7 @@ from cvx.errors import (
     EpisodeEndedError,
     InvalidInputError,
 )
+from cvx.extras import needs
 from cvx.store import Record
 from cvx.store.reads import OWN_ENTITIES
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
@@ -417,7 +418,8 @@ def episodes_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
         ``episode_id``, ``entity_id``, ``namespace``, ``kind``, ``goal``, ``task_type``,
         ``reward``, ``steps`` (their number), ``first``, ``last`` (timestamps).
     """
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     rows = [
         (
@@ -458,7 +460,8 @@ def steps_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
         ``episode_id``, ``entity_id``, ``namespace``, ``task_type``, ``place`` (from 0),
         ``timestamp``, ``node``, ``text``, ``action``, ``reward``.
     """
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     rows = [
         (

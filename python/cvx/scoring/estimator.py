@@ -10,21 +10,24 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
-from sklearn.utils import check_array  # type: ignore[import-untyped]
-from sklearn.utils.multiclass import (  # type: ignore[import-untyped]
-    check_classification_targets,
-    type_of_target,
-)
-from sklearn.utils.validation import (  # type: ignore[import-untyped]
-    check_is_fitted,
-    validate_data,
-)
 
 from cvx.errors import (
     InvalidInputError,
 )
+from cvx.extras import needs
 from cvx.scoring.logistic import Floats, fit_logistic, sigmoid, warn_of
+
+with needs("learn"):
+    from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
+    from sklearn.utils import check_array  # type: ignore[import-untyped]
+    from sklearn.utils.multiclass import (  # type: ignore[import-untyped]
+        check_classification_targets,
+        type_of_target,
+    )
+    from sklearn.utils.validation import (  # type: ignore[import-untyped]
+        check_is_fitted,
+        validate_data,
+    )
 
 
 class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

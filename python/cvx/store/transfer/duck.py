@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvx.errors import ExportError, FileError, MissingExtraError
+from cvx.errors import ExportError, FileError
+from cvx.extras import needs
 from cvx.store.transfer import parquet
 from cvx.store.transfer.blueprint import Cause, depths, primary_causes
 from cvx.store.transfer.files import written_whole
@@ -56,12 +57,8 @@ _KEPT_APART = ("text", "embedding")
 
 
 def _duckdb() -> Any:
-    try:
+    with needs("duckdb"):
         import duckdb
-    except ImportError as error:
-        raise MissingExtraError(
-            "duckdb is not installed: pip install 'cvx[duckdb]', or export to Parquet"
-        ) from error
     return duckdb
 
 
@@ -198,7 +195,8 @@ def _quoted(path: Path) -> str:
 
 
 def _write_causes(path: Path, causes: dict[int, Cause]) -> None:
-    import polars as pl
+    with needs("duckdb"):
+        import polars as pl
 
     depth = depths(causes)
     pl.DataFrame(
