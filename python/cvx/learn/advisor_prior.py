@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular  # type: ignore[import-untyped]
 
 from cvx.learn.advisor_counts import Floats, Ints
 
@@ -56,7 +55,7 @@ class Process:
         self._sample: Sample | None = None
         self._turn = 0
         self.centre, self.scale = 0.0, 1.0
-        self._chol, self._alpha = np.zeros((0, 0)), np.zeros(0)
+        self._whitener, self._alpha = np.zeros((0, 0)), np.zeros(0)
 
     @property
     def fitted(self) -> bool:
@@ -86,8 +85,8 @@ class Process:
             logs, self.lam, sample.features, sample.actions, sample.features, sample.actions, like
         )
         k[np.diag_indices_from(k)] += own + sample.noise + 1e-6
-        chol = cholesky(k, lower=True, check_finite=False)
-        alpha = cho_solve((chol, True), y, check_finite=False)
+        chol = np.linalg.cholesky(k)
+        alpha = np.linalg.solve(k, y)
         evidence = -0.5 * float(y @ alpha) - float(np.log(np.diag(chol)).sum())
         evidence -= 0.5 * sum(
             ((value - np.log(_START[name])) / 1.5) ** 2 for name, value in logs.items()
@@ -126,9 +125,10 @@ class Process:
             tried = self._solve(other, scaled, y, like)
             if tried[0] > found[0]:
                 self.logs, found = other, tried
-        _, self._chol, self._alpha = found
+        _, chol, self._alpha = found
         self._sample = scaled
-        inverse = cho_solve((self._chol, True), np.eye(len(y)), check_finite=False)
+        self._whitener = np.linalg.inv(chol)
+        inverse = self._whitener.T @ self._whitener
         self._learn_relevance(scaled, inverse, like)
         diagonal = np.diag(inverse)
         mean = y - self._alpha / diagonal
@@ -166,6 +166,6 @@ class Process:
         s = self._sample
         k = self._kernel(self.logs, self.lam, x, actions, s.features, s.actions, like)
         mean = k @ self._alpha
-        v = solve_triangular(self._chol, k.T, lower=True, check_finite=False)
+        v = self._whitener @ k.T
         variance = np.maximum(own - np.square(v).sum(0), 1e-4)
         return self.centre + self.scale * mean, variance * self.scale**2
