@@ -55,7 +55,8 @@ class Process:
         self._sample: Sample | None = None
         self._turn = 0
         self.centre, self.scale = 0.0, 1.0
-        self._whitener, self._alpha = np.zeros((0, 0)), np.zeros(0)
+        self._whitener: Floats = np.zeros((0, 0))
+        self._alpha: Floats = np.zeros(0)
 
     @property
     def fitted(self) -> bool:
@@ -85,8 +86,8 @@ class Process:
             logs, self.lam, sample.features, sample.actions, sample.features, sample.actions, like
         )
         k[np.diag_indices_from(k)] += own + sample.noise + 1e-6
-        chol = np.linalg.cholesky(k)
-        alpha = np.linalg.solve(k, y)
+        chol: Floats = np.asarray(np.linalg.cholesky(k), dtype=np.float64)
+        alpha: Floats = np.asarray(np.linalg.solve(k, y), dtype=np.float64)
         evidence = -0.5 * float(y @ alpha) - float(np.log(np.diag(chol)).sum())
         evidence -= 0.5 * sum(
             ((value - np.log(_START[name])) / 1.5) ** 2 for name, value in logs.items()
@@ -127,7 +128,7 @@ class Process:
                 self.logs, found = other, tried
         _, chol, self._alpha = found
         self._sample = scaled
-        self._whitener = np.linalg.inv(chol)
+        self._whitener = np.asarray(np.linalg.inv(chol), dtype=np.float64)
         inverse = self._whitener.T @ self._whitener
         self._learn_relevance(scaled, inverse, like)
         diagonal = np.diag(inverse)
