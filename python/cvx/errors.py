@@ -192,5 +192,9 @@ class StaleCueWarning(CvxWarning):
     """The same cue was asked turn after turn, while the turns went on."""
 
 
+class EpisodeDiscardedWarning(CvxWarning):
+    """A ``with memory.episode(...)`` block was left without an outcome."""
+
+
 class LexicalOnlyWarning(CvxWarning):
     """A memory was opened without an embedder; the default knows spelling, not meaning."""

@@ -353,6 +353,11 @@ class ActiveMemory:
         return self._experience.weighing().weights
 
     @property
+    def experience(self) -> Experience:
+        """The closed episodes and what they taught, which it shares with ``memory.episode``."""
+        return self._experience
+
+    @property
     def unlearned(self) -> int:
         """How often something was put away, brought back or erased."""
         return self._experience.unlearned

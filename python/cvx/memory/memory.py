@@ -43,8 +43,10 @@ from cvx.memory.admin import Admin, erase_events, set_state
 from cvx.memory.aio import Aio
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.causes import Causes
+from cvx.memory.episode import RunningEpisode, begin, take_up
 from cvx.memory.explanation import Explanation, explained
 from cvx.memory.frames import Frames
+from cvx.memory.learner import Agents
 from cvx.memory.learning import Learning
 from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
 from cvx.memory.settings import known_of, settings_of
@@ -163,13 +165,18 @@ class Memory:
         )
 
     def _compose(
-        self, backend: Backend, identity: Identity = _ROOT, recaller: Recaller | None = None
+        self,
+        backend: Backend,
+        identity: Identity = _ROOT,
+        recaller: Recaller | None = None,
+        agents: Agents | None = None,
     ) -> Self:
         self._backend, self._identity = backend, identity
         self._owns = recaller is None
         self._recaller = recaller or Recaller(backend)
+        self._agents = agents or Agents(backend)
         self.causes = Causes(backend, identity)
-        self.learning = Learning(backend, self._recaller, identity)
+        self.learning = Learning(backend, self._recaller, identity, self._agents)
         self.aio = Aio(self)
         return self
 
@@ -229,7 +236,8 @@ class Memory:
         if self._identity.bound and not {*further} <= {*self._identity.also}:
             self._identity.need_root("also")
         identity = Identity(own, further, bound=True)
-        return type(self).__new__(type(self))._compose(self._backend, identity, self._recaller)
+        bound = type(self).__new__(type(self))
+        return bound._compose(self._backend, identity, self._recaller, self._agents)
 
     @classmethod
     @checked(
@@ -940,6 +948,98 @@ class Memory:
             plan = replace(plan, serving=replace(plan.serving, budget=budget))
         asker = asker_of(self._identity, namespace, where)
         return self._recaller.context(cue, k, asker, plan)
+
+    @checked(
+        entity=optional(whole(0)),
+        id=optional(whole(0)),
+        trust=optional(a_share),
+        history=optional(whole(0)),
+    )
+    def episode(
+        self,
+        goal: str = "",
+        *,
+        task: str | None = None,
+        entity: int | None = None,
+        kind: str = "experience",
+        id: int | None = None,  # noqa: A002
+        source: str = "",
+        trust: float | None = None,
+        visibility: str = "private",
+        namespace: str | None = None,
+        history: int | None = None,
+    ) -> RunningEpisode:
+        """Begin an episode: ask for advice, act, end; its outcome makes the next advice better.
+
+        Parameters
+        ----------
+        goal : str
+            What is to be reached.
+        task : str, optional
+            Which family of goals that belongs to: episodes of a task learn from each other first.
+            Default the goal.
+        entity : int, optional
+            Whose timeline the steps are on; default one of its own.
+        kind : str, default "experience"
+            "experience", or "demonstration" of somebody else's play.
+        id : int, optional
+            Take up the episode that was left open under this id, by this process or another.
+        source, trust, visibility
+            As for ``add``, of every step.
+        namespace : str, optional
+            Whose it is, and who asks; default the memory's own.
+        history : int, optional
+            How many of the last actions with what came of them are part of what tells states
+            apart; default as many as pays.
+
+        Returns
+        -------
+        RunningEpisode
+            Best used as a context manager.
+
+        Raises
+        ------
+        InvalidInputError
+            A text that is no string, another kind or visibility, a trust outside [0, 1]; an id
+            together with what an episode begins with.
+        EpisodeEndedError, UnknownError
+            The id is of an episode that is over; or of none.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> memory = Memory(LexicalEmbedder())
+        >>> for way in ("left", "right", "right"):
+        ...     with memory.episode("find the hat", task="hats") as episode:
+        ...         advice = episode.advise("a hall", ["left", "right"])
+        ...         step = episode.act(way)
+        ...         episode.end(1.0 if way == "right" else 0.0)
+        >>> memory.episode("find the hat", task="hats").advise("a hall", ["left", "right"]).best
+        <Option 'right': ...>
+        """
+        if id is None:
+            return begin(
+                self,
+                self._agents,
+                self._identity,
+                goal=goal,
+                task=task,
+                entity_id=entity,
+                kind=kind,
+                source=source,
+                trust=1.0 if trust is None else trust,
+                visibility=visibility,
+                namespace=namespace,
+                history=history,
+            )
+        given = (goal, task, entity, kind, source, trust, visibility)
+        if given != ("", None, None, "experience", "", None, "private"):
+            raise InvalidInputError(
+                f"id is {id}, together with what an episode begins with: give the id alone to "
+                "take it up"
+            )
+        self._identity.named(namespace)
+        return take_up(self, self._agents, self._identity, id, history)
 
     @checked(max_depth=whole(1), max_events=whole(1))
     def why(

@@ -446,7 +446,7 @@ def _entry_left(op: str, entry: Any, gone: _Gone) -> Any:
         return [*entry[:3], *(_link_left(version, gone) for version in entry[3:])]
     if op == "reward":
         return None if entry[0] in gone.nodes else entry
-    if op in ("metadata", "state", "recallable", "version"):
+    if op in ("metadata", "state", "recallable", "step_kind", "version"):
         return None if entry[0] in gone.events else entry
     return _row_left(entry, gone) if op == "row" else entry
 
@@ -466,6 +466,8 @@ def _row_left(entry: list[Any], gone: _Gone) -> Any:
     if table == "decays":
         return None if key[1] in gone.nodes else entry
     if table == "model_state" and not _TEXTLESS.fullmatch(key[0]):
+        return None if gone.quoted_in(before) else entry
+    if table == "episodes":
         return None if gone.quoted_in(before) else entry
     if table != "decisions" or before is None:
         return entry

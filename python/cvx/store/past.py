@@ -12,7 +12,13 @@ from cvx.store.record import Record
 _BY_TIME = (
     "decisions", "decays", "model_state", "aliases", "events", "episodes", "journal",
 )  # fmt: skip
-_COLUMNS = ("state", "recallable", "metadata")
+_COLUMNS = {
+    "state": "state",
+    "recallable": "recallable",
+    "metadata": "metadata",
+    "step_kind": "kind",
+}
+"""Columns of events by what the journal calls a change to them."""
 
 
 def as_of(record: Record, recorded: int) -> Record:
@@ -49,9 +55,12 @@ def as_of(record: Record, recorded: int) -> Record:
                 if op == "row":
                     table, key, before = entry
                     where = " AND ".join(f"{name} = ?" for name in rows.KEYS[table])
-                    db.execute(f"DELETE FROM {table} WHERE {where}", key)
-                    if before is not None:
-                        db.execute(rows.insert_sql(table), (*before, rows.row_crc(*before)))
+                    if before is None:
+                        db.execute(f"DELETE FROM {table} WHERE {where}", key)
+                    else:
+                        # In one statement: steps name their episode all the while.
+                        put = rows.insert_sql(table, replace=True)
+                        db.execute(put, (*before, rows.row_crc(*before)))
                 elif op == "link":
                     a, b, kind, before, _ = entry
                     db.execute(
@@ -72,7 +81,8 @@ def as_of(record: Record, recorded: int) -> Record:
                     )
                 elif op in _COLUMNS:
                     db.execute(
-                        f"UPDATE events SET {op} = ? WHERE event_id = ?", (entry[1], entry[0])
+                        f"UPDATE events SET {_COLUMNS[op]} = ? WHERE event_id = ?",
+                        (entry[1], entry[0]),
                     )
                 elif op == "kind":
                     kinds = json.loads(past.meta("edge_kinds") or "[]")

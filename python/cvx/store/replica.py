@@ -24,7 +24,7 @@ from cvx.store.spaces import space
 from cvx.store.writer import Writer
 
 _CHUNK = 20_000
-_FOR_THE_PAST = ("row", "metadata", "episode")
+_FOR_THE_PAST = ("row", "metadata", "episode", "step_kind")
 """What the journal keeps for views of the past; the index knows nothing of it."""
 _REFUSED = (CvxError, ValueError, TypeError, OverflowError)
 """What a row raises that no index takes, such as one that another program wrote."""
