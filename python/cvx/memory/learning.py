@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cvx.arguments import a_mapping, an_event, checked, one_of, optional, some_texts
 from cvx.learn.attribution import Attribution
-from cvx.learn.loop import ActiveMemory
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
 from cvx.memory.learner import Agents
@@ -17,6 +16,9 @@ from cvx.recall.context import Context
 from cvx.recall.signals import Answerable
 from cvx.scoring import Calibration, LoggedChoice, logged_calibration, logged_choices
 from cvx.types import AnEvent, Cue, Decision, Where
+
+if TYPE_CHECKING:
+    from cvx.learn.loop import ActiveMemory
 
 _answerable = one_of(Answerable, called="an Answerable, as calibrated_floor returns it")
 
@@ -147,6 +149,8 @@ class Learning:
         NamespaceError
             The memory is bound to a namespace: a loop is of the whole store.
         """
+        from cvx.learn.loop import ActiveMemory
+
         backend = self._backend
         backend.store.refresh()
         self._identity.need_root("a loop")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cvx.arguments import above_zero, optional
 from cvx.calls import Calls, Outcome
 from cvx.causal.judges.prompt import question, read_answer
 from cvx.causal.judges.protocol import Judge, Judgement, Pair
-from cvx.embed.http import Http, HttpOptions
 from cvx.errors import EmbedderAnswerError, EmbedderRefusedError, InvalidInputError
+
+if TYPE_CHECKING:
+    from cvx.embed.http import HttpOptions
 
 DEFAULT_TIMEOUT_S = 60.0
 _METHODS = ("complete", "generate", "invoke", "ask", "chat")
@@ -187,6 +189,8 @@ class ServerJudge:
     """
 
     def __init__(self, model: str, url: str, *, http: HttpOptions | None = None) -> None:
+        from cvx.embed.http import Http, HttpOptions
+
         options = http or HttpOptions(timeout_s=DEFAULT_TIMEOUT_S)
         self._http = Http(url, options)
         base = url.rstrip("/").removesuffix("/chat/completions")
