@@ -76,7 +76,7 @@ class Domain(Protocol):
 
         Raises
         ------
-        InvalidInputError
+        InvalidParameterError
             None can.
         """
         ...

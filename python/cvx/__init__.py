@@ -5,9 +5,8 @@ Names are loaded when they are first used, so that ``import cvx`` stays cheap.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from cvx.lazy import names_of
+import importlib
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cvx.causal import CausalGraph as CausalGraph
@@ -84,4 +83,16 @@ _HOME = {
 
 __all__ = sorted(_HOME)
 __version__ = "0.1.0"
-__getattr__, __dir__ = names_of(__name__, _HOME)
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'cvx' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"cvx.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -18,8 +18,9 @@ from cvx.arguments import (
     wrong,
 )
 from cvx.errors import (
-    InvalidInputError,
-    UnknownError,
+    InvalidKError,
+    InvalidParameterError,
+    UnknownRegionError,
 )
 from cvx.index import RawIndex
 from cvx.learn.region_mdp import RegionMDP
@@ -64,7 +65,7 @@ class TemporalIndex(RawIndex):
         return super().__getstate__() | {"_learned": None}
 
     @checked(
-        k=whole(1),
+        k=whole(1, error=InvalidKError),
         weights=optional(_weights),
         now=optional(whole()),
         usage=optional(one_of(UsageTracker, Mapping, called="a UsageTracker or a mapping")),
@@ -116,11 +117,11 @@ class TemporalIndex(RawIndex):
 
         Raises
         ------
-        InvalidInputError, InvalidVectorError
+        InvalidKError, InvalidVectorError, InvalidFilterError
             As for ``search``.
-        InvalidInputError, UnknownError
+        InvalidParameterError, UnknownFeatureError
             Other than five weights; a pool below 1; a weight for an unknown feature.
-        UnknownError
+        UnknownLevelError
             A level without regions.
 
         References
@@ -166,7 +167,7 @@ class TemporalIndex(RawIndex):
 
         Raises
         ------
-        UnknownError
+        UnknownLevelError
             A level without regions.
         """
         if level is not None:
@@ -192,7 +193,7 @@ class TemporalIndex(RawIndex):
 
         Raises
         ------
-        UnknownError
+        UnknownRegionError
             No region of that level.
         """
         # Taken before the model is learned: what changes meanwhile is learned at the next question.
@@ -202,7 +203,7 @@ class TemporalIndex(RawIndex):
             learned = self._learned = state, self.transition_model()
         model = learned[1]
         if region not in self.regions(model.level):
-            raise UnknownError(
+            raise UnknownRegionError(
                 f"node {region} is no region of level {model.level}: ask assign_region for one"
             )
         return model.best_action(region, task_type)
@@ -212,7 +213,7 @@ def _named(weights: Sequence[float] | Mapping[str, float]) -> Mapping[str, float
     if isinstance(weights, Mapping):
         return weights
     if len(weights) != len(_SEED_FEATURES):
-        raise InvalidInputError(
+        raise InvalidParameterError(
             f"{len(weights)} weights: give five, for {', '.join(_SEED_FEATURES)}"
         )
     return dict(zip(_SEED_FEATURES, weights, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from typing import Any, Self
@@ -18,7 +19,7 @@ from cvx.causal.linker import CauseSearch, in_turn
 from cvx.causal.narrative import tell_chain
 from cvx.causal.vectors import embed_document, embed_method, embed_question, unit
 from cvx.causal.walk import walk
-from cvx.errors import InvalidInputError, InvalidVectorError
+from cvx.errors import DimensionError, InvalidInputError, InvalidParameterError
 from cvx.index import RawIndex
 from cvx.types import Vector
 
@@ -59,13 +60,13 @@ class CoreIndex:
 
         Raises
         ------
-        InvalidVectorError
+        DimensionError
             Another dimension than that of the vectors before.
         """
         if self._index is None:
             return []
         if len(embedding) != self._index.dim:
-            raise InvalidVectorError(
+            raise DimensionError(
                 f"the vector has {len(embedding)} dimensions, those of the file "
                 f"{self._index.dim}: give the embedding model that it was made with"
             )
@@ -125,9 +126,9 @@ class CausalMemoryCore:
 
     Raises
     ------
-    StoreError, DamagedStoreError
+    CoreLockedError, CoreDamagedError, CoreSchemaError, CoreFileError
         The file cannot be opened.
-    InvalidInputError
+    InvalidParameterError
         A path that is none; an embedding model that cannot embed; a client that cannot be asked.
         No file is made.
     MissingExtraError
@@ -156,7 +157,7 @@ class CausalMemoryCore:
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         if not isinstance(db_path, (str, PathLike)):
-            raise InvalidInputError(f"db_path is {db_path!r}: give a path, or ':memory:'")
+            raise InvalidParameterError(f"db_path is {db_path!r}: give a path, or ':memory:'")
         embed_method(embedding_model)
         self.db_path = str(db_path)
         self.llm = llm_client
@@ -187,7 +188,7 @@ class CausalMemoryCore:
         ------
         InvalidInputError
             An empty text; nothing is stored.
-        InvalidVectorError
+        InvalidVectorError, DimensionError
             The embedder gave no vector, or one of another dimension; nothing is stored.
         """
         if not isinstance(effect_text, str) or not effect_text.strip():
@@ -247,7 +248,7 @@ class CausalMemoryCore:
 
         Raises
         ------
-        InvalidInputError
+        InvalidParameterError
             max_depth below 1.
         """
         with self._lock:
@@ -363,7 +364,7 @@ class CausalMemoryCore:
         vector = np.asarray(embedding, dtype=np.float32)
         when = self._now() if self._recording is None else self._recording.timestamp
         # A single row is a transaction of its own, and costs a third less than one around it.
-        with self._file.transaction():
+        with self._file.transaction() if self._unjudged else nullcontext():
             number = self._file.insert(when, effect, vector, cause_id, relationship)
             self._file.insert_judgements(when, number, self._unjudged)
         self._index.add([CoreEvent(number, when, effect, vector, cause_id, relationship)])

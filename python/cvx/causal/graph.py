@@ -17,9 +17,10 @@ from cvx.causal.vectors import cosine
 from cvx.causal.walk import DEFAULT_DEPTH, DEFAULT_NODES, Walk, walk
 from cvx.errors import (
     InvalidInputError,
-    UnknownError,
+    InvalidParameterError,
+    MissingExtraError,
+    UnknownEventError,
 )
-from cvx.extras import needs
 
 Attenuation = float | Mapping[tuple[str, str], float]
 
@@ -63,7 +64,7 @@ class CausalGraph:
         factors = attenuation.values() if isinstance(attenuation, Mapping) else (attenuation,)
         for factor in factors:
             if not 0.0 <= factor <= 1.0:
-                raise InvalidInputError(f"attenuation holds {factor}: give factors in [0, 1]")
+                raise InvalidParameterError(f"attenuation holds {factor}: give factors in [0, 1]")
         self.ground: Ground = RamGround() if ground is None else ground
         self.attenuation = attenuation
         self.effect_first = known_order(effect_first)
@@ -110,7 +111,7 @@ class CausalGraph:
         ------
         InvalidInputError
             The id is taken, or the ground gives ids by itself.
-        InvalidVectorError
+        InvalidVectorError, DimensionError
             An embedding that is no vector, or of another dimension than those before.
         """
         ground, vector = self.ground, cast(Any, embedding)
@@ -153,11 +154,11 @@ class CausalGraph:
 
         Raises
         ------
-        UnknownError
+        UnknownEventError
             An end does not exist.
-        InvalidInputError
+        EdgeWeightError, InvalidEdgeError
             A weight outside [0, 1]; a link to itself.
-        InvalidInputError
+        EffectBeforeCauseError
             The effect happened before the cause, and ``effect_first`` is "refuse".
 
         Warns
@@ -200,14 +201,14 @@ class CausalGraph:
 
         Raises
         ------
-        UnknownError
+        UnknownEventError
             No such event.
-        InvalidInputError
+        InvalidParameterError
             A window below 1.
         """
         event = self._known(new_event_id)
         if window_ticks < 1:
-            raise InvalidInputError(f"window_ticks is {window_ticks}: give at least 1")
+            raise InvalidParameterError(f"window_ticks is {window_ticks}: give at least 1")
         made = []
         for cause in self.ground.between(event.tick - window_ticks, event.tick):
             alike = 0.0
@@ -234,7 +235,7 @@ class CausalGraph:
 
         Raises
         ------
-        UnknownError
+        UnknownEventError
             No such event.
         """
         self._known(event_id)
@@ -272,9 +273,9 @@ class CausalGraph:
 
         Raises
         ------
-        UnknownError
+        UnknownEventError
             No such event.
-        InvalidInputError
+        InvalidParameterError
             A bound below 1.
         """
         self._known(event_id)
@@ -327,13 +328,13 @@ class CausalGraph:
 
         Raises
         ------
-        UnknownError
+        UnknownEventError
             No such event.
-        InvalidInputError
+        InvalidParameterError
             A bound below 1, or ``after`` below 0.
         """
         if after < 0:
-            raise InvalidInputError(f"after is {after}: give 0 or more")
+            raise InvalidParameterError(f"after is {after}: give 0 or more")
         subject = self._known(event_id)
         back = self.walk(event_id, max_depth, max_nodes=max_nodes) if before else None
         forward = None
@@ -362,7 +363,7 @@ class CausalGraph:
     def _known(self, event_id: EventId) -> CausalEvent:
         found = self.ground.get(event_id)
         if found is None:
-            raise UnknownError(
+            raise UnknownEventError(
                 f"there is no event {event_id!r} that can be seen here: add it, or name its "
                 "namespace"
             )
@@ -394,8 +395,10 @@ class CausalGraph:
         MissingExtraError
             networkx is not installed (extra ``causal``).
         """
-        with needs("causal"):
+        try:
             import networkx as nx  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise MissingExtraError(f"{error}: pip install 'cvx[causal]'") from error
         copy = nx.DiGraph()
         names = []
         for event in self:

@@ -194,7 +194,7 @@ class Linker:
 
         Raises
         ------
-        UnknownError, InvalidInputError
+        UnknownEventError, UnknownEdgeKindError, InvalidEdgeError
             No such event or kind; a link to itself.
         """
         # Read and written in one transaction: of two who count at once neither is lost.

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from cvx.causal.events import CausalEvent, EventId, Link
 from cvx.causal.walk import Reached, Walk
-from cvx.errors import FileError
+from cvx.errors import MissingExtraError, OutputError
 from cvx.escaping import quoted_line
-from cvx.extras import needs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -317,8 +316,7 @@ class Story:
             ``text``, ``path_weight`` and, of the link to the next one towards the subject,
             ``next``, ``kind``, ``weight``, ``why``, ``evidence``; null for the subject.
         """
-        with needs("frames"):
-            import polars as pl
+        import polars as pl
 
         rows = [
             *(self._row("cause", one.id, one.depth, one.weight, one.path[-1]) for one in
@@ -384,9 +382,11 @@ _TEXT_WIDTH, _TEXT_LENGTH = 22, 88
 
 
 def _draw(story: Story, path: Path) -> None:
-    with needs("plot"):
+    try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError(f"{error}: pip install 'cvx[plot]'") from error
     columns = _columns(story)
     tallest = max(map(len, columns.values()))
     width, height = min(_WIDEST, 2.6 * len(columns) + 0.6), min(_TALLEST, 1.3 * tallest + 0.8)
@@ -427,7 +427,9 @@ def _draw(story: Story, path: Path) -> None:
     try:
         figure.savefig(path, dpi=110)
     except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be written ({error}): give a .png, .svg or .pdf") from error
+        raise OutputError(
+            f"{path} cannot be written ({error}): give a .png, .svg or .pdf"
+        ) from error
 
 
 def _columns(story: Story) -> dict[int, list[EventId]]:

@@ -9,8 +9,10 @@ import numpy.typing as npt
 
 from cvx.embed import Embedder, embed_query
 from cvx.errors import (
-    InvalidInputError,
+    DimensionError,
+    InvalidParameterError,
     InvalidVectorError,
+    NonFiniteVectorError,
 )
 from cvx.types import Vector
 
@@ -22,7 +24,7 @@ def as_vector(values: npt.ArrayLike) -> Vector:
     ------
     InvalidVectorError
         Something that is no list of numbers, or an empty one.
-    InvalidVectorError
+    NonFiniteVectorError
         NaN or infinity in it.
     """
     try:
@@ -32,7 +34,7 @@ def as_vector(values: npt.ArrayLike) -> Vector:
     if row.ndim != 1 or not row.size:
         raise InvalidVectorError(f"a vector has shape {row.shape}: give one row of numbers")
     if not np.isfinite(row).all():
-        raise InvalidVectorError("a vector holds NaN or infinity: give finite numbers")
+        raise NonFiniteVectorError("a vector holds NaN or infinity: give finite numbers")
     return row
 
 
@@ -54,7 +56,7 @@ def cosine(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
     Raises
     ------
-    InvalidVectorError
+    DimensionError
         Vectors of different lengths.
 
     Examples
@@ -64,7 +66,7 @@ def cosine(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     """
     left, right = unit(a), unit(b)
     if len(left) != len(right):
-        raise InvalidVectorError(
+        raise DimensionError(
             f"vectors of {len(left)} and {len(right)} dimensions cannot be compared: embed both "
             "with the same model"
         )
@@ -76,14 +78,14 @@ def embed_method(model: object) -> Callable[[str], object]:
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         A model that has neither; a class instead of an object.
     """
     found = (getattr(model, name, None) for name in ("embed", "encode"))
     method: Callable[[str], object] | None = next((m for m in found if callable(m)), None)
     if method is None or isinstance(model, type):
         name = model.__name__ if isinstance(model, type) else type(model).__name__
-        raise InvalidInputError(
+        raise InvalidParameterError(
             f"{name} cannot embed: give an object with embed(text) or encode(text), such as "
             "cvx.embed.LexicalEmbedder()"
         )
@@ -101,7 +103,7 @@ def embed_document(model: object, text: str) -> Vector:
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         As for ``embed_method``.
     InvalidVectorError
         It gave no vector of finite numbers.

@@ -14,11 +14,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cvx.calls import Calls
-from cvx.extras import needs
+import httpcore
 
-with needs("http"):
-    import httpcore
+from cvx.calls import Calls
 
 _calls = Calls()
 

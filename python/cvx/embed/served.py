@@ -11,10 +11,11 @@ import numpy as np
 from cvx.embed.http import Http, HttpOptions, Reply, says_too_long
 from cvx.embed.protocol import Threaded, checked_rows, listed, normalised
 from cvx.errors import (
+    EmbedderAccessError,
     EmbedderAnswerError,
     EmbedderRefusedError,
     EndpointMissingError,
-    InvalidInputError,
+    InvalidParameterError,
     ModelNotFoundError,
     TextTooLongError,
 )
@@ -52,9 +53,9 @@ class ServedEmbedder(Threaded):
         http: HttpOptions | None = None,
     ) -> None:
         if not model:
-            raise InvalidInputError("model is empty: give its name as the server knows it")
+            raise InvalidParameterError("model is empty: give its name as the server knows it")
         if dim is not None and dim < 1:
-            raise InvalidInputError(f"dim is {dim}: give at least 1, or leave it out")
+            raise InvalidParameterError(f"dim is {dim}: give at least 1, or leave it out")
         self.url = url
         self.model = model
         self.dim = dim
@@ -97,7 +98,7 @@ class ServedEmbedder(Threaded):
         ------
         EmbedderTimeoutError, EmbedderUnreachableError
             If no answer came, repetitions included.
-        ModelNotFoundError, EmbedderRefusedError, TextTooLongError, EndpointMissingError
+        ModelNotFoundError, EmbedderAccessError, TextTooLongError, EndpointMissingError
             If the server refuses for one of these reasons.
         EmbedderRefusedError
             If it refuses for another one.
@@ -171,9 +172,7 @@ class ServedEmbedder(Threaded):
         said = f"{reply.url} refused with {reply.status} ({reply.text[:200]!r})"
         low = reply.text[:2000].lower()
         if reply.status in {401, 403}:
-            return EmbedderRefusedError(
-                f"{said}: give the server's key as HttpOptions(api_key=...)"
-            )
+            return EmbedderAccessError(f"{said}: give the server's key as HttpOptions(api_key=...)")
         if says_too_long(low) or reply.status == 413:
             return TextTooLongError(said)
         if "model" in low and any(words in low for words in _NO_MODEL):

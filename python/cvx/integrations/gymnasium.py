@@ -1,4 +1,4 @@
-"""A Gymnasium wrapper that records and advises: ``pip install gymnasium``."""
+"""A Gymnasium wrapper that records and advises: ``pip install 'cvx[gymnasium]'``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
-from cvx.errors import InvalidInputError
-from cvx.extras import needs
+try:
+    import gymnasium
+except ImportError as error:
+    raise ImportError(f"{error}: pip install 'cvx[gymnasium]'") from error
+
+from cvx.errors import InvalidParameterError
 from cvx.learn.episodes import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.types import Cue, Decision
-
-with needs("gymnasium"):
-    import gymnasium
 
 
 def plain_text(observation: object) -> str:
@@ -21,11 +22,11 @@ def plain_text(observation: object) -> str:
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         It is something else.
     """
     if not isinstance(observation, str):
-        raise InvalidInputError(
+        raise InvalidParameterError(
             f"the observation is of type {type(observation).__name__}: give MemoryWrapper a "
             "reading=Reading(text=...) that turns it into a str"
         )
@@ -90,7 +91,7 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         ``k`` is below 1, or ``memory`` is no `ActiveMemory`.
     """
 
@@ -105,9 +106,9 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         k: int = 3,
     ) -> None:
         if k < 1:
-            raise InvalidInputError(f"k is {k}: give at least 1")
+            raise InvalidParameterError(f"k is {k}: give at least 1")
         if not isinstance(memory, ActiveMemory):
-            raise InvalidInputError(
+            raise InvalidParameterError(
                 f"memory is of type {type(memory).__name__}: give an ActiveMemory, "
                 "such as Memory.loop() makes on a store"
             )

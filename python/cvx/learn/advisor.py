@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
+import random
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
-import numpy as np
-
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidInputError
+from cvx.errors import InvalidParameterError
 from cvx.learn.advisor_task import Actions, Observation, Option, Parts, Run, Step, Task, Unit
+from cvx.learn.advisor_view import View
 from cvx.types import Vector
 
 __all__ = ["Advisor", "Observation", "Option", "Parts", "Unit"]
@@ -62,7 +61,9 @@ class Advisor:
 
     def _task(self, name: str) -> Task:
         task = self._tasks.get(name)
-        return Task(name, self._actions, self.parts, self.seed) if task is None else task
+        if task is None:
+            task = self._tasks[name] = Task(name, self._actions, self.parts, self.seed)
+        return task
 
     def options(
         self, episode: str, observation: Observation, actions: Sequence[Hashable] | None = None
@@ -82,13 +83,23 @@ class Advisor:
         if actions is not None:
             actions = list(dict.fromkeys(actions))
             if not actions:
-                raise InvalidInputError("no action is admissible: give at least one")
+                raise InvalidParameterError("no action is admissible: give at least one")
         else:
             actions = task.known_actions(run, observation, self.history)
-        found = task.weigh(run, observation, actions, self.history)
+        view = self._view(run, task)
+        found = view.options(task.key(run, observation, self.history, len(run.steps)), actions)
         run.asked = found
         run.menu = tuple(actions)
         return sorted((option for option, _ in found.values()), key=lambda o: -o.value)
+
+    def _view(self, run: Run, task: Task) -> View:
+        """Return what an open episode sees, up to date with its steps and with the others."""
+        view: View | None = run.view
+        if view is None or view.version != task.episodes or view.task is not task:
+            view = run.view = View(task, run, self.history)
+        while view.noted < len(run.steps):
+            view.note(view.noted)
+        return view
 
     def choose(self, episode: str, options: Sequence[Option], *, explore: bool = True) -> Option:
         """Return the option to take: by the posterior when exploring, else the best.
@@ -101,21 +112,17 @@ class Advisor:
         explore : bool, default True
         """
         if not options:
-            raise InvalidInputError("no options: give those that options() returned")
+            raise InvalidParameterError("no options: give those that options() returned")
         if not explore:
             return options[0]
         run = self._running(episode)
-        rng = self._random(episode, len(run.steps))
-        drawn = rng.random(len(options)) * 1e-6
+        rng = random.Random(f"{self.seed} {episode} {len(run.steps)}")
         worth = [
-            (run.asked[option.action][1] if option.action in run.asked else option.value) + noise
-            for option, noise in zip(options, drawn, strict=True)
+            (run.asked[option.action][1] if option.action in run.asked else option.value)
+            + 1e-6 * rng.random()
+            for option in options
         ]
-        return options[int(np.argmax(worth))]
-
-    def _random(self, *about: Hashable) -> np.random.Generator:
-        digest = hashlib.blake2b(repr((self.seed, *about)).encode(), digest_size=8).digest()
-        return np.random.default_rng(int.from_bytes(digest, "little"))
+        return options[worth.index(max(worth))]
 
     def step(
         self,
@@ -142,11 +149,13 @@ class Advisor:
             What could be done there; default what the last ``options`` was asked about.
         """
         if not math.isfinite(reward):
-            raise InvalidInputError(f"the reward is {reward}: give a finite number")
+            raise InvalidParameterError(f"the reward is {reward}: give a finite number")
         run = self._running(episode)
         menu = run.menu if actions is None else tuple(actions)
         run.menu = None
-        self._task(run.task).note(run, Step(observation, action, reward, menu), self.history)
+        run.steps.append(Step(observation, action, reward, menu))
+        if run.view is not None:
+            self._view(run, run.view.task)
 
     def end(
         self,
@@ -172,16 +181,15 @@ class Advisor:
         task = self._task(run.task)
         unit: Unit = "return" if outcome is None else "P(success)"
         if task.unit is not None and task.unit != unit:
-            raise InvalidInputError(
+            raise InvalidParameterError(
                 f"task {run.task!r} is told as {task.unit}: end its episodes all with an outcome, "
                 "or all without"
             )
         task.unit = unit
-        self._tasks[run.task] = task
         del self._open[episode]
         run.outcome, run.last, run.truncated = outcome, observation, truncated
         task.learn(run, self.history)
-        run.forget_local()
+        run.forget_view()
         self._past.append(run)
 
     def discard(self, episode: str) -> None:
@@ -204,4 +212,4 @@ class Advisor:
         try:
             return self._open[episode]
         except KeyError:
-            raise InvalidInputError(f"episode {episode!r} is not open: begin it") from None
+            raise InvalidParameterError(f"episode {episode!r} is not open: begin it") from None

@@ -84,6 +84,7 @@ class Counts:
         self.pair, self.next = Column(np.int64), Column(np.int64)
         self.reward, self.count = Column(np.float64), Column(np.float64)
         self.rows: list[list[int]] = []
+        self.into: dict[int, set[int]] = {}
         self._row_of: dict[tuple[int, int, float], int] = {}
         self._late: list[deque[tuple[int, float]]] = []
         self.repeats = self.surprises = 0.0
@@ -114,7 +115,8 @@ class Counts:
         weight : float, default 1
             How much it counts: the trust in who tells it.
         """
-        key = (pair, next_state, round(reward, 4))
+        # Rewards of one size are one outcome, told by its mean: they may differ every time.
+        key = (pair, next_state, float(f"{reward:.1g}"))
         row = self._row_of.get(key)
         if row is None:
             row = self._row_of[key] = len(self.pair)
@@ -123,18 +125,23 @@ class Counts:
             self.reward.append(reward)
             self.count.append(0.0)
             self.rows[pair].append(row)
+            if next_state != END:
+                self.into.setdefault(next_state, set()).add(pair)
         late = self._late[pair]
         if late:
             self.repeats += weight
             self.surprises += weight * (late[-1][0] != row)
         late.append((row, weight))
         self.count.all[row] += weight
+        if weight > 0:
+            held = self.reward.all[row]
+            self.reward.all[row] = held + (reward - held) * weight / self.count.all[row]
         self.n.all[pair] += weight
-        if len(self.rows[pair]) > 1 and self._gate < math.inf:
-            self._forget_what_changed(pair)
 
-    def _forget_what_changed(self, pair: int) -> None:
-        """Drop the outcomes older than a change, where the evidence for one is strong."""
+    def forget_what_changed(self, pair: int) -> None:
+        """Drop the outcomes of a pair older than a change, where the evidence is strong."""
+        if len(self.rows[pair]) < 2 or self._gate == math.inf:
+            return
         total = {row: float(self.count.all[row]) for row in self.rows[pair]}
         if sum(total.values()) < 2:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular  # type: ignore[import-untyped]
 
 from cvx.learn.advisor_counts import Floats, Ints
 
@@ -51,43 +52,48 @@ class Process:
 
     def __init__(self) -> None:
         self.logs = {name: float(np.log(value)) for name, value in _START.items()}
-        self.lam = np.ones(0)
+        self.lam = self._next = np.ones(1)
+        self._names: list[str] = []
         self._sample: Sample | None = None
         self._turn = 0
         self.centre, self.scale = 0.0, 1.0
-        self._whitener: Floats = np.zeros((0, 0))
-        self._alpha: Floats = np.zeros(0)
+        self._chol, self._alpha = np.zeros((0, 0)), np.zeros(0)
 
     @property
     def fitted(self) -> bool:
         """Whether it has learned from anything."""
         return self._sample is not None
 
-    def _kernel(
-        self, logs: dict[str, float], lam: Floats,
-        xa: Floats, aa: Ints, xb: Floats, ab: Ints, like: Floats,
-    ) -> Floats:  # fmt: skip
-        w = {name: float(np.exp(value)) for name, value in logs.items()}
-        share = min(0.95, w["likeness"])
-        same = np.where(aa[:, None] == ab[None, :], 1.0, share * like[np.ix_(aa, ab)])
-        scaled = xa * lam
+    def _overlap(
+        self, xa: Floats, aa: Ints, xb: Floats, ab: Ints, like: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return what pairs share: the action, likeness of actions, words, distance."""
+        same = (aa[:, None] == ab[None, :]).astype(np.float64)
+        scaled = xa * self.lam
         linear = scaled @ xb.T
-        norms_a, norms_b = (scaled * xa).sum(1), (xb * lam * xb).sum(1)
+        norms_a, norms_b = (scaled * xa).sum(1), (xb * self.lam * xb).sum(1)
         away = np.maximum(norms_a[:, None] + norms_b[None, :] - 2.0 * linear, 0.0)
-        near = np.exp(-w["beta"] * 0.5 * away)
-        shared: Floats = w["action"] + w["words"] * linear + w["near"] * near
-        return np.asarray(w["everywhere"] + same * shared)
+        return same, like[np.ix_(aa, ab)], linear, away
+
+    @staticmethod
+    def _kernel(logs: dict[str, float], overlap: tuple[Floats, Floats, Floats, Floats]) -> Floats:
+        same, like, linear, away = overlap
+        w = {name: float(np.exp(value)) for name, value in logs.items()}
+        shared = w["near"] * np.exp((-0.5 * w["beta"]) * away)
+        shared += w["words"] * linear
+        shared += w["action"]
+        shared *= np.maximum(same, min(0.95, w["likeness"]) * like)
+        shared += w["everywhere"]
+        return np.asarray(shared)
 
     def _solve(
-        self, logs: dict[str, float], sample: Sample, y: Floats, like: Floats
-    ) -> tuple[float, Floats, Floats]:
-        own = float(np.exp(logs["own"]))
-        k = self._kernel(
-            logs, self.lam, sample.features, sample.actions, sample.features, sample.actions, like
-        )
-        k[np.diag_indices_from(k)] += own + sample.noise + 1e-6
-        chol: Floats = np.asarray(np.linalg.cholesky(k), dtype=np.float64)
-        alpha: Floats = np.asarray(np.linalg.solve(k, y), dtype=np.float64)
+        self, logs: dict[str, float], overlap: tuple[Floats, Floats, Floats, Floats],
+        noise: Floats, y: Floats,
+    ) -> tuple[float, Floats, Floats]:  # fmt: skip
+        k = self._kernel(logs, overlap)
+        k[np.diag_indices_from(k)] += float(np.exp(logs["own"])) + noise + 1e-6
+        chol = cholesky(k, lower=True, check_finite=False)
+        alpha = cho_solve((chol, True), y, check_finite=False)
         evidence = -0.5 * float(y @ alpha) - float(np.log(np.diag(chol)).sum())
         evidence -= 0.5 * sum(
             ((value - np.log(_START[name])) / 1.5) ** 2 for name, value in logs.items()
@@ -95,7 +101,7 @@ class Process:
         return evidence, chol, alpha
 
     def fit(
-        self, sample: Sample, like: Floats, floor: float, tries: int = 2
+        self, sample: Sample, names: list[str], like: Floats, floor: float, tries: int = 2
     ) -> tuple[Floats, Floats]:
         """Learn from pairs; return the mean and variance of each as the others see it.
 
@@ -104,10 +110,12 @@ class Process:
         mean, variance : ndarray of shape (n,)
             Leave-one-out, without the noise of counting.
         """
-        if len(self.lam) != sample.features.shape[1]:
-            grown = np.ones(sample.features.shape[1])
-            grown[: len(self.lam)] = self.lam[: len(grown)]
-            self.lam = grown
+        if names != self._names:
+            known = dict(zip(self._names, self._next.tolist(), strict=False))
+            self.lam = np.array([known.get(name, 1.0) for name in names] or [1.0])
+            self._names = names
+        elif len(self._next) == len(self.lam):
+            self.lam = self._next
         weight = 1.0 / (sample.noise + 0.05)
         self.centre = float((weight * sample.worth).sum() / weight.sum())
         spread = sample.worth - self.centre
@@ -115,7 +123,9 @@ class Process:
         self.scale = max(self.scale, 0.25 * floor)
         y = spread / self.scale
         scaled = Sample(sample.features, sample.actions, y, sample.noise / self.scale**2)
-        found = self._solve(self.logs, scaled, y, like)
+        x, a = sample.features, sample.actions
+        overlap = self._overlap(x, a, x, a, like)
+        found = self._solve(self.logs, overlap, scaled.noise, y)
         names = list(_START)
         for _ in range(tries):
             name = names[self._turn % len(names)]
@@ -123,28 +133,28 @@ class Process:
             self._turn += 1
             other = dict(self.logs)
             other[name] += step
-            tried = self._solve(other, scaled, y, like)
+            tried = self._solve(other, overlap, scaled.noise, y)
             if tried[0] > found[0]:
                 self.logs, found = other, tried
-        _, chol, self._alpha = found
+        _, self._chol, self._alpha = found
         self._sample = scaled
-        self._whitener = np.asarray(np.linalg.inv(chol), dtype=np.float64)
-        inverse = self._whitener.T @ self._whitener
-        self._learn_relevance(scaled, inverse, like)
+        inverse = cho_solve((self._chol, True), np.eye(len(y)), check_finite=False)
+        self._learn_relevance(x, inverse, overlap)
         diagonal = np.diag(inverse)
         mean = y - self._alpha / diagonal
         variance = np.maximum(1.0 / diagonal - scaled.noise, 1e-4)
         return self.centre + self.scale * mean, variance * self.scale**2
 
-    def _learn_relevance(self, sample: Sample, inverse: Floats, like: Floats) -> None:
-        share = min(0.95, float(np.exp(self.logs["likeness"])))
-        a = sample.actions
-        same = np.where(a[:, None] == a[None, :], 1.0, share * like[np.ix_(a, a)])
-        x, w = sample.features, float(np.exp(self.logs["words"]))
+    def _learn_relevance(
+        self, x: Floats, inverse: Floats, overlap: tuple[Floats, Floats, Floats, Floats]
+    ) -> None:
+        """Move each word's relevance to where the evidence draws it; the next fit uses it."""
+        same = np.maximum(overlap[0], min(0.95, float(np.exp(self.logs["likeness"]))) * overlap[1])
+        w = float(np.exp(self.logs["words"]))
         told = np.outer(self._alpha, self._alpha) * same
         fitted = w * self.lam * ((told @ x) * x).sum(0)
         expected = w * self.lam * (((inverse * same) @ x) * x).sum(0)
-        self.lam = np.clip(self.lam * np.sqrt((fitted + 0.3) / (expected + 0.3)), 0.01, 30.0)
+        self._next = np.clip(self.lam * np.sqrt((fitted + 0.3) / (expected + 0.3)), 0.01, 30.0)
 
     def predict(self, features: Floats, actions: Ints, like: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of pairs that were not learned from.
@@ -156,17 +166,14 @@ class Process:
         like : ndarray of shape (actions, actions)
         """
         w = {name: float(np.exp(value)) for name, value in self.logs.items()}
-        d = len(self.lam)
-        x = np.zeros((len(features), d))
-        x[:, : min(d, features.shape[1])] = features[:, :d]
-        extra = np.square(features[:, d:]).sum(1)
-        size = (x * self.lam * x).sum(1) + extra
+        x = features
+        size = (x * self.lam * x).sum(1)
         own = w["everywhere"] + w["action"] + w["words"] * size + w["near"] + w["own"]
         if self._sample is None:
             return np.full(len(x), self.centre), own * self.scale**2
         s = self._sample
-        k = self._kernel(self.logs, self.lam, x, actions, s.features, s.actions, like)
+        k = self._kernel(self.logs, self._overlap(x, actions, s.features, s.actions, like))
         mean = k @ self._alpha
-        v = self._whitener @ k.T
+        v = solve_triangular(self._chol, k.T, lower=True, check_finite=False)
         variance = np.maximum(own - np.square(v).sum(0), 1e-4)
         return self.centre + self.scale * mean, variance * self.scale**2

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
-from collections import deque
+import zlib
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from cvx.learn.advisor_counts import END, Column, Counts, Floats
+from cvx.learn.advisor_counts import END, Column, Counts, Floats, Ints
 from cvx.learn.advisor_prior import Process, Sample
 from cvx.types import Vector
 
@@ -21,7 +21,9 @@ Unit: TypeAlias = Literal["P(success)", "return"]
 Key: TypeAlias = Hashable
 
 _WORD = re.compile(r"\w+")
-_MOST_SAMPLES = 128
+_MOST_SAMPLES = 160
+_MOST_WORDS = 256
+_SWEEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,12 @@ class Parts:
     process: bool = True
     relevance: bool = True
     planning: bool = True
-    boldness: float = 0.0
-    jitter: float = 1.0
+    boldness: float = 1.0
+    jitter: float = 0.5
     weakest: float = 0.02
     strongest: float = 6.0
     thompson: bool = True
+    states: bool = True
 
 
 @dataclass(slots=True)
@@ -124,11 +127,11 @@ class Run:
     truncated: bool = False
     menu: tuple[Hashable, ...] | None = None
     asked: dict[Hashable, tuple[Option, float]] = field(default_factory=dict)
-    local: Local | None = None
+    view: Any = None
 
-    def forget_local(self) -> None:
+    def forget_view(self) -> None:
         """Drop what only an open episode needs."""
-        self.local = None
+        self.view = None
         self.asked = {}
         self.menu = None
 
@@ -162,18 +165,6 @@ class Actions:
         return self._like
 
 
-class Local:
-    """What an open episode adds to the counts of its task, for itself alone."""
-
-    def __init__(self, version: int) -> None:
-        self.version = version
-        self.rows: dict[tuple[Key, Hashable], dict[tuple[Key, float], float]] = {}
-        self.value: dict[Key, float] = {}
-        self.bold: dict[Key, float] = {}
-        self.menus: dict[Key, tuple[Hashable, ...]] = {}
-        self.path: list[Key] = []
-
-
 class Task:
     """What is known of one task: its states, counts, process and plan."""
 
@@ -182,8 +173,10 @@ class Task:
         self.unit: Unit | None = None
         self.states: dict[Key, int] = {}
         self.names: list[Key] = []
-        self.words: dict[str, int] = {}
-        self.tokens: list[list[int]] = []
+        self.words: Counter[str] = Counter()
+        self.shared: dict[str, int] = {}
+        self.tokens: list[list[str]] = []
+        self.menus: dict[int, tuple[Hashable, ...]] = {}
         self.counts = Counts(parts.gate)
         self.process = Process()
         self.mean, self.variance = Column(np.float64), Column(np.float64)
@@ -195,8 +188,34 @@ class Task:
         self.strength = np.zeros(0)
         self.within = 0.05
         self.values, self.bold, self.weights = np.zeros(1), np.zeros(1), np.zeros(0)
-        self.worth, self.hope, self.z = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.worth, self.bold_worth, self.hope = np.zeros(0), np.zeros(0), np.zeros(0)
         self.best = 1.0
+
+    def worth_of_new(self) -> tuple[float, float]:
+        """Return value and hope of a state that is not known."""
+        known = not self.flat and len(self.mean)
+        return (float(np.mean(self.mean.all)) if known else self.range()[0]), self.best
+
+    def expect(
+        self, key: Key, actions: Sequence[Hashable], salt: int
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return prior mean, variance and hope of actions that were never done in a state."""
+        low, high = self.range()
+        size = len(actions)
+        if not self.episodes:
+            return np.full(size, low), np.full(size, (high - low) ** 2 / 12), np.full(size, high)
+        if self.parts.process and self.process.fitted:
+            at = np.array([self.actions.number(action) for action in actions])
+            x = np.repeat(self.features_of(key), size, axis=0)
+            mean, variance = self.process.predict(x, at, self.actions.like)
+        else:
+            seen = self.counts.n.all > 0
+            mean = np.full(size, float(self.mean.all[seen].mean()) if seen.any() else low)
+            variance = np.full(size, float(self.variance.all.mean()))
+        if self.flat:
+            return mean, variance, np.full(size, self.best)
+        z = self.parts.boldness + self.parts.jitter * self.random(salt).standard_normal(size)
+        return mean, variance, np.clip(mean + z * np.sqrt(variance), low, self.best)
 
     # --- states
 
@@ -233,30 +252,32 @@ class Task:
         if at is None:
             at = self.states[key] = len(self.names)
             self.names.append(key)
-            self.tokens.append(
-                [self.words.setdefault(word, len(self.words)) for word in self._tokens(key)]
-            )
+            tokens = self._tokens(key)
+            self.tokens.append(tokens)
+            for word in tokens:
+                self.words[word] += 1
         return at
 
     def features(self, states: Sequence[int]) -> Floats:
-        """Return the words of states, of shape (n, words), each row of norm 1."""
-        out = np.zeros((len(states), max(1, len(self.words))))
+        """Return the words of states, of shape (n, words), each row of norm at most 1."""
+        out = np.zeros((len(states), max(1, len(self.shared))))
         for row, state in zip(out, states, strict=True):
-            tokens = self.tokens[state]
-            if tokens:
-                row[tokens] = 1.0 / math.sqrt(len(tokens))
+            self._fill_row(row, self.tokens[state])
         return out
 
     def features_of(self, key: Key) -> Floats:
-        """Return the same of a state that may be new; its unknown words are the last column."""
-        found = self._tokens(key)
-        out = np.zeros((1, max(1, len(self.words)) + 1))
-        if found:
-            share = 1.0 / math.sqrt(len(found))
-            known = [at for word in found if (at := self.words.get(word)) is not None]
-            out[0, known] = share
-            out[0, -1] = math.sqrt((len(found) - len(known)) / len(found))
+        """Return the same of a state that may be new, of shape (1, words)."""
+        return self._row(tuple(self._tokens(key)))
+
+    def _row(self, tokens: Sequence[str]) -> Floats:
+        out = np.zeros((1, max(1, len(self.shared))))
+        self._fill_row(out[0], tokens)
         return out
+
+    def _fill_row(self, row: Floats, tokens: Sequence[str]) -> None:
+        known = [at for word in tokens if (at := self.shared.get(word)) is not None]
+        if known:
+            row[known] = 1.0 / math.sqrt(len(tokens))
 
     def known_actions(
         self, run: Run, observation: Observation, history: int | None
@@ -277,14 +298,17 @@ class Task:
         counts = self.counts
         keys = [self.key(run, s.observation, history, i) for i, s in enumerate(run.steps)]
         states = [self.state(key) for key in keys]
+        touched: dict[int, None] = {}
         last: int | None = END
         if run.truncated:
             last = None
             if run.last is not None:
                 last = self.state(self.key(run, run.last, history, len(run.steps)))
         for i, (step, state) in enumerate(zip(run.steps, states, strict=True)):
-            for action in step.menu or ():
-                self._pair(state, action)
+            if step.menu is not None and self.menus.get(state) != step.menu:
+                self.menus[state] = step.menu
+                for action in step.menu:
+                    self._pair(state, action)
             pair = self._pair(state, step.action)
             final = i + 1 == len(states)
             reward = step.reward
@@ -294,9 +318,12 @@ class Task:
             if to is None or run.trust <= 0:
                 continue
             counts.add(pair, to, reward, run.trust)
+            touched[pair] = None
             if run.episode not in self.latest[pair]:
                 self.latest[pair].append(run.episode)
             self.least, self.most = min(self.least, reward), max(self.most, reward)
+        for pair in touched:
+            counts.forget_what_changed(pair)
         self.episodes += 1
         self._refit_if_due()
         self.plan()
@@ -315,7 +342,7 @@ class Task:
         """Whether all rewards were alike so far: nothing is known of what is good."""
         return not self.most > self.least
 
-    def _range(self) -> tuple[float, float]:
+    def range(self) -> tuple[float, float]:
         """Least and most that a state can be worth, as far as is known."""
         if self.least > self.most:
             return 0.0, 1.0
@@ -324,8 +351,8 @@ class Task:
         return self.least, self.most
 
     def _refit_if_due(self) -> None:
-        due = self.episodes <= 40 or self.episodes >= self.fitted_at * 1.05 + 1
-        if not due:
+        small = self.episodes <= 40 and len(self.counts.rows) <= _MOST_SAMPLES
+        if not (small or self.episodes >= self.fitted_at * 1.05 + 1):
             return
         self.fitted_at = self.episodes
         counts = self.counts
@@ -335,39 +362,72 @@ class Task:
         tried = np.flatnonzero(n > 0)
         if not len(tried):
             return
-        target, squares = self._targets(values)
+        target, _ = self._targets(values, -math.inf)
+        # What is far worse than anything that pays is simply bad: it must not set the scale.
+        middle, top = float(np.median(target[tried])), float(target[tried].max())
+        least = middle - 2.0 * (top - middle) if top > middle else -math.inf
+        target, squares = self._targets(values, least)
         more = float((n[tried] - 1).clip(0).sum())
-        span = self._range()
-        scale = max(1e-9, span[1] - span[0]) ** 2
+        low, high = self.range()
+        scale = max(1e-9, min(high - low, float(np.ptp(target[tried])) or high - low)) ** 2
         self.within = (squares + 0.05 * scale) / (more + 2.0)
         if self.parts.process:
-            some = tried[-_MOST_SAMPLES:]
-            like = self.actions.like
+            some = self._some(tried)
+            common = [word for word, n in self.words.most_common(_MOST_WORDS) if n > 1]
+            self.shared = {word: at for at, word in enumerate(common)}
             sample = Sample(
                 self.features(counts.state.all[some].tolist()),
                 counts.action.all[some],
                 target[some],
                 np.maximum(self.within / n[some], 1e-4 * scale),
             )
-            mean, variance = self.process.fit(sample, like, math.sqrt(scale))
-            rest = np.ones(len(n), dtype=bool)
-            rest[some] = False
+            like = self.actions.like
+            mean, variance = self.process.fit(sample, common, like, math.sqrt(scale))
+            self.mean.all[:] = math.nan
             self.mean.all[some], self.variance.all[some] = mean, variance
-            others = np.flatnonzero(rest)
-            if len(others):
-                at = counts.state.all[others]
-                told = self.process.predict(
-                    self.features(at.tolist()), counts.action.all[others], like
-                )
-                self.mean.all[others], self.variance.all[others] = told
+            self._fill()
         else:
-            centre = float(np.mean(target[tried])) if len(tried) else 0.0
-            self.mean.all[:] = centre
+            self.mean.all[:] = float(np.mean(target[tried]))
             self.variance.all[:] = max(float(np.var(target[tried])), 0.05 * scale)
+        if self.parts.states:
+            self._share_states(target, tried)
 
-    def _targets(self, values: Floats) -> tuple[Floats, float]:
+    def _share_states(self, target: Floats, tried: Ints) -> None:
+        """Draw what is expected of an action towards how the other actions of its state went.
+
+        By how much follows from how alike the actions of a state were beyond what the process
+        told: from the covariance of their errors, which is zero or less where they have nothing
+        in common.
+        """
+        states = len(self.names)
+        own = self.counts.state.all
+        error = np.zeros(len(own))
+        error[tried] = target[tried] - self.mean.all[tried]
+        n = np.bincount(own[tried], minlength=states).astype(np.float64)
+        sums = np.bincount(own[tried], error[tried], states)
+        squares = np.bincount(own[tried], np.square(error[tried]), states)
+        two = float((n * (n - 1)).sum())
+        if not two:
+            return
+        shared = float((np.square(sums) - squares).sum()) / (two + 2.0)
+        alike = min(0.98, max(0.0, shared / max(1e-12, float(squares.sum()) / len(tried))))
+        known = np.zeros(len(own), dtype=bool)
+        known[tried] = True
+        others = n[own] - known
+        mean = (sums[own] - error) / np.maximum(others, 1.0)
+        weight = alike * others / (1.0 + alike * (others - 1.0))
+        self.mean.all[:] += weight * mean
+        self.variance.all[:] *= 1.0 - alike * weight
+
+    def _some(self, tried: Ints) -> Ints:
+        """Return what the process learns from: everything, or an even choice of it."""
+        if len(tried) <= _MOST_SAMPLES:
+            return tried
+        return tried[np.linspace(0, len(tried) - 1, _MOST_SAMPLES).astype(np.int64)]
+
+    def _targets(self, values: Floats, least: float) -> tuple[Floats, float]:
         c = self.counts
-        worth = c.reward.all + self.parts.gamma * values[c.next.all]
+        worth = np.maximum(c.reward.all + self.parts.gamma * values[c.next.all], least)
         n = np.maximum(c.n.all, 1e-12)
         mean = np.bincount(c.pair.all, c.count.all * worth, len(n)) / n
         squares = float((c.count.all * np.square(worth - mean[c.pair.all])).sum())
@@ -376,19 +436,29 @@ class Task:
     def _priors(self) -> Floats:
         self._fill()
         mean: Floats = self.mean.all
-        return np.maximum(mean, self._range()[0]) if self.flat else mean
+        return np.maximum(mean, self.range()[0]) if self.flat else mean
 
     def _fill(self) -> None:
         new = np.flatnonzero(np.isnan(self.mean.all))
         if not len(new):
             return
-        low, high = self._range()
+        low, high = self.range()
         if self.parts.process and self.process.fitted:
-            at = self.counts.state.all[new].tolist()
-            told = self.process.predict(
-                self.features(at), self.counts.action.all[new], self.actions.like
+            states, actions = self.counts.state.all[new].tolist(), self.counts.action.all[new]
+            # Many pairs look the same to the process: each kind is asked for once.
+            kinds: dict[tuple[frozenset[str], int], int] = {}
+            which = np.zeros(len(new), dtype=np.int64)
+            first: list[int] = []
+            for i, (state, action) in enumerate(zip(states, actions.tolist(), strict=True)):
+                told = frozenset(word for word in self.tokens[state] if word in self.shared)
+                kind = kinds.setdefault((told, action), len(kinds))
+                if kind == len(first):
+                    first.append(i)
+                which[i] = kind
+            mean, variance = self.process.predict(
+                self.features([states[i] for i in first]), actions[first], self.actions.like
             )
-            self.mean.all[new], self.variance.all[new] = told
+            self.mean.all[new], self.variance.all[new] = mean[which], variance[which]
         else:
             self.mean.all[new], self.variance.all[new] = low, (high - low) ** 2 / 12
 
@@ -403,7 +473,7 @@ class Task:
 
     def _sweep(
         self, start: Floats, weights: Floats, prior: Floats, strength: Floats,
-        leaf: float | None = None, sweeps: int = 60,
+        leaf: float | None = None, sweeps: int = _SWEEPS,
     ) -> tuple[Floats, Floats]:  # fmt: skip
         """Carry values back; return those of states, with a last 0 for the end, and of pairs."""
         c, states = self.counts, len(self.names)
@@ -436,24 +506,26 @@ class Task:
                 break
         return values, worth
 
+    def random(self, *about: int) -> np.random.Generator:
+        """Return a source of chance that follows from the episodes so far."""
+        name = zlib.crc32(self.name.encode("utf-8", "surrogatepass"))
+        return np.random.default_rng([self.seed & 0xFFFFFFFF, name, self.episodes, *about])
+
     def plan(self) -> None:
         """Plan on the mean of what is believed, and on one draw from it, for this episode on."""
         c = self.counts
         prior, strength = self._priors(), self._strengths()
         self.strength = strength
-        low, high = self._range()
+        low, high = self.range()
         self.values, self.worth = self._sweep(self.anchor, c.count.all, prior, strength, leaf=None)
-        digest = hashlib.blake2b(
-            repr((self.seed, self.name, self.episodes)).encode(), digest_size=8
-        ).digest()
-        rng = np.random.default_rng(int.from_bytes(digest, "little"))
+        rng = self.random()
         self.best = best = max(high, float(self.values[:-1].max(initial=low)))
-        self.z = self.parts.boldness + self.parts.jitter * rng.standard_normal(len(prior))
+        z = self.parts.boldness + self.parts.jitter * rng.standard_normal(len(prior))
         sd = np.sqrt(self.variance.all)
         if self.flat:
             hope = best - 1e-3 * (best - low) * rng.random(len(prior))
         else:
-            hope = np.clip(prior + self.z * sd, low, best)
+            hope = np.clip(prior + z * sd, low, best)
         self.hope = hope
         weights = c.count.all
         if self.parts.thompson and len(weights):
@@ -462,177 +534,3 @@ class Task:
             weights = weights * (c.n.all / np.maximum(sums, 1e-12))[c.pair.all]
         self.weights = weights
         self.bold, self.bold_worth = self._sweep(self.anchor, weights, hope, strength, leaf=best)
-
-    # --- asking
-
-    def _local(self, run: Run) -> Local:
-        if run.local is None or run.local.version != self.episodes:
-            old = run.local
-            run.local = Local(self.episodes)
-            if old is not None:
-                run.local.rows, run.local.menus, run.local.path = old.rows, old.menus, old.path
-        return run.local
-
-    def _gather(
-        self, local: Local, key: Key, action: Hashable, prior: float, hope: float, strength: float
-    ) -> tuple[float, float, float]:
-        """Return trials, value and hopeful value of an action, own steps included."""
-        gamma, c = self.parts.gamma, self.counts
-        n = total = value = bold = 0.0
-        state = self.states.get(key)
-        number = self.actions.of.get(action)
-        pair = None if state is None or number is None else c.pair_of.get((state, number))
-        if pair is not None:
-            for row in c.rows[pair]:
-                to, r = int(c.next.all[row]), float(c.reward.all[row])
-                count, weight = float(c.count.all[row]), float(self.weights[row])
-                if to >= 0 and local.value:
-                    name = self.names[to]
-                    v, b = local.value.get(name), local.bold.get(name)
-                    v = float(self.values[to]) if v is None else v
-                    b = float(self.bold[to]) if b is None else b
-                else:
-                    v, b = float(self.values[to]), float(self.bold[to])
-                n += count
-                total += weight
-                value += count * (r + gamma * v)
-                bold += weight * (r + gamma * b)
-        own = local.rows.get((key, action))
-        if own:
-            for (there, r), count in own.items():
-                v, b = self._value_of(local, there)
-                n += count
-                total += count
-                value += count * (r + gamma * v)
-                bold += count * (r + gamma * b)
-        if not n:
-            return 0.0, prior, hope
-        return (
-            n,
-            (value + strength * prior) / (n + strength),
-            (bold + strength * hope) / (total + strength),
-        )
-
-    def _value_of(self, local: Local, key: Key) -> tuple[float, float]:
-        if key in local.value:
-            return local.value[key], local.bold[key]
-        state = self.states.get(key)
-        if state is not None:
-            return float(self.values[state]), float(self.bold[state])
-        known = not self.flat and len(self.mean)
-        return (float(np.mean(self.mean.all)) if known else self._range()[0]), self.best
-
-    def _beliefs(
-        self, key: Key, actions: Sequence[Hashable], salt: int
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return prior mean, variance, hope and strength of actions in a state."""
-        low, high = self._range()
-        size = len(actions)
-        mean, variance = np.full(size, low), np.full(size, (high - low) ** 2 / 12)
-        hope, strength = np.full(size, high), np.full(size, max(0.02, self.counts.surprise))
-        state = self.states.get(key)
-        numbers = [self.actions.of.get(action) for action in actions]
-        new = []
-        for i, number in enumerate(numbers):
-            pair = (
-                None
-                if state is None or number is None
-                else self.counts.pair_of.get((state, number))
-            )
-            if pair is None:
-                new.append(i)
-            else:
-                mean[i], variance[i] = self.mean.all[pair], self.variance.all[pair]
-                hope[i], strength[i] = self.hope[pair], self.strength[pair]
-                if not self.counts.n.all[pair]:
-                    strength[i] = max(0.02, self.counts.surprise)
-        if new and self.episodes:
-            rng = np.random.default_rng([self.seed & 0xFFFF, self.episodes, salt])
-            if self.parts.process and self.process.fitted:
-                at = np.array([self.actions.number(actions[i]) for i in new])
-                x = np.repeat(self.features_of(key), len(new), axis=0)
-                m, v = self.process.predict(x, at, self.actions.like)
-            else:
-                seen = self.counts.n.all > 0
-                m = np.full(len(new), float(self.mean.all[seen].mean()) if seen.any() else low)
-                v = np.full(len(new), float(self.variance.all.mean()))
-            mean[new], variance[new] = m, v
-            z = self.parts.boldness + self.parts.jitter * rng.standard_normal(len(new))
-            hope[new] = self.best if self.flat else np.clip(m + z * np.sqrt(v), low, self.best)
-        return mean, variance, hope, strength
-
-    def weigh(
-        self, run: Run, observation: Observation, actions: Sequence[Hashable], history: int | None
-    ) -> dict[Hashable, tuple[Option, float]]:
-        """Return an option for each action, with what it is worth when exploring."""
-        local = self._local(run)
-        key = self.key(run, observation, history, len(run.steps))
-        local.menus[key] = tuple(actions)
-        mean, variance, hope, strength = self._beliefs(key, actions, len(run.steps))
-        out = {}
-        for i, action in enumerate(actions):
-            n, value, bold = self._gather(
-                local, key, action, float(mean[i]), float(hope[i]), float(strength[i])
-            )
-            spread = math.sqrt(
-                1.0 / (1.0 / max(1e-9, float(variance[i])) + n / max(1e-9, self.within))
-            )
-            ends = value - 1.645 * spread, value + 1.645 * spread
-            if self.unit == "P(success)" or self.unit is None:
-                value = min(1.0, max(0.0, value))
-                ends = max(0.0, ends[0]), min(1.0, ends[1])
-            out[action] = (self._option(key, action, value, ends, n), bold)
-        return out
-
-    def _option(
-        self, key: Key, action: Hashable, value: float, ends: tuple[float, float], n: float
-    ) -> Option:
-        state, number = self.states.get(key), self.actions.of.get(action)
-        pair = None if state is None or number is None else self.counts.pair_of.get((state, number))
-        basis: Basis = "state" if n > 0 else "task" if self.episodes else "everywhere"
-        episodes = () if pair is None else tuple(self.latest[pair])
-        return Option(action, value, ends[0], ends[1], round(n), basis, episodes)
-
-    def note(self, run: Run, step: Step, history: int | None) -> None:
-        """Let an open episode learn from its own step."""
-        local = self._local(run)
-        key = self.key(run, step.observation, history, len(run.steps))
-        if local.path:
-            before = run.steps[-1]
-            self._count(local, local.path[-1], before.action, key, before.reward)
-        local.path.append(key)
-        if step.menu:
-            local.menus[key] = step.menu
-        run.steps.append(step)
-
-    def _count(self, local: Local, key: Key, action: Hashable, to: Key, reward: float) -> None:
-        rows = local.rows.setdefault((key, action), {})
-        reward = 0.0 if self.unit == "P(success)" else reward
-        rows[to, reward] = rows.get((to, reward), 0.0) + 1.0
-        done: set[Key] = set()
-        for back in reversed(local.path[-20:]):
-            if back in done:
-                continue
-            done.add(back)
-            self._back_up(local, back)
-
-    def _back_up(self, local: Local, key: Key) -> None:
-        state = self.states.get(key)
-        names = self.actions.names
-        here = list(local.menus.get(key, ()))
-        if state is not None:
-            held = set(here)
-            here += [
-                name
-                for pair in self.counts.pairs_at.get(state, ())
-                if (name := names[int(self.counts.action.all[pair])]) not in held
-            ]
-        if not here:
-            return
-        mean, _, hope, strength = self._beliefs(key, here, 0)
-        found = [
-            self._gather(local, key, a, float(m), float(h), float(s))
-            for a, m, h, s in zip(here, mean, hope, strength, strict=True)
-        ]
-        local.value[key] = max(value for _, value, _ in found)
-        local.bold[key] = max(bold for *_, bold in found)

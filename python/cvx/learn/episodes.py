@@ -19,9 +19,9 @@ from cvx.arguments import (
 )
 from cvx.errors import (
     EpisodeEndedError,
-    InvalidInputError,
+    InvalidEntityError,
+    TimestampOrderError,
 )
-from cvx.extras import needs
 from cvx.store import Record
 from cvx.store.reads import OWN_ENTITIES
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
@@ -72,7 +72,7 @@ class OpenEpisode:
 an_open_episode = one_of(OpenEpisode, called="an episode that begin() returned")
 
 
-an_entity = whole(0)
+an_entity = whole(0, error=InvalidEntityError)
 """Check whose timeline is meant, by the name of the argument."""
 
 
@@ -196,17 +196,17 @@ class EpisodeRecorder:
 
         Raises
         ------
-        InvalidInputError
+        InvalidParameterError
             A text that is no string, another ``kind`` or ``visibility``, a trust outside [0, 1],
             or metadata that JSON cannot hold.
         InvalidInputError
             A namespace that cannot be one.
-        InvalidInputError
+        InvalidEntityError
             An entity out of range; or none, and no number below 2**62 is free.
         """
         if entity_id is None:
             if self._entity >= OWN_ENTITIES:
-                raise InvalidInputError(
+                raise InvalidEntityError(
                     f"entity {self._entity - 1} leaves no number below {OWN_ENTITIES} for an "
                     "episode without one: give entity_id"
                 )
@@ -289,12 +289,12 @@ class EpisodeRecorder:
         ------
         EpisodeEndedError
             The episode has its outcome already.
-        InvalidInputError
+        RewardRangeError
             The reward is outside [0, 1].
-        InvalidInputError
+        InvalidParameterError
             A text, action or tag that is no string, an empty action, or metadata that JSON cannot
             hold.
-        InvalidInputError
+        TimestampOrderError
             The step lies before the one recorded last.
         """
         if run.closed:
@@ -303,7 +303,7 @@ class EpisodeRecorder:
             )
         timestamp = self.time() if timestamp is None else timestamp
         if run.steps and timestamp < run.steps[-1].timestamp:
-            raise InvalidInputError(
+            raise TimestampOrderError(
                 f"step at {timestamp} comes before the last one at {run.steps[-1].timestamp}: "
                 f"record the steps of episode {run.episode_id} in order"
             )
@@ -337,7 +337,7 @@ class EpisodeRecorder:
         ------
         EpisodeEndedError
             It is closed already.
-        InvalidInputError
+        RewardRangeError
             The reward is outside [0, 1].
         """
         if run.closed:
@@ -377,7 +377,7 @@ class EpisodeRecorder:
         ------
         EpisodeEndedError
             It is closed already.
-        InvalidInputError
+        RewardRangeError
             The reward is outside [0, 1].
         """
         episode = self.outcome(run, reward)
@@ -418,8 +418,7 @@ def episodes_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
         ``episode_id``, ``entity_id``, ``namespace``, ``kind``, ``goal``, ``task_type``,
         ``reward``, ``steps`` (their number), ``first``, ``last`` (timestamps).
     """
-    with needs("frames"):
-        import polars as pl
+    import polars as pl
 
     rows = [
         (
@@ -460,8 +459,7 @@ def steps_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
         ``episode_id``, ``entity_id``, ``namespace``, ``task_type``, ``place`` (from 0),
         ``timestamp``, ``node``, ``text``, ``action``, ``reward``.
     """
-    with needs("frames"):
-        import polars as pl
+    import polars as pl
 
     rows = [
         (

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from cvx.arguments import Check, a_share, among, checked, one_of, optional, whole, wrong
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.errors import (
+    DecisionTakenError,
     EpisodeEndedError,
-    InvalidInputError,
+    ForeignEpisodeError,
+    InvalidParameterError,
     UnknownError,
+    UnknownFeatureError,
 )
 from cvx.learn.advice import Advisor, Distinct
 from cvx.learn.attribution import Attribution, Outcome, Taken, without
@@ -101,7 +104,7 @@ def some_hits(name: str, value: Any) -> tuple[Hit, ...]:
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         Something else, such as the numbers of nodes.
     """
     several = isinstance(value, Iterable) and not isinstance(value, Hit)
@@ -116,7 +119,7 @@ def a_shown_step(name: str, value: Any) -> tuple[Any, ...]:
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         Of another length, or no tuple nor list: a str would fall apart into its letters.
     """
     if not isinstance(value, tuple | list) or len(value) not in (2, 3):
@@ -213,11 +216,11 @@ class ActiveMemory:
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         A parameter outside its bound.
-    UnknownError
+    UnknownFeatureError
         Weights are to be learned for a feature that the scorer does not compute.
-    StoreError
+    RecordMismatchError
         The index has other nodes than the record in the same places, or cannot hold them.
 
     References
@@ -267,7 +270,7 @@ class ActiveMemory:
         also: Sequence[str] = (),
     ) -> None:
         if not 0.0 <= success_above < 1.0:
-            raise InvalidInputError(
+            raise InvalidParameterError(
                 f"success_above is {success_above}: rewards lie in [0, 1], give 0 <= value < 1"
             )
         self.index = index
@@ -285,7 +288,7 @@ class ActiveMemory:
             known = scorer.weights if scorer else {}
             missing = [name for name in weights.names if not known.get(name)]
             if missing:
-                raise UnknownError(
+                raise UnknownFeatureError(
                     f"weights are to be learned for {missing[0]!r}, which the scorer does not "
                     "compute: give it a weight there"
                 )
@@ -353,11 +356,6 @@ class ActiveMemory:
         return self._experience.weighing().weights
 
     @property
-    def experience(self) -> Experience:
-        """The closed episodes and what they taught, which it shares with ``memory.episode``."""
-        return self._experience
-
-    @property
     def unlearned(self) -> int:
         """How often something was put away, brought back or erased."""
         return self._experience.unlearned
@@ -388,7 +386,7 @@ class ActiveMemory:
 
         Raises
         ------
-        StoreError
+        RecordMismatchError
             What this loop has learned from was taken back.
         """
         self._experience.catch_up()
@@ -439,7 +437,7 @@ class ActiveMemory:
             )
         found = self._open.get(run.episode_id)
         if found is None or found.run is not run:
-            raise UnknownError(
+            raise ForeignEpisodeError(
                 f"episode {run.episode_id} was begun elsewhere: use the memory that began it"
             )
         return found
@@ -490,12 +488,12 @@ class ActiveMemory:
 
         Raises
         ------
-        EpisodeEndedError, UnknownError
+        EpisodeEndedError, ForeignEpisodeError
             The episode is over, or another memory's.
-        InvalidInputError
+        InvalidParameterError
             A cue that is no Cue or has a part of another type, a filter that is no Filter, k
             below 1, another outcome, another ``distinct``.
-        InvalidVectorError
+        DimensionError, NonFiniteVectorError, ZeroVectorError
             A vector that cannot be compared.
         """
         self.notice()
@@ -554,11 +552,11 @@ class ActiveMemory:
 
         Raises
         ------
-        InvalidInputError
+        InvalidParameterError
             A limit below 2, or a budget below 0.
         """
         if limit < 2 or (budget_tokens is not None and budget_tokens < 0):
-            raise InvalidInputError(
+            raise InvalidParameterError(
                 f"limit {limit}, budget_tokens {budget_tokens}: give at least 2 actions, and a "
                 "budget of at least 0"
             )
@@ -658,15 +656,15 @@ class ActiveMemory:
         ------
         EpisodeEndedError
             The episode of the decision is over.
-        EpisodeEndedError
+        DecisionTakenError
             There was an action on this decision already.
-        InvalidVectorError
+        DimensionError, NonFiniteVectorError, ZeroVectorError
             A vector that the index could not hold.
-        UnknownError
+        ForeignEpisodeError
             The decision was made outside of any episode, or by another memory.
-        InvalidInputError
+        InvalidParameterError
             A hit was followed that the decision does not have; an empty action.
-        InvalidInputError
+        RewardRangeError
             The reward is outside [0, 1].
         """
         number = -1 if decision.episode_id is None else decision.episode_id
@@ -676,7 +674,7 @@ class ActiveMemory:
             )
         running = self._open.get(number)
         if running is None:
-            raise UnknownError(
+            raise ForeignEpisodeError(
                 f"decision {decision.decision_id} belongs to no episode of this memory: "
                 "begin an episode before recall"
             )
@@ -686,13 +684,13 @@ class ActiveMemory:
             nodes = [hit.node for hit in some_hits("followed", followed)]
             own = {hit.node for hit in decision.hits}
             if not own.issuperset(nodes):
-                raise InvalidInputError(
+                raise InvalidParameterError(
                     f"node {min(set(nodes) - own)} was followed, but decision "
                     f"{decision.decision_id} has no such hit: give hits of this decision"
                 )
         run, taken = running.run, running.taken
         if any(one.decision.decision_id == decision.decision_id for one in taken):
-            raise EpisodeEndedError(
+            raise DecisionTakenError(
                 f"decision {decision.decision_id} was acted on already: recall again, or record "
                 "the step without advice with step()"
             )
@@ -749,9 +747,9 @@ class ActiveMemory:
 
         Raises
         ------
-        EpisodeEndedError, UnknownError
+        EpisodeEndedError, ForeignEpisodeError
             The episode is over, or another memory's.
-        InvalidVectorError
+        DimensionError, NonFiniteVectorError, ZeroVectorError
             A vector that the index could not hold.
         """
         self._running(run)
@@ -791,11 +789,11 @@ class ActiveMemory:
         ------
         EpisodeEndedError
             It is closed already.
-        UnknownError
+        ForeignEpisodeError
             It was begun elsewhere.
-        InvalidInputError
+        RewardRangeError
             The reward is outside [0, 1].
-        InvalidInputError
+        InvalidParameterError
             The exposure is outside [0, 1].
         """
         exposure = a_share("exposure", exposure)
@@ -819,7 +817,7 @@ class ActiveMemory:
 
         Raises
         ------
-        EpisodeEndedError, UnknownError
+        EpisodeEndedError, ForeignEpisodeError
             The episode is over, or another memory's.
         """
         self._running(run)
@@ -876,11 +874,11 @@ class ActiveMemory:
 
         Raises
         ------
-        InvalidInputError
+        InvalidParameterError
             A step that is no tuple of two or three, or what ``begin`` and ``step`` refuse.
-        InvalidInputError
+        RewardRangeError
             The reward is outside [0, 1].
-        InvalidVectorError
+        DimensionError, NonFiniteVectorError, ZeroVectorError
             A vector that the index could not hold.
         """
         listed = [a_shown_step(f"steps[{n}]", step) for n, step in enumerate(steps)]
@@ -953,7 +951,7 @@ class ActiveMemory:
 
         Raises
         ------
-        InvalidInputError
+        InvalidParameterError
             ``min_moves`` below 1.
         """
         with self.record.transaction() as write:

@@ -6,13 +6,12 @@ from dataclasses import replace
 from functools import cache
 
 from cvx.arguments import a_text, an_event, checked, number, one_of, optional, whole
+from cvx.causal import CausalGraph, Story
 from cvx.causal.events import Link
 from cvx.causal.evidence import Evidence
-from cvx.causal.graph import CausalGraph
 from cvx.causal.ground import StoreGround
 from cvx.causal.judges import Judge, as_judge
 from cvx.causal.linker import CauseSearch, Linked, Linker
-from cvx.causal.narrative import Story
 from cvx.causal.reflection import KINDS, Reflector
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.writes import add_events
@@ -74,7 +73,7 @@ class Causes:
 
         Raises
         ------
-        UnknownError
+        UnknownEventError
             No such event.
 
         Examples
@@ -139,7 +138,7 @@ class Causes:
 
         Raises
         ------
-        UnknownError, InvalidInputError
+        UnknownEventError, UnknownEdgeKindError, InvalidEdgeError, InvalidParameterError
             No such event or kind; a link to itself; cases below 0.
 
         Examples

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvx.arguments import a_flag, a_text, checked, optional, wrong
-from cvx.extras import needs
 from cvx.memory.backend import Backend
 from cvx.store import Record
 from cvx.validation import STATES
@@ -73,7 +72,7 @@ class Frames:
 
         Raises
         ------
-        DamagedStoreError
+        DamagedRecordError
             A row is not what was written.
         """
         dim = self._backend.dim if vectors else None
@@ -90,7 +89,7 @@ class Frames:
 
         Raises
         ------
-        DamagedStoreError
+        DamagedRecordError
             A row is not what was written.
         """
         return _links_frame(self._backend.record)
@@ -106,7 +105,7 @@ class Frames:
 
         Raises
         ------
-        DamagedStoreError
+        DamagedRecordError
             A row is not what was written.
         """
         return _episodes_frame(self._backend.record)
@@ -123,7 +122,7 @@ class Frames:
 
         Raises
         ------
-        DamagedStoreError
+        DamagedRecordError
             A row is not what was written.
         """
         return _decisions_frame(self._backend.record)
@@ -133,8 +132,7 @@ def _events_frame(
     record: Record, namespace: str | None, state: str | None, dim: int | None
 ) -> pl.DataFrame:
     """Return events, with vectors of this dimension unless it is None."""
-    with needs("frames"):
-        import polars as pl
+    import polars as pl
 
     columns = record.columns(
         "events",
@@ -149,8 +147,7 @@ def _events_frame(
 
 def _links_frame(record: Record) -> pl.DataFrame:
     """Return links between events."""
-    with needs("frames"):
-        import polars as pl
+    import polars as pl
 
     frame = _frame(
         record.columns("links", "ORDER BY from_node, to_node, kind"),
@@ -174,8 +171,7 @@ def _links_frame(record: Record) -> pl.DataFrame:
 
 def _episodes_frame(record: Record) -> pl.DataFrame:
     """Return closed episodes."""
-    with needs("frames"):
-        import polars as pl
+    import polars as pl
 
     columns = record.columns("episodes", "ORDER BY episode_id")
     steps = pl.DataFrame(
@@ -190,8 +186,7 @@ def _episodes_frame(record: Record) -> pl.DataFrame:
 
 def _decisions_frame(record: Record) -> pl.DataFrame:
     """Return what was asked, and what became of it."""
-    with needs("frames"):
-        import polars as pl
+    import polars as pl
 
     columns = record.columns("decisions", "ORDER BY decision_id")
     return _frame(columns, tuple(columns)).with_columns(
@@ -200,8 +195,7 @@ def _decisions_frame(record: Record) -> pl.DataFrame:
 
 
 def _frame(columns: dict[str, Sequence[Any]], names: Sequence[str]) -> pl.DataFrame:
-    with needs("frames"):
-        import polars as pl
+    import polars as pl
 
     def kind(name: str) -> type[pl.DataType]:
         if name in _INTEGERS or name.endswith("_node"):
@@ -212,8 +206,7 @@ def _frame(columns: dict[str, Sequence[Any]], names: Sequence[str]) -> pl.DataFr
 
 
 def _vectors(blobs: Sequence[bytes | None], dim: int) -> pl.Series:
-    with needs("frames"):
-        import polars as pl
+    import polars as pl
 
     nothing = bytes(4 * dim)
     # One buffer for all of them, which the column then shares.

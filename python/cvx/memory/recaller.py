@@ -13,7 +13,8 @@ import numpy as np
 from cvx.arguments import Check, a_filter, number, one_of, optional, some_texts, whole
 from cvx.embed import embed_query
 from cvx.errors import (
-    InvalidInputError,
+    InvalidKError,
+    InvalidParameterError,
     PipelineNotKeptWarning,
     StaleCueWarning,
 )
@@ -43,7 +44,7 @@ def _floor(name: str, value: Any) -> float | Floor:
 
 
 RECALL: Mapping[str, Check] = {
-    "k": whole(1),
+    "k": whole(1, error=InvalidKError),
     "sources": optional(_sources),
     "floor": optional(_floor),
     "pipeline": optional(one_of(Pipeline, called="a cvx.recall.Pipeline")),
@@ -97,7 +98,7 @@ class Recaller:
         """Recall with these weights and this floor from now on, and store them."""
         unknown = sorted((weights or {}).keys() - set(COLUMNS))
         if unknown:
-            raise InvalidInputError(
+            raise InvalidParameterError(
                 f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
             )
         pipeline = attentive(DEFAULT_WEIGHTS if weights is None else weights, answerable)
@@ -274,11 +275,11 @@ def event_of(hit: Hit) -> int:
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         The hit does not know its event.
     """
     if hit.event is None or hit.event.event_id is None:
-        raise InvalidInputError(f"the hit of node {hit.node} has no event: give its id")
+        raise InvalidParameterError(f"the hit of node {hit.node} has no event: give its id")
     return hit.event.event_id
 
 

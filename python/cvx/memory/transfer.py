@@ -50,7 +50,7 @@ def export(
 
     Raises
     ------
-    InvalidInputError, FileError, DamagedStoreError, MissingExtraError
+    InvalidParameterError, OutputError, DamagedRecordError, MissingExtraError
         As for ``cvx.store.transfer.export_record``.
 
     Examples
@@ -102,7 +102,7 @@ def import_export(
 
     Raises
     ------
-    InvalidInputError, FileError, ExportError, SettingsMismatchError, MissingExtraError
+    InvalidParameterError, InputFileError, ExportError, SettingsMismatchError, MissingExtraError
         As for ``cvx.store.transfer.import_into``.
     """
     target, source = Path(folder), Path(path)
@@ -171,9 +171,9 @@ def from_duckdb(
     ------
     DuplicateKeyError
         They are here already.
-    InvalidVectorError
+    DimensionError
         Vectors that are to be kept are of another dimension.
-    ExportError, FileError, MissingExtraError
+    ExportError, InputFileError, MissingExtraError
         There is no such table; the file, or DuckDB, cannot be used.
     """
     source, how = Path(path), origin or Origin()

@@ -16,8 +16,9 @@ import numpy as np
 from cvx.errors import (
     EmbedderDimensionError,
     InvalidInputError,
-    InvalidVectorError,
+    NonFiniteVectorError,
     SettingsMismatchError,
+    ZeroVectorError,
 )
 from cvx.store import rows, staging
 from cvx.store.failpoints import reach
@@ -74,7 +75,7 @@ def reembed(
         A move to another embedder is under way, and ``restart`` is False.
     InvalidInputError
         Events with a vector of their own and no text; nothing changes.
-    EmbedderDimensionError, InvalidVectorError
+    EmbedderDimensionError, NonFiniteVectorError, ZeroVectorError
         The embedder's answer cannot be stored; what was made before stays.
     """
     if not _begin(record, target, restart=restart):
@@ -183,11 +184,9 @@ def _checked(
     for (node, text), row in zip(todo, made, strict=True):
         shown = f"{target.embedder} made of node {node} ({text[:40]!r})"
         if not np.isfinite(row).all():
-            raise InvalidVectorError(f"{shown} NaN or infinity: choose another embedder")
+            raise NonFiniteVectorError(f"{shown} NaN or infinity: choose another embedder")
         if metric == "cosine" and not row.any():
-            raise InvalidVectorError(
-                f"{shown} a vector of zeros: choose another, or erase the event"
-            )
+            raise ZeroVectorError(f"{shown} a vector of zeros: choose another, or erase the event")
     return made
 
 

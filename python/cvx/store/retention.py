@@ -32,7 +32,7 @@ class HistoryLimits:
 
     Raises
     ------
-    InvalidInputError
+    InvalidParameterError
         A number below 1.
     """
 
