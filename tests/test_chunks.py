@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cvx
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 
 PROSE = st.text(st.sampled_from('abc .!?\n"()。'), max_size=120)
 
@@ -47,5 +47,5 @@ def test_sentences_end_with_their_marks_and_not_inside_numbers() -> None:
     assert cvx.chunk_text("no mark at all " * 40) == [("no mark at all " * 40).strip()]
     assert [len(c) <= 300 for c in cvx.chunk_text("A plain sentence. " * 60)] == [True] * 4
     assert cvx.chunk_text("") == cvx.chunk_text("  \n ") == []
-    with pytest.raises(InvalidParameterError, match="max_chars"):
+    with pytest.raises(InvalidInputError, match="max_chars"):
         cvx.chunk_text("text", 0)

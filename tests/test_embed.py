@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.embed import Embedder, LexicalEmbedder
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 
 
 @given(st.lists(st.text(max_size=40), max_size=5), st.integers(2, 700))
@@ -88,5 +88,5 @@ def test_other_parameters_have_another_id() -> None:
     ],
 )
 def test_bad_input_is_a_typed_error(make: object) -> None:
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         make()  # type: ignore[operator]

@@ -13,7 +13,7 @@ pytest.importorskip("stamina")
 from cvx.embed import Embedder
 from cvx.embed.spec import embedder_from, embedder_of, remembered_embedder
 from cvx.embed.wrap import close
-from cvx.errors import EmbedderNotApprovedError, InvalidParameterError
+from cvx.errors import EmbedderNotApprovedError, InvalidInputError
 from tests.embed_server import OLLAMA, OPENAI, Server, running
 
 pytestmark = pytest.mark.requirement("B16")
@@ -96,7 +96,7 @@ def test_the_configuration_lies_with_the_user(
 )
 def test_a_configuration_that_says_something_else_is_refused(mine: Path, said: str) -> None:
     mine.write_text(said)
-    with pytest.raises(InvalidParameterError, match=str(mine)):
+    with pytest.raises(InvalidInputError, match=str(mine)):
         remembered_embedder("ollama:toy")
 
 
@@ -105,14 +105,14 @@ def test_a_password_in_a_line_is_never_shown(
     mine: Path, spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for make in (embedder_from, remembered_embedder):
-        with pytest.raises((EmbedderNotApprovedError, InvalidParameterError)) as raised:
+        with pytest.raises((EmbedderNotApprovedError, InvalidInputError)) as raised:
             make(spec)
         assert "s3cret" not in str(raised.value)
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "1e999", "-1", "\N{SUPERSCRIPT TWO}", "1" * 10])
 def test_a_line_of_odd_numbers_is_a_typed_error(number: str) -> None:
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         embedder_from(f"lexical:{number}")
     assert embedder_of(f"cvx-lexical-1/{number}/3-5/1") is None
     assert embedder_of("cvx-lexical-1/64/3-5/-+-") is None

@@ -17,10 +17,9 @@ import pytest
 
 from cvx.embed import CachedEmbedder, LexicalEmbedder
 from cvx.errors import (
-    CacheUnavailableWarning,
-    DamagedCacheWarning,
+    CacheWarning,
     EmbeddingCacheError,
-    InvalidParameterError,
+    InvalidInputError,
 )
 from cvx.types import Vector
 from tests.embed_server import unit_of
@@ -59,7 +58,7 @@ def test_no_flipped_bit_changes_a_vector(path: Path) -> None:
         path.write_bytes(bad)
         rows, warned = damaged(path, cached)
         np.testing.assert_array_equal(rows, right, err_msg=f"bit at byte {at}")
-        assert set(warned) <= {"DamagedCacheWarning", "CacheUnavailableWarning"}
+        assert set(warned) <= {"CacheWarning"}
         assert warned or at not in in_rows, "a flip in a vector is always noticed"
 
 
@@ -71,7 +70,7 @@ def test_a_truncated_file_is_started_anew(path: Path, cut: int) -> None:
     rows, warned = damaged(path, cached)
     np.testing.assert_array_equal(rows, right)
     # SQLite takes a file of a byte for an empty one.
-    assert warned == ([] if cut <= 1 else ["DamagedCacheWarning"])
+    assert warned == ([] if cut <= 1 else ["CacheWarning"])
     assert (path.parent / "vectors.sqlite.damaged").exists() == (cut > 1)
     assert len(cached) == 40
     assert damaged(path, cached)[1] == []
@@ -81,7 +80,7 @@ def test_a_damaged_file_is_set_aside_and_goes_with_the_next_forgetting(path: Pat
     cached = CachedEmbedder(LexicalEmbedder(64), path)
     cached.embed(TEXTS)
     path.write_bytes(b"not a database, and long enough to be read as one" * 100)
-    with pytest.warns(DamagedCacheWarning, match=r"now vectors\.sqlite\.damaged"):
+    with pytest.warns(CacheWarning, match=r"now vectors\.sqlite\.damaged"):
         CachedEmbedder(LexicalEmbedder(64), path)
     aside = path.with_name("vectors.sqlite.damaged")
     assert aside.read_bytes().startswith(b"not a database")
@@ -103,7 +102,7 @@ def test_a_cache_that_cannot_be_written_costs_a_warning_not_an_answer(path: Path
     cached = CachedEmbedder(LexicalEmbedder(16), path)
     path.unlink()
     path.mkdir()
-    with pytest.warns(CacheUnavailableWarning, match="embedding without the cache"):
+    with pytest.warns(CacheWarning, match="embedding without the cache"):
         rows = cached.embed(["a"])
     np.testing.assert_array_equal(rows, LexicalEmbedder(16).embed(["a"]))
     with pytest.raises(EmbeddingCacheError, match="could not forget"):
@@ -112,7 +111,7 @@ def test_a_cache_that_cannot_be_written_costs_a_warning_not_an_answer(path: Path
         CachedEmbedder(LexicalEmbedder(16), path)
     with pytest.raises(EmbeddingCacheError, match="cannot be opened"):
         CachedEmbedder(LexicalEmbedder(16), path.parent / "no" / "such" / "folder")
-    with pytest.raises(InvalidParameterError, match="max_bytes is 5"):
+    with pytest.raises(InvalidInputError, match="max_bytes is 5"):
         CachedEmbedder(LexicalEmbedder(16), path, max_bytes=5)
 
 

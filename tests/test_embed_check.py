@@ -33,7 +33,7 @@ from cvx.errors import (
     EmbedderError,
     EmbedderRefusedError,
     EmbedderUnreachableError,
-    LegacyEndpointWarning,
+    EmbedderWarning,
     ModelNotFoundError,
 )
 from cvx.types import Vector
@@ -85,7 +85,7 @@ def test_the_address_tells_which_protocol_is_tried_first(serve: Serve) -> None:
 def test_an_old_ollama_is_detected_with_a_warning(serve: Serve) -> None:
     server = serve(endpoints=OLD_OLLAMA)
     with (
-        pytest.warns(LegacyEndpointWarning),
+        pytest.warns(EmbedderWarning),
         closing(detect(server.url, "toy")) as embedder,
     ):
         assert embedder.info()["provider"] == "ollama"

@@ -20,11 +20,11 @@ from cvx.embed import Embedder, HttpOptions, OllamaEmbedder, OpenAIEmbedder, aem
 from cvx.embed.http import Http
 from cvx.embed.served import ServedEmbedder
 from cvx.errors import (
-    EmbedderAccessError,
     EmbedderError,
+    EmbedderRefusedError,
+    EmbedderWarning,
     EndpointMissingError,
-    InvalidParameterError,
-    LegacyEndpointWarning,
+    InvalidInputError,
     ModelNotFoundError,
 )
 from tests.embed_server import OLD_OLLAMA, OLLAMA, OPENAI, Server, running, unit_of
@@ -95,7 +95,7 @@ def test_ollama_is_asked_not_to_cut_texts(serve: Serve) -> None:
 def test_an_old_ollama_is_asked_one_prompt_at_a_time_with_a_warning(serve: Serve) -> None:
     server = serve(endpoints=OLD_OLLAMA)
     with ollama(server) as embedder:
-        with pytest.warns(LegacyEndpointWarning, match=r"no /api/embed.*upgrade Ollama"):
+        with pytest.warns(EmbedderWarning, match=r"no /api/embed.*upgrade Ollama"):
             rows = embedder.embed(["a mug", "a shelf"])
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -165,7 +165,7 @@ def test_a_wrong_key_is_a_typed_error_that_hides_the_key(
     server = serve(endpoints=endpoints, key="Bearer s3cret-and-more")
     with (
         make(server, http={"api_key": "s3cret"}) as embedder,
-        pytest.raises(EmbedderAccessError, match=r"refused with 401.*HttpOptions\(api_key") as e,
+        pytest.raises(EmbedderRefusedError, match=r"refused with 401.*HttpOptions\(api_key") as e,
     ):
         embedder.embed(["a mug"])
     assert "s3cret" not in str(e.value)
@@ -184,14 +184,14 @@ def test_a_wrong_key_is_a_typed_error_that_hides_the_key(
     ],
 )
 def test_a_password_in_an_address_is_refused_and_never_shown(address: str) -> None:
-    with pytest.raises(InvalidParameterError, match=r"no address|leave them out") as raised:
+    with pytest.raises(InvalidInputError, match=r"no address|leave them out") as raised:
         OllamaEmbedder("toy", address)
     assert "s3cret" not in str(raised.value)
 
 
 @pytest.mark.parametrize("key", ["s3cret\n", "s3cr\u00e9t", "s3 cret", "s3cret\x00", ""])
 def test_a_key_that_no_header_can_hold_is_refused_and_never_shown(key: str) -> None:
-    with pytest.raises(InvalidParameterError, match="api_key is empty or holds") as raised:
+    with pytest.raises(InvalidInputError, match="api_key is empty or holds") as raised:
         HttpOptions(api_key=key)
     assert not key or key.strip() not in str(raised.value)
 
@@ -200,7 +200,7 @@ def test_a_key_that_no_header_can_hold_is_refused_and_never_shown(key: str) -> N
 def test_a_key_never_leaves_the_machine_unencrypted() -> None:
     options = HttpOptions(api_key="s3cret")
     for address in ("http://host.example:8000/v1", "http://10.0.0.7", "http://localhost.example"):
-        with pytest.raises(InvalidParameterError, match=r"would go to http://\S+ unencrypted") as e:
+        with pytest.raises(InvalidInputError, match=r"would go to http://\S+ unencrypted") as e:
             OllamaEmbedder("toy", address, http=options)
         assert "s3cret" not in str(e.value)
         OllamaEmbedder("toy", address).close()
@@ -223,7 +223,7 @@ def test_a_key_goes_to_the_origin_that_it_was_given_with_and_no_other(serve: Ser
             own.url.replace("127.0.0.1", "localhost"),
             "https://127.0.0.1",
         ):
-            with pytest.raises(InvalidParameterError, match=f"is not on {own.url}"):
+            with pytest.raises(InvalidInputError, match=f"is not on {own.url}"):
                 client.get(f"{elsewhere}/api/tags")
     assert other.requests == []
 
@@ -242,7 +242,7 @@ def test_the_proxy_of_the_environment_is_used_but_not_for_this_machine(
     assert proxy.headers[0]["Proxy-Authorization"] == "Basic bWU6czNjcmV0"
     assert len(server.requests) == 1
     monkeypatch.setenv("http_proxy", "socks5://me:s3cret@127.0.0.1")
-    with pytest.raises(InvalidParameterError, match=r"'socks5://\*\*\*@127.0.0.1': set one with"):
+    with pytest.raises(InvalidInputError, match=r"'socks5://\*\*\*@127.0.0.1': set one with"):
         Http("http://nowhere.invalid", HttpOptions())
 
 
@@ -262,7 +262,7 @@ def test_a_key_that_the_server_repeats_is_hidden_in_every_form(serve: Serve) -> 
     server = serve(key="another", modes=["good"])
     with (
         ollama(server, http={"api_key": key}) as embedder,
-        pytest.raises(EmbedderAccessError) as raised,
+        pytest.raises(EmbedderRefusedError) as raised,
     ):
         embedder.embed(["a mug"])
     said = f"{raised.value} {raised.value!r} {raised.value.__cause__!r}"
@@ -334,5 +334,5 @@ def test_the_event_loop_goes_on_while_a_server_is_silent(serve: Serve) -> None:
     ],
 )
 def test_settings_out_of_bounds_are_refused(make: Callable[[], object], says: str) -> None:
-    with pytest.raises(InvalidParameterError, match=says):
+    with pytest.raises(InvalidInputError, match=says):
         make()

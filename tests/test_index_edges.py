@@ -8,13 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import (
-    EdgeWeightError,
-    InvalidEdgeError,
-    InvalidEdgeKindNameError,
-    InvalidParameterError,
-    UnknownEdgeError,
-    UnknownEdgeKindError,
-    UnknownNodeError,
+    InvalidInputError,
+    UnknownError,
 )
 from cvx.index import RawIndex
 from cvx.types import Edge
@@ -129,7 +124,7 @@ def test_the_same_edge_again_takes_the_new_weight_and_removal_removes_it() -> No
     assert index.edges() == [Edge(0, 2, "caused", 0.75), Edge(0, 2, "irrelevant", 0.5)]
     index.remove_edge(0, 2, "caused")
     assert index.edges() == [Edge(0, 2, "irrelevant", 0.5)]
-    with pytest.raises(UnknownEdgeError, match=r"0.*2"):
+    with pytest.raises(UnknownError, match=r"0.*2"):
         index.remove_edge(0, 2, "caused")
 
 
@@ -143,29 +138,29 @@ def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
         lambda: index.graph_search([1, 0], edge_boost={"helps": 0.3}),
     )
     for call in calls:
-        with pytest.raises(UnknownEdgeKindError, match=r"helps.*caused_success.*declare"):
+        with pytest.raises(UnknownError, match=r"helps.*caused_success.*declare"):
             call()
 
 
 def test_an_edge_that_cannot_be_is_refused() -> None:
     index = three_in_a_row()
     for weight in (-0.1, 1.5, float("nan"), float("inf")):
-        with pytest.raises(EdgeWeightError, match=r"\[0, 1\]"):
+        with pytest.raises(InvalidInputError, match=r"\[0, 1\]"):
             index.add_edge(0, 2, "caused", weight)
-    with pytest.raises(InvalidEdgeError, match="temporal"):
+    with pytest.raises(InvalidInputError, match="temporal"):
         index.add_edge(0, 2, "temporal")
-    with pytest.raises(InvalidEdgeError, match="itself"):
+    with pytest.raises(InvalidInputError, match="itself"):
         index.add_edge(1, 1, "caused")
     for a, b in ((0, 3), (3, 0), (-1, 0), (0, 2**40)):
-        with pytest.raises(UnknownNodeError):
+        with pytest.raises(UnknownError):
             index.add_edge(a, b, "caused")
     for name in ("", "Helps", "helps me", "x" * 65):
-        with pytest.raises(InvalidEdgeKindNameError, match="snake"):
+        with pytest.raises(InvalidInputError, match="snake"):
             index.declare_edge_kind(name)
-    with pytest.raises(InvalidParameterError, match="sideways"):
+    with pytest.raises(InvalidInputError, match="sideways"):
         index.typed_neighbors(0, direction="sideways")
     for bounds in ({"max_hops": 0}, {"max_paths": 0}):
-        with pytest.raises(InvalidParameterError, match="at least 1"):
+        with pytest.raises(InvalidInputError, match="at least 1"):
             index.traverse(
                 0, ["caused"], bounds.get("max_hops", 3), max_paths=bounds.get("max_paths", 9)
             )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.statistics import bootstrap, ratio, wilson
+from cvx.statistics import Beta, bootstrap, ratio, wilson
 
 
 @given(st.integers(1, 500), st.data())
@@ -19,6 +19,21 @@ def test_wilsons_interval_is_that_of_scipy(n: int, data: st.DataObject) -> None:
     mine = wilson(k / n, n)
     assert mine.low == pytest.approx(theirs.low, abs=1e-9)
     assert mine.high == pytest.approx(theirs.high, abs=1e-9)
+
+
+@given(st.floats(-2, 5), st.floats(-2, 5), st.floats(0.01, 0.999))
+def test_the_interval_of_a_belief_is_that_of_scipy(a: float, b: float, share: float) -> None:
+    from scipy.special import betaincinv  # type: ignore[import-untyped]
+
+    belief = Beta(10.0**a, 10.0**b)
+    ends = betaincinv(belief.alpha, belief.beta, [(1 - share) / 2, 1 - (1 - share) / 2])
+    assert belief.interval(share) == pytest.approx(ends.tolist(), abs=1e-10)
+
+
+@pytest.mark.parametrize("belief", [Beta(1e18, 1.0), Beta(1e-320, 1.0), Beta(1.0, 1e18)])
+def test_the_interval_of_a_belief_on_the_edge_lies_within_bounds(belief: Beta) -> None:
+    low, high = belief.interval()
+    assert 0.0 <= low <= high <= 1.0
 
 
 def test_one_group_has_no_spread_and_no_bounds() -> None:

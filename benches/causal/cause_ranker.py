@@ -12,7 +12,7 @@ import numpy.typing as npt
 from benches.causal.antecedents import NAMES, candidates_of, compared, evidence
 from benches.causal.passages import KnownLinks, Passage
 from cvx.causal.fusion import Floats
-from cvx.errors import InvalidInputError, InvalidParameterError
+from cvx.errors import InvalidInputError
 
 
 class LikelyCause(NamedTuple):
@@ -65,7 +65,7 @@ class CauseRanker:
         for name in ("centre", "scale", "weights"):
             values = np.asarray(getattr(self, name), np.float64)
             if values.shape != (len(NAMES),) or not np.isfinite(values).all():
-                raise InvalidParameterError(
+                raise InvalidInputError(
                     f"{name} holds {values.size} values: give {len(NAMES)} finite ones"
                 )
 
@@ -97,7 +97,7 @@ class CauseRanker:
         ranking as classification of differences.
         """
         if not strength > 0:
-            raise InvalidParameterError(f"strength is {strength}: give one above 0")
+            raise InvalidInputError(f"strength is {strength}: give one above 0")
         asked = [one for passage in passages for one in _questions(passage, passages)]
         if not asked:
             raise InvalidInputError(
@@ -150,11 +150,11 @@ class CauseRanker:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             An effect that is not in the passage.
         """
         if not 0 <= effect < len(passage):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"effect is {effect}: the passage has events 0..{len(passage) - 1}"
             )
         candidates = candidates_of(passage, effect, other_sections_only=other_sections_only)
@@ -187,12 +187,12 @@ class CauseRanker:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             Names other than those of the evidence.
         """
         if set(kept) != set(NAMES):
             wrong = sorted(set(kept) ^ set(NAMES))
-            raise InvalidParameterError(f"evidence {wrong}: the ranker was kept by another version")
+            raise InvalidInputError(f"evidence {wrong}: the ranker was kept by another version")
         columns = (
             tuple(float(kept[name][part]) for name in NAMES)
             for part in ("centre", "scale", "weight")

@@ -19,7 +19,7 @@ from cvx.causal.judges.statistical import (
     WordPairs,
     beginnings,
 )
-from cvx.errors import InvalidInputError, InvalidParameterError, LengthMismatchError
+from cvx.errors import InvalidInputError
 from cvx.types import Vector
 
 Embed: TypeAlias = Callable[[Sequence[str]], Vector]
@@ -72,17 +72,17 @@ def count_words(
 
     Raises
     ------
-    LengthMismatchError
+    InvalidInputError
         As many causes as effects are needed.
     InvalidInputError
         No texts.
     """
     if len(causes) != len(effects):
-        raise LengthMismatchError(f"{len(causes)} causes and {len(effects)} effects: pair them")
+        raise InvalidInputError(f"{len(causes)} causes and {len(effects)} effects: pair them")
     if not causes:
         raise InvalidInputError("no pair of texts to count: give some")
     if limit is not None and limit < 1:
-        raise InvalidParameterError(f"limit is {limit}: give at least 1")
+        raise InvalidInputError(f"limit is {limit}: give at least 1")
     left, right, both = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
     for cause, effect in zip(causes, effects, strict=True):
         ours, theirs = beginnings(cause), beginnings(effect)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.causal.judges.statistical import beginnings
-from cvx.errors import InvalidParameterError, LengthMismatchError
+from cvx.errors import InvalidInputError
 from cvx.types import Vector
 
 
@@ -35,9 +35,9 @@ class Passage:
 
     Raises
     ------
-    LengthMismatchError
+    InvalidInputError
         Columns of different lengths.
-    InvalidParameterError
+    InvalidInputError
         A link to an event that is not there or to itself, or positions that fall.
     """
 
@@ -52,15 +52,15 @@ class Passage:
         count = len(self.words)
         for name in ("positions", "sections", "vectors"):
             if len(getattr(self, name)) != count:
-                raise LengthMismatchError(
+                raise InvalidInputError(
                     f"{name} has {len(getattr(self, name))} rows, words {count}: give one a word"
                 )
         for name in ("positions", "sections"):
             if count and (np.diff(getattr(self, name)) < 0).any():
-                raise InvalidParameterError(f"{name} fall: put the events in the order told")
+                raise InvalidInputError(f"{name} fall: put the events in the order told")
         for cause, effect in self.links:
             if not (0 <= cause < count and 0 <= effect < count) or cause == effect:
-                raise InvalidParameterError(
+                raise InvalidInputError(
                     f"link ({cause}, {effect}): give two different events out of 0..{count - 1}"
                 )
 

@@ -18,7 +18,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 
 NOW = 200
 OLDEST = 20
@@ -77,13 +77,13 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if not 1 <= self.causes <= 4:
-            raise InvalidParameterError(f"causes is {self.causes}: give 1 to 4")
+            raise InvalidInputError(f"causes is {self.causes}: give 1 to 4")
         for name in ("semantic", "distractors", "noise", "decoys"):
             if getattr(self, name) < 0:
-                raise InvalidParameterError(f"{name} is {getattr(self, name)}: give 0 or more")
+                raise InvalidInputError(f"{name} is {getattr(self, name)}: give 0 or more")
         for name in ("missing", "echo", "stranger"):
             if not 0 <= getattr(self, name) <= 1:
-                raise InvalidParameterError(f"{name} is {getattr(self, name)}: give 0 to 1")
+                raise InvalidInputError(f"{name} is {getattr(self, name)}: give 0 to 1")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.causal.judges.statistical import TEMPERATURE, Heads, Matrix
-from cvx.errors import InvalidInputError, LengthMismatchError
+from cvx.errors import InvalidInputError
 
 Indices: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -113,7 +113,7 @@ def train(contrasts: Contrasts, training: Training | None = None) -> Heads:
 
     Raises
     ------
-    LengthMismatchError
+    InvalidInputError
         Columns of different lengths.
     InvalidInputError
         Fewer than two pairs.
@@ -126,7 +126,7 @@ def train(contrasts: Contrasts, training: Training | None = None) -> Heads:
     training = training or Training()
     count = len(contrasts.causes)
     if any(len(column) != count for column in contrasts):
-        raise LengthMismatchError("causes, effects, wrong and wrong_cause differ in length")
+        raise InvalidInputError("causes, effects, wrong and wrong_cause differ in length")
     if count < 2:
         raise InvalidInputError(f"{count} pairs cannot be told apart: give at least 2")
     rng = np.random.default_rng(training.seed)

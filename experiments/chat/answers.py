@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cvx.errors import DamagedCacheWarning
+from cvx.errors import CacheWarning
 from experiments.chat.client import Answer
 from experiments.errors import LLMCacheError, LLMCacheMissError
 
@@ -56,7 +56,7 @@ class AnswerCache:
 
         Warns
         -----
-        DamagedCacheWarning
+        CacheWarning
             The file is not what was written; the answer counts as not known.
         """
         path = self._path(request)
@@ -106,7 +106,7 @@ class AnswerCache:
     def _damaged(path: Path) -> None:
         warnings.warn(
             f"{path} is not what was written: the model is asked again",
-            DamagedCacheWarning,
+            CacheWarning,
             stacklevel=4,
         )
 

@@ -11,7 +11,7 @@ from cvx.errors import (
     EmbedderAnswerError,
     EmbedderTimeoutError,
     EmbedderUnreachableError,
-    InvalidParameterError,
+    InvalidInputError,
     MissingExtraError,
 )
 from experiments.errors import LLMError, LLMTimeoutError
@@ -65,7 +65,7 @@ class ChatModel:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         An empty name, a negative temperature, no token at all.
     """
 
@@ -77,7 +77,7 @@ class ChatModel:
     def __post_init__(self) -> None:
         few = self.max_tokens is not None and self.max_tokens < 1
         if not self.name or not self.temperature >= 0 or few:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"model {self.name!r}, temperature {self.temperature}, max_tokens "
                 f"{self.max_tokens}: give a name, a temperature of at least 0, at least one token"
             )
@@ -121,7 +121,7 @@ class Chat:
         self.cache = cache
         try:
             self._http = Http(url, http or HttpOptions())
-        except (InvalidParameterError, MissingExtraError) as error:
+        except (InvalidInputError, MissingExtraError) as error:
             raise LLMError(str(error)) from error
         whole = url.endswith("/chat/completions")
         self._url = url if whole else url.rstrip("/") + "/chat/completions"

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from experiments.cooking.engine import quiet
 from experiments.cooking.levels import LEVELS, Level
 from experiments.errors import GameError
@@ -72,15 +72,15 @@ def games_of(cache: Path, n: int, seed: int, split: Split) -> list[Path]:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         ``n`` is below 1 or above 1000.
     GameError
         TextWorld is not installed.
     """
     if n < 1:
-        raise InvalidParameterError(f"n is {n}: ask for at least 1 game")
+        raise InvalidInputError(f"n is {n}: ask for at least 1 game")
     if n > _MOST:
-        raise InvalidParameterError(f"n is {n}: ask for at most {_MOST} games of a seed")
+        raise InvalidInputError(f"n is {n}: ask for at most {_MOST} games of a seed")
     _textworld()
     home = cache / f"games-{version('textworld')}" / f"{split}-{seed}"
     return [_made(home, place, _MOST * seed + place, split) for place in range(n)]

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from experiments.cooking.demonstrations import demonstrate
 from experiments.cooking.engine import CookingGame
 from experiments.cooking.generator import games_of
@@ -49,7 +49,7 @@ class Cooking:
         return False
 
     def check(self, setup: Setup) -> None:
-        """Raise an InvalidParameterError for a setup with a language model."""
+        """Raise an InvalidInputError for a setup with a language model."""
         if setup.llm is not None:
             raise _no_model()
 
@@ -102,7 +102,7 @@ class Cooking:
         return f"TextWorld cooking games ({parts})", f"{shown} of part train"
 
 
-def _no_model() -> InvalidParameterError:
-    return InvalidParameterError(
+def _no_model() -> InvalidInputError:
+    return InvalidInputError(
         "a language model was given, and the cooking games have no place for one: leave --llm out"
     )

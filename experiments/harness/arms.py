@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.learn.edges import ALL_EDGES, HELPFUL, edge_bonus
 from cvx.memory import Memory
 from experiments.chat import AuditLog
@@ -188,11 +188,11 @@ def arm_of(name: str) -> Arm:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         There is none.
     """
     if name not in ARMS:
-        raise InvalidParameterError(f"there is no arm {name!r}: {_CHOICES}")
+        raise InvalidInputError(f"there is no arm {name!r}: {_CHOICES}")
     return ARMS[name]
 
 
@@ -201,7 +201,7 @@ def chosen(words: str) -> tuple[str, ...]:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A word that is neither.
 
     Examples

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cvx.errors import CvxError, InvalidParameterError, OutputError
+from cvx.errors import CvxError, FileError, InvalidInputError
 from experiments.harness.arms import ARMS, GROUPS, chosen
 from experiments.harness.domain import Domain
 from experiments.harness.protocols import PROTOCOLS, Sizes, protocol_of
@@ -104,7 +104,7 @@ def setup_of(domain: Domain, options: argparse.Namespace) -> Setup:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A word that names nothing.
     """
     protocol = protocol_of(options.protocol)
@@ -140,7 +140,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(word) for word in text.split(","))
     except ValueError as error:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"--measured-after {text!r} is no list of numbers: give such as 0,5,10"
         ) from error
 
@@ -225,6 +225,6 @@ def _check_writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise OutputError(
+        raise FileError(
             f"{folder} cannot be written to ({error}): name another place with --out"
         ) from error

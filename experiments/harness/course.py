@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 from experiments.chat import AuditLog
 from experiments.harness.arms import arm_of
@@ -83,7 +83,7 @@ class Course:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         The memory belongs to other games.
     CvxError
         As the domain raises.
@@ -127,7 +127,7 @@ class Course:
                 self._keep_noted()
             return
         if known != course:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"{self.memory.folder} holds games of another setup ({_differing(known, course)} "
                 "differ): give another --store, or the setup that it was made with"
             )

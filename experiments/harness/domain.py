@@ -76,7 +76,7 @@ class Domain(Protocol):
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             None can.
         """
         ...

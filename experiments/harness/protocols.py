@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from experiments.errors import GameError
 
 if TYPE_CHECKING:
@@ -142,11 +142,11 @@ def protocol_of(name: str) -> Protocol:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         There is none.
     """
     if name not in PROTOCOLS:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"there is no protocol {name!r}: choose from {', '.join(PROTOCOLS)}"
         )
     return PROTOCOLS[name]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from experiments.harness.arms import ARMS, arm_of
 from experiments.harness.domain import Domain
 from experiments.harness.protocols import protocol_of
@@ -79,34 +79,34 @@ class Setup:
         return tuple(sorted(set(self.measured_after or (0, self.rounds))))
 
     def check(self) -> None:
-        """Raise an InvalidParameterError for what cannot be played."""
+        """Raise an InvalidInputError for what cannot be played."""
         protocol_of(self.protocol)
         names = ["seeds", "rounds", "games_per_round", "workers", "max_steps"]
         for name in [*names, *(["measured"] if self.measures else [])]:
             if getattr(self, name) < 1:
-                raise InvalidParameterError(f"{name} is {getattr(self, name)}: give at least 1")
+                raise InvalidInputError(f"{name} is {getattr(self, name)}: give at least 1")
         if self.first_seed < 0:
-            raise InvalidParameterError(f"first_seed is {self.first_seed}: give at least 0")
+            raise InvalidInputError(f"first_seed is {self.first_seed}: give at least 0")
         if not self.arms:
-            raise InvalidParameterError(f"arms is empty: choose from {', '.join(ARMS)}")
+            raise InvalidInputError(f"arms is empty: choose from {', '.join(ARMS)}")
         if not self.measures and (self.measured or self.measured_after):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"the protocol {self.protocol!r} measures while memory learns: leave out what is "
                 "to be measured apart, or choose transfer"
             )
         beyond = [number for number in self.points if not 0 <= number <= self.rounds]
         if beyond:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"measured_after has {beyond[0]}: give numbers from 0 to {self.rounds}, the rounds"
             )
         if (self.llm is None) != (self.model is None):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 "a language model needs --llm, its address, and --model, its name"
             )
         for name in self.arms:
             arm = arm_of(name)
             if self.llm and not arm.readable:
-                raise InvalidParameterError(f"arm {name!r} has no place for a language model")
+                raise InvalidInputError(f"arm {name!r} has no place for a language model")
         self.domain.check(self)
 
 

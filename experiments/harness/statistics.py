@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import LengthMismatchError
+from cvx.errors import InvalidInputError
 
 Grid = npt.NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class Pairs:
 
     Raises
     ------
-    LengthMismatchError
+    InvalidInputError
         Sequences of different lengths, or empty ones.
     """
 
@@ -54,7 +54,7 @@ class Pairs:
         parts = [self.first, self.second, self.seeds, self.games]
         lengths = [len(part) for part in (*parts, self.weights or self.first)]
         if len(set(lengths)) > 1 or not lengths[0]:
-            raise LengthMismatchError(
+            raise InvalidInputError(
                 f"{lengths[0]} and {lengths[1]} values, {lengths[2]} seeds, {lengths[3]} games and "
                 f"{lengths[4]} weights: give equally many of each, at least one"
             )

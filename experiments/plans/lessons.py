@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.scoring import Durations
 from cvx.types import Episode
 from experiments.plans.atlas import moving
@@ -67,12 +67,12 @@ def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A demonstration without a goal or without a step; nothing is learned of any.
     """
     for number, (said, steps) in enumerate(demonstrations):
         if not clauses(said) or not steps:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"demonstration {number} has the goal {said!r} and {len(steps)} steps: give a goal "
                 "in words and at least one step"
             )

@@ -114,7 +114,7 @@ class PlanMemory:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             A demonstration without a goal or without a step; nothing is learned of any.
         """
         self._notice()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 
 from cvx.embed import HttpOptions
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from experiments.chat import Answer, AnswerCache, Chat, ChatModel, Message
 from experiments.errors import LLMAnswerError, LLMError
 from experiments.textgames.prompt import SYSTEM, find_command, user_message
@@ -148,7 +148,7 @@ class LLMPolicy:
                 backoff_s=self.backoff_s,
             )
             model = ChatModel(self.model, self.temperature, self.seed)
-        except InvalidParameterError as error:
+        except InvalidInputError as error:
             raise LLMError(str(error)) from error
         self._chat = Chat(self.url, model, http=options, cache=self.cache)
 

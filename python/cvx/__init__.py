@@ -5,8 +5,9 @@ Names are loaded when they are first used, so that ``import cvx`` stays cheap.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from cvx.lazy import names_of
 
 if TYPE_CHECKING:
     from cvx.causal import CausalGraph as CausalGraph
@@ -83,16 +84,4 @@ _HOME = {
 
 __all__ = sorted(_HOME)
 __version__ = "0.1.0"
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'cvx' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"cvx.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+__getattr__, __dir__ = names_of(__name__, _HOME)

@@ -19,7 +19,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from cvx.errors import InvalidFilterError, InvalidInputError, InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.types import Event, Filter, Hit
 
 P = ParamSpec("P")
@@ -43,10 +43,10 @@ def checked(**checks: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
     (2, None)
     >>> walk(0)
     Traceback (most recent call last):
-    cvx.errors.InvalidParameterError: depth is 0: give an int of at least 1
+    cvx.errors.InvalidInputError: depth is 0: give an int of at least 1
     >>> walk(name=3)
     Traceback (most recent call last):
-    cvx.errors.InvalidParameterError: name is 3: give a str
+    cvx.errors.InvalidInputError: name is 3: give a str
     """
 
     def decorated(method: Callable[P, R]) -> Callable[P, R]:
@@ -76,14 +76,14 @@ def check_fields(thing: object, **checks: Check) -> None:
     >>> from types import SimpleNamespace
     >>> check_fields(SimpleNamespace(depth=0), depth=whole(1))
     Traceback (most recent call last):
-    cvx.errors.InvalidParameterError: depth is 0: give an int of at least 1
+    cvx.errors.InvalidInputError: depth is 0: give an int of at least 1
     """
     for name, check in checks.items():
         check(name, getattr(thing, name))
 
 
 def wrong(
-    name: str, value: object, wanted: str, error: type[InvalidInputError] = InvalidParameterError
+    name: str, value: object, wanted: str, error: type[InvalidInputError] = InvalidInputError
 ) -> InvalidInputError:
     """Return the error that names an argument, its value and what to give instead."""
     try:
@@ -99,14 +99,12 @@ def optional(check: Check) -> Check:
     return lambda name, value: None if value is None else check(name, value)
 
 
-def one_of(
-    *kinds: type, called: str, error: type[InvalidInputError] = InvalidParameterError
-) -> Check:
+def one_of(*kinds: type, called: str) -> Check:
     """Return a check for an instance of one of some classes."""
 
     def check(name: str, value: Any) -> Any:
         if not isinstance(value, kinds):
-            raise wrong(name, value, called, error)
+            raise wrong(name, value, called)
         return value
 
     return check
@@ -124,7 +122,7 @@ def among(*allowed: Any) -> Check:
     --------
     >>> among("sum", "product")("mode", "mean")
     Traceback (most recent call last):
-    cvx.errors.InvalidParameterError: mode is 'mean': give 'sum' or 'product'
+    cvx.errors.InvalidInputError: mode is 'mean': give 'sum' or 'product'
     """
 
     def check(name: str, value: Any) -> Any:
@@ -156,7 +154,6 @@ def a_callable(name: str, value: Any) -> Any:
 def whole(
     least: int | None = None,
     most: int = 2**63 - 1,
-    error: type[InvalidInputError] = InvalidParameterError,
 ) -> Check:
     """Return a check for a whole number, numpy's too, of 64 bits and within bounds."""
     low = -(2**63) if least is None else least
@@ -165,9 +162,9 @@ def whole(
     def check(name: str, value: Any) -> int:
         number = _index(value)
         if number is None or number < low:
-            raise wrong(name, value, wanted, error)
+            raise wrong(name, value, wanted)
         if number > most:
-            raise wrong(name, value, f"one of 64 bits, up to {most}", error)
+            raise wrong(name, value, f"one of 64 bits, up to {most}")
         return number
 
     return check
@@ -201,7 +198,6 @@ _whole_time = whole()
 def number(
     least: float = -math.inf,
     most: float = math.inf,
-    error: type[InvalidInputError] = InvalidParameterError,
 ) -> Check:
     """Return a check for a finite number within bounds, which are included."""
     wanted = "a number"
@@ -211,7 +207,7 @@ def number(
     def check(name: str, value: Any) -> float:
         real = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
         if not math.isfinite(real) or not least <= real <= most:
-            raise wrong(name, value, wanted, error)
+            raise wrong(name, value, wanted)
         return real
 
     return check
@@ -228,21 +224,21 @@ def above_zero(name: str, value: Any) -> float:
     return real
 
 
-_an_id = whole(error=InvalidInputError)
+_an_id = whole()
 
 
 def an_event(name: str, value: Any) -> int:
     """Check an event, a hit on one, or its id, and return the id."""
     event = value.event if isinstance(value, Hit) else value
     if event is None or (isinstance(event, Event) and event.event_id is None):
-        raise wrong(name, value, "an event that is stored, or its id", InvalidInputError)
+        raise wrong(name, value, "an event that is stored, or its id")
     return int(_an_id(name, event.event_id if isinstance(event, Event) else event))
 
 
 def some_events(name: str, value: Any) -> list[int]:
     """Check one event or several, and return their ids."""
     if isinstance(value, str | bytes | Mapping):
-        raise wrong(name, value, "ids of events", InvalidInputError)
+        raise wrong(name, value, "ids of events")
     listed = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(listed, Iterable):
         return [an_event(name, listed)]
@@ -257,17 +253,17 @@ def a_filter(name: str, value: Any) -> tuple[Filter, ...]:
     if isinstance(value, Filter | Mapping) or value is None:
         return (_one_filter(name, value),)
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise wrong(name, value, "a cvx.Filter, a mapping of its fields or a list", _BAD)
+        raise wrong(name, value, "a cvx.Filter, a mapping of its fields or a list")
     return tuple(_one_filter(f"{name}[{place}]", one) for place, one in enumerate(value))
 
 
 def _one_filter(name: str, value: Any) -> Filter:
     given = {} if value is None else value._asdict() if isinstance(value, Filter) else value
     if not isinstance(given, Mapping):
-        raise wrong(name, value, "a cvx.Filter or a mapping of its fields", _BAD)
+        raise wrong(name, value, "a cvx.Filter or a mapping of its fields")
     for part in given:
         if part not in _FIELDS:
-            raise wrong(f"a field of {name}", part, f"one of {', '.join(_FIELDS)}", _BAD)
+            raise wrong(f"a field of {name}", part, f"one of {', '.join(_FIELDS)}")
     return Filter(
         **{
             part: _FIELDS[part](f"{name}.{part}", one)
@@ -297,13 +293,13 @@ def index_filter(where: Filter | None) -> Filter | None:
 
     Raises
     ------
-    InvalidFilterError
+    InvalidInputError
         A field of another type; or kind, source, metadata or min_trust.
     """
     if where is None:
         return None
     if not isinstance(where, Filter):
-        raise wrong("where", where, "a cvx.Filter", _BAD)
+        raise wrong("where", where, "a cvx.Filter")
     lists = where.entities, where.namespaces, where.tags, where.ids
     if where[_LAST:] == _OPEN and not any(isinstance(part, str | int) for part in lists):
         # As most are: nothing to be put into a list, and the index checks the rest itself.
@@ -311,7 +307,7 @@ def index_filter(where: Filter | None) -> Filter | None:
     plain = _one_filter("where", where)
     for part in ("kind", "source", "metadata", "min_trust"):
         if getattr(plain, part) is not None:
-            raise InvalidFilterError(
+            raise InvalidInputError(
                 f"where.{part} is given, which an index does not know: ask a cvx.Memory, or "
                 "give tags"
             )
@@ -323,19 +319,18 @@ def index_filter(where: Filter | None) -> Filter | None:
 
 _LAST = Filter._fields.index("outcome")
 _OPEN = (None,) * (len(Filter._fields) - _LAST)
-_BAD = InvalidFilterError
 _OPERATORS = ("gt", "gte", "lt", "lte", "ne", "in", "exists")
 _MOST_CONDITIONS = 100
-_numbers = _some(whole(error=_BAD), int, np.integer)
+_numbers = _some(whole(), int, np.integer)
 
 
 def _a_string(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise wrong(name, value, "a str, or a list of str", _BAD)
+        raise wrong(name, value, "a str, or a list of str")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise wrong(name, value, "a text without half of a surrogate pair", _BAD) from error
+        raise wrong(name, value, "a text without half of a surrogate pair") from error
     return value
 
 
@@ -346,65 +341,56 @@ def _plain(name: str, value: Any) -> None:
     if isinstance(value, str):
         _a_string(name, value)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise wrong(name, value, "a number of 64 bits", _BAD)
+        raise wrong(name, value, "a number of 64 bits")
     elif not isinstance(value, int | float | None) or value != value:
-        raise wrong(name, value, "a text, number, bool or None", _BAD)
+        raise wrong(name, value, "a text, number, bool or None")
 
 
 def _conditions(name: str, value: Any) -> Any:
-    for key, one in one_of(Mapping, called="a mapping, such as a dict", error=_BAD)(
-        name, value
-    ).items():
+    for key, one in one_of(Mapping, called="a mapping, such as a dict")(name, value).items():
         at = f"{name}[{key!r}]"
         _a_string(at, key)
         for how, limit in one.items() if isinstance(one, Mapping) else [("is", one)]:
             if how not in (*_OPERATORS, "is"):
-                raise wrong(f"{at}: a condition", how, f"one of {', '.join(_OPERATORS)}", _BAD)
+                raise wrong(f"{at}: a condition", how, f"one of {', '.join(_OPERATORS)}")
             if how == "in":
                 if isinstance(limit, str | bytes) or not isinstance(limit, Collection):
-                    raise wrong(f"{at}['in']", limit, "a list of values", _BAD)
+                    raise wrong(f"{at}['in']", limit, "a list of values")
                 for one_value in limit:
                     _plain(f"{at}['in']", one_value)
             elif how == "exists":
-                one_of(bool, np.bool_, called="True or False", error=_BAD)(f"{at}['exists']", limit)
+                one_of(bool, np.bool_, called="True or False")(f"{at}['exists']", limit)
             else:
                 _plain(f"{at}[{how!r}]", limit)
     if len(value) > _MOST_CONDITIONS:
-        raise wrong(name, f"{len(value)} keys", f"at most {_MOST_CONDITIONS}", _BAD)
+        raise wrong(name, f"{len(value)} keys", f"at most {_MOST_CONDITIONS}")
     return value
 
 
 def _tags(name: str, value: Any) -> Any:
     listed = _strings(name, value)
     if len(listed) > _MOST_CONDITIONS:
-        raise wrong(name, f"{len(listed)} tags", f"at most {_MOST_CONDITIONS}", _BAD)
+        raise wrong(name, f"{len(listed)} tags", f"at most {_MOST_CONDITIONS}")
     return listed
 
 
 def _outcome(name: str, value: Any) -> Any:
     if not isinstance(value, str) or value not in ("success", "failure", "any"):
-        raise wrong(name, value, "success, failure or any", _BAD)
+        raise wrong(name, value, "success, failure or any")
     return value
 
 
-def _filter_time(name: str, value: Any) -> int:
-    try:
-        return a_time(name, value)
-    except InvalidParameterError as error:
-        raise InvalidFilterError(str(error)) from error
-
-
 _FIELDS: Mapping[str, Check] = {
-    "since": _filter_time,
-    "until": _filter_time,
+    "since": a_time,
+    "until": a_time,
     "entities": _numbers,
     "ids": _numbers,
     "namespaces": _strings,
     "tags": _tags,
-    "min_reward": number(error=_BAD),
-    "max_reward": number(error=_BAD),
-    "min_trust": number(error=_BAD),
-    "recallable": optional(one_of(bool, np.bool_, called="True, False or None", error=_BAD)),
+    "min_reward": number(),
+    "max_reward": number(),
+    "min_trust": number(),
+    "recallable": optional(one_of(bool, np.bool_, called="True, False or None")),
     "outcome": _outcome,
     "kind": _strings,
     "source": _strings,

@@ -1,7 +1,8 @@
 """Every error that cvx raises, in one tree under `CvxError`.
 
 Each class is also the builtin that fits it, so that ``except ValueError`` and ``except KeyError``
-work. Messages name the value, the bound and the cure. The native module raises these classes.
+work; a class of its own says that a caller may act otherwise. Messages name the value, the bound
+and the cure. The native module raises these classes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ class CvxError(Exception):
 
     Examples
     --------
-    >>> str(UnknownNodeError("there is no node 7: the index has 3"))
+    >>> str(UnknownError("there is no node 7: the index has 3"))
     'there is no node 7: the index has 3'
     """
 
@@ -25,195 +26,91 @@ class CvxError(Exception):
 
 
 class InvalidInputError(CvxError, ValueError):
-    """A value that cannot be used, whatever the state of the index."""
-
-
-class InvalidParameterError(InvalidInputError):
-    """A parameter of an index or of a call lies outside its bounds (dim, m, ef, beta, alpha...)."""
-
-
-class InvalidKError(InvalidParameterError):
-    """A number of results below 1."""
-
-
-class UnknownMetricError(InvalidParameterError):
-    """A metric other than cosine, l2 and ip."""
+    """A value that cannot be used: of another type, outside its bounds, or not to be stored."""
 
 
 class InvalidVectorError(InvalidInputError):
-    """Something that is no vector of finite floats, or no matrix of them."""
+    """Something that is no vector of finite floats of the right length, or a matrix of them."""
 
 
-class DimensionError(InvalidVectorError):
-    """A vector of another length than the dimension of the index."""
+class DuplicateKeyError(InvalidInputError):
+    """Another event of the namespace is called so already."""
 
 
-class NonFiniteVectorError(InvalidVectorError):
-    """NaN or infinity in a vector."""
-
-
-class ZeroVectorError(InvalidVectorError):
-    """A vector of length zero, which has no direction, under the cosine metric."""
-
-
-class LengthMismatchError(InvalidInputError):
-    """Columns of a batch that differ in length."""
-
-
-class InvalidEntityError(InvalidInputError):
-    """An entity id below 0 or beyond 64 bits."""
-
-
-class RewardRangeError(InvalidInputError):
-    """A reward outside [0, 1]."""
-
-
-class InvalidFilterError(InvalidInputError):
-    """A filter with a field that cannot be understood."""
-
-
-class InvertedRangeError(InvalidFilterError):
-    """A range that ends before it begins; a range with one side only is fine."""
-
-
-class EdgeWeightError(InvalidInputError):
-    """The weight of an edge, or a boost, outside its range."""
-
-
-class InvalidEdgeError(InvalidInputError):
-    """An edge that cannot be: from a node to itself, or of a kind that is implied."""
-
-
-class EffectBeforeCauseError(InvalidEdgeError):
-    """A link whose effect happened before its cause."""
-
-
-class InvalidEdgeKindNameError(InvalidInputError):
-    """A name for an edge kind that is not lower snake case."""
+class ExportError(InvalidInputError):
+    """An export that cannot be taken in: damaged, cut, of another version, or there already."""
 
 
 class UnknownError(CvxError, KeyError):
-    """Something was asked for by a name or number that nothing has."""
+    """Something was asked for by an id, a name or a time that nothing has."""
 
 
-class UnknownNodeError(UnknownError):
-    """A node id that was never given, or whose node was deleted."""
+class NamespaceError(CvxError, PermissionError):
+    """A memory that is bound to a namespace was asked for what is not of it."""
 
 
-class UnknownEntityError(UnknownError):
-    """An entity without a single node in the namespace asked."""
+class SettingsMismatchError(CvxError, ValueError):
+    """A store was made with another embedder, metric, clock, preset or tokenizer than is given."""
 
 
-class UnknownLevelError(UnknownError):
-    """A level that has no region; the message lists those that have."""
+class StoreError(CvxError, OSError):
+    """Something about a store: it cannot be opened, read or written as it was asked."""
 
 
-class UnknownRegionError(UnknownError):
-    """A node that is no hub of the level."""
+class StoreNotFoundError(StoreError, FileNotFoundError):
+    """A folder that is no store, where one was asked for."""
 
 
-class UnknownEdgeKindError(UnknownError):
-    """An edge kind that is neither built in nor declared; the message lists the known ones."""
+class StoreVersionError(StoreError, ValueError):
+    """A database of another schema version, or none of cvx at all."""
 
 
-class UnknownEdgeError(UnknownError):
-    """An edge that does not exist."""
+class DamagedStoreError(StoreError, ValueError):
+    """A store holds rows, pages or tables that are not what was written."""
 
 
-class NoVectorError(CvxError, LookupError):
-    """A vector was needed of a node, or an index, that has none."""
+class LostTailError(StoreError, ValueError):
+    """The record ends before something that was written: the newest changes are gone."""
 
 
-class CapacityError(CvxError, OverflowError):
-    """More nodes or edge kinds than an index can hold."""
+class RecordIOError(StoreError):
+    """The disk is full, or the file system refused; nothing of the transaction was stored."""
 
 
-class SnapshotError(CvxError):
-    """A snapshot that could not be written or read."""
+class LockTimeoutError(RecordIOError, TimeoutError):
+    """Another thread or process has kept every writer out for too long; nothing was stored."""
 
 
-class NotASnapshotError(SnapshotError, ValueError):
-    """A file that is not a cvx snapshot."""
+class SnapshotError(StoreError, ValueError):
+    """A snapshot of an index that could not be written or read."""
 
 
-class UnsupportedVersionError(SnapshotError, ValueError):
-    """A snapshot of a format that this version does not read."""
+class FileError(CvxError, OSError):
+    """A file that was given and cannot be read, or a place where results cannot be written."""
 
 
-class TruncatedSnapshotError(SnapshotError, ValueError):
-    """A snapshot that ends before it should."""
+class ReadOnlyError(CvxError, RuntimeError):
+    """A write to a view of the past, or to a store that was opened to be read only."""
 
 
-class CorruptedSnapshotError(SnapshotError, ValueError):
-    """A snapshot whose checksums or contents do not hold."""
-
-
-class SnapshotIOError(SnapshotError, OSError):
-    """The file system refused."""
-
-
-class InternalError(CvxError, RuntimeError):
-    """A fault of cvx itself: please report it with the message."""
-
-
-class PoisonedIndexError(InternalError):
-    """A change broke off half way; the index in memory can no longer be trusted."""
-
-
-class TimestampOrderError(InvalidInputError):
-    """A step that lies before the one recorded last."""
-
-
-class EpisodeError(CvxError, RuntimeError):
-    """An episode was used in a way its state does not allow."""
-
-
-class EpisodeEndedError(EpisodeError):
-    """A step after the end of an episode, or a second outcome."""
-
-
-class DecisionTakenError(EpisodeError):
-    """A second action on one decision."""
-
-
-class ForeignEpisodeError(EpisodeError):
-    """An episode or decision that another memory handed out."""
+class EpisodeEndedError(CvxError, RuntimeError):
+    """A step after the end of an episode, or a second outcome where one was final."""
 
 
 class StaleRegionsError(CvxError, RuntimeError):
     """Something learned on the regions of another epoch."""
 
 
-class UnknownFeatureError(UnknownError):
-    """A weight for a feature that the scorer does not have; the message lists those it has."""
+class InternalError(CvxError, RuntimeError):
+    """A fault of cvx itself: please report it with the message."""
 
 
-class StoreError(CvxError, RuntimeError):
-    """Something about a store: it cannot be opened, read or written as it was asked."""
-
-
-class RecordClosedError(StoreError):
-    """The record was closed."""
-
-
-class NestedTransactionError(StoreError):
-    """A transaction was opened inside another one."""
-
-
-class RecordMismatchError(StoreError):
-    """A record and an index that do not belong together."""
-
-
-class RecordVersionError(StoreError, ValueError):
-    """A database of another schema version, or no record at all."""
+class MissingExtraError(CvxError, ImportError):
+    """A package that this part of cvx needs is not installed; the message says which."""
 
 
 class EmbedderError(CvxError, RuntimeError):
     """Something that turns texts into vectors does not work."""
-
-
-class MissingExtraError(EmbedderError, ImportError):
-    """A package that this part of cvx needs is not installed; the message says which extra."""
 
 
 class EmbedderNotApprovedError(EmbedderError, PermissionError):
@@ -229,15 +126,11 @@ class EmbedderTimeoutError(EmbedderError, TimeoutError):
 
 
 class EmbedderRefusedError(EmbedderError):
-    """An embedding server that answers with an error."""
+    """An embedding server that answers with an error, or wants another key."""
 
 
 class EndpointMissingError(EmbedderRefusedError, LookupError):
     """A server without the endpoint asked for: it speaks another protocol."""
-
-
-class EmbedderAccessError(EmbedderRefusedError, PermissionError):
-    """An embedding server that wants another key."""
 
 
 class ModelNotFoundError(EmbedderRefusedError, LookupError):
@@ -257,11 +150,7 @@ class EmbedderDimensionError(EmbedderAnswerError):
 
 
 class ModelFileError(EmbedderError, OSError):
-    """A folder that holds no model which can be read."""
-
-
-class ModelFileChangedError(ModelFileError):
-    """A file of a model that has another SHA-256 than it should."""
+    """A folder that holds no model which can be read, or a file of one that has changed."""
 
 
 class EmbeddingCacheError(EmbedderError, OSError):
@@ -279,88 +168,20 @@ class EffectFirstWarning(CvxWarning):
     """A link whose effect happened before its cause was stored, as was chosen."""
 
 
-class OneOutcomeWarning(CvxWarning):
-    """Weights were to be learned from outcomes that are all alike: no feature got any."""
+class LearningWarning(CvxWarning):
+    """Weights were to be learned of what never varies: outcomes all alike, or a feature."""
 
 
-class ConstantFeatureWarning(CvxWarning):
-    """Weights were to be learned for a feature that never varies: it got none."""
+class CacheWarning(CvxWarning):
+    """An embedding cache was damaged and started anew, or could not be read or written."""
 
 
-class DamagedCacheWarning(CvxWarning):
-    """An embedding cache was damaged, set aside and started anew."""
-
-
-class CacheUnavailableWarning(CvxWarning):
-    """An embedding cache could not be read or written; texts are embedded without it."""
-
-
-class EmbedderUnavailableWarning(CvxWarning):
-    """An embedder did not answer a recall, which went by words alone."""
-
-
-class LegacyEndpointWarning(CvxWarning):
-    """A server offers only an older endpoint, with the drawback that the message names."""
+class EmbedderWarning(CvxWarning):
+    """An embedder did not answer a recall, which went by words; or offers an older endpoint."""
 
 
 class DamagedRowsWarning(CvxWarning):
     """An index was built without rows of the record that are not what was written."""
-
-
-class RecordIOError(StoreError, OSError):
-    """The disk is full, or the file system refused; nothing of the transaction was stored."""
-
-
-class LockTimeoutError(RecordIOError, TimeoutError):
-    """Another thread or process has kept every writer out for too long; nothing was stored."""
-
-
-class DamagedRecordError(StoreError, ValueError):
-    """The record holds rows, or pages, that are not what was written."""
-
-
-class ForeignSchemaError(DamagedRecordError):
-    """A database with triggers, views, tables or indexes that no record has, or without its own."""
-
-
-class LostTailError(StoreError, ValueError):
-    """The record ends before something that was written: the newest changes are gone."""
-
-
-class ForkedRecordError(StoreError):
-    """A record opened in the parent process was used in a child."""
-
-
-class ReadOnlyError(StoreError, PermissionError):
-    """A write to a view of the past, or to a store that was opened to be read only."""
-
-
-class PastNotKeptError(StoreError, LookupError):
-    """What the record knew then is not kept: by the version that wrote it, or any more."""
-
-
-class SettingsMismatchError(StoreError, ValueError):
-    """A store of vectors of another embedder."""
-
-
-class DuplicateKeyError(InvalidInputError):
-    """Another event of the namespace is called so already."""
-
-
-class NamespaceError(CvxError, PermissionError):
-    """A memory that is bound to a namespace was asked for what is not of it."""
-
-
-class UnknownEventError(UnknownError):
-    """An event id that was never given, or whose event was erased."""
-
-
-class StoreNotFoundError(StoreError, FileNotFoundError):
-    """A folder that is no store, where one was asked for."""
-
-
-class SystemRoleError(InvalidParameterError):
-    """Recalled memory was about to speak with the authority of the system prompt."""
 
 
 class PipelineNotKeptWarning(CvxWarning):
@@ -371,37 +192,9 @@ class StaleCueWarning(CvxWarning):
     """The same cue was asked turn after turn, while the turns went on."""
 
 
-class LexicalOnlyWarning(UserWarning):
+class EpisodeDiscardedWarning(CvxWarning):
+    """A ``with memory.episode(...)`` block was left without an outcome."""
+
+
+class LexicalOnlyWarning(CvxWarning):
     """A memory was opened without an embedder; the default knows spelling, not meaning."""
-
-
-class OutputError(CvxError, OSError):
-    """A place where results are to be written, and cannot be."""
-
-
-class CoreError(CvxError, RuntimeError):
-    """A causal memory core was used in a way its state does not allow."""
-
-
-class CoreFileError(CoreError, OSError):
-    """A DuckDB file that cannot be opened, read or written."""
-
-
-class CoreLockedError(CoreFileError, PermissionError):
-    """A DuckDB file that another process has open."""
-
-
-class CoreDamagedError(CoreFileError, ValueError):
-    """A DuckDB file that is damaged, or none at all."""
-
-
-class CoreSchemaError(CoreFileError, ValueError):
-    """A DuckDB file whose events are not those of a causal memory core."""
-
-
-class InputFileError(CvxError, OSError):
-    """A file that was given and cannot be read."""
-
-
-class ExportError(CvxError, ValueError):
-    """An export that cannot be taken in: damaged, cut, of another version, or there already."""

@@ -18,9 +18,8 @@ from cvx.arguments import (
     wrong,
 )
 from cvx.errors import (
-    InvalidKError,
-    InvalidParameterError,
-    UnknownRegionError,
+    InvalidInputError,
+    UnknownError,
 )
 from cvx.index import RawIndex
 from cvx.learn.region_mdp import RegionMDP
@@ -65,7 +64,7 @@ class TemporalIndex(RawIndex):
         return super().__getstate__() | {"_learned": None}
 
     @checked(
-        k=whole(1, error=InvalidKError),
+        k=whole(1),
         weights=optional(_weights),
         now=optional(whole()),
         usage=optional(one_of(UsageTracker, Mapping, called="a UsageTracker or a mapping")),
@@ -117,11 +116,11 @@ class TemporalIndex(RawIndex):
 
         Raises
         ------
-        InvalidKError, InvalidVectorError, InvalidFilterError
+        InvalidInputError, InvalidVectorError
             As for ``search``.
-        InvalidParameterError, UnknownFeatureError
+        InvalidInputError, UnknownError
             Other than five weights; a pool below 1; a weight for an unknown feature.
-        UnknownLevelError
+        UnknownError
             A level without regions.
 
         References
@@ -167,7 +166,7 @@ class TemporalIndex(RawIndex):
 
         Raises
         ------
-        UnknownLevelError
+        UnknownError
             A level without regions.
         """
         if level is not None:
@@ -193,7 +192,7 @@ class TemporalIndex(RawIndex):
 
         Raises
         ------
-        UnknownRegionError
+        UnknownError
             No region of that level.
         """
         # Taken before the model is learned: what changes meanwhile is learned at the next question.
@@ -203,7 +202,7 @@ class TemporalIndex(RawIndex):
             learned = self._learned = state, self.transition_model()
         model = learned[1]
         if region not in self.regions(model.level):
-            raise UnknownRegionError(
+            raise UnknownError(
                 f"node {region} is no region of level {model.level}: ask assign_region for one"
             )
         return model.best_action(region, task_type)
@@ -213,7 +212,7 @@ def _named(weights: Sequence[float] | Mapping[str, float]) -> Mapping[str, float
     if isinstance(weights, Mapping):
         return weights
     if len(weights) != len(_SEED_FEATURES):
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"{len(weights)} weights: give five, for {', '.join(_SEED_FEATURES)}"
         )
     return dict(zip(_SEED_FEATURES, weights, strict=True))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import UnknownEventError
+from cvx.errors import UnknownError
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -202,11 +202,11 @@ class Event:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             It was not stored.
         """
         if self.event_id is None:
-            raise UnknownEventError(f"event {self.text[:60]!r} was not stored: add it first")
+            raise UnknownError(f"event {self.text[:60]!r} was not stored: add it first")
         return self.event_id
 
     def keys(self) -> list[str]:

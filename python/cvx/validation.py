@@ -17,14 +17,8 @@ import numpy as np
 
 from cvx.arguments import whole, wrong
 from cvx.errors import (
-    DimensionError,
-    InvalidEntityError,
     InvalidInputError,
-    InvalidParameterError,
     InvalidVectorError,
-    NonFiniteVectorError,
-    RewardRangeError,
-    ZeroVectorError,
 )
 from cvx.types import Cue, Edge, Episode, Event, Vector
 
@@ -39,32 +33,30 @@ LONGEST_VECTOR = 1e18
 
 # Half of a surrogate pair cannot be written as UTF-8; a NUL ends a text for much that reads it.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-_an_entity = whole(0, error=InvalidEntityError)
-_a_time = whole(-FURTHEST, FURTHEST, error=InvalidParameterError)
+_an_entity = whole(0)
+_a_time = whole(-FURTHEST, FURTHEST)
 _an_integer = whole()
 
 
-def storable_text(
-    name: str, value: Any, error: type[InvalidInputError] = InvalidParameterError
-) -> str:
+def storable_text(name: str, value: Any) -> str:
     r"""Return a text if every character of it can be stored.
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Not a string, or with a NUL or half of a surrogate pair in it.
 
     Examples
     --------
     >>> storable_text("text", "a \ud83d")
     Traceback (most recent call last):
-    cvx.errors.InvalidParameterError: text has '\ud83d' at 2: replace NUL and lone surrogates first
+    cvx.errors.InvalidInputError: text has '\ud83d' at 2: replace NUL and lone surrogates first
     """
     if not isinstance(value, str):
-        raise wrong(name, value, "a str", error)
+        raise wrong(name, value, "a str")
     found = _UNSTORABLE.search(value) if not value.isascii() or "\0" in value else None
     if found is not None:
-        raise error(
+        raise InvalidInputError(
             f"{name} has {found[0]!a} at {found.start()}: replace NUL and lone surrogates first"
         )
     return value
@@ -80,11 +72,11 @@ def storable_namespace(name: str, value: Any) -> str:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         It cannot be one.
     """
     if "\x1f" in storable_text(name, value):
-        raise InvalidParameterError(f"{name} is {value!r}: give a string without U+001F")
+        raise InvalidInputError(f"{name} is {value!r}: give a string without U+001F")
     return str(value)
 
 
@@ -93,7 +85,7 @@ def storable_time(name: str, value: Any) -> int:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         It is none.
     """
     return int(_a_time(name, value))
@@ -112,14 +104,14 @@ def storable_metadata(name: str, value: Any) -> dict[str, Any]:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Something else is in it; the error says where.
 
     Examples
     --------
     >>> storable_metadata("metadata", {"turn": 3, "at": [float("nan")]})
     Traceback (most recent call last):
-    cvx.errors.InvalidParameterError: metadata['at'][0] is nan: give a finite number
+    cvx.errors.InvalidInputError: metadata['at'][0] is nan: give a finite number
     """
     if not isinstance(value, Mapping):
         raise wrong(name, value, "a mapping, such as a dict")
@@ -143,7 +135,7 @@ def _json_value(name: str, value: Any, depth: int) -> Any:
     if not isinstance(value, Mapping | list | tuple):
         raise wrong(name, value, "what JSON can hold")
     if depth >= DEEPEST:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"the metadata is more than {DEEPEST} levels deep: flatten it, or store it as a text"
         )
     if isinstance(value, Mapping):
@@ -159,17 +151,17 @@ def check_reward(reward: Any) -> float:
 
     Raises
     ------
-    RewardRangeError
+    InvalidInputError
         It is outside, or not a number.
     """
     try:
         value = float(reward)
     except (TypeError, ValueError):
-        raise RewardRangeError(
+        raise InvalidInputError(
             f"reward is {reward!r}: give a number in [0, 1], 1 is a win"
         ) from None
     if not 0.0 <= value <= 1.0:
-        raise RewardRangeError(
+        raise InvalidInputError(
             f"reward is {reward}, outside [0, 1]: scale outcomes to that range, 1 is a win"
         )
     return value
@@ -189,7 +181,7 @@ def storable_vector(
 
     Raises
     ------
-    InvalidVectorError, DimensionError, NonFiniteVectorError, ZeroVectorError
+    InvalidVectorError
         It takes none such.
     """
     try:
@@ -198,14 +190,14 @@ def storable_vector(
     except (TypeError, ValueError) as error:
         raise wrong(name, value, f"{dim} numbers", InvalidVectorError) from error
     if row.shape != (dim,):
-        raise DimensionError(
+        raise InvalidVectorError(
             f"{name} has shape {row.shape}, the memory holds ({dim},): embed it with {embedder}"
         )
     if not np.isfinite(row).all():
-        raise NonFiniteVectorError(f"{name} holds NaN or infinity: give finite numbers")
+        raise InvalidVectorError(f"{name} holds NaN or infinity: give finite numbers")
     if metric == "cosine":
         if not row.any():
-            raise ZeroVectorError(f"{name} is zero and has no direction: give another one")
+            raise InvalidVectorError(f"{name} is zero and has no direction: give another one")
     elif (length := float(np.linalg.norm(row.astype(np.float64)))) > LONGEST_VECTOR:
         raise InvalidVectorError(
             f"{name} has length {length:e}, the bound is {LONGEST_VECTOR:e}: scale it down"
@@ -222,7 +214,7 @@ def check_event(event: Any) -> None:
         A field that cannot be stored, by name.
     """
     if not isinstance(event, Event):
-        raise InvalidParameterError(f"{event!r} is no Event: give one, or a text to add")
+        raise InvalidInputError(f"{event!r} is no Event: give one, or a text to add")
     storable_text("text", event.text)
     storable_text("kind", event.kind)
     storable_text("source", event.source)
@@ -232,7 +224,7 @@ def check_event(event: Any) -> None:
     _an_entity("entity", event.entity_id)
     _a_time("timestamp", event.timestamp)
     if isinstance(event.tags, str):
-        raise InvalidParameterError(f"tags is the string {event.tags!a}: give several strings")
+        raise InvalidInputError(f"tags is the string {event.tags!a}: give several strings")
     for tag in event.tags:
         storable_text("a tag", tag)
     if event.metadata:
@@ -247,7 +239,7 @@ def check_event(event: Any) -> None:
         ("state", event.state, STATES),
     ):
         if value not in known:
-            raise InvalidParameterError(f"{name} is {value!a}: give one of {', '.join(known)}")
+            raise InvalidInputError(f"{name} is {value!a}: give one of {', '.join(known)}")
 
 
 def check_episode(episode: Episode) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cvx.causal import CausalGraph
-from cvx.errors import InvalidParameterError, UnknownEventError
+from cvx.errors import InvalidInputError, UnknownError
 
 
 @pytest.mark.requirement("T9")
@@ -53,7 +53,7 @@ def test_links_to_nothing_or_within_no_time_are_refused() -> None:
     graph = CausalGraph()
     graph.add_event("near", "near", 9)
     graph.add_event("crisis", "crisis", 10)
-    with pytest.raises(UnknownEventError):
+    with pytest.raises(UnknownError):
         graph.auto_link_predecessors("nothing")
-    with pytest.raises(InvalidParameterError, match="window_ticks is 0"):
+    with pytest.raises(InvalidInputError, match="window_ticks is 0"):
         graph.auto_link_predecessors("crisis", window_ticks=0)

@@ -12,7 +12,7 @@ import pytest
 from cvx.causal import CausalMemoryCore, CauseSearch, RuleJudge
 from cvx.causal.core import NOTHING_FOUND
 from cvx.embed import LexicalEmbedder
-from cvx.errors import DimensionError, InvalidParameterError, InvalidVectorError
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.types import Vector
 from tests.causal.cores import START, Clock, Model, Words, core, no, rows, yes
 
@@ -58,7 +58,7 @@ def test_what_is_old_or_far_back_comes_in_only_where_it_is_similar() -> None:
         {"most": 0}, {"threshold": 2}, {"window": -1}, {"latest": -1},
     ]  # fmt: skip
     for options in impossible:
-        with pytest.raises(InvalidParameterError, match=next(iter(options))):
+        with pytest.raises(InvalidInputError, match=next(iter(options))):
             CauseSearch(**options)  # type: ignore[arg-type]
 
 
@@ -224,7 +224,7 @@ def test_embedding_models_of_several_shapes_are_taken() -> None:
 @pytest.mark.requirement("C4")
 @pytest.mark.parametrize("model", [None, object(), 7, Words])
 def test_without_an_embedding_model_nothing_is_opened(tmp_path: Path, model: object) -> None:
-    with pytest.raises(InvalidParameterError, match=r"cannot embed: give an object with embed"):
+    with pytest.raises(InvalidInputError, match=r"cannot embed: give an object with embed"):
         CausalMemoryCore(tmp_path / "core.db", None, model)
     assert list(tmp_path.iterdir()) == []
 
@@ -241,8 +241,8 @@ def test_a_model_that_gives_no_vector_or_another_dimension_is_refused() -> None:
     made = CausalMemoryCore(":memory:", None, model)
     made.add_event("It rained.")
     for bad, error in (
-        ([1.0, 0.0, 0.0], DimensionError),
-        ([0.0, 0.0, 0.0], DimensionError),
+        ([1.0, 0.0, 0.0], InvalidVectorError),
+        ([0.0, 0.0, 0.0], InvalidVectorError),
         ([float("nan"), 0.0], InvalidVectorError),
         ("far", ValueError),
         ([], InvalidVectorError),
@@ -279,5 +279,5 @@ def test_consequences_are_walked_forward_to_a_depth() -> None:
         "Books.",
     ]
     assert made.consequences(4) == []
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         made.consequences(1, max_depth=0)

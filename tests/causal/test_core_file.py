@@ -11,12 +11,10 @@ import pytest
 
 from cvx.causal import CausalMemoryCore
 from cvx.errors import (
-    CoreDamagedError,
-    CoreFileError,
-    CoreLockedError,
-    CoreSchemaError,
-    DimensionError,
-    InvalidParameterError,
+    DamagedStoreError,
+    InvalidInputError,
+    InvalidVectorError,
+    StoreError,
 )
 from tests.causal.cores import START, Model, Words, core, rows, yes
 
@@ -30,7 +28,7 @@ def filled(path: Path) -> None:
 def test_a_path_that_is_none_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for none in (None, 5):
-        with pytest.raises(InvalidParameterError, match=f"db_path is {none}: give a path"):
+        with pytest.raises(InvalidInputError, match=f"db_path is {none}: give a path"):
             CausalMemoryCore(none)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
@@ -113,7 +111,7 @@ def test_another_embedding_model_is_refused_and_changes_nothing(tmp_path: Path) 
     filled(Path(path))
     with CausalMemoryCore(path, None, Other()) as made:
         for call in (made.add_event, made.get_context):
-            with pytest.raises(DimensionError, match="3 dimensions"):
+            with pytest.raises(InvalidVectorError, match="3 dimensions"):
                 call("Rain.")
         assert len(made.events()) == 3
 
@@ -157,7 +155,7 @@ def test_a_file_of_another_process_says_so(tmp_path: Path) -> None:
     )  # fmt: skip
     assert holder.stdout is not None
     assert holder.stdout.readline() == "open\n"
-    with pytest.raises(CoreLockedError, match=r"another process.*use cvx\.Memory"):
+    with pytest.raises(StoreError, match=r"another process.*use cvx\.Memory"):
         core(path=str(path))
     holder.communicate("")
     with core(path=str(path)) as made:
@@ -172,7 +170,7 @@ def test_a_damaged_file_says_so_and_stays_as_it_is(tmp_path: Path) -> None:
     flipped[100] ^= 0xFF
     for damaged in (b"", b"hello, no database", whole[:6000], bytes(flipped)):
         path.write_bytes(damaged)
-        with pytest.raises(CoreDamagedError, match="restore a copy"):
+        with pytest.raises(DamagedStoreError, match="restore a copy"):
             core(path=str(path))
         assert path.read_bytes() == damaged
 
@@ -181,11 +179,11 @@ def test_a_file_that_is_no_core_says_so_and_stays_as_it_is(tmp_path: Path) -> No
     path = tmp_path / "other.db"
     with duckdb.connect(str(path)) as db:
         db.execute("CREATE TABLE events (name VARCHAR)")
-    with pytest.raises(CoreSchemaError, match="a table events of name"):
+    with pytest.raises(StoreError, match="a table events of name"):
         core(path=str(path))
     with duckdb.connect(str(path)) as db:
         assert db.execute("SHOW TABLES").fetchall() == [("events",)]
-    with pytest.raises(CoreFileError):
+    with pytest.raises(StoreError):
         core(path=str(tmp_path / "nowhere" / "core.db"))
 
 
@@ -196,5 +194,5 @@ def test_a_file_with_vectors_of_several_models_says_so(
     loose_file(tmp_path / "core.db", [(1, None), (2, 1)])
     with duckdb.connect(str(tmp_path / "core.db")) as db:
         db.execute("UPDATE events SET embedding = ? WHERE event_id = 2", [vector])
-    with pytest.raises(CoreSchemaError, match="vectors of"):
+    with pytest.raises(StoreError, match="vectors of"):
         core(path=str(tmp_path / "core.db"))

@@ -11,7 +11,7 @@ import pytest
 
 import cvx
 from cvx.causal import CausalMemoryCore
-from cvx.errors import CoreError, DimensionError
+from cvx.errors import InvalidVectorError, StoreError
 from tests.causal.cores import START, Model, Words, core, no, yes
 
 
@@ -35,7 +35,7 @@ def test_a_closed_core_says_so() -> None:
         made.add_event("Rain.")
     made.close()
     for call in (lambda: made.add_event("Flood."), made.events, lambda: made.chain(1)):
-        with pytest.raises(CoreError, match="closed"):
+        with pytest.raises(StoreError, match="closed"):
             call()
 
 
@@ -93,7 +93,7 @@ def test_another_embedding_model_in_a_second_core_is_refused(tmp_path: Path) -> 
     with core(path=path) as first, CausalMemoryCore(path, None, Other()) as second:
         first.add_event("Rain fell.")
         for call in (second.add_event, second.get_context):
-            with pytest.raises(DimensionError, match="3 dimensions"):
+            with pytest.raises(InvalidVectorError, match="3 dimensions"):
                 call("Rain.")
         assert len(first) == 1
 

@@ -19,7 +19,7 @@ from cvx.causal.evidence import (
     following,
     granger,
 )
-from cvx.errors import InvalidInputError, InvalidParameterError, LengthMismatchError
+from cvx.errors import InvalidInputError
 
 amounts = st.floats(0, 100)
 additions = st.lists(st.tuples(st.sampled_from(KINDS), amounts, amounts), max_size=8)
@@ -85,7 +85,7 @@ def test_evidence_that_cannot_be_is_refused() -> None:
         lambda: Evidence().add("judged", counters=float("inf")),
     ]
     for call in calls:
-        with pytest.raises(InvalidParameterError):
+        with pytest.raises(InvalidInputError):
             call()
     with pytest.raises(InvalidInputError, match="later cvx"):
         Evidence.from_text('{"prior": [0.5, 2.0], "observations": [["dreamt", 1, 0, ""]]}')
@@ -121,7 +121,7 @@ def test_what_happens_all_the_time_supports_nothing() -> None:
     seldom = evidence_of_times(causes, [3, 53], window=5)
     assert seldom.weight < 0.2
     assert [one.kind for one in seldom.observations] == ["repetition", "counterexample"]
-    with pytest.raises(InvalidParameterError, match="window"):
+    with pytest.raises(InvalidInputError, match="window"):
         following([1], [2], 0)
 
 
@@ -141,7 +141,7 @@ def test_bins_count_everything_inside_once(when: list[int], width: int) -> None:
     counts = binned(when, 10, 50, width)
     assert len(counts) == -(-40 // width)
     assert counts.sum() == sum(10 <= t < 50 for t in when)
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         binned(when, 5, 5, width)
 
 
@@ -178,7 +178,7 @@ def test_what_granger_finds_becomes_an_edge_of_its_own_kind() -> None:
 
 def test_series_that_cannot_be_tested_are_refused() -> None:
     cause, effect = series()
-    with pytest.raises(LengthMismatchError):
+    with pytest.raises(InvalidInputError):
         granger(cause, effect[:-1])
     calls: list[Callable[[], object]] = [
         lambda: granger(np.zeros(300), effect),
@@ -188,5 +188,5 @@ def test_series_that_cannot_be_tested_are_refused() -> None:
         lambda: granger(cause, np.arange(300.0)),
     ]
     for bad in calls:
-        with pytest.raises(InvalidParameterError):
+        with pytest.raises(InvalidInputError):
             bad()

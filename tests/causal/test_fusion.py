@@ -19,7 +19,7 @@ from cvx.causal.fusion import (
     causal_boost,
     multiplicative,
 )
-from cvx.errors import DimensionError, InvalidParameterError, LengthMismatchError
+from cvx.errors import InvalidInputError, InvalidVectorError
 
 
 def case(seed: int, n: int = 12, a: int = 4, dim: int = 6) -> tuple[Candidates, Ancestors]:
@@ -150,22 +150,22 @@ def test_bad_columns_are_refused_by_name() -> None:
         "recency": memories.recency,
         "importance": memories.importance,
     }
-    with pytest.raises(LengthMismatchError, match="recency"):
+    with pytest.raises(InvalidInputError, match="recency"):
         Candidates(**{**columns, "recency": memories.recency[1:]})
     for value in (1.5, -0.1, np.nan):
         wrong = memories.importance.copy()
         wrong[0] = value
-        with pytest.raises(InvalidParameterError, match="importance"):
+        with pytest.raises(InvalidInputError, match="importance"):
             Candidates(**{**columns, "importance": wrong})
-    with pytest.raises(InvalidParameterError, match="depth"):
+    with pytest.raises(InvalidInputError, match="depth"):
         Ancestors(
             vectors=ancestors.vectors,
             depths=np.zeros(4, np.int64),
             weights=ancestors.weights,
             times=ancestors.times,
         )
-    with pytest.raises(DimensionError):
+    with pytest.raises(InvalidVectorError):
         multiplicative(memories, case(2, dim=7)[1])
     for bad in ({"causal_boost": -1.0}, {"threshold": 2.0}, {"depth_weight": "deep"}):
-        with pytest.raises(InvalidParameterError):
+        with pytest.raises(InvalidInputError):
             Blend(**bad)

@@ -12,15 +12,10 @@ from hypothesis import strategies as st
 
 from cvx.causal import CausalGraph
 from cvx.errors import (
-    DimensionError,
-    EdgeWeightError,
-    EffectBeforeCauseError,
     EffectFirstWarning,
-    InvalidEdgeError,
     InvalidInputError,
-    InvalidParameterError,
-    NonFiniteVectorError,
-    UnknownEventError,
+    InvalidVectorError,
+    UnknownError,
 )
 from tests.causal.graphs import Drawn, built, drawn_graphs, every_way
 
@@ -97,7 +92,7 @@ def test_the_chain_of_the_blueprint_is_walked_back_with_its_depths() -> None:
 def test_an_unknown_event_has_no_predecessors() -> None:
     assert unrest().predecessors("plague") == {}
     assert unrest().consequences("plague") == {}
-    with pytest.raises(UnknownEventError, match="plague"):
+    with pytest.raises(UnknownError, match="plague"):
         unrest().walk("plague")
 
 
@@ -193,7 +188,7 @@ def test_a_walk_reaches_across_a_chain_a_thousand_deep() -> None:
 def test_a_link_with_an_unknown_end_is_refused_or_passed_over_as_asked() -> None:
     graph = unrest()
     for cause, effect in (("plague", "riots"), ("riots", "plague")):
-        with pytest.raises(UnknownEventError, match="plague"):
+        with pytest.raises(UnknownError, match="plague"):
             graph.link(cause, effect)
         graph.link(cause, effect, lenient=True)
     assert graph.predecessors("riots", max_depth=1) == {"unrest": 1}
@@ -205,22 +200,22 @@ def test_a_link_with_an_unknown_end_is_refused_or_passed_over_as_asked() -> None
 def test_a_weight_outside_its_range_is_refused_and_changes_nothing(weight: float) -> None:
     graph = unrest()
     for lenient in (False, True):
-        with pytest.raises(EdgeWeightError, match="outside"):
+        with pytest.raises(InvalidInputError, match="outside"):
             graph.link("drought", "riots", weight, lenient=lenient)
     assert [link.cause for link in graph.causes("riots")] == ["unrest"]
 
 
 def test_a_link_to_itself_or_of_no_causal_kind_is_refused() -> None:
     graph = unrest()
-    with pytest.raises(InvalidEdgeError, match="itself"):
+    with pytest.raises(InvalidInputError, match="itself"):
         graph.link("riots", "riots")
     for kind in ("temporal", "irrelevant", "no_such_kind"):
-        with pytest.raises(InvalidParameterError, match="caused_success"):
+        with pytest.raises(InvalidInputError, match="caused_success"):
             graph.link("drought", "riots", kind=kind)
 
 
 def test_an_effect_before_its_cause_is_refused_flagged_or_allowed_as_chosen() -> None:
-    with pytest.raises(EffectBeforeCauseError, match="happened at 20, before its cause"):
+    with pytest.raises(InvalidInputError, match="happened at 20, before its cause"):
         unrest().link("riots", "drought")
     for chosen in ("allow", "flag"):
         graph = CausalGraph(effect_first=chosen)
@@ -232,7 +227,7 @@ def test_an_effect_before_its_cause_is_refused_flagged_or_allowed_as_chosen() ->
         else:
             graph.link("late", "early")
         assert graph.predecessors("early") == {"late": 1}
-    with pytest.raises(InvalidParameterError, match="'refuse' or 'flag' or 'allow'"):
+    with pytest.raises(InvalidInputError, match="'refuse' or 'flag' or 'allow'"):
         CausalGraph(effect_first="perhaps")
 
 
@@ -241,14 +236,14 @@ def test_an_event_that_cannot_be_is_refused_and_changes_nothing() -> None:
     graph.add_event("a", "a", 0, embedding=[1, 0])
     with pytest.raises(InvalidInputError, match="'a' is in the graph"):
         graph.add_event("a", "again", 1)
-    with pytest.raises(DimensionError, match="3 dimensions"):
+    with pytest.raises(InvalidVectorError, match="3 dimensions"):
         graph.add_event("b", "b", 1, embedding=[1, 0, 0])
-    with pytest.raises(NonFiniteVectorError):
+    with pytest.raises(InvalidVectorError):
         graph.add_event("b", "b", 1, embedding=[math.nan, 0])
     assert graph.size == 1
     impossible: list[dict[str, Any]] = [{"max_depth": 0}, {"max_nodes": 0}, {"min_weight": 2.0}]
     for options in impossible:
-        with pytest.raises(InvalidParameterError):
+        with pytest.raises(InvalidInputError):
             graph.walk("a", **options)
 
 
@@ -278,7 +273,7 @@ def test_a_link_between_institutions_counts_less_as_chosen() -> None:
     assert weights(graph(0.5)) == {"unpaid": 0.5, "cuts": 0.2}
     assert weights(graph({("treasury", "military"): 0.25})) == {"unpaid": 0.5, "cuts": 0.1}
     assert weights(graph({("military", "treasury"): 0.25})) == {"unpaid": 0.5, "cuts": 0.4}
-    with pytest.raises(InvalidParameterError, match="factors in"):
+    with pytest.raises(InvalidInputError, match="factors in"):
         CausalGraph(attenuation=1.5)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from benches.causal.training import Contrasts, Training, loss_and_gradients, train
 from cvx.causal.judges.statistical import Heads
-from cvx.errors import DimensionError, InvalidInputError, LengthMismatchError
+from cvx.errors import InvalidInputError, InvalidVectorError
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -99,10 +99,10 @@ def test_texts_that_recur_in_a_batch_are_no_mistakes() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     heads = train(rotated(8, seed=4), Training(hidden=4, epochs=1))
-    with pytest.raises(DimensionError, match="refit"):
+    with pytest.raises(InvalidVectorError, match="refit"):
         heads.score(np.zeros((2, 3), np.float32), np.zeros((2, 16), np.float32))
     with pytest.raises(InvalidInputError):
         train(rotated(1, seed=4))
     one = rotated(8, seed=4)
-    with pytest.raises(LengthMismatchError):
+    with pytest.raises(InvalidInputError):
         train(one._replace(wrong=one.wrong[:3]))

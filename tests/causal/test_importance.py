@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cvx.causal import Importance, LLMImportance, RuleImportance
 from cvx.councils import MemoryStream
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 
 
 @pytest.mark.requirement("T23")
@@ -29,7 +29,7 @@ def test_rules_go_by_kind_and_by_the_gravest_word() -> None:
     assert rules.rate("The famine and a riot", "observation") == 6.0
     assert rules.rate("The famine has killed 300!", "crisis") == 10.0
     assert RuleImportance({"rumour": 1.0}).rate("Swept the floor", "rumour") == 1.0
-    with pytest.raises(InvalidParameterError, match="rumour counts 11"):
+    with pytest.raises(InvalidInputError, match="rumour counts 11"):
         RuleImportance({"rumour": 11})
 
 

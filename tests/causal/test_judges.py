@@ -27,7 +27,7 @@ from cvx.causal.judges import (
     read_answer,
 )
 from cvx.embed.http import HttpOptions
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from tests.chat_server import SILENCE, Reply, serving
 
 RAIN = Pair("it rained all night", "the cellar flooded after it rained")
@@ -151,9 +151,9 @@ def test_a_client_of_any_shape_can_be_asked() -> None:
     for client in shapes:
         assert LLMJudge(client).judge([RAIN])[0].why.startswith("Water came in.")
     assert LLMJudge(openai_client(), model="m").judge([RAIN])[0].why == "Water came in. m user"
-    with pytest.raises(InvalidParameterError, match="int cannot be asked"):
+    with pytest.raises(InvalidInputError, match="int cannot be asked"):
         LLMJudge(7)
-    with pytest.raises(InvalidParameterError, match="timeout_s"):
+    with pytest.raises(InvalidInputError, match="timeout_s"):
         LLMJudge(print, timeout_s=0)
 
 
@@ -239,7 +239,7 @@ def test_rules_go_by_words_likeness_and_time() -> None:
     assert rules.judge([alike])[0].probability == pytest.approx(0.25)
     for empty in (Pair("", "the cellar flooded"), Pair("it rained", "...")):
         assert rules.judge([empty])[0].verdict == "unjudged"
-    with pytest.raises(InvalidParameterError, match="bound"):
+    with pytest.raises(InvalidInputError, match="bound"):
         RuleJudge(bound=2)
 
 
@@ -285,7 +285,7 @@ def test_a_server_is_asked_and_what_it_answers_or_fails_to_is_understood(
 
 
 def test_a_judgement_that_cannot_be_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="verdict"):
+    with pytest.raises(InvalidInputError, match="verdict"):
         Judgement("maybe")  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match="probability"):
+    with pytest.raises(InvalidInputError, match="probability"):
         Judgement("yes", 1.5)

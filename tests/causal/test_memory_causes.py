@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 from cvx.causal import Link
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
-    EffectBeforeCauseError,
     EffectFirstWarning,
     InvalidInputError,
-    InvalidParameterError,
-    UnknownEdgeKindError,
-    UnknownEventError,
+    UnknownError,
 )
 from cvx.memory import Memory
 from cvx.types import Edge, Event
@@ -93,7 +90,7 @@ def test_a_walk_that_was_cut_off_says_so() -> None:
     assert [step.weight for step in steps] == [0.75, 0.5]
     assert steps.truncated
     assert not made.why(end).truncated
-    with pytest.raises(InvalidParameterError, match="max_events is 0"):
+    with pytest.raises(InvalidInputError, match="max_events is 0"):
         made.why(end, max_events=0)
 
 
@@ -115,11 +112,11 @@ def test_a_walk_that_its_depth_ended_says_that_there_is_more() -> None:
 @pytest.mark.requirement("T7")
 def test_an_effect_before_its_cause_is_refused_flagged_or_allowed_as_chosen() -> None:
     made, rain, _, mould = flooded()
-    with pytest.raises(EffectBeforeCauseError, match="happened at 10, before its cause"):
+    with pytest.raises(InvalidInputError, match="happened at 10, before its cause"):
         made.link(mould, rain)
-    with pytest.raises(EffectBeforeCauseError, match="say effect_first='allow'"):
+    with pytest.raises(InvalidInputError, match="say effect_first='allow'"):
         made.causes.graph().link(mould, rain)
-    with pytest.raises(InvalidParameterError, match="effect_first is 'perhaps'"):
+    with pytest.raises(InvalidInputError, match="effect_first is 'perhaps'"):
         made.link(rain, mould, effect_first="perhaps")
     assert not made.why(rain)
     for kind in ("irrelevant", "reminded_of"):
@@ -175,7 +172,7 @@ def test_a_namespace_is_shown_and_walked_through_only_what_it_may_see() -> None:
     assert set(graph.predecessors(effect)) == {known, shared}
     assert secret not in graph
     assert graph.size == 4
-    with pytest.raises(UnknownEventError, match="name its namespace"):
+    with pytest.raises(UnknownError, match="name its namespace"):
         made.why(secret, namespace="bob")
 
 
@@ -212,7 +209,7 @@ def test_links_drawn_on_the_graph_are_links_of_the_memory() -> None:
     near = made.causes.graph().auto_link_predecessors(mould, window_ticks=15)
     assert {link.cause for link in near} <= {link.cause for link in graph.causes(mould)}
     for kind in ("irrelevant", "unheard_of"):
-        with pytest.raises(UnknownEdgeKindError, match="caused"):
+        with pytest.raises(UnknownError, match="caused"):
             graph.ground.put([Link(rain, mould, kind=kind)])
     with pytest.raises(InvalidInputError, match=r"memory\.add"):
         graph.add_event(None, "elsewhere", 3)

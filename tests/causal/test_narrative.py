@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cvx.causal import CausalEvent, CausalGraph, Link, Story, Walk
 from cvx.causal.narrative import NOTHING_BEFORE, UNKNOWN_CAUSE, middle, sentence, tell_chain
-from cvx.errors import InvalidParameterError, OutputError, UnknownEventError
+from cvx.errors import FileError, InvalidInputError, UnknownError
 from tests.causal.graphs import Drawn, built, drawn_graphs
 
 
@@ -189,12 +189,12 @@ def test_a_story_is_drawn_into_a_file(tmp_path: Path, suffix: str) -> None:
     assert path.stat().st_size > 1000
     if suffix == "svg":
         assert "cellar" in path.read_text()
-    with pytest.raises(OutputError, match=r"give a \.png"):
+    with pytest.raises(FileError, match=r"give a \.png"):
         told.story("flooded").draw(tmp_path / "story.txt2")
 
 
 def test_a_story_of_nothing_is_refused() -> None:
-    with pytest.raises(UnknownEventError):
+    with pytest.raises(UnknownError):
         CausalGraph().story("nothing")
-    with pytest.raises(InvalidParameterError, match="after"):
+    with pytest.raises(InvalidInputError, match="after"):
         graph("It rained.", links=[]).story("rained", after=-1)

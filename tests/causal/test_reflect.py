@@ -8,7 +8,7 @@ import pytest
 from cvx.causal import CountingWriter, LLMWriter, ReflectionWriter, Reflector
 from cvx.councils import Memory, MemoryStream
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.memory import Memory as CvxMemory
 from cvx.types import Event
 
@@ -162,7 +162,7 @@ def test_a_reflector_that_cannot_be_is_refused() -> None:
         lambda: CountingWriter(most=0),
         lambda: LLMWriter(print, count=0),
     ):
-        with pytest.raises(InvalidParameterError):
+        with pytest.raises(InvalidInputError):
             call()
     assert isinstance(CountingWriter(), ReflectionWriter)
 

@@ -11,7 +11,7 @@ from benches.causal.plots import GOLD, Recipe, Role, drawn
 from benches.causal.scenarios import Encoder, Geometry, Scenario, Told, scenario
 from benches.causal.stories import Stories
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 
 ENCODERS: list[Encoder] = [
     Geometry(64),
@@ -98,5 +98,5 @@ def test_two_encoders_see_the_same_plot() -> None:
 
 @pytest.mark.parametrize("bad", [{"causes": 0}, {"causes": 5}, {"semantic": -1}, {"missing": 1.5}])
 def test_an_impossible_recipe_is_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         Recipe(**bad)  # type: ignore[arg-type]

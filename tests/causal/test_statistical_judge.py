@@ -14,7 +14,7 @@ from benches.causal.training import Training
 from cvx.causal.judges.protocol import Judge, Pair
 from cvx.causal.judges.statistical import PairScorer, StatisticalJudge, WordPairs
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidInputError, InvalidParameterError
+from cvx.errors import InvalidInputError
 
 CAUSES = {
     "rain": "flood", "spark": "fire", "virus": "fever", "strike": "delay",
@@ -166,7 +166,7 @@ def test_what_cannot_be_fitted_or_read_is_refused(tmp_path: Path) -> None:
         StatisticalJudge.load(tmp_path / "bad.npz")
     scorer = PairScorer(WordPairs({}))
     for bad in ({"bound": 2.0}, {"prior": 0.0}, {"prior": 1.0}):
-        with pytest.raises(InvalidParameterError):
+        with pytest.raises(InvalidInputError):
             StatisticalJudge(scorer, (0.0,) * 4, 0.0, **bad)
-    with pytest.raises(InvalidParameterError, match="weights"):
+    with pytest.raises(InvalidInputError, match="weights"):
         StatisticalJudge(scorer, (0.0,), 0.0)

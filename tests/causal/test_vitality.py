@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cvx.causal import Vitality
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 
 RULE = Vitality(half_life=10.0)
@@ -97,9 +97,9 @@ def test_what_was_used_lately_stays() -> None:
 
 def test_bounds_that_cannot_be_are_refused() -> None:
     memory, _ = faded()
-    with pytest.raises(InvalidParameterError, match="below is 2"):
+    with pytest.raises(InvalidInputError, match="below is 2"):
         memory.admin.fade(2.0)
     for options in ({"half_life": 0.0}, {"per_use": -1.0}, {"per_consequence": -1.0}):
-        with pytest.raises(InvalidParameterError):
+        with pytest.raises(InvalidInputError):
             Vitality(**options)
     assert Memory(LexicalEmbedder(dim=8)).admin.fade() == ((), ())

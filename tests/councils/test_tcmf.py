@@ -13,7 +13,7 @@ from cvx.causal import CausalGraph
 from cvx.causal.fusion import Blend
 from cvx.councils import PRESETS, TCMF, Citizen, Memory, MemoryStream, StreamWeights, TCMFRetriever
 from cvx.councils.tcmf import NO_CAUSES, NO_MEMORIES
-from cvx.errors import DimensionError, InvalidKError, InvalidParameterError
+from cvx.errors import InvalidInputError, InvalidVectorError
 from tests.councils.plague import (
     QUESTION,
     REFUSAL,
@@ -285,11 +285,11 @@ def test_a_council_that_asks_refreshes_nobodys_memory() -> None:
 
 @pytest.mark.requirement("T17")
 def test_vectors_of_different_models_are_refused() -> None:
-    with pytest.raises(DimensionError):
+    with pytest.raises(InvalidVectorError):
         retrieved(witnesses(), plague(), router=Fixed([1, 0]))
     flat = MemoryStream("flat")
     flat.add("of another model", 80, embedding=[1, 0])
-    with pytest.raises(DimensionError):
+    with pytest.raises(InvalidVectorError):
         retrieved({"flat": flat, **witnesses()}, plague())
 
 
@@ -314,12 +314,12 @@ def test_forty_citizens_with_hundreds_of_memories_are_ranked_as_one_pool() -> No
 
 
 def test_what_cannot_be_asked_is_refused() -> None:
-    with pytest.raises(InvalidKError):
+    with pytest.raises(InvalidInputError):
         retrieved(witnesses(), k=0)
-    with pytest.raises(InvalidParameterError, match="no preset 'best'"):
+    with pytest.raises(InvalidInputError, match="no preset 'best'"):
         TCMFRetriever(settings="best")
     other = MemoryStream("other", StreamWeights(relevance=2.0))
-    with pytest.raises(InvalidParameterError, match="differently"):
+    with pytest.raises(InvalidInputError, match="differently"):
         retrieved({"other": other, **witnesses()})
     impossible: list[dict[str, Any]] = [
         {"fusion": "best"},
@@ -330,5 +330,5 @@ def test_what_cannot_be_asked_is_refused() -> None:
         {"floor": 2.0},
     ]
     for options in impossible:
-        with pytest.raises(InvalidParameterError, match=next(iter(options))):
+        with pytest.raises(InvalidInputError, match=next(iter(options))):
             TCMF(**options)

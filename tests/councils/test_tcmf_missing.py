@@ -21,7 +21,7 @@ from cvx.councils import (
     TCMFRetriever,
 )
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from tests.councils.plague import (
     QUESTION,
     REFUSAL,
@@ -125,7 +125,7 @@ def test_a_router_that_hangs_costs_only_the_relevance() -> None:
     found = asyncio.run(asking)
     assert found.degraded == ("the router failed: no answer within 0.01 s",)
     assert len(found.recalled) == 3
-    with pytest.raises(InvalidParameterError, match="embed_timeout_s is 0"):
+    with pytest.raises(InvalidInputError, match="embed_timeout_s is 0"):
         TCMFRetriever(embed_timeout_s=0)
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.evaluation.intervals import interval
 
 VALUES = st.lists(st.tuples(st.floats(0, 1), st.sampled_from("abcd")), min_size=1, max_size=30)
@@ -50,5 +50,5 @@ def test_it_covers_the_true_mean_as_often_as_it_says() -> None:
 def test_what_has_no_interval_is_refused(
     values: list[float], groups: list[str], level: float
 ) -> None:
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         interval(values, groups, level=level)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidInputError, UnknownEventError
+from cvx.errors import InvalidInputError, UnknownError
 from cvx.evaluation.answers import resolved
 from cvx.evaluation.labels import Label, groups_of, read_labels, write_labels
 from cvx.memory import Memory
@@ -80,5 +80,5 @@ def test_gold_is_named_by_id_or_key_and_must_be_there(memory: Memory) -> None:
     assert found == [frozenset({first})]
     with pytest.raises(InvalidInputError, match="label the events of this store"):
         resolved(memory, [Label(query="x", gold=frozenset({99}))])
-    with pytest.raises(UnknownEventError, match="pan"):
+    with pytest.raises(UnknownError, match="pan"):
         resolved(memory, [Label(query="x", gold=frozenset({"pan"}))])

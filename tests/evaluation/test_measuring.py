@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.evaluation import (
     Answer,
     Label,
@@ -53,7 +53,7 @@ def test_a_ranker_without_probabilities_has_no_calibration() -> None:
 
 
 def test_no_questions_measure_nothing() -> None:
-    with pytest.raises(InvalidParameterError, match="0 labels"):
+    with pytest.raises(InvalidInputError, match="0 labels"):
         measured([], [])
 
 

@@ -8,7 +8,7 @@ from sklearn.metrics import (  # type: ignore[import-untyped]
     ndcg_score,
 )
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.evaluation.metrics import ndcg_at, recall_at, reciprocal_rank
 
 RANKED = st.permutations(range(12))
@@ -53,5 +53,5 @@ def test_an_answer_moved_up_never_costs(
 
 @pytest.mark.parametrize("metric", [recall_at, ndcg_at])
 def test_questions_without_an_answer_have_no_ranking_to_measure(metric: object) -> None:
-    with pytest.raises(InvalidParameterError, match="gold is empty"):
+    with pytest.raises(InvalidInputError, match="gold is empty"):
         metric([1, 2], set(), 5)  # type: ignore[operator]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.evaluation import Label, generated_talk, resolved, split, tables, tune
 from cvx.evaluation.floors import calibrated_floor, evidence
 from cvx.evaluation.foreign import foreign_cues
@@ -60,14 +60,14 @@ def test_a_split_gives_every_group_to_one_part(groups: list[str], seed: int) -> 
 def test_a_split_that_leaves_nothing_to_measure_is_refused() -> None:
     labels = [Label(query="q", gold=frozenset({1}), group=group) for group in "ab"]
     for train in (["a", "b"], [], ["c"]):
-        with pytest.raises(InvalidParameterError):
+        with pytest.raises(InvalidInputError):
             split(labels, train)
 
 
 def test_no_answer_among_the_candidates_fits_nothing() -> None:
     found, labels = made_up(4, "speaker", 0)
     empty = [table._replace(gold=frozenset({99})) for table in found]
-    with pytest.raises(InvalidParameterError, match="label more"):
+    with pytest.raises(InvalidInputError, match="label more"):
         tune(empty, labels, ["g0"])
 
 

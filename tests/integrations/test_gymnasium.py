@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx import LexicalEmbedder, Memory
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.index import RawIndex
 from cvx.integrations.gymnasium import MemoryWrapper, Reading
 from cvx.learn.loop import ActiveMemory
@@ -162,18 +162,18 @@ def test_arrays_need_a_reading_and_k_a_bound() -> None:
             return np.zeros(3)
 
     memory = _memory()
-    with pytest.raises(InvalidParameterError, match=r"Reading\(text="):
+    with pytest.raises(InvalidInputError, match=r"Reading\(text="):
         MemoryWrapper(Numbers(), memory).reset()
     assert len(memory.episodes) == 0
     _, info = MemoryWrapper(Numbers(), memory, reading=Reading(text=repr)).reset()
     assert info["decision"].cue.step == repr(np.zeros(3))
-    with pytest.raises(InvalidParameterError, match="k is 0"):
+    with pytest.raises(InvalidInputError, match="k is 0"):
         MemoryWrapper(Corridor(), memory, k=0)
 
 
 def test_a_memory_that_is_no_loop_is_refused_and_its_loop_is_taken() -> None:
     store = Memory(LexicalEmbedder(64))
-    with pytest.raises(InvalidParameterError, match=r"type Memory: .* Memory\.loop\(\)"):
+    with pytest.raises(InvalidInputError, match=r"type Memory: .* Memory\.loop\(\)"):
         MemoryWrapper(Corridor(), store)  # type: ignore[arg-type]
     MemoryWrapper(Corridor(), store.learning.loop()).reset()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.learn.advisor import Advisor, Observation, Option
 
 _EMBEDDER = LexicalEmbedder(64)
@@ -147,12 +147,12 @@ def test_units_do_not_mix_and_bad_input_is_refused() -> None:
     advisor = learned(episodes=2)
     assert advisor.unit("leave") == "return"
     advisor.begin("x", goal="leave", task="leave")
-    with pytest.raises(InvalidParameterError, match="at least one"):
+    with pytest.raises(InvalidInputError, match="at least one"):
         advisor.options("x", seen("A hall"), [])
-    with pytest.raises(InvalidParameterError, match="finite"):
+    with pytest.raises(InvalidInputError, match="finite"):
         advisor.step("x", seen("A hall"), "iron", float("nan"))
     advisor.step("x", seen("A hall"), "iron", 0.0)
-    with pytest.raises(InvalidParameterError, match="return"):
+    with pytest.raises(InvalidInputError, match="return"):
         advisor.end("x", 1.0)
-    with pytest.raises(InvalidParameterError, match="not open"):
+    with pytest.raises(InvalidInputError, match="not open"):
         advisor.step("y", seen("A hall"), "iron", 0.0)

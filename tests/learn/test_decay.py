@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cvx
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.learn.decay import (
     BayesianDecay,
     BlindDecay,
@@ -166,7 +166,7 @@ def test_an_expert_without_a_vector_decays_as_in_a_region_of_which_nothing_is_kn
 def test_a_game_that_does_not_say_what_was_done_is_refused_by_name(game: Any) -> None:
     index = TemporalIndex(dim=2)
     expert = index.insert(1, 0, GOOD, action="take", task_type="cool", reward=1.0)
-    with pytest.raises(InvalidParameterError, match="failed_game is"):
+    with pytest.raises(InvalidInputError, match="failed_game is"):
         context_aware_decay(expert, game, index, RegionMDP(index))
     assert index.reward(expert) == 1.0
 
@@ -297,7 +297,7 @@ def test_a_policy_out_of_bounds_changes_nothing() -> None:
             return 1.5 if case.followed else 0.5
 
     rewards = Rewards({1: 1.0, 2: 1.0})
-    with pytest.raises(InvalidParameterError, match=r"factor 1\.5"):
+    with pytest.raises(InvalidInputError, match=r"factor 1\.5"):
         rewards.lose(DecayLedger(), 0, {1: DecayCase(), 2: DecayCase(followed=True)}, Reward())
     assert rewards == {1: 1.0, 2: 1.0}
 
@@ -313,5 +313,5 @@ def test_a_policy_out_of_bounds_changes_nothing() -> None:
     ],
 )
 def test_a_parameter_out_of_bounds_is_a_typed_error(make: object) -> None:
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         make()  # type: ignore[operator]

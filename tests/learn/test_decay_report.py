@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, OutputError
+from cvx.errors import FileError, InvalidInputError
 from cvx.learn.decay import (
     BayesianDecay,
     BlindDecay,
@@ -164,7 +164,7 @@ def test_a_long_page_says_how_many_memories_it_leaves_out() -> None:
     report = decay_report(scenarios(), dict.fromkeys(range(4), 1.0), {"blind": BlindDecay()})
     assert "3 memories that lost less are left out" in report.to_html(most=1)
     assert "left out" not in report.to_html()
-    with pytest.raises(InvalidParameterError, match="most is 0"):
+    with pytest.raises(InvalidInputError, match="most is 0"):
         report.to_html(most=0)
 
 
@@ -175,7 +175,7 @@ def test_without_failures_the_page_says_so() -> None:
 
 
 def test_a_page_that_cannot_be_written_is_a_typed_error(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="cannot be written"):
+    with pytest.raises(FileError, match="cannot be written"):
         decay_report([], {}).write(tmp_path / "no folder" / "page.html")
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.errors import EpisodeEndedError, InvalidParameterError, RewardRangeError
+from cvx.errors import EpisodeEndedError, InvalidInputError
 from cvx.learn.decay import BlindDecay, ContextAwareDecay, DecayPolicy
 from cvx.learn.loop import ActiveMemory
 from cvx.learn.traces import UNKNOWN
@@ -170,7 +170,7 @@ def test_an_episode_without_outcome_is_not_closed_and_teaches_nothing() -> None:
     loop, untouched = memory(), memory()
     run = loop.begin("clean a cup", "clean")
     loop.act(loop.recall(Cue(step="a kitchen")), "go to sink 1")
-    with pytest.raises(RewardRangeError, match="None"):
+    with pytest.raises(InvalidInputError, match="None"):
         loop.close(run, None)  # type: ignore[arg-type]
     loop.discard(run)
     assert len(loop.index) == len(untouched.index)
@@ -246,5 +246,5 @@ def test_a_process_that_dies_in_the_middle_of_a_game_leaves_nothing_of_it(tmp_pa
 
 @pytest.mark.parametrize("part", ["scorer", "decay", "mdp", "usage", "weights", "order"])
 def test_a_part_of_another_kind_is_refused_before_any_game(part: str) -> None:
-    with pytest.raises(InvalidParameterError, match=f"^{part} is 'blind': give a "):
+    with pytest.raises(InvalidInputError, match=f"^{part} is 'blind': give a "):
         ActiveMemory(TemporalIndex(DIM), **{part: "blind"})  # type: ignore[arg-type]

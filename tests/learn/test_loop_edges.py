@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvx.errors import InvalidParameterError, UnknownEntityError, UnknownError
+from cvx.errors import InvalidInputError, UnknownError
 from cvx.learn.edges import ALL_EDGES, HELPFUL, OUTCOME_EDGES, edge_bonus, granger_edges
 from cvx.learn.loop import ActiveMemory
 from cvx.learn.region_mdp import RegionMDP
@@ -89,7 +89,7 @@ def test_only_the_kinds_asked_for_are_made(kind: str) -> None:
 
 
 def test_a_kind_that_no_close_makes_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="'region_transition' are not made by close"):
+    with pytest.raises(InvalidInputError, match="'region_transition' are not made by close"):
         memory(edges=["region_transition"])
 
 
@@ -126,7 +126,7 @@ def test_links_of_regions_follow_what_was_learned_since() -> None:
     assert (edge.from_node, edge.to_node, edge.weight) == (0, 2, 0.75)
     assert of_kind(loop, "region_transition") == {(0, 2)}
     assert written(loop, 1) == []
-    with pytest.raises(InvalidParameterError, match="min_moves is 0"):
+    with pytest.raises(InvalidInputError, match="min_moves is 0"):
         loop.link_regions(min_moves=0)
 
 
@@ -206,12 +206,12 @@ def test_series_that_are_too_short_or_never_change_are_not_linked() -> None:
 )
 def test_a_test_that_makes_no_sense_is_refused(bad: dict[str, Any]) -> None:
     index = two_agents(follows=False)
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         granger_edges(index, **{"entities": [1, 2], "width": 10, **bad})
 
 
 def test_an_unknown_agent_is_an_error() -> None:
-    with pytest.raises(UnknownEntityError):
+    with pytest.raises(UnknownError):
         granger_edges(two_agents(follows=False), [1, 77], width=10)
 
 

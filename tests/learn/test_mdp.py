@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, StaleRegionsError
+from cvx.errors import InvalidInputError, StaleRegionsError
 from cvx.learn.posteriors import SuccessCounts
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.traces import FAILURE, SUCCESS, classify_action
@@ -314,17 +314,17 @@ def test_a_reward_that_decayed_does_not_rewrite_what_happened() -> None:
     "kw", [{"score": "median"}, {"on_stale": "ignore"}, {"prior_strength": 0.0}]
 )
 def test_a_parameter_out_of_bounds_is_a_typed_error(kw: dict[str, object]) -> None:
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         RegionMDP(TemporalIndex(DIM), **kw)  # type: ignore[arg-type]
 
 
 def test_a_model_refuses_another_index() -> None:
     model = RegionMDP(TemporalIndex(DIM))
-    with pytest.raises(InvalidParameterError, match="another index"):
+    with pytest.raises(InvalidInputError, match="another index"):
         model.learn_from_episodes(TemporalIndex(DIM), [])
 
 
 @pytest.mark.parametrize("data", [{}, {"epoch": 1}, None, {"traces": 3}])
 def test_what_no_model_told_of_itself_is_refused_by_name(data: object) -> None:
-    with pytest.raises(InvalidParameterError, match=r"data is .*to_dict"):
+    with pytest.raises(InvalidInputError, match=r"data is .*to_dict"):
         RegionMDP.from_dict(TemporalIndex(2), data)  # type: ignore[arg-type]

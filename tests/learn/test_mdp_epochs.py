@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.learn.region_mdp import RegionMDP
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Episode, Event
@@ -165,5 +165,5 @@ def test_deleted_nodes_drop_out_on_the_way_to_new_regions() -> None:
 
 @pytest.mark.parametrize("pace", [1, 0, -3])
 def test_a_pace_that_never_arrives_is_refused(pace: int) -> None:
-    with pytest.raises(InvalidParameterError, match="at least 2"):
+    with pytest.raises(InvalidInputError, match="at least 2"):
         RegionMDP(TemporalIndex(DIM), on_stale="gradual", pace=pace)

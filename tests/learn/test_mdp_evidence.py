@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta as scipy_beta  # type: ignore[import-untyped]
 
-from cvx.errors import InvalidParameterError, UnknownRegionError
+from cvx.errors import InvalidInputError, UnknownError
 from cvx.learn.posteriors import Dirichlet, SuccessCounts
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.traces import FAILURE, SUCCESS, UNKNOWN, last_kind
@@ -46,7 +46,7 @@ def test_what_is_no_region_is_an_error(
     ask: Callable[[RegionMDP, int], object], region: int
 ) -> None:
     model = kitchen()
-    with pytest.raises(UnknownRegionError, match=f"{region} is no region of level 1"):
+    with pytest.raises(UnknownError, match=f"{region} is no region of level 1"):
         ask(model, region)
     assert not model.knows(region)
 
@@ -131,7 +131,7 @@ def test_any_function_may_tell_phases_apart() -> None:
 
 
 def test_a_phase_says_nothing_of_a_whole_region() -> None:
-    with pytest.raises(InvalidParameterError, match="without an action"):
+    with pytest.raises(InvalidInputError, match="without an action"):
         kitchen().estimate(3, phase="take")
 
 
@@ -154,7 +154,7 @@ def test_draws_of_a_belief_are_seeded_and_fall_where_it_expects_them() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, float("nan")])
 def test_an_interval_that_holds_nothing_or_all_is_refused(share: float) -> None:
-    with pytest.raises(InvalidParameterError, match="share"):
+    with pytest.raises(InvalidInputError, match="share"):
         Beta(1.0, 1.0).interval(share)
 
 

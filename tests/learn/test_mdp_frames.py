@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, OutputError
+from cvx.errors import FileError, InvalidInputError
 from cvx.learn.region_mdp import RegionMDP
 from cvx.plot import plot_regions
 from tests.learn.ruler import Ruler
@@ -91,7 +91,7 @@ def test_the_picture_says_what_it_leaves_out(tmp_path: Path) -> None:
     assert "2 regions visited less often are left out" in words
     empty = [text.get_text() for text in plot_regions(model_of(Ruler())).axes[0].texts]
     assert "nothing was learned yet" in empty
-    with pytest.raises(InvalidParameterError, match="most is 0"):
+    with pytest.raises(InvalidInputError, match="most is 0"):
         plot_regions(kitchen(), most=0)
-    with pytest.raises(OutputError):
+    with pytest.raises(FileError):
         plot_regions(kitchen(), tmp_path / "no folder" / "regions.png")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, UnknownRegionError
+from cvx.errors import InvalidInputError, UnknownError
 from cvx.learn.planner import Planner
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.traces import SUCCESS, UNKNOWN
@@ -193,13 +193,13 @@ def test_a_region_nobody_visited_has_its_quality_and_no_action() -> None:
 
 def test_what_is_no_region_is_refused() -> None:
     planner = Planner(model_of([([0], ["take"], 1.0)]))
-    with pytest.raises(UnknownRegionError, match="10000"):
+    with pytest.raises(UnknownError, match="10000"):
         planner.value(10_000)
-    with pytest.raises(UnknownRegionError, match="10000"):
+    with pytest.raises(UnknownError, match="10000"):
         planner.action_values(10_000)
-    with pytest.raises(UnknownRegionError, match="10000"):
+    with pytest.raises(UnknownError, match="10000"):
         planner.sample_action(10_000, np.random.default_rng(0))
-    with pytest.raises(UnknownRegionError, match="10000"):
+    with pytest.raises(UnknownError, match="10000"):
         planner.way_to_success(10_000)
 
 
@@ -211,5 +211,5 @@ def test_a_model_that_knows_nothing_plans_nothing() -> None:
 
 @pytest.mark.parametrize("strength", [0.0, -1.0, float("nan")])
 def test_a_prior_worth_nothing_is_refused(strength: float) -> None:
-    with pytest.raises(InvalidParameterError, match="above 0"):
+    with pytest.raises(InvalidInputError, match="above 0"):
         Planner(RegionMDP(TemporalIndex(6)), prior_strength=strength)

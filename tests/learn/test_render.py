@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.learn.render import render_decision
 from cvx.recall.tokens import estimate_tokens
 from cvx.types import Cue, Decision, Hit, Step
@@ -70,5 +70,5 @@ def test_chains_are_shortened_before_any_is_left_out_and_the_best_stay_longest()
 @pytest.mark.parametrize("wrong", [{"limit": 1}, {"budget_tokens": -1}])
 def test_a_bound_that_cannot_be_is_refused(wrong: dict[str, int]) -> None:
     am = memory()
-    with pytest.raises(InvalidParameterError, match="at least 2 actions"):
+    with pytest.raises(InvalidInputError, match="at least 2 actions"):
         am.render(am.recall(Cue(step="a kitchen")), **wrong)  # type: ignore[arg-type]

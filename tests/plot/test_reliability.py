@@ -13,7 +13,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.patches import Rectangle
 
-from cvx.errors import InvalidParameterError, OutputError
+from cvx.errors import FileError, InvalidInputError
 from cvx.plot import plot_reliability
 from cvx.scoring import calibration
 
@@ -42,7 +42,7 @@ def test_the_picture_shows_every_bin_with_its_interval_and_its_size(tmp_path: Pa
 
 
 def test_what_cannot_be_written_is_a_typed_error(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="cannot be written"):
+    with pytest.raises(FileError, match="cannot be written"):
         plot_reliability(FOUND, tmp_path / "nowhere" / "reliability.png")
-    with pytest.raises(InvalidParameterError, match="cannot be drawn"):
+    with pytest.raises(InvalidInputError, match="cannot be drawn"):
         plot_reliability(FOUND, tmp_path / "reliability.words")

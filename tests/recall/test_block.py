@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, SystemRoleError
+from cvx.errors import InvalidInputError
 from cvx.recall.compaction import Budget, RankedSentences, fit
 from cvx.recall.dedupe import Dedupe
 from cvx.recall.render import CLOSE, OPEN, PREAMBLE, Renderer
@@ -191,10 +191,10 @@ def test_memory_never_speaks_as_the_system_unless_it_is_forced() -> None:
     assert block.message() == {"role": "user", "content": block}
     assert block.message("tool")["role"] == "tool"
     for role in ("system", "developer"):
-        with pytest.raises(SystemRoleError, match="evidence, not policy"):
+        with pytest.raises(InvalidInputError, match="evidence, not policy"):
             block.message(role)
     assert block.message("system", force=True)["role"] == "system"
-    with pytest.raises(InvalidParameterError, match="role is 'wizard'"):
+    with pytest.raises(InvalidInputError, match="role is 'wizard'"):
         block.message("wizard")
 
 
@@ -311,7 +311,7 @@ def test_an_excerpt_keeps_the_sentences_that_were_asked_for() -> None:
 
 @pytest.mark.parametrize("budget", [-1, float("nan")])
 def test_a_budget_that_is_none_is_refused(budget: int) -> None:
-    with pytest.raises(InvalidParameterError, match=f"budget_tokens is {budget}"):
+    with pytest.raises(InvalidInputError, match=f"budget_tokens is {budget}"):
         room().context("x", budget)
 
 
@@ -340,7 +340,7 @@ def test_diversity_prefers_what_was_not_said_yet() -> None:
 
     assert chosen(0.0) == ["x 0.99", "x 0.98"]
     assert chosen(0.9) == ["x 0.99", "x 0.6"]
-    with pytest.raises(InvalidParameterError, match=r"diversity is 1\.5"):
+    with pytest.raises(InvalidInputError, match=r"diversity is 1\.5"):
         Dedupe(diversity=1.5)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 from cvx.recall.corpus import Corpus
 from cvx.recall.growing import Growing
@@ -233,7 +233,7 @@ def test_weights_and_floor_are_kept_with_the_memory() -> None:
 def test_a_weight_of_no_signal_is_refused_and_nothing_is_stored() -> None:
     memory = room()
     before = memory.learning.pipeline.weighting.weights
-    with pytest.raises(InvalidParameterError, match="weights name dence: give some of dense"):
+    with pytest.raises(InvalidInputError, match="weights name dence: give some of dense"):
         memory.learning.recall_with({"dence": 1.0, "bm25": 1.0})
     assert memory.as_of(10**17).learning.pipeline.weighting.weights == before
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, StaleCueWarning
+from cvx.errors import InvalidInputError, StaleCueWarning
 from cvx.recall import build_cue, cue_of
 from cvx.recall.cue import LONGEST, cue_hash, dense_text, lexical_text, sound_cue
 from cvx.types import Cue
@@ -86,7 +86,7 @@ def test_control_characters_never_reach_a_source(text: str) -> None:
 @pytest.mark.parametrize("none", [None, b"x", 5, ["x"]])
 def test_a_cue_that_is_none_is_refused(none: Any) -> None:
     for ask in (sound_cue, room().recall, room().context):
-        with pytest.raises(InvalidParameterError, match=r"give a str or a cvx\.Cue"):
+        with pytest.raises(InvalidInputError, match=r"give a str or a cvx\.Cue"):
             ask(none)
 
 
@@ -103,7 +103,7 @@ def test_a_cue_that_is_none_is_refused(none: Any) -> None:
     ],
 )
 def test_a_part_of_a_cue_that_is_none_is_refused(part: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidParameterError, match=said):
+    with pytest.raises(InvalidInputError, match=said):
         sound_cue(Cue(**part))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 from cvx.memory.prelude import Situation, prelude
 from cvx.recall.enhance import with_mood, with_recency, with_scene, with_synonyms
@@ -72,7 +72,7 @@ def test_a_mood_primes_what_is_told_in_its_words() -> None:
     first, _ = memory.recall("x", pipeline=sad)
     assert first.score == pytest.approx(0.8 + 2 / 4, abs=1e-6)
     assert [f.name for f in first.factors] == ["similarity", "mood"]
-    with pytest.raises(InvalidParameterError, match="mood is empty"):
+    with pytest.raises(InvalidInputError, match="mood is empty"):
         with_mood(BY_SIMILARITY, [], 1.0)
 
 
@@ -101,7 +101,7 @@ def test_a_prelude_says_who_is_there_where_it_is_what_for_and_what_mattered() ->
 
 @pytest.mark.requirement("W22")
 def test_a_situation_that_is_none_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="the situation is empty"):
+    with pytest.raises(InvalidInputError, match="the situation is empty"):
         prelude(room(), Situation())
-    with pytest.raises(InvalidParameterError, match="each is 0"):
+    with pytest.raises(InvalidInputError, match="each is 0"):
         prelude(room(), Situation(location="here"), each=0)

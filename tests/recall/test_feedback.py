@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
-from cvx.errors import DecisionTakenError, InvalidParameterError, UnknownError
+from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
 from cvx.recall.cue import cue_hash
@@ -68,7 +68,7 @@ def test_what_was_followed_is_no_failure_while_the_outcome_is_unknown(memory: Me
     assert (late.followed, late.helped, late.outcome) == ((1,), True, 0.9)
     assert late.action == "go north"
     assert counts(memory)['["event",1]'] == (1, 1, 1)
-    with pytest.raises(DecisionTakenError, match="feedback on decision"):
+    with pytest.raises(EpisodeEndedError, match="feedback on decision"):
         memory.feedback(block, outcome=0.1)
     assert counts(memory)['["event",1]'] == (1, 1, 1)
 
@@ -156,7 +156,7 @@ def test_what_is_left_of_a_decision_can_be_asked_when_a_memory_of_it_is_erased(
 def test_the_outcome_of_a_loops_decision_is_that_of_its_episode(memory: Memory) -> None:
     taken = acted(memory.learning.active, [0], 0.9)
     before = memory.record.usage()
-    with pytest.raises(DecisionTakenError, match=f"is of episode {taken.episode_id}"):
+    with pytest.raises(EpisodeEndedError, match=f"is of episode {taken.episode_id}"):
         memory.feedback(taken, followed=[1], helped=False)
     assert memory.record.usage() == before
     run = memory.learning.active.begin("x")
@@ -170,14 +170,14 @@ def test_the_outcome_of_a_loops_decision_is_that_of_its_episode(memory: Memory) 
 
 def test_feedback_that_makes_no_sense_is_refused_and_changes_nothing(memory: Memory) -> None:
     block = memory.context("x", k=2, pipeline=BY_SIMILARITY)
-    with pytest.raises(InvalidParameterError, match=r"event 4 was followed, but decision \d+ did"):
+    with pytest.raises(InvalidInputError, match=r"event 4 was followed, but decision \d+ did"):
         memory.feedback(block, followed=[1, 4])
-    with pytest.raises(InvalidParameterError, match="outcome is 2"):
+    with pytest.raises(InvalidInputError, match="outcome is 2"):
         memory.feedback(block, outcome=2.0)
     with pytest.raises(UnknownError, match="no decision 77"):
         memory.feedback(77)
     memory.feedback(block, followed=[1], helped=True)
-    with pytest.raises(DecisionTakenError, match="feedback on decision"):
+    with pytest.raises(EpisodeEndedError, match="feedback on decision"):
         memory.feedback(block, followed=[1], helped=True)
     assert counts(memory)['["event",1]'] == (1, 1, 1)
 
@@ -364,5 +364,5 @@ def test_the_same_seed_and_decision_sample_the_same_order() -> None:
         tuple(hit.node for hit in sampling.draw(candidates, 4, n)[0]) for n in range(40)
     ]
     assert len(set(orders)) > 10
-    with pytest.raises(InvalidParameterError, match="temperature is 0"):
+    with pytest.raises(InvalidInputError, match="temperature is 0"):
         PlackettLuce(1, 0.0)

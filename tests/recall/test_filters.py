@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidFilterError
+from cvx.errors import InvalidInputError
 from cvx.index import RawIndex
 from cvx.memory import Memory
 from cvx.types import Event, Filter, Where
@@ -127,7 +127,7 @@ def test_a_raw_index_says_what_only_a_memory_knows() -> None:
     index.insert(0, 1, [1.0, 0.0], tags=["a"])
     index.insert(0, 2, [0.0, 1.0], recallable=False)
     for where in (Filter(kind="note"), Filter(metadata={"a": 1}), Filter(min_trust=0.5)):
-        with pytest.raises(InvalidFilterError, match=r"ask a cvx\.Memory"):
+        with pytest.raises(InvalidInputError, match=r"ask a cvx\.Memory"):
             index.search([1.0, 0.0], where=where)
     found = [
         index.search([1.0, 0.0], where=Filter(outcome=outcome))[0].tolist()
@@ -135,7 +135,7 @@ def test_a_raw_index_says_what_only_a_memory_knows() -> None:
     ]
     assert found == [[0], [1], [0, 1]]
     assert index.search([1.0, 0.0], where=Filter(tags="a", ids=0))[0].tolist() == [0]
-    with pytest.raises(InvalidFilterError, match=r"^where\.outcome is 'won'"):
+    with pytest.raises(InvalidInputError, match=r"^where\.outcome is 'won'"):
         index.search([1.0, 0.0], where=Filter(outcome="won"))
 
 
@@ -161,7 +161,7 @@ def test_a_raw_index_says_what_only_a_memory_knows() -> None:
 def test_odd_filters_are_refused_by_their_names(filled: Memory, where: dict[str, Any]) -> None:
     (name,) = where
     for verb in (filled.events, lambda where: filled.recall("rain", where=where)):
-        with pytest.raises(InvalidFilterError, match=rf"^where\.{name}"):
+        with pytest.raises(InvalidInputError, match=rf"^where\.{name}"):
             verb(where)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, UnknownFeatureError
+from cvx.errors import InvalidInputError, UnknownError
 from cvx.memory import Memory
 from cvx.recall import Pipeline, Weighting
 from cvx.recall.presets import composite, posterior, stream
@@ -49,9 +49,9 @@ def test_one_decay_says_what_the_documents_say_in_four_ways() -> None:
     assert Decay(0.02).slowed([0.0, 0.5, 1.0], 50).tolist() == pytest.approx(
         [exp(-1), exp(-0.5), 1]
     )
-    with pytest.raises(InvalidParameterError, match="a turn is no number of seconds"):
+    with pytest.raises(InvalidInputError, match="a turn is no number of seconds"):
         Decay.of_half_life_s(60, "turn")
-    with pytest.raises(InvalidParameterError, match="half_life is 0"):
+    with pytest.raises(InvalidInputError, match="half_life is 0"):
         Decay.of_half_life(0)
 
 
@@ -221,18 +221,18 @@ def test_a_score_is_a_sum_or_the_logarithm_of_a_product() -> None:
 def test_importance_is_what_a_goal_an_emotion_and_news_make_of_it() -> None:
     # 0.4 * 0.9 + 0.3 * 0.5 + 0.3 * 0.1 = 0.36 + 0.15 + 0.03
     assert importance(0.9, 0.5, 0.1) == pytest.approx(0.54)
-    with pytest.raises(InvalidParameterError, match=r"novelty is 1\.5"):
+    with pytest.raises(InvalidInputError, match=r"novelty is 1\.5"):
         importance(0, 0, 1.5)
 
 
 def test_weights_that_do_not_fit_are_refused() -> None:
     memory: Memory = room()
     memory.add("x one")
-    with pytest.raises(UnknownFeatureError, match="'simliarity'"):
+    with pytest.raises(UnknownError, match="'simliarity'"):
         memory.recall("x", pipeline=replace(composite(), weighting=Weighting({"simliarity": 1.0})))
-    with pytest.raises(InvalidParameterError, match="'similarity' is nan"):
+    with pytest.raises(InvalidInputError, match="'similarity' is nan"):
         composite((float("nan"), 0.0, 0.0))
-    with pytest.raises(InvalidParameterError, match="weights are empty"):
+    with pytest.raises(InvalidInputError, match="weights are empty"):
         Weighting({})
 
 

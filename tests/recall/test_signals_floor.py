@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidInputError, InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.recall.signals.floor import FLOOR_FEATURES, Answerable, calibrated, floor_features
 
 NUMBERS = st.floats(-50, 50, allow_subnormal=False)
@@ -67,12 +67,12 @@ def test_a_floor_of_other_features_is_refused() -> None:
 def test_a_floor_that_cannot_be_is_refused(
     coefficients: tuple[float, ...], intercept: float, threshold: float
 ) -> None:
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         Answerable(coefficients, intercept, threshold)
 
 
 def test_too_few_questions_calibrate_nothing() -> None:
-    with pytest.raises(InvalidParameterError, match="at least 10"):
+    with pytest.raises(InvalidInputError, match="at least 10"):
         calibrated(drawn(0.7, 9, 1), drawn(0.3, 50, 2))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cvx.calls import LONGEST_PAUSE_S, MOST_AT_ONCE, Calls
-from cvx.errors import EmbedderUnavailableWarning, InvalidParameterError
+from cvx.errors import EmbedderWarning, InvalidInputError
 from cvx.memory import Memory
 from cvx.types import Cue, Event, Hit, Source, Vector
 from tests.recall.rooms import EVERYTHING, Axes, Down, at, axis, room
@@ -186,7 +186,7 @@ def test_an_embedder_that_hangs_in_one_memory_is_asked_in_another() -> None:
     for memory in (stuck, other):
         memory.add("x one", vector=axis("x"))
     stuck.learning.pipeline = replace(stuck.learning.pipeline, timeout_s=0.01)
-    with pytest.warns(EmbedderUnavailableWarning, match=r"no answer within 0\.01 s"):
+    with pytest.warns(EmbedderWarning, match=r"no answer within 0\.01 s"):
         stuck.recall("x")
     for _ in range(MOST_AT_ONCE):
         (said,) = stuck.recall("x").trace.problems
@@ -214,7 +214,7 @@ def test_an_embedder_that_hung_is_told_of_once_and_asked_again() -> None:
         warnings.simplefilter("always")
         hung = [memory.recall("x", pipeline=plan) for _ in range(MOST_AT_ONCE + 2)]
         block = memory.context("x", pipeline=plan)
-    assert [one.category for one in told] == [EmbedderUnavailableWarning]
+    assert [one.category for one in told] == [EmbedderWarning]
     assert "by words alone" in str(told[0].message)
     assert all(hits.trace.degraded and ids(hits) == [event] for hits in hung)
     assert block.trace.problems == hung[-1].trace.problems
@@ -256,7 +256,7 @@ def test_a_source_that_answers_with_nonsense_is_reported_too() -> None:
 def test_without_an_embedder_words_are_searched_and_it_is_said() -> None:
     memory = Memory(Down())
     event = memory.add_many([Event(0, 0, "x the lantern", axis("x"))])[0]
-    with pytest.warns(EmbedderUnavailableWarning, match="nobody listens to 1 texts"):
+    with pytest.warns(EmbedderWarning, match="nobody listens to 1 texts"):
         hits = memory.recall("where is the lantern?")
     assert ids(hits) == [event]
     (problem,) = hits.trace.problems
@@ -276,16 +276,16 @@ def test_a_word_without_direction_is_searched_as_a_word() -> None:
     hits = memory.recall("x one")
     assert len(hits) == 1
     # The embedder answers: that is no failure to warn of.
-    assert hits.trace.problems[0].startswith("embedder: ZeroVectorError: the vector is zero")
+    assert hits.trace.problems[0].startswith("embedder: InvalidVectorError: the vector is zero")
 
 
 def test_what_is_no_source_is_refused() -> None:
     memory = room()
-    with pytest.raises(InvalidParameterError, match="sources name 'denes'"):
+    with pytest.raises(InvalidInputError, match="sources name 'denes'"):
         memory.recall("x", sources=["denes"])
-    with pytest.raises(InvalidParameterError, match="sources are empty"):
+    with pytest.raises(InvalidInputError, match="sources are empty"):
         memory.recall("x", sources=[])
-    with pytest.raises(InvalidParameterError, match="give a callable"):
+    with pytest.raises(InvalidInputError, match="give a callable"):
         memory.recall("x", sources={"mine": 3})  # type: ignore[dict-item]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve  # type: ignore[import-untyped]
 from sklearn.metrics import brier_score_loss  # type: ignore[import-untyped]
 
-from cvx.errors import InvalidParameterError, LengthMismatchError
+from cvx.errors import InvalidInputError
 from cvx.scoring import calibration
 
 predictions = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60)
@@ -116,15 +116,15 @@ def test_predictions_of_one_group_have_no_interval() -> None:
 @pytest.mark.parametrize(
     ("predicted", "happened", "kw", "error"),
     [
-        ([], [], {}, InvalidParameterError),
-        ([1.1], [1], {}, InvalidParameterError),
-        ([float("nan")], [1], {}, InvalidParameterError),
-        ([0.5], [2], {}, InvalidParameterError),
-        ([0.5], [1, 0], {}, LengthMismatchError),
-        ([0.5], [1], {"groups": [1, 2]}, LengthMismatchError),
-        ([0.5], [1], {"bins": 0}, InvalidParameterError),
-        ([0.5], [1], {"binning": "even"}, InvalidParameterError),
-        ([0.5], [1], {"resamples": 0}, InvalidParameterError),
+        ([], [], {}, InvalidInputError),
+        ([1.1], [1], {}, InvalidInputError),
+        ([float("nan")], [1], {}, InvalidInputError),
+        ([0.5], [2], {}, InvalidInputError),
+        ([0.5], [1, 0], {}, InvalidInputError),
+        ([0.5], [1], {"groups": [1, 2]}, InvalidInputError),
+        ([0.5], [1], {"bins": 0}, InvalidInputError),
+        ([0.5], [1], {"binning": "even"}, InvalidInputError),
+        ([0.5], [1], {"resamples": 0}, InvalidInputError),
     ],
 )
 def test_what_cannot_be_judged_is_refused(

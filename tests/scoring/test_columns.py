@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, UnknownFeatureError
+from cvx.errors import InvalidInputError, UnknownError
 from cvx.recall import Candidates, Weighting, by_rank, by_scale, reciprocal_rank_fusion
 from cvx.scoring import LearnedWeights
 from cvx.scoring.columns import scale, score_columns
@@ -94,11 +94,11 @@ def test_more_trust_never_lowers_a_score(value: float, a: float, b: float) -> No
 
 def test_what_cannot_be_weighed_is_refused() -> None:
     columns = {"a": np.zeros(2)}
-    with pytest.raises(UnknownFeatureError, match="no column 'b'"):
+    with pytest.raises(UnknownError, match="no column 'b'"):
         score_columns(columns, {"b": 1.0})
-    with pytest.raises(InvalidParameterError, match="the weight of 'a' is inf"):
+    with pytest.raises(InvalidInputError, match="the weight of 'a' is inf"):
         score_columns(columns, {"a": math.inf})
-    with pytest.raises(InvalidParameterError, match="mode is 'max'"):
+    with pytest.raises(InvalidInputError, match="mode is 'max'"):
         score_columns(columns, {"a": 1.0}, mode="max")  # type: ignore[arg-type]
-    with pytest.raises(UnknownFeatureError, match="no column 'b'"):
+    with pytest.raises(UnknownError, match="no column 'b'"):
         Candidates(np.zeros(1, dtype=int), np.zeros(1, dtype=int))["b"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.scoring import Durations
 
 successes = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 12)), max_size=25)
@@ -67,6 +67,6 @@ def test_a_plan_of_its_own_pace_is_known_by_it() -> None:
 @pytest.mark.parametrize("time", [-1.0, math.nan, "5", None])
 def test_a_time_that_is_none_is_refused(time: object) -> None:
     durations = Durations()
-    with pytest.raises(InvalidParameterError, match="time is"):
+    with pytest.raises(InvalidInputError, match="time is"):
         durations.add("plan", time)  # type: ignore[arg-type]
     assert durations.done_by(1, "plan") == 1.0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
-from cvx.errors import InvalidParameterError, LengthMismatchError
+from cvx.errors import InvalidInputError
 from cvx.scoring import Beta, evidence_posterior
 
 outcomes = st.lists(st.tuples(st.floats(0, 1), st.floats(-1, 1)), max_size=30)
@@ -55,12 +55,12 @@ def test_an_unknown_outcome_is_no_evidence() -> None:
 @pytest.mark.parametrize(
     ("rewards", "similarities", "kw", "error"),
     [
-        ([1.5], [1.0], {}, InvalidParameterError),
-        ([1.0], [float("inf")], {}, InvalidParameterError),
-        ([1.0], [1.0, 1.0], {}, LengthMismatchError),
-        ([1.0], [1.0], {"mean": 1.0}, InvalidParameterError),
-        ([1.0], [1.0], {"strength": 0.0}, InvalidParameterError),
-        ([1.0], [1.0], {"exponent": -1.0}, InvalidParameterError),
+        ([1.5], [1.0], {}, InvalidInputError),
+        ([1.0], [float("inf")], {}, InvalidInputError),
+        ([1.0], [1.0, 1.0], {}, InvalidInputError),
+        ([1.0], [1.0], {"mean": 1.0}, InvalidInputError),
+        ([1.0], [1.0], {"strength": 0.0}, InvalidInputError),
+        ([1.0], [1.0], {"exponent": -1.0}, InvalidInputError),
     ],
 )
 def test_what_is_no_evidence_is_refused(
@@ -71,5 +71,5 @@ def test_what_is_no_evidence_is_refused(
 
 
 def test_a_level_that_is_no_probability_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="between 0 and 1"):
+    with pytest.raises(InvalidInputError, match="between 0 and 1"):
         Beta(1.0, 1.0).interval(1.0)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cvx.errors import InvalidParameterError, LengthMismatchError
+from cvx.errors import InvalidInputError
 from cvx.scoring.off_policy import LoggedChoice, Method, Policy, off_policy_value, plackett_luce
 
 BEHAVIOUR = plackett_luce([0.5, 0.0, 0.0])
@@ -143,24 +143,24 @@ def test_a_low_temperature_chooses_the_best() -> None:
 
 @pytest.mark.parametrize("propensity", [0.0, -0.1, 1.1, float("nan")])
 def test_a_propensity_that_is_no_chance_is_refused(propensity: float) -> None:
-    with pytest.raises(InvalidParameterError, match="propensity"):
+    with pytest.raises(InvalidInputError, match="propensity"):
         LoggedChoice(np.eye(2), 0, propensity, 1.0, 0)
 
 
 def test_what_cannot_be_judged_is_refused() -> None:
     good = LoggedChoice(np.eye(2), 0, 0.5, 1.0, 0)
-    with pytest.raises(InvalidParameterError, match="at least two"):
+    with pytest.raises(InvalidInputError, match="at least two"):
         off_policy_value([good], OTHER)
-    with pytest.raises(LengthMismatchError, match="3 weights for 2 features"):
+    with pytest.raises(InvalidInputError, match="3 weights for 2 features"):
         off_policy_value([good, replace(good, group=1)], OTHER)
-    with pytest.raises(InvalidParameterError, match="candidate 2"):
+    with pytest.raises(InvalidInputError, match="candidate 2"):
         LoggedChoice(np.eye(2), 2, 0.5, 1.0, 0)
-    with pytest.raises(InvalidParameterError, match="finite"):
+    with pytest.raises(InvalidInputError, match="finite"):
         LoggedChoice(np.full((1, 1), np.nan), 0, 0.5, 1.0, 0)
-    with pytest.raises(InvalidParameterError, match="temperature"):
+    with pytest.raises(InvalidInputError, match="temperature"):
         plackett_luce([1.0], temperature=0.0)
-    with pytest.raises(InvalidParameterError, match="method"):
+    with pytest.raises(InvalidInputError, match="method"):
         off_policy_value([good], OTHER, method="magic")  # type: ignore[arg-type]
     two = [LoggedChoice(np.eye(2), 0, 0.5, 3.0, group) for group in range(2)]
-    with pytest.raises(InvalidParameterError, match="outside"):
+    with pytest.raises(InvalidInputError, match="outside"):
         off_policy_value(two, plackett_luce([0.0, 0.0]))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, UnknownFeatureError
+from cvx.errors import InvalidInputError, UnknownError
 from cvx.scoring import (
     DEFAULT_WEIGHTS,
     FEATURES,
@@ -172,16 +172,16 @@ def test_a_feature_of_ones_own_takes_part() -> None:
 
 
 def test_a_weight_for_an_unknown_feature_names_those_that_exist() -> None:
-    with pytest.raises(UnknownFeatureError, match=r"'similarty'.*similarity, recency, reward"):
+    with pytest.raises(UnknownError, match=r"'similarty'.*similarity, recency, reward"):
         Scorer({"similarty": 1.0})
 
 
 @pytest.mark.parametrize(
     ("weights", "kw", "error"),
     [
-        ({"similarity": float("nan")}, {}, InvalidParameterError),
-        (None, {"mode": "product"}, InvalidParameterError),
-        (None, {"floor": 0.0}, InvalidParameterError),
+        ({"similarity": float("nan")}, {}, InvalidInputError),
+        (None, {"mode": "product"}, InvalidInputError),
+        (None, {"floor": 0.0}, InvalidInputError),
     ],
 )
 def test_bad_weights_and_modes_are_typed_errors(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, LengthMismatchError
+from cvx.errors import InvalidInputError
 from cvx.scoring import LearnedWeights, LoggedChoice, plackett_luce
 from cvx.scoring.weights import selected
 
@@ -89,8 +89,8 @@ def test_no_sample_outweighs_fifty_certain_ones(propensities: list[float]) -> No
 def test_what_is_no_chance_is_refused_and_changes_nothing(chance: float) -> None:
     learned = LearnedWeights(NAMES).update([[0.1, 0.2], [0.3, 0.4]], [0, 1])
     before = learned.to_dict()
-    with pytest.raises(InvalidParameterError, match="the chance of each draw"):
+    with pytest.raises(InvalidInputError, match="the chance of each draw"):
         learned.update([[0.1, 0.2]], [1], [chance])
-    with pytest.raises(LengthMismatchError, match="give one each"):
+    with pytest.raises(InvalidInputError, match="give one each"):
         learned.update([[0.1, 0.2]], [1], [0.5, 0.5])
     assert learned.to_dict() == before

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.scoring import UsageCount, UsageTracker, beta_mean, censored_failure
 from cvx.store import Record
 
@@ -142,24 +142,24 @@ def test_the_chance_of_a_failure_is_one(success: float, exposure: float) -> None
 @pytest.mark.parametrize("exposure", [-0.1, 1.1, float("nan")])
 def test_an_exposure_that_is_no_chance_is_refused_and_nothing_is_counted(exposure: float) -> None:
     usage = UsageTracker()
-    with pytest.raises(InvalidParameterError, match="exposure"):
+    with pytest.raises(InvalidInputError, match="exposure"):
         usage.add("plan", followed=True, helped=False, exposure=exposure)
     assert not len(usage)
 
 
 @pytest.mark.parametrize("kw", [{"mode": "mean"}, {"strength": 0.0}, {"mean": 1.5}])
 def test_a_parameter_out_of_bounds_is_a_typed_error(kw: dict[str, object]) -> None:
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         UsageTracker(**kw)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mean", [-0.1, 1.5, float("nan"), "likeness", None])
 def test_a_prior_that_expects_no_chance_is_refused(mean: Any) -> None:
-    with pytest.raises(InvalidParameterError, match="mean"):
+    with pytest.raises(InvalidInputError, match="mean"):
         UsageTracker(mean=mean)
     usage = UsageTracker()
     if mean is not None:
-        with pytest.raises(InvalidParameterError, match="mean"):
+        with pytest.raises(InvalidInputError, match="mean"):
             usage.add("plan", followed=True, helped=False, exposure=0.5, mean=mean)
     assert usage.count("plan") == UsageCount()
 

@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import (
-    ConstantFeatureWarning,
-    InvalidParameterError,
-    LengthMismatchError,
-    OneOutcomeWarning,
+    InvalidInputError,
+    LearningWarning,
 )
 from cvx.scoring import LearnedWeights
+from cvx.scoring.logistic import maximum_likelihood
 
 NAMES = ("similarity", "reward", "noise")
 
@@ -50,6 +49,24 @@ def test_predictions_are_those_of_scikit_learn_on_standardised_features() -> Non
     np.testing.assert_allclose(mine, twin.predict_proba(x)[:, 1], atol=1e-3)
 
 
+@pytest.mark.parametrize("penalty", [1e-3, 1.0, 50.0])
+@pytest.mark.parametrize("separable", [False, True])
+def test_the_likeliest_coefficients_are_those_of_scikit_learn(
+    penalty: float, separable: bool
+) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 5))
+    y = (x @ [2.0, -1.0, 0.0, 0.5, 0.0] + (0.0 if separable else rng.logistic(size=300)) > 1) * 1
+    weight = rng.random(300) * 3
+    twin = LogisticRegression(C=1.0 / penalty, tol=1e-12, solver="newton-cholesky", max_iter=500)
+    twin.fit(x, y, weight)
+    coefficients, intercept = maximum_likelihood(x, y, weight, penalty=penalty)
+    np.testing.assert_allclose(coefficients, twin.coef_[0], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(intercept, twin.intercept_[0], rtol=1e-6)
+
+
 @pytest.mark.requirement("V12")
 def test_learning_in_pieces_ends_where_learning_at_once_does() -> None:
     x, y = samples(300)
@@ -74,7 +91,7 @@ def test_updates_forget_what_fell_out_of_the_window() -> None:
 @pytest.mark.parametrize("label", [0.0, 1.0])
 def test_outcomes_of_one_kind_only_move_the_intercept_alone(label: float) -> None:
     x, _ = samples(40)
-    with pytest.warns(OneOutcomeWarning, match="all 40 outcomes are alike"):
+    with pytest.warns(LearningWarning, match="all 40 outcomes are alike"):
         learned = LearnedWeights(NAMES).fit(x, np.full(40, label))
     assert learned.coefficients == [0.0, 0.0, 0.0]
     assert abs(learned.intercept) <= learned.bound
@@ -86,7 +103,7 @@ def test_outcomes_of_one_kind_only_move_the_intercept_alone(label: float) -> Non
 @pytest.mark.requirement("V12")
 def test_weights_stay_bounded_when_outcomes_are_separable() -> None:
     x = np.array([[0.0, 0.5, 0.5], [1.0, 0.5, 0.5]] * 500)
-    with pytest.warns(ConstantFeatureWarning, match=r"\['reward', 'noise'\] never vary"):
+    with pytest.warns(LearningWarning, match=r"\['reward', 'noise'\] never vary"):
         learned = LearnedWeights(NAMES, strength=1e-6, bound=2.0).fit(x, x[:, 0])
     assert learned.coefficients[0] == 2.0
     assert learned.coefficients[1] == 0.0
@@ -163,10 +180,10 @@ def test_nothing_to_learn_from_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("features", "labels", "error"),
     [
-        ([[1.0, 2.0]], [1.0], LengthMismatchError),
-        ([[1.0, 2.0, 3.0]], [1.0, 0.0], LengthMismatchError),
-        ([[1.0, 2.0, float("nan")]], [1.0], InvalidParameterError),
-        ([[1.0, 2.0, 3.0]], [0.5], InvalidParameterError),
+        ([[1.0, 2.0]], [1.0], InvalidInputError),
+        ([[1.0, 2.0, 3.0]], [1.0, 0.0], InvalidInputError),
+        ([[1.0, 2.0, float("nan")]], [1.0], InvalidInputError),
+        ([[1.0, 2.0, 3.0]], [0.5], InvalidInputError),
     ],
 )
 def test_bad_samples_are_typed_errors(
@@ -178,20 +195,20 @@ def test_bad_samples_are_typed_errors(
 
 @pytest.mark.parametrize("kw", [{"strength": 0.0}, {"bound": 0.0}, {"window": 1}])
 def test_a_parameter_out_of_bounds_is_a_typed_error(kw: dict[str, float]) -> None:
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         LearnedWeights(NAMES, **kw)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("names", ["similarity", (), ("reward", "reward")])
 def test_names_are_a_sequence_with_each_once(names: str | tuple[str, ...]) -> None:
-    with pytest.raises(InvalidParameterError, match="names is"):
+    with pytest.raises(InvalidInputError, match="names is"):
         LearnedWeights(names)
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 1), (2, 4), (0,), (1, 2, 3)])
 def test_features_of_another_shape_are_not_predicted_from(shape: tuple[int, ...]) -> None:
     learned = LearnedWeights(NAMES).fit(*samples(50))
-    with pytest.raises(LengthMismatchError, match=r"give \(n, 3\)"):
+    with pytest.raises(InvalidInputError, match=r"give \(n, 3\)"):
         learned.predict(np.zeros(shape))
     assert learned.predict(np.zeros((0, 3))).shape == (0,)
 
@@ -209,10 +226,10 @@ def test_what_is_no_matrix_of_numbers_is_refused_by_name(
 ) -> None:
     learned = LearnedWeights(["a", "b"])
     for call in (learned.fit, learned.update, learned.refill):
-        with pytest.raises(InvalidParameterError, match=named):
+        with pytest.raises(InvalidInputError, match=named):
             call(features, labels)
     if named == "features is":
-        with pytest.raises(InvalidParameterError, match=named):
+        with pytest.raises(InvalidInputError, match=named):
             learned.predict(features)
     assert learned.samples == 0
 
@@ -229,7 +246,7 @@ def test_what_is_no_matrix_of_numbers_is_refused_by_name(
     ],
 )
 def test_what_to_dict_did_not_return_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(InvalidParameterError, match=r"data is .*: give what to_dict\(\) returned"):
+    with pytest.raises(InvalidInputError, match=r"data is .*: give what to_dict\(\) returned"):
         LearnedWeights.from_dict({**LearnedWeights(["a", "b"]).to_dict(), **change})
-    with pytest.raises(InvalidParameterError, match="KeyError"):
+    with pytest.raises(InvalidInputError, match="KeyError"):
         LearnedWeights.from_dict({})

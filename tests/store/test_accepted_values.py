@@ -1,6 +1,7 @@
 """Accepted means recallable: what a public call takes survives everything, the rest is refused."""
 
 import json
+import os
 import sqlite3
 import sys
 import warnings
@@ -89,7 +90,8 @@ def stored(event: Event) -> tuple[Any, ...]:
 
 
 @pytest.mark.requirement("B16")
-@settings(max_examples=60)
+# Some fifty values each: a million in the nightly run.
+@settings(max_examples=20_000 if "CVX_NIGHTLY" in os.environ else 60)
 @given(odd=st.lists(ODD_EVENT, min_size=1, max_size=12), words=ODD_TEXT)
 def test_what_is_accepted_survives_recall_reopening_export_and_import(
     tmp_path_factory: pytest.TempPathFactory, odd: list[dict[str, Any]], words: str

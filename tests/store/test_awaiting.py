@@ -8,7 +8,7 @@ import pytest
 
 from cvx.embed import LexicalEmbedder
 from cvx.embed.chunks import chunk_text
-from cvx.errors import RewardRangeError
+from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 from cvx.types import Event, Vector
 from tests.store.processes import embedder
@@ -52,7 +52,7 @@ def test_what_was_awaited_is_durable_and_batches_are_whole_or_nothing(tmp_path: 
         ]
         ids = [event for batch in await asyncio.gather(*batches) for event in batch]
         assert sorted(ids) == list(range(1, 21))
-        with pytest.raises(RewardRangeError, match="event 1"):
+        with pytest.raises(InvalidInputError, match="event 1"):
             await memory.aio.add_many([Event(0, 0, "good"), Event(0, 0, "bad", reward=7.0)])
         assert (
             len(await memory.aio.add_many(Event(0, 0, one) for one in ("One.", "Two.", "Three.")))

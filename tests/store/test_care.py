@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidParameterError, ReadOnlyError, UnknownEventError
+from cvx.errors import InvalidInputError, ReadOnlyError, UnknownError
 from cvx.memory import Memory
 from cvx.store import Record
 from cvx.types import Cue, Edge, Event, Filter
@@ -145,7 +145,7 @@ def test_what_is_forgotten_can_be_restored(memory: Memory) -> None:
     assert texts(memory, "blue door") == []
     assert texts(memory, "azure gate", where={"outcome": "any"}) == []
     assert memory.get(event).state == "archived"
-    with pytest.raises(UnknownEventError):
+    with pytest.raises(UnknownError):
         memory.forget([event, 99])
     memory.update(event, state="active")
     assert texts(memory, "azure gate") == ["a blue door"]
@@ -164,7 +164,7 @@ def test_a_budget_puts_the_least_useful_away_and_says_so_first(memory: Memory) -
     # "note n" is 6 bytes, its vector 64.
     assert size == 4 * 70
     assert memory.admin.budget(bytes=size - 1).events == (3,)
-    with pytest.raises(InvalidParameterError, match="no budget"):
+    with pytest.raises(InvalidInputError, match="no budget"):
         memory.admin.budget()
     # Of equals, what was asked for stays.
     a, b = memory.add("alpha words", salience=1.0).id, memory.add("beta words", salience=1.0).id

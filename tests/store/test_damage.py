@@ -11,8 +11,8 @@ import pytest
 
 from cvx.errors import (
     CvxError,
-    DamagedRecordError,
     DamagedRowsWarning,
+    DamagedStoreError,
     LostTailError,
     SnapshotError,
 )
@@ -84,7 +84,7 @@ def test_damaged_tags_that_a_filter_reads_are_called_damage(tmp_path: Path) -> N
     sql("UPDATE events SET tags = '[kitchen' WHERE event_id = 1")(tmp_path / "m")
     with (
         Memory.open(tmp_path / "m", embedder()) as memory,
-        pytest.raises(DamagedRecordError, match="malformed JSON"),
+        pytest.raises(DamagedStoreError, match="malformed JSON"),
     ):
         memory.recall("mug", where=Filter(tags=["bedroom"]))
 
@@ -256,7 +256,7 @@ def test_a_damaged_row_is_refused_when_it_is_read(tmp_path: Path) -> None:
     db.commit()
     db.close()
     with Memory.open(tmp_path / "m", embedder()) as memory:
-        with pytest.raises(DamagedRecordError, match=r"row \[4\] of events"):
+        with pytest.raises(DamagedStoreError, match=r"row \[4\] of events"):
             memory.get(4)
         assert memory.admin.check() == ["events [4]"]
         assert memory.get(5).text.startswith("thing 4")
@@ -283,7 +283,7 @@ def test_one_damaged_row_is_left_out_of_a_rebuild_and_named(tmp_path: Path) -> N
             assert 3 not in memory.index
             found = {h.event.event_id for h in memory.recall("thing drawer", k=30) if h.event}
             assert found >= set(range(1, 22)) - {4, 21}
-            with pytest.raises(DamagedRecordError, match=r"\[4\] of events"):
+            with pytest.raises(DamagedStoreError, match=r"\[4\] of events"):
                 memory.get(4)
             assert "journal [7]" in memory.admin.check()
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import RecordIOError, RecordVersionError
+from cvx.errors import RecordIOError, StoreVersionError
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.store import rows
@@ -388,7 +388,7 @@ def test_a_store_of_another_version_is_not_touched(tmp_path: Path, version: int,
         db.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (version,))
     before = (tmp_path / "memory.db").read_bytes()
     for mend in (False, True):
-        with pytest.raises(RecordVersionError, match=cure):
+        with pytest.raises(StoreVersionError, match=cure):
             check(tmp_path, mend=mend)
     assert (tmp_path / "memory.db").read_bytes() == before
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cvx.embed import CachedEmbedder, LexicalEmbedder
-from cvx.errors import ForeignSchemaError, UnknownEventError
+from cvx.errors import DamagedStoreError, UnknownError
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.memory.reembed import reembed
@@ -81,7 +81,7 @@ def test_nothing_of_an_erased_event_is_left_in_any_file(tmp_path: Path) -> None:
         assert memory.recall(SECRET, 40, sources=["lexical"]) == []
         assert len(memory) == 30
         assert memory.admin.check() == []
-        with pytest.raises(UnknownEventError):
+        with pytest.raises(UnknownError):
             memory.get(secret)
         again = memory.add("the next one").id
         assert again != secret
@@ -246,7 +246,7 @@ def test_the_cache_of_the_embedder_is_told_and_so_is_the_past() -> None:
         assert model.calls == 1
         past = memory.as_of(stamp)
         assert past.frames.events()["event_id"].to_list() == [kept]
-        with pytest.raises(UnknownEventError):
+        with pytest.raises(UnknownError):
             memory.erase([kept, secret])
         assert len(memory) == 1
 
@@ -470,7 +470,7 @@ def test_an_event_that_was_set_aside_itself_can_be_erased(tmp_path: Path) -> Non
     check(folder, mend=True)
     with Memory.open(folder, embedder()) as memory:
         assert (len(memory), files_with(folder, b"zanzibar")) == (0, ["memory.db"])
-        with pytest.raises(UnknownEventError):
+        with pytest.raises(UnknownError):
             memory.erase([secret, 99])
         assert memory.erase(secret).events == (secret,)
         for needle in (b"zanzibar", b"kaleidoscope"):
@@ -491,7 +491,7 @@ def test_nothing_is_erased_where_a_trigger_keeps_copies(tmp_path: Path) -> None:
                 " BEGIN INSERT INTO copies VALUES (OLD.text); END"
             )
         secret = memory.add(SECRET).id
-        with pytest.raises(ForeignSchemaError, match=r"copies.*keep|keep.*copies"):
+        with pytest.raises(DamagedStoreError, match=r"copies.*keep|keep.*copies"):
             memory.erase(secret)
         assert memory.get(secret).text == SECRET
         with opened(folder) as db:

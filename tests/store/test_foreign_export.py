@@ -15,7 +15,7 @@ import pytest
 
 from cvx.causal.core import CausalMemoryCore
 from cvx.causal.judges import RuleJudge
-from cvx.errors import CvxError, ExportError, InputFileError, InvalidInputError
+from cvx.errors import CvxError, ExportError, FileError, InvalidInputError
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.memory.transfer import export, from_duckdb, import_export
@@ -261,7 +261,7 @@ def test_a_link_in_an_export_is_not_followed(rich: Path, tmp_path: Path, ending:
         target = path / name
         shutil.rmtree(target) if target.is_dir() else target.unlink()
         target.symlink_to(rich / "all.parquet" / name)
-        with pytest.raises((ExportError, InputFileError)):
+        with pytest.raises((ExportError, FileError)):
             import_export(tmp_path / "new", path)
         shutil.rmtree(path)
 
@@ -406,7 +406,7 @@ def test_a_duckdb_file_that_is_broken_later_is_a_typed_error(rich: Path, tmp_pat
         (tmp_path / "all.duckdb").write_bytes(broken)
         try:
             import_export(tmp_path / "new", tmp_path / "all.duckdb")
-        except (ExportError, InputFileError, InvalidInputError):
+        except (ExportError, FileError, InvalidInputError):
             assert not (tmp_path / "new").exists()
         else:
             assert check(tmp_path / "new", deep=True).findings == ()

@@ -30,7 +30,7 @@ from tests.store.test_foreign_export import Lines, changed
 
 pytestmark = pytest.mark.requirement("B16")
 
-MUTANTS = int(os.environ.get("CVX_MUTANTS", "60"))
+MUTANTS = int(os.environ.get("CVX_MUTANTS", "25000" if "CVX_NIGHTLY" in os.environ else "60"))
 ODD: list[Any] = [
     None, 0, 1, -1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, -(2**63), 3_000_000_000,
     0.0, 0.5, -0.5, 1.5, 1e300, float("inf"), float("nan"),

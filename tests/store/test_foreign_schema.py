@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cvx.errors import DamagedRecordError, ForeignSchemaError, RecordVersionError
+from cvx.errors import DamagedStoreError, StoreVersionError
 from cvx.memory import Memory
 from cvx.memory.check import check, rescue
 from cvx.store import Record, rows
@@ -69,7 +69,7 @@ def test_what_no_record_has_is_refused_named_and_taken_away(
     before = planted.contents(store)
     planted.sql(*plant)(store)
     for open_it in ways_in(store):
-        with pytest.raises(ForeignSchemaError, match="cvx doctor"):
+        with pytest.raises(DamagedStoreError, match="cvx doctor"):
             open_it()
     # What says what the store is, and the doctor, only read it.
     assert describe(store).dim == embedder().info()["dim"]
@@ -89,7 +89,7 @@ def test_what_no_record_has_is_refused_named_and_taken_away(
 
 def test_a_trigger_never_sees_what_is_added(store: Path) -> None:
     planted.sql("CREATE TABLE kept (text)", COPIES)(store)
-    with pytest.raises(ForeignSchemaError):
+    with pytest.raises(DamagedStoreError):
         Memory.open(store, embedder()).add("a secret")
     check(store, mend=True)
     with planted.opened(store) as db:
@@ -112,7 +112,7 @@ def test_a_view_in_the_place_of_a_table_is_never_read(
         lambda: rescue(store, tmp_path / "new"),
     ]
     for way in ways:
-        with pytest.raises((DamagedRecordError, RecordVersionError)):
+        with pytest.raises((DamagedStoreError, StoreVersionError)):
             way()
     if table != "meta":
         report = check(store)

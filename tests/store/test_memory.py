@@ -8,23 +8,14 @@ import pytest
 
 import cvx
 from cvx.errors import (
-    DimensionError,
     DuplicateKeyError,
-    EdgeWeightError,
-    InvalidEdgeError,
-    InvalidFilterError,
     InvalidInputError,
-    InvalidKError,
-    InvalidParameterError,
+    InvalidVectorError,
     LexicalOnlyWarning,
-    NonFiniteVectorError,
-    RecordClosedError,
-    RewardRangeError,
     SettingsMismatchError,
+    StoreError,
     StoreNotFoundError,
-    UnknownEdgeKindError,
-    UnknownEventError,
-    ZeroVectorError,
+    UnknownError,
 )
 from cvx.memory import Memory, settings
 from cvx.types import Cue, Event, Filter
@@ -88,7 +79,7 @@ def test_what_is_of_another_type_is_refused_and_spoils_no_index(
 def test_a_reason_that_is_no_string_is_refused(memory: Memory) -> None:
     cause, effect = memory.add("rain").id, memory.add("a flood").id
     for wrong in ({"why": 5}, {"evidence": None}):
-        with pytest.raises(InvalidEdgeError, match="give a str"):
+        with pytest.raises(InvalidInputError, match="give a str"):
             memory.link(cause, effect, **wrong)
     assert memory.admin.check() == []
 
@@ -111,13 +102,13 @@ def test_ids_may_be_any_kind_of_integer(memory: Memory) -> None:
 def test_several_events_are_stored_together_or_not_at_all(memory: Memory) -> None:
     good = [Event(1, 5, "one"), Event(1, 6, "two")]
     assert memory.add_many(good) == [1, 2]
-    with pytest.raises(DimensionError, match="16"):
+    with pytest.raises(InvalidVectorError, match="16"):
         memory.add_many([Event(1, 7, "three"), Event(1, 8, "four", np.ones(3, np.float32))])
     assert len(memory) == 2
-    with pytest.raises(RewardRangeError, match="event 1 of those given: reward is 2"):
+    with pytest.raises(InvalidInputError, match="event 1 of those given: reward is 2"):
         memory.add_many([Event(1, 7, "three"), Event(1, 8, "four", reward=2.0)])
     bad = np.full(16, np.nan, np.float32)
-    with pytest.raises(NonFiniteVectorError, match="event 2 of those given"):
+    with pytest.raises(InvalidVectorError, match="event 2 of those given"):
         memory.add_many([*good, Event(1, 8, "four", bad)])
     assert len(memory) == 2
     assert memory.add("five").id == 3
@@ -127,15 +118,15 @@ def test_several_events_are_stored_together_or_not_at_all(memory: Memory) -> Non
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"vector": np.zeros(16, np.float32)}, ZeroVectorError),
-        ({"vector": np.full(16, np.nan, np.float32)}, NonFiniteVectorError),
-        ({"trust": 1.5}, InvalidParameterError),
-        ({"salience": -0.1}, InvalidParameterError),
-        ({"visibility": "hidden"}, InvalidParameterError),
+        ({"vector": np.zeros(16, np.float32)}, InvalidVectorError),
+        ({"vector": np.full(16, np.nan, np.float32)}, InvalidVectorError),
+        ({"trust": 1.5}, InvalidInputError),
+        ({"salience": -0.1}, InvalidInputError),
+        ({"visibility": "hidden"}, InvalidInputError),
         ({"namespace": "a\x1fshared"}, InvalidInputError),
         ({"entity_id": -1}, InvalidInputError),
         ({"timestamp": 2**63}, InvalidInputError),
-        ({"tags": "red"}, InvalidParameterError),
+        ({"tags": "red"}, InvalidInputError),
         ({"metadata": {"x": float("nan")}}, ValueError),
     ],
 )
@@ -172,7 +163,7 @@ def test_reward_and_salience_are_two_things(memory: Memory) -> None:
     assert memory.index.reward(0) == 1.0
     assert texts(memory, "something", where=Filter(min_reward=0.9)) == ["something"]
     assert texts(memory, "something", where=Filter(max_reward=0.9)) == []
-    with pytest.raises(UnknownEventError):
+    with pytest.raises(UnknownError):
         memory.update(77, reward=1.0)
 
 
@@ -229,12 +220,12 @@ def test_a_walk_over_links_goes_both_ways_and_ends(memory: Memory) -> None:
     memory.link(a, b, "caused", 0.25, "better known")
     assert [s.edge.why for s in memory.why(b, max_depth=1)] == ["better known"]
     for bad, error in (
-        (lambda: memory.link(a, a), InvalidEdgeError),
-        (lambda: memory.link(a, b, "temporal"), InvalidEdgeError),
-        (lambda: memory.link(a, b, "nonsense"), UnknownEdgeKindError),
-        (lambda: memory.link(a, b, "caused", 1.5), EdgeWeightError),
-        (lambda: memory.link(a, 99), UnknownEventError),
-        (lambda: memory.why(99), UnknownEventError),
+        (lambda: memory.link(a, a), InvalidInputError),
+        (lambda: memory.link(a, b, "temporal"), InvalidInputError),
+        (lambda: memory.link(a, b, "nonsense"), UnknownError),
+        (lambda: memory.link(a, b, "caused", 1.5), InvalidInputError),
+        (lambda: memory.link(a, 99), UnknownError),
+        (lambda: memory.why(99), UnknownError),
     ):
         with pytest.raises(error):
             bad()
@@ -262,13 +253,13 @@ def test_the_default_embedder_says_what_it_is(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_questions_that_make_no_sense_are_refused(memory: Memory) -> None:
-    with pytest.raises(InvalidKError):
+    with pytest.raises(InvalidInputError):
         memory.recall("x", 0)
-    with pytest.raises(InvalidFilterError):
+    with pytest.raises(InvalidInputError):
         memory.recall("x", where={"outcome": "maybe"})
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(InvalidInputError):
         memory.recall("x", sources=["stars"])
-    with pytest.raises(UnknownEventError):
+    with pytest.raises(UnknownError):
         memory.get(1)
     assert memory.recall("anything at all") == []
 
@@ -277,7 +268,7 @@ def test_a_closed_memory_says_so_and_a_missing_one_is_not_made(tmp_path: Path) -
     memory = Memory.open(tmp_path / "m", embedder())
     memory.close()
     memory.close()
-    with pytest.raises(RecordClosedError):
+    with pytest.raises(StoreError):
         memory.add("late")
     with pytest.raises(StoreNotFoundError):
         Memory.open(tmp_path / "none", embedder(), create=False)
@@ -305,7 +296,7 @@ def test_an_event_has_an_id_for_life_and_may_have_a_name_of_its_own(memory: Memo
     with pytest.raises(DuplicateKeyError, match="doc-1"):
         memory.add("page one again", key="doc-1", source="another")
     assert len(memory) == 2
-    with pytest.raises(UnknownEventError, match="doc-2"):
+    with pytest.raises(UnknownError, match="doc-2"):
         memory.get(key="doc-2")
     memory.erase(first)
     later = memory.add("page one, rewritten", key="doc-1").id

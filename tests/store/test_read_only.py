@@ -15,8 +15,8 @@ from cvx.errors import (
     CvxError,
     LostTailError,
     ReadOnlyError,
-    RecordVersionError,
     StoreNotFoundError,
+    StoreVersionError,
 )
 from cvx.memory import Memory
 from cvx.store.lock import FileLock, Tail
@@ -223,7 +223,7 @@ def test_what_cannot_be_read_without_writing_is_refused(tmp_path: Path, store: P
     refused(tmp_path / "empty", StoreNotFoundError, "open it to write")
     (tmp_path / "old").mkdir()
     shutil.copy(GOLDEN / "v1.db", tmp_path / "old" / "memory.db")
-    refused(tmp_path / "old", RecordVersionError, "open it once without read_only")
+    refused(tmp_path / "old", StoreVersionError, "open it once without read_only")
     with FileLock(store / "LOCK") as noted:
         noted.note(Tail(99, 7))
     refused(store, LostTailError, "up to change 99")

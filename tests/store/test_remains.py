@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.store.doctor.findings import Check
@@ -113,5 +113,5 @@ def test_words_of_the_text_index_are_named(folder: Path) -> None:
 
 def test_nothing_cannot_be_looked_for(folder: Path) -> None:
     for texts, mend in (([" "], False), ([SAID], True)):
-        with pytest.raises(InvalidParameterError, match="look_for: give texts that say something"):
+        with pytest.raises(InvalidInputError, match="look_for: give texts that say something"):
             check(folder, look_for=texts, mend=mend)

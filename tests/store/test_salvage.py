@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cvx.errors import DamagedRecordError, OutputError, StoreNotFoundError
+from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
 from cvx.memory import Memory
 from cvx.memory.check import check, rescue
 from tests.store import planted
@@ -62,12 +62,12 @@ def test_a_page_of_garbage_costs_what_was_on_it_and_no_more(
 
 
 def test_what_cannot_be_saved_is_refused(template: Path, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="there already"):
+    with pytest.raises(FileError, match="there already"):
         rescue(template, tmp_path)
     with pytest.raises(StoreNotFoundError):
         rescue(tmp_path / "none", tmp_path / "new")
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "memory.db").write_bytes(bytes(8192))
-    with pytest.raises(DamagedRecordError, match="restore a copy"):
+    with pytest.raises(DamagedStoreError, match="restore a copy"):
         rescue(tmp_path / "m", tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cvx.errors import InvertedRangeError
+from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 from cvx.types import Cue, Event, Filter
 from tests.store.facade import memory
@@ -89,7 +89,7 @@ def test_what_could_come_back_is_counted(memory: Memory) -> None:
     for where in (Filter(since=3, until=7), Filter(entities=[1]), Filter(min_reward=0.5)):
         found = memory.recall("rain", k=50, where=where._replace(outcome="any"), floor=-2.0)
         assert len(memory.events(where)) == len(found)
-    with pytest.raises(InvertedRangeError):
+    with pytest.raises(InvalidInputError):
         memory.events(Filter(since=7, until=3))
 
 

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from cvx.errors import (
-    NestedTransactionError,
-    RecordClosedError,
     RecordIOError,
-    RecordMismatchError,
-    UnknownEventError,
+    StoreError,
+    UnknownError,
 )
 from cvx.memory import Memory
 from cvx.types import Cue
@@ -44,10 +42,10 @@ def test_an_error_takes_back_everything_that_was_written_together(memory: Memory
 def test_what_fails_alone_is_taken_back_alone(memory: Memory) -> None:
     with memory.admin.transaction():
         memory.add("one")
-        with pytest.raises(UnknownEventError):
+        with pytest.raises(UnknownError):
             memory.forget([1, 99])
         memory.add("two")
-        with pytest.raises(NestedTransactionError), memory.admin.transaction():
+        with pytest.raises(StoreError), memory.admin.transaction():
             pass
     assert memory.frames.events()["text"].to_list() == ["one", "two"]
     assert texts(memory, "two", k=1) == ["two"]
@@ -57,13 +55,13 @@ def test_a_memory_is_not_closed_in_the_middle_of_what_is_written_together(memory
     memory.recall("anything")
     with memory.admin.transaction():
         memory.add("one")
-        with pytest.raises(NestedTransactionError):
+        with pytest.raises(StoreError):
             memory.close()
         memory.add("two")
     memory.add("three")
     assert memory.frames.events()["text"].to_list() == ["one", "two", "three"]
     memory.close()
-    with pytest.raises(RecordClosedError):
+    with pytest.raises(StoreError):
         memory.add("four")
 
 
@@ -74,7 +72,7 @@ def test_a_memory_is_not_closed_while_its_thread_writes_to_the_folder_elsewhere(
     with one.admin.transaction():
         one.add("one")
         for close in (two.close, two.record.close):
-            with pytest.raises(NestedTransactionError):
+            with pytest.raises(StoreError):
                 close()
     assert [event.text for event in two.events()] == ["one"]
     two.close()
@@ -104,7 +102,7 @@ def test_what_writes_the_files_anew_is_refused_within(memory: Memory) -> None:
     secret = memory.add("a secret")
     with memory.admin.transaction():
         memory.add("one")
-        with pytest.raises(NestedTransactionError, match="end that one first"):
+        with pytest.raises(StoreError, match="end that one first"):
             memory.erase(secret)
         memory.add("two")
     assert memory.frames.events()["text"].to_list() == ["a secret", "one", "two"]
@@ -119,7 +117,7 @@ def test_a_loop_over_what_was_taken_back_says_so(memory: Memory) -> None:
         loop.act(loop.recall(Cue(step="at the sink")), "open tap")
         loop.close(run, 1.0)
         raise ZeroDivisionError
-    with pytest.raises(RecordMismatchError, match="make a new one"):
+    with pytest.raises(StoreError, match="make a new one"):
         loop.begin("wash the cup", "clean")
     again = memory.learning.loop()
     assert list(again.episodes) == []

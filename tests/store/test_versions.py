@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import DuplicateKeyError, InvalidInputError, ReadOnlyError, UnknownEventError
+from cvx.errors import DuplicateKeyError, InvalidInputError, ReadOnlyError, UnknownError
 from cvx.learn.decay import BlindDecay
 from cvx.memory import Memory
 from cvx.memory.check import check
@@ -295,7 +295,7 @@ def test_what_cannot_be_changed_is_refused_and_nothing_is(memory: Memory) -> Non
     for call in calls:
         with pytest.raises(InvalidInputError):
             call()
-    with pytest.raises(UnknownEventError):
+    with pytest.raises(UnknownError):
         memory.update(99, text="nothing")
     assert memory.record.tail() == before
     assert memory.get(event) == event

@@ -11,9 +11,8 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import (
     InvalidInputError,
     NamespaceError,
-    RecordClosedError,
+    StoreError,
     UnknownError,
-    UnknownEventError,
 )
 from cvx.memory import Memory
 from cvx.types import Cue, Event
@@ -117,7 +116,7 @@ def test_what_is_private_is_unknown_to_others(memory: Memory) -> None:
         lambda: bob.causes.propose(flood),
     ]
     for call in unknown:
-        with pytest.raises(UnknownEventError):
+        with pytest.raises(UnknownError):
             call()
     undecided: list[Callable[[], object]] = [
         lambda: bob.feedback(block, helped=True),
@@ -140,7 +139,7 @@ def test_within_holds_for_the_past_and_for_what_is_awaited(tmp_path: Path) -> No
         past = memory.within("ana").as_of(memory.record.now())
         assert [event.id for event in past.events()] == [mine.id]
         past.close()
-        with pytest.raises(RecordClosedError):
+        with pytest.raises(StoreError):
             past.events()
         past = memory.within("ana").as_of(memory.record.now())
         with pytest.raises(NamespaceError):

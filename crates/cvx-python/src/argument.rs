@@ -14,13 +14,13 @@ use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyMapping, PyString};
 use crate::error::named;
 
 /// The class of what most arguments are refused with.
-pub const PARAMETER: &str = "InvalidParameterError";
+pub const PARAMETER: &str = "InvalidInputError";
 
 /// The class of ids and columns that are refused, unless there is a closer one.
 pub const INPUT: &str = "InvalidInputError";
 
 /// The class of an entity id that is refused.
-pub const ENTITY: &str = "InvalidEntityError";
+pub const ENTITY: &str = "InvalidInputError";
 
 /// The error for an argument that is something else than `wanted`.
 pub fn wrong(
@@ -127,7 +127,7 @@ pub fn node(name: impl Display, value: &Bound<'_, PyAny>) -> PyResult<NodeId> {
     value.extract().map(NodeId).map_err(|error: PyErr| {
         if error.is_instance_of::<PyOverflowError>(value.py()) {
             let message = format!("there is no node {value}: ids are those that insert returned");
-            named(value.py(), "UnknownNodeError", &message)
+            named(value.py(), "UnknownError", &message)
         } else {
             refused(error, name, value, "the id of a node", INPUT)
         }

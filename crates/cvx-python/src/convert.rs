@@ -81,7 +81,7 @@ pub fn filter(value: &Bound<'_, PyAny>) -> PyResult<Filter> {
     }
     let items = match value.cast::<PyTuple>() {
         Ok(items) if value.is_instance(FILTER.import(value.py(), "cvx.types", "Filter")?)? => items,
-        _ => return Err(wrong("where", value, "a cvx.Filter", "InvalidFilterError")),
+        _ => return Err(wrong("where", value, "a cvx.Filter", "InvalidInputError")),
     };
     let get = |place| items.get_item(place);
     Ok(Filter {
@@ -129,7 +129,7 @@ where
         return Ok(None);
     }
     let name = format_args!("where.{name}");
-    converted(name, value, wanted, "InvalidFilterError").map(Some)
+    converted(name, value, wanted, "InvalidInputError").map(Some)
 }
 
 /// Whole numbers of a batch, one a row: an array of `T` as it is, what else numpy makes a row of

@@ -23,31 +23,35 @@ pub fn of_index(py: Python<'_>, error: &cvx_index::Error) -> PyErr {
 fn class_of(error: &cvx_index::Error) -> &'static str {
     use cvx_index::Error;
     match error {
-        Error::Parameter { .. } => "InvalidParameterError",
-        Error::ZeroK => "InvalidKError",
-        Error::Dimension { .. } => "DimensionError",
-        Error::NonFinite { .. } => "NonFiniteVectorError",
-        Error::ZeroVector { .. } => "ZeroVectorError",
-        Error::TooLong { .. } => "InvalidVectorError",
-        Error::RewardRange { .. } => "RewardRangeError",
-        Error::Filter { .. } => "InvalidFilterError",
-        Error::InvertedRange { .. } => "InvertedRangeError",
-        Error::UnknownNode { .. } => "UnknownNodeError",
-        Error::UnknownEntity { .. } => "UnknownEntityError",
-        Error::UnknownLevel { .. } => "UnknownLevelError",
-        Error::UnknownRegion { .. } => "UnknownRegionError",
-        Error::UnknownEdgeKind { .. } => "UnknownEdgeKindError",
-        Error::UnknownEdge { .. } => "UnknownEdgeError",
-        Error::NoVector { .. } => "NoVectorError",
-        Error::Capacity { .. } | Error::TooManyEdgeKinds => "CapacityError",
-        Error::InvalidEdgeKindName { .. } => "InvalidEdgeKindNameError",
-        Error::EdgeWeight { .. } | Error::Boost { .. } => "EdgeWeightError",
-        Error::ImpliedEdgeKind | Error::SelfEdge { .. } => "InvalidEdgeError",
-        Error::NotASnapshot { .. } => "NotASnapshotError",
-        Error::UnsupportedVersion { .. } => "UnsupportedVersionError",
-        Error::Truncated { .. } => "TruncatedSnapshotError",
-        Error::Corrupted { .. } | Error::InvalidEdgeTable { .. } => "CorruptedSnapshotError",
-        Error::Poisoned => "PoisonedIndexError",
-        Error::Io { .. } => "SnapshotIOError",
+        Error::Dimension { .. }
+        | Error::NonFinite { .. }
+        | Error::ZeroVector { .. }
+        | Error::TooLong { .. } => "InvalidVectorError",
+        Error::Parameter { .. }
+        | Error::ZeroK
+        | Error::RewardRange { .. }
+        | Error::Filter { .. }
+        | Error::InvertedRange { .. }
+        | Error::Capacity { .. }
+        | Error::TooManyEdgeKinds
+        | Error::InvalidEdgeKindName { .. }
+        | Error::EdgeWeight { .. }
+        | Error::Boost { .. }
+        | Error::ImpliedEdgeKind
+        | Error::SelfEdge { .. } => "InvalidInputError",
+        Error::UnknownNode { .. }
+        | Error::UnknownEntity { .. }
+        | Error::UnknownLevel { .. }
+        | Error::UnknownRegion { .. }
+        | Error::UnknownEdgeKind { .. }
+        | Error::UnknownEdge { .. }
+        | Error::NoVector { .. } => "UnknownError",
+        Error::NotASnapshot { .. }
+        | Error::UnsupportedVersion { .. }
+        | Error::Truncated { .. }
+        | Error::Corrupted { .. }
+        | Error::InvalidEdgeTable { .. }
+        | Error::Io { .. } => "SnapshotError",
+        Error::Poisoned => "InternalError",
     }
 }

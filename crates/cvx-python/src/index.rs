@@ -212,7 +212,7 @@ fn metric_named(value: &Bound<'_, PyAny>) -> PyResult<Metric> {
             "metric",
             value,
             "one of cosine, l2, ip",
-            "UnknownMetricError",
+            "InvalidInputError",
         )),
     }
 }

@@ -17,7 +17,7 @@ impl NativeIndex {
         }
         let known = self.shared.read(py, |index| Ok(index.region_levels()))?;
         let message = format!("level {level} has no regions: those that have are {known:?}");
-        Err(named(py, "UnknownLevelError", &message))
+        Err(named(py, "UnknownError", &message))
     }
 }
 

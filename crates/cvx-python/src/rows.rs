@@ -78,7 +78,7 @@ fn same_length(py: Python<'_>, name: &str, found: usize, rows: usize) -> PyResul
         return Ok(());
     }
     let message = format!("{name} has {found} rows, entity_ids {rows}: pass one for each row");
-    Err(named(py, "LengthMismatchError", &message))
+    Err(named(py, "InvalidInputError", &message))
 }
 
 /// The rows of a batch, copied before any is checked: Python may write to its array while the index

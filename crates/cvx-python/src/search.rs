@@ -49,7 +49,7 @@ fn hit_row(
 }
 
 fn at_least_one(k: &Bound<'_, PyAny>) -> PyResult<usize> {
-    at_least(1, "k", k, "InvalidKError")
+    at_least(1, "k", k, "InvalidInputError")
 }
 
 fn beam(ef: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
@@ -206,7 +206,7 @@ fn padded<'py, T: Element + Copy>(
             "{} x {} results do not fit into memory: lower k",
             shape[0], shape[1]
         );
-        return Err(named(py, "InvalidKError", &message));
+        return Err(named(py, "InvalidInputError", &message));
     }
     for row in rows {
         let end = flat.len() + shape[1];

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 pytest.importorskip("httpcore")
 pytest.importorskip("stamina")
 
-from cvx.errors import DamagedCacheWarning
+from cvx.errors import CacheWarning
 from experiments.chat import Answer, AnswerCache, Chat, ChatModel, Message
 from experiments.errors import LLMCacheError, LLMCacheMissError, LLMError
 from tests.chat_server import Server, serving
@@ -103,7 +103,7 @@ def test_no_flipped_bit_and_no_cut_file_is_believed(tmp_path: Path) -> None:
     damaged += [good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :] for at in range(0, len(good), 3)]
     for content in damaged:
         path.write_bytes(content)
-        with pytest.warns(DamagedCacheWarning, match="the model is asked again"):
+        with pytest.warns(CacheWarning, match="the model is asked again"):
             assert cache.get(request) is None
     cache.put(request, Answer("good day", False, 5, 6))
     assert path.read_bytes() == good
@@ -117,7 +117,7 @@ def test_a_file_of_another_question_is_not_believed(tmp_path: Path) -> None:
     cache.put(other, Answer("bad day"))
     (theirs,) = set(files(tmp_path)) - {path}
     path.write_bytes(theirs.read_bytes())
-    with pytest.warns(DamagedCacheWarning):
+    with pytest.warns(CacheWarning):
         assert cache.get(mine) is None
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("httpcore")
 pytest.importorskip("stamina")
 
 from cvx.embed import HttpOptions
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from experiments.chat import Answer, Chat, ChatModel
 from experiments.errors import LLMError, LLMTimeoutError
 from tests.chat_server import SILENCE, Server, serving
@@ -99,5 +99,5 @@ def test_silence_is_a_typed_timeout(serve: Callable[..., Server]) -> None:
     "settings", [{"name": ""}, {"name": "m", "temperature": -0.1}, {"name": "m", "max_tokens": 0}]
 )
 def test_a_model_that_cannot_be_is_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(InvalidParameterError, match="at least one token"):
+    with pytest.raises(InvalidInputError, match="at least one token"):
         ChatModel(**settings)

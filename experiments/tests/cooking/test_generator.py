@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textworld.challenges.tw_cooking import cooking  # type: ignore[import-untyped]
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from experiments.cooking.generator import games_of, make_game
 from experiments.cooking.levels import LEVELS
 
@@ -44,10 +44,10 @@ def test_no_food_is_prepared_in_one_part_as_in_another() -> None:
 
 
 def test_no_games_at_all_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match="n is 0"):
+    with pytest.raises(InvalidInputError, match="n is 0"):
         games_of(tmp_path, 0, 1, "train")
 
 
 def test_more_games_than_a_seed_has_to_itself_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match="n is 1001"):
+    with pytest.raises(InvalidInputError, match="n is 1001"):
         games_of(tmp_path, 1001, 1, "train")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from experiments.cooking.engine import CookingGame
 from experiments.cooking.levels import LEVELS
 from experiments.cooking.material import Cooking
@@ -46,7 +46,7 @@ def test_demonstrated_dishes_teach_to_cook_others_and_nothing_does_not(cache: Pa
 
 def test_a_language_model_is_refused_before_a_game_is_made(tmp_path: Path) -> None:
     domain = Cooking(tmp_path)
-    with pytest.raises(InvalidParameterError, match="--llm"):
+    with pytest.raises(InvalidInputError, match="--llm"):
         domain.check(_setup(domain, llm="http://localhost:1", model="m"))
     assert list(tmp_path.iterdir()) == []
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from experiments.harness.course import Played
 from experiments.harness.domain import Material
 from experiments.harness.setup import Setup
@@ -58,7 +58,7 @@ class Hats:
 
     def policy(self, setup: Setup, seed: int) -> Policy:  # noqa: ARG002
         """Refuse."""
-        raise InvalidParameterError("no language model plays with hats")
+        raise InvalidInputError("no language model plays with hats")
 
     def describe(self) -> Mapping[str, Any]:
         """Return nothing."""

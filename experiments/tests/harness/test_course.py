@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("statsmodels")
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 from cvx.store import failpoints
 from experiments.chat import read_audit
@@ -179,7 +179,7 @@ def test_an_agent_on_a_reopened_memory_knows_the_words_again(tmp_path: Path) -> 
 def test_a_store_of_other_games_is_refused(tmp_path: Path) -> None:
     plan = small(protocol="stream", rounds=1, games_per_round=1, measured=0, store=tmp_path)
     assert len(list(play_arm(plan, "none", 0))) == 1
-    with pytest.raises(InvalidParameterError, match=r"another setup \(games differ\)"):
+    with pytest.raises(InvalidInputError, match=r"another setup \(games differ\)"):
         next(play_arm(replace(plan, games_per_round=2), "none", 0))
 
 
@@ -190,7 +190,7 @@ def test_a_store_of_an_arm_that_was_something_else_then_is_refused(
     assert len(list(play_arm(plan, "nearest", 0))) == 1
     changed = replace(ARMS["nearest"], agent={"exponent": 3.0})
     monkeypatch.setattr(arms, "ARMS", {**ARMS, "nearest": changed})
-    with pytest.raises(InvalidParameterError, match=r"another setup \(arm differ\)"):
+    with pytest.raises(InvalidInputError, match=r"another setup \(arm differ\)"):
         next(play_arm(plan, "nearest", 0))
 
 
@@ -263,7 +263,7 @@ def test_what_was_noted_of_a_game_that_broke_is_taken_back(tmp_path: Path) -> No
     list(play_arm(replace(broken, domain=_Read()), "full", 0))
     assert noted("broken") == noted("whole")
     other = replace(broken, domain=_Read(), llm="http://elsewhere")
-    with pytest.raises(InvalidParameterError, match=r"another setup \(llm differ\)"):
+    with pytest.raises(InvalidInputError, match=r"another setup \(llm differ\)"):
         next(play_arm(other, "full", 0))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("statsmodels")
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.learn.decay import ContextAwareDecay
 from cvx.types import Cue, Filter
 from experiments.harness.arms import ARMS, GROUPS, arm_of, chosen
@@ -139,5 +139,5 @@ def test_arms_are_chosen_by_name_and_by_group() -> None:
         dict.fromkeys([*GROUPS["protocols"], *GROUPS["ablations"]])
     )
     assert set(chosen("all")) == set(ARMS)
-    with pytest.raises(InvalidParameterError, match="ablations"):
+    with pytest.raises(InvalidInputError, match="ablations"):
         chosen("full,best")

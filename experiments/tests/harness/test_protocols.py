@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from experiments.errors import GameError
 from experiments.harness.protocols import PROTOCOLS, protocol_of, size_of
 from experiments.tests.harness.hat_domain import small
@@ -78,5 +78,5 @@ def test_more_games_than_there_are_is_refused() -> None:
     ],
 )
 def test_setups_that_cannot_be_played_are_refused(wrong: dict[str, Any], named: str) -> None:
-    with pytest.raises(InvalidParameterError, match=named):
+    with pytest.raises(InvalidInputError, match=named):
         small(**wrong).check()

@@ -13,7 +13,7 @@ from scipy import stats  # type: ignore[import-untyped]
 
 pytest.importorskip("statsmodels")
 
-from cvx.errors import LengthMismatchError
+from cvx.errors import InvalidInputError
 from experiments.harness.statistics import Pairs, area_weights, corrected, paired_difference
 
 
@@ -105,7 +105,7 @@ def test_weights_decide_what_a_pair_counts() -> None:
 def test_unequal_or_no_pairs_are_refused(
     first: list[float], second: list[float], games: list[str]
 ) -> None:
-    with pytest.raises(LengthMismatchError, match="equally many"):
+    with pytest.raises(InvalidInputError, match="equally many"):
         Pairs(first, second, [0] * len(first), games)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.learn.loop import ActiveMemory
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Vector
@@ -132,7 +132,7 @@ def test_a_demonstration_without_a_goal_or_a_step_is_refused_and_nothing_is_lear
     memory = ActiveMemory(TemporalIndex(256), action_type=shape, usage_key=use_key)
     agent = Agent(memory)
     good = demonstrations()
-    with pytest.raises(InvalidParameterError, match=f"demonstration 2 has the goal {goal!r} and"):
+    with pytest.raises(InvalidInputError, match=f"demonstration 2 has the goal {goal!r} and"):
         agent.learn([*good, (goal, good[0][1][:steps])])
     assert len(memory.episodes) == 0
     agent.learn(good)

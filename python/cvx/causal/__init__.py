@@ -1,64 +1,75 @@
-"""Causal memory: what led to this, and what came of it."""
+"""Causal memory: what led to this, and what came of it. Names are loaded when first used."""
 
-from cvx.causal.core import CausalMemoryCore
-from cvx.causal.core_file import CoreEvent
-from cvx.causal.events import CausalEvent, EventId, Link
-from cvx.causal.evidence import Evidence, Observation
-from cvx.causal.graph import CausalGraph
-from cvx.causal.judges import (
-    CallableJudge,
-    Judge,
-    Judgement,
-    LLMJudge,
-    NoJudge,
-    Pair,
-    RuleJudge,
-    ServerJudge,
-)
-from cvx.causal.linker import CauseSearch, Linked
-from cvx.causal.narrative import Story
-from cvx.causal.reflection import (
-    CountingWriter,
-    Importance,
-    Insight,
-    LLMImportance,
-    LLMWriter,
-    ReflectionWriter,
-    Reflector,
-    RuleImportance,
-)
-from cvx.causal.vitality import Vitality
-from cvx.causal.walk import Reached, Walk
+from __future__ import annotations
 
-__all__ = [
-    "CallableJudge",
-    "CausalEvent",
-    "CausalGraph",
-    "CausalMemoryCore",
-    "CauseSearch",
-    "CoreEvent",
-    "CountingWriter",
-    "EventId",
-    "Evidence",
-    "Importance",
-    "Insight",
-    "Judge",
-    "Judgement",
-    "LLMImportance",
-    "LLMJudge",
-    "LLMWriter",
-    "Link",
-    "Linked",
-    "NoJudge",
-    "Observation",
-    "Pair",
-    "Reached",
-    "ReflectionWriter",
-    "Reflector",
-    "RuleImportance",
-    "RuleJudge",
-    "ServerJudge",
-    "Story",
-    "Vitality",
-    "Walk",
-]
+from typing import TYPE_CHECKING
+
+from cvx.lazy import names_of
+
+if TYPE_CHECKING:
+    from cvx.causal.core import CausalMemoryCore as CausalMemoryCore
+    from cvx.causal.core_file import CoreEvent as CoreEvent
+    from cvx.causal.events import CausalEvent as CausalEvent
+    from cvx.causal.events import EventId as EventId
+    from cvx.causal.events import Link as Link
+    from cvx.causal.evidence import Evidence as Evidence
+    from cvx.causal.evidence import Observation as Observation
+    from cvx.causal.graph import CausalGraph as CausalGraph
+    from cvx.causal.judges import CallableJudge as CallableJudge
+    from cvx.causal.judges import Judge as Judge
+    from cvx.causal.judges import Judgement as Judgement
+    from cvx.causal.judges import LLMJudge as LLMJudge
+    from cvx.causal.judges import NoJudge as NoJudge
+    from cvx.causal.judges import Pair as Pair
+    from cvx.causal.judges import RuleJudge as RuleJudge
+    from cvx.causal.judges import ServerJudge as ServerJudge
+    from cvx.causal.linker import CauseSearch as CauseSearch
+    from cvx.causal.linker import Linked as Linked
+    from cvx.causal.narrative import Story as Story
+    from cvx.causal.reflection import CountingWriter as CountingWriter
+    from cvx.causal.reflection import Importance as Importance
+    from cvx.causal.reflection import Insight as Insight
+    from cvx.causal.reflection import LLMImportance as LLMImportance
+    from cvx.causal.reflection import LLMWriter as LLMWriter
+    from cvx.causal.reflection import ReflectionWriter as ReflectionWriter
+    from cvx.causal.reflection import Reflector as Reflector
+    from cvx.causal.reflection import RuleImportance as RuleImportance
+    from cvx.causal.vitality import Vitality as Vitality
+    from cvx.causal.walk import Reached as Reached
+    from cvx.causal.walk import Walk as Walk
+
+_HOME = {
+    "CallableJudge": "judges",
+    "CausalEvent": "events",
+    "CausalGraph": "graph",
+    "CausalMemoryCore": "core",
+    "CauseSearch": "linker",
+    "CoreEvent": "core_file",
+    "CountingWriter": "reflection",
+    "EventId": "events",
+    "Evidence": "evidence",
+    "Importance": "reflection",
+    "Insight": "reflection",
+    "Judge": "judges",
+    "Judgement": "judges",
+    "LLMImportance": "reflection",
+    "LLMJudge": "judges",
+    "LLMWriter": "reflection",
+    "Link": "events",
+    "Linked": "linker",
+    "NoJudge": "judges",
+    "Observation": "evidence",
+    "Pair": "judges",
+    "Reached": "walk",
+    "ReflectionWriter": "reflection",
+    "Reflector": "reflection",
+    "RuleImportance": "reflection",
+    "RuleJudge": "judges",
+    "ServerJudge": "judges",
+    "Story": "narrative",
+    "Vitality": "vitality",
+    "Walk": "walk",
+}
+
+__all__ = sorted(_HOME)
+__getattr__, __dir__ = names_of(__name__, _HOME)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from typing import Any, Self
@@ -19,7 +18,7 @@ from cvx.causal.linker import CauseSearch, in_turn
 from cvx.causal.narrative import tell_chain
 from cvx.causal.vectors import embed_document, embed_method, embed_question, unit
 from cvx.causal.walk import walk
-from cvx.errors import DimensionError, InvalidInputError, InvalidParameterError
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.index import RawIndex
 from cvx.types import Vector
 
@@ -60,13 +59,13 @@ class CoreIndex:
 
         Raises
         ------
-        DimensionError
+        InvalidVectorError
             Another dimension than that of the vectors before.
         """
         if self._index is None:
             return []
         if len(embedding) != self._index.dim:
-            raise DimensionError(
+            raise InvalidVectorError(
                 f"the vector has {len(embedding)} dimensions, those of the file "
                 f"{self._index.dim}: give the embedding model that it was made with"
             )
@@ -126,9 +125,9 @@ class CausalMemoryCore:
 
     Raises
     ------
-    CoreLockedError, CoreDamagedError, CoreSchemaError, CoreFileError
+    StoreError, DamagedStoreError
         The file cannot be opened.
-    InvalidParameterError
+    InvalidInputError
         A path that is none; an embedding model that cannot embed; a client that cannot be asked.
         No file is made.
     MissingExtraError
@@ -157,7 +156,7 @@ class CausalMemoryCore:
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         if not isinstance(db_path, (str, PathLike)):
-            raise InvalidParameterError(f"db_path is {db_path!r}: give a path, or ':memory:'")
+            raise InvalidInputError(f"db_path is {db_path!r}: give a path, or ':memory:'")
         embed_method(embedding_model)
         self.db_path = str(db_path)
         self.llm = llm_client
@@ -188,7 +187,7 @@ class CausalMemoryCore:
         ------
         InvalidInputError
             An empty text; nothing is stored.
-        InvalidVectorError, DimensionError
+        InvalidVectorError
             The embedder gave no vector, or one of another dimension; nothing is stored.
         """
         if not isinstance(effect_text, str) or not effect_text.strip():
@@ -248,7 +247,7 @@ class CausalMemoryCore:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             max_depth below 1.
         """
         with self._lock:
@@ -364,7 +363,7 @@ class CausalMemoryCore:
         vector = np.asarray(embedding, dtype=np.float32)
         when = self._now() if self._recording is None else self._recording.timestamp
         # A single row is a transaction of its own, and costs a third less than one around it.
-        with self._file.transaction() if self._unjudged else nullcontext():
+        with self._file.transaction():
             number = self._file.insert(when, effect, vector, cause_id, relationship)
             self._file.insert_judgements(when, number, self._unjudged)
         self._index.add([CoreEvent(number, when, effect, vector, cause_id, relationship)])

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cvx.causal.judges import Judgement
 from cvx.errors import (
-    CoreDamagedError,
-    CoreError,
-    CoreFileError,
-    CoreLockedError,
-    CoreSchemaError,
-    MissingExtraError,
+    DamagedStoreError,
+    StoreError,
 )
+from cvx.extras import needs
+from cvx.store.ownfiles import sync_file, sync_folder
 from cvx.store.transfer.duck import connect
 from cvx.types import Vector
 
@@ -113,6 +113,26 @@ _MOST_SKIPPED = 10_000_000
 _OPENING = threading.Lock()
 
 
+_IN_RAM = ":memory:"
+
+
+def _make(path: Path) -> None:
+    """Make the file of a core with its tables; it gets its name once it is whole on the disk."""
+    half = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    half.unlink(missing_ok=True)
+    made = connect(str(half))
+    try:
+        made.execute(_TABLES)
+    finally:
+        made.close()
+    sync_file(half)
+    # Another process may have made it meanwhile: its file stays.
+    with suppress(FileExistsError):
+        os.link(half, path)
+    half.unlink()
+    sync_folder(path.parent)
+
+
 class CoreFile:
     """Rows in and out of one DuckDB file. Rows are added, never changed.
 
@@ -126,7 +146,7 @@ class CoreFile:
 
     Raises
     ------
-    CoreLockedError, CoreDamagedError, CoreSchemaError, CoreFileError
+    StoreError, DamagedStoreError
         Another process has it open; it is damaged; its ``events`` are another table; it cannot
         be opened for another reason.
     MissingExtraError
@@ -134,14 +154,14 @@ class CoreFile:
     """
 
     def __init__(self, path: str) -> None:
-        try:
+        with needs("duckdb"):
             import duckdb
-        except ImportError as error:
-            raise MissingExtraError(f"{error}: pip install 'cvx[duckdb]'") from error
         self.path = path
         self._errors = duckdb.Error
         self._db: duckdb.DuckDBPyConnection | None = None
         with _OPENING, self._typed():
+            if path != _IN_RAM and not Path(path).exists():
+                _make(Path(path))
             self._db = connect(path)
             try:
                 self._check_columns()
@@ -157,11 +177,11 @@ class CoreFile:
 
         Raises
         ------
-        CoreError
+        StoreError
             It was closed.
         """
         if self._db is None:
-            raise CoreError(f"{self.path} is closed: open it again")
+            raise StoreError(f"{self.path} is closed: open it again")
         return self._db
 
     def close(self) -> None:
@@ -175,7 +195,7 @@ class CoreFile:
             "SELECT view_name FROM duckdb_views() WHERE view_name IN ('events', 'judgements')"
         ).fetchall()
         if views:
-            raise CoreSchemaError(
+            raise StoreError(
                 f"{self.path} has a view in the place of the table {views[0][0]}: give the file of "
                 "a causal memory core"
             )
@@ -185,7 +205,7 @@ class CoreFile:
         ).fetchall()
         names = tuple(row[0] for row in rows)
         if names and names[: len(COLUMNS)] != COLUMNS:
-            raise CoreSchemaError(
+            raise StoreError(
                 f"{self.path} has a table events of {', '.join(names)}: a causal memory core has "
                 f"{', '.join(COLUMNS)}; give another file"
             )
@@ -197,7 +217,7 @@ class CoreFile:
             " duckdb_sequences() WHERE sequence_name = 'event_ids'), 0)"
         ).fetchall()[0]
         if given - last > _MOST_SKIPPED:
-            raise CoreSchemaError(
+            raise StoreError(
                 f"{self.path} holds event_id {given}, and at most {_MOST_SKIPPED:,} ids beyond the "
                 f"{last} given are passed over: number its events from 1"
             )
@@ -213,20 +233,20 @@ class CoreFile:
         except self._errors as error:
             text = " ".join(str(error).split())
             if "set lock" in text:
-                raise CoreLockedError(
+                raise StoreError(
                     f"{self.path} is open in another process ({text[:160]}): close it there, or "
                     "use cvx.Memory, which several processes may open"
                 ) from error
             damaged = ("Corrupt", "not a valid DuckDB", "Could not read enough", "checksum")
             if any(word in text for word in damaged):
-                raise CoreDamagedError(
+                raise DamagedStoreError(
                     f"{self.path} is damaged or no DuckDB file ({text[:160]}): restore a copy"
                 ) from error
-            raise CoreFileError(f"{self.path}: {text[:300]}") from error
+            raise StoreError(f"{self.path}: {text[:300]}") from error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Store all of the block, or nothing of it."""
+        """Store all of the block, or nothing of it; it is durable when the block ends."""
         with self._typed():
             self.connection.execute("BEGIN")
             try:
@@ -235,6 +255,9 @@ class CoreFile:
             except BaseException:
                 self.connection.execute("ROLLBACK")
                 raise
+        if self.path != _IN_RAM:
+            # DuckDB syncs what its log holds; the log is a new file after each checkpoint.
+            sync_folder(Path(self.path).parent)
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self._typed():
@@ -314,7 +337,7 @@ class CoreFile:
 
         Raises
         ------
-        CoreSchemaError
+        StoreError
             Their vectors have different dimensions, or none.
         """
         later = {
@@ -335,7 +358,7 @@ class CoreFile:
         vectors = list(found["embedding"])
         lengths = {len(vector) if np.ndim(vector) == 1 else 0 for vector in vectors}
         if 0 in lengths or len(lengths) > 1:
-            raise CoreSchemaError(
+            raise StoreError(
                 f"{self.path} has vectors of {sorted(lengths)} dimensions: those of one file are "
                 "of one model; give another file"
             )

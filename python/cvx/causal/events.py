@@ -10,10 +10,7 @@ from typing import Any, TypeAlias
 from cvx.arguments import among
 from cvx.causal.vectors import as_vector
 from cvx.errors import (
-    EdgeWeightError,
-    EffectBeforeCauseError,
     EffectFirstWarning,
-    InvalidEdgeError,
     InvalidInputError,
 )
 from cvx.types import Vector
@@ -107,7 +104,7 @@ class Link:
 
     Raises
     ------
-    EdgeWeightError
+    InvalidInputError
         A weight outside [0, 1].
     """
 
@@ -121,13 +118,13 @@ class Link:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.weight <= 1.0:
-            raise EdgeWeightError(
+            raise InvalidInputError(
                 f"weight is {self.weight}, outside [0, 1]: scale it to that range"
             )
 
 
 known_order = partial(among("refuse", "flag", "allow"), "effect_first")
-"""Return "refuse", "flag" or "allow" as it is; anything else raises InvalidParameterError."""
+"""Return "refuse", "flag" or "allow" as it is; anything else raises InvalidInputError."""
 
 
 def check_link(
@@ -148,9 +145,9 @@ def check_link(
 
     Raises
     ------
-    InvalidEdgeError
+    InvalidInputError
         It leads from an event to itself.
-    EffectBeforeCauseError
+    InvalidInputError
         The effect happened first, and ``effect_first`` is "refuse".
 
     Warns
@@ -159,7 +156,7 @@ def check_link(
         The effect happened first, and it is "flag".
     """
     if link.cause == link.effect:
-        raise InvalidEdgeError(f"event {link.cause!r} cannot lead to itself: give two events")
+        raise InvalidInputError(f"event {link.cause!r} cannot lead to itself: give two events")
     if followed >= began or effect_first == "allow" or link.kind not in CAUSES:
         return
     said = (
@@ -167,5 +164,5 @@ def check_link(
         f"{began}: swap them, or say effect_first='allow'"
     )
     if effect_first == "refuse":
-        raise EffectBeforeCauseError(said)
+        raise InvalidInputError(said)
     warnings.warn(said, EffectFirstWarning, stacklevel=stacklevel)

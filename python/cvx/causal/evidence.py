@@ -13,10 +13,8 @@ import numpy.typing as npt
 from cvx.arguments import a_share, above_zero, among, check_fields, number
 from cvx.errors import (
     InvalidInputError,
-    InvalidParameterError,
-    LengthMismatchError,
-    MissingExtraError,
 )
+from cvx.extras import needs
 
 KINDS = ("stated", "judged", "precedence", "repetition", "counterexample", "granger")
 
@@ -94,7 +92,7 @@ class Evidence:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             An unknown kind, or cases below 0.
         """
         cases = number(0.0)
@@ -198,7 +196,7 @@ def following(causes: Sequence[int], effects: Sequence[int], window: int) -> Fol
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A window below 1.
 
     Examples
@@ -207,7 +205,7 @@ def following(causes: Sequence[int], effects: Sequence[int], window: int) -> Fol
     2
     """
     if window < 1:
-        raise InvalidParameterError(f"window is {window}: give at least 1")
+        raise InvalidInputError(f"window is {window}: give at least 1")
     first = np.sort(np.asarray(causes, dtype=np.int64))
     then = np.sort(np.asarray(effects, dtype=np.int64))
     if not len(first):
@@ -285,11 +283,11 @@ def binned(times: Sequence[int], start: int, stop: int, width: int) -> npt.NDArr
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         An empty range, or a width below 1.
     """
     if stop <= start or width < 1:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"start {start}, stop {stop}, width {width}: give start < stop and width >= 1"
         )
     inside = np.asarray([t for t in times if start <= t < stop], dtype=np.int64)
@@ -325,9 +323,9 @@ def granger(cause: npt.ArrayLike, effect: npt.ArrayLike, max_lag: int = 4) -> Gr
 
     Raises
     ------
-    LengthMismatchError
+    InvalidInputError
         Series of different lengths.
-    InvalidParameterError
+    InvalidInputError
         A lag below 1; NaN; a series that never changes; fewer steps than the test needs.
     MissingExtraError
         statsmodels is not installed (extra ``causal``).
@@ -338,31 +336,29 @@ def granger(cause: npt.ArrayLike, effect: npt.ArrayLike, max_lag: int = 4) -> Gr
     """
     x, y = np.asarray(cause, dtype=np.float64), np.asarray(effect, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape:
-        raise LengthMismatchError(f"series of shapes {x.shape} and {y.shape}: give two of (n,)")
+        raise InvalidInputError(f"series of shapes {x.shape} and {y.shape}: give two of (n,)")
     if max_lag < 1:
-        raise InvalidParameterError(f"max_lag is {max_lag}: give at least 1")
+        raise InvalidInputError(f"max_lag is {max_lag}: give at least 1")
     if len(x) <= 3 * max_lag + 1:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"{len(x)} steps for {max_lag} lags: give more than {3 * max_lag + 1}"
         )
     for name, series in (("cause", x), ("effect", y)):
         if not np.isfinite(series).all() or np.ptp(series) == 0.0:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"the series of the {name} holds NaN or never changes: it cannot be tested"
             )
-    try:
+    with needs("causal"):
         from statsmodels.tools.sm_exceptions import (  # type: ignore[import-untyped]
             InfeasibleTestError,
         )
         from statsmodels.tsa.stattools import (  # type: ignore[import-untyped]
             grangercausalitytests,
         )
-    except ImportError as error:
-        raise MissingExtraError(f"{error}: pip install 'cvx[causal]'") from error
     try:
         tests = grangercausalitytests(np.column_stack([y, x]), max_lag)
     except InfeasibleTestError as error:
-        raise InvalidParameterError(f"the series cannot be tested: {error}") from error
+        raise InvalidInputError(f"the series cannot be tested: {error}") from error
     found = {lag: float(result[0]["ssr_ftest"][1]) for lag, result in tests.items()}
     best = min(found, key=lambda lag: found[lag])
     return Granger(min(1.0, found[best] * len(found)), int(best))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import among, check_fields, number
-from cvx.errors import DimensionError, InvalidParameterError, LengthMismatchError
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.scoring.columns import score_columns
 from cvx.types import Vector
 
@@ -74,7 +74,7 @@ class Ancestors:
         _check_rows(self.vectors, columns)
         _check_range("weights", self.weights)
         if len(self.depths) and self.depths.min() < 1:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"a depth is {self.depths.min()}: a direct cause has depth 1, deeper ones more"
             )
 
@@ -124,11 +124,11 @@ def likeness(memories: Vector, events: Vector) -> Floats:
 
     Raises
     ------
-    DimensionError
+    InvalidVectorError
         Vectors of two spaces.
     """
     if memories.shape[1] != events.shape[1]:
-        raise DimensionError(
+        raise InvalidVectorError(
             f"memories have {memories.shape[1]} dimensions, events {events.shape[1]}: embed both "
             "with the same model"
         )
@@ -140,10 +140,10 @@ def likeness(memories: Vector, events: Vector) -> Floats:
 
 def _check_rows(vectors: Vector, columns: Mapping[str, npt.NDArray[Any]]) -> None:
     if vectors.ndim != 2:
-        raise DimensionError(f"vectors have shape {vectors.shape}: give a matrix, a row each")
+        raise InvalidVectorError(f"vectors have shape {vectors.shape}: give a matrix, a row each")
     for name, column in columns.items():
         if column.shape != (len(vectors),):
-            raise LengthMismatchError(
+            raise InvalidInputError(
                 f"{name} has shape {column.shape}, vectors have {len(vectors)} rows: give one "
                 "value a row"
             )
@@ -152,7 +152,7 @@ def _check_rows(vectors: Vector, columns: Mapping[str, npt.NDArray[Any]]) -> Non
 def _check_range(name: str, column: npt.NDArray[np.floating]) -> None:
     # Written so that NaN is refused too.
     if not np.all((column >= 0) & (column <= 1)):
-        raise InvalidParameterError(f"{name} holds values outside [0, 1]: scale or clamp them")
+        raise InvalidInputError(f"{name} holds values outside [0, 1]: scale or clamp them")
 
 
 DepthWeight: TypeAlias = Literal["proximate", "root", "flat"]
@@ -178,7 +178,7 @@ class Blend:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A value outside its bounds.
     """
 
@@ -357,9 +357,9 @@ def interleave(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A floor outside its bounds.
-    DimensionError
+    InvalidVectorError
         Vectors of two spaces.
 
     Examples
@@ -373,7 +373,7 @@ def interleave(
     [(2, 'causal'), (1, 'causal'), (0, 'relevance')]
     """
     if not -1 <= floor <= 1:
-        raise InvalidParameterError(f"floor is {floor}: give one in [-1, 1]")
+        raise InvalidInputError(f"floor is {floor}: give one in [-1, 1]")
     root_first = np.lexsort((ancestors.times, -ancestors.weights, -ancestors.depths))
     calls = _called(candidates, ancestors, root_first.tolist(), floor, "causal")
     similar = _by_relevance(candidates)
@@ -415,7 +415,7 @@ def likely_links(events: Ancestors, known: Ancestors, event: Vector | None = Non
     times = known.times.tolist()
     if event is not None:
         if event.shape != (events.vectors.shape[1],):
-            raise DimensionError(
+            raise InvalidVectorError(
                 f"event has shape {event.shape}, the fallback {events.vectors.shape[1]} "
                 "dimensions: embed both with the same model"
             )

@@ -17,10 +17,9 @@ from cvx.causal.vectors import cosine
 from cvx.causal.walk import DEFAULT_DEPTH, DEFAULT_NODES, Walk, walk
 from cvx.errors import (
     InvalidInputError,
-    InvalidParameterError,
-    MissingExtraError,
-    UnknownEventError,
+    UnknownError,
 )
+from cvx.extras import needs
 
 Attenuation = float | Mapping[tuple[str, str], float]
 
@@ -64,7 +63,7 @@ class CausalGraph:
         factors = attenuation.values() if isinstance(attenuation, Mapping) else (attenuation,)
         for factor in factors:
             if not 0.0 <= factor <= 1.0:
-                raise InvalidParameterError(f"attenuation holds {factor}: give factors in [0, 1]")
+                raise InvalidInputError(f"attenuation holds {factor}: give factors in [0, 1]")
         self.ground: Ground = RamGround() if ground is None else ground
         self.attenuation = attenuation
         self.effect_first = known_order(effect_first)
@@ -111,7 +110,7 @@ class CausalGraph:
         ------
         InvalidInputError
             The id is taken, or the ground gives ids by itself.
-        InvalidVectorError, DimensionError
+        InvalidVectorError
             An embedding that is no vector, or of another dimension than those before.
         """
         ground, vector = self.ground, cast(Any, embedding)
@@ -154,11 +153,11 @@ class CausalGraph:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             An end does not exist.
-        EdgeWeightError, InvalidEdgeError
+        InvalidInputError
             A weight outside [0, 1]; a link to itself.
-        EffectBeforeCauseError
+        InvalidInputError
             The effect happened before the cause, and ``effect_first`` is "refuse".
 
         Warns
@@ -201,14 +200,14 @@ class CausalGraph:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event.
-        InvalidParameterError
+        InvalidInputError
             A window below 1.
         """
         event = self._known(new_event_id)
         if window_ticks < 1:
-            raise InvalidParameterError(f"window_ticks is {window_ticks}: give at least 1")
+            raise InvalidInputError(f"window_ticks is {window_ticks}: give at least 1")
         made = []
         for cause in self.ground.between(event.tick - window_ticks, event.tick):
             alike = 0.0
@@ -235,7 +234,7 @@ class CausalGraph:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event.
         """
         self._known(event_id)
@@ -273,9 +272,9 @@ class CausalGraph:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event.
-        InvalidParameterError
+        InvalidInputError
             A bound below 1.
         """
         self._known(event_id)
@@ -328,13 +327,13 @@ class CausalGraph:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event.
-        InvalidParameterError
+        InvalidInputError
             A bound below 1, or ``after`` below 0.
         """
         if after < 0:
-            raise InvalidParameterError(f"after is {after}: give 0 or more")
+            raise InvalidInputError(f"after is {after}: give 0 or more")
         subject = self._known(event_id)
         back = self.walk(event_id, max_depth, max_nodes=max_nodes) if before else None
         forward = None
@@ -363,7 +362,7 @@ class CausalGraph:
     def _known(self, event_id: EventId) -> CausalEvent:
         found = self.ground.get(event_id)
         if found is None:
-            raise UnknownEventError(
+            raise UnknownError(
                 f"there is no event {event_id!r} that can be seen here: add it, or name its "
                 "namespace"
             )
@@ -395,10 +394,8 @@ class CausalGraph:
         MissingExtraError
             networkx is not installed (extra ``causal``).
         """
-        try:
+        with needs("causal"):
             import networkx as nx  # type: ignore[import-untyped]
-        except ImportError as error:
-            raise MissingExtraError(f"{error}: pip install 'cvx[causal]'") from error
         copy = nx.DiGraph()
         names = []
         for event in self:

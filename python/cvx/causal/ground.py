@@ -11,12 +11,9 @@ from typing import TypeAlias
 from cvx.causal.events import CausalEvent, EventId, Link, causal_kinds, check_link
 from cvx.causal.walk import walk
 from cvx.errors import (
-    DimensionError,
     InvalidInputError,
-    InvalidParameterError,
-    NoVectorError,
-    UnknownEdgeKindError,
-    UnknownEventError,
+    InvalidVectorError,
+    UnknownError,
 )
 from cvx.index import RawIndex
 from cvx.store import Record, Writer
@@ -61,14 +58,14 @@ class RamGround:
 
         Raises
         ------
-        InvalidInputError, DimensionError
+        InvalidInputError, InvalidVectorError
             Its id is taken; its vector has another dimension than those before.
         """
         if event.id in self._node:
             raise InvalidInputError(f"event {event.id!r} is in the graph: give it another id")
         if event.embedding is not None:
             if self._dim not in (None, len(event.embedding)):
-                raise DimensionError(
+                raise InvalidVectorError(
                     f"the vector has {len(event.embedding)} dimensions, those of the graph "
                     f"{self._dim}: embed it with the same model"
                 )
@@ -82,15 +79,13 @@ class RamGround:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             A kind that says nothing of causes.
         """
         kinds = causal_kinds(self.index.edge_kinds)
         for link in links:
             if link.kind not in kinds:
-                raise InvalidParameterError(
-                    f"kind is {link.kind!r}: give one of {', '.join(kinds)}"
-                )
+                raise InvalidInputError(f"kind is {link.kind!r}: give one of {', '.join(kinds)}")
             a, b = self._node[link.cause], self._node[link.effect]
             self.index.add_edge(a, b, link.kind, link.weight)
             latest = max(self._events[a].tick, self._events[b].tick)
@@ -288,11 +283,11 @@ def store_links(
 
     Raises
     ------
-    UnknownEdgeKindError, InvalidEdgeError
+    UnknownError, InvalidInputError
         A kind that is not accepted; a link to itself.
-    UnknownEventError, NoVectorError
+    UnknownError
         An end that does not exist, or is in no index.
-    EffectBeforeCauseError
+    InvalidInputError
         The effect happened before the cause, and ``effect_first`` is "refuse".
     """
     ends = {link.cause for link in links} | {link.effect for link in links}
@@ -305,15 +300,15 @@ def store_links(
     edges = []
     for link in links:
         if link.kind not in kinds:
-            raise UnknownEdgeKindError(
+            raise UnknownError(
                 f"there is no edge kind {link.kind!r} to link these: declare it first, or use "
                 f"{', '.join(kinds)}"
             )
         for end in (link.cause, link.effect):
             if end not in known:
-                raise UnknownEventError(f"there is no event {end}: it was erased or never given")
+                raise UnknownError(f"there is no event {end}: it was erased or never given")
             if known[end][0] is None:
-                raise NoVectorError(f"event {end} is in no index: add it as an event of its own")
+                raise UnknownError(f"event {end} is in no index: add it as an event of its own")
         (cause, began), (effect, followed) = known[link.cause], known[link.effect]
         check_link(link, began, followed, effect_first, stacklevel=5)
         edges.append(Edge(cause, effect, link.kind, link.weight, link.why, link.evidence))

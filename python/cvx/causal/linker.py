@@ -194,7 +194,7 @@ class Linker:
 
         Raises
         ------
-        UnknownEventError, UnknownEdgeKindError, InvalidEdgeError
+        UnknownError, InvalidInputError
             No such event or kind; a link to itself.
         """
         # Read and written in one transaction: of two who count at once neither is lost.

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from cvx.causal.events import CausalEvent, EventId, Link
 from cvx.causal.walk import Reached, Walk
-from cvx.errors import MissingExtraError, OutputError
+from cvx.errors import FileError
 from cvx.escaping import quoted_line
+from cvx.extras import needs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -316,7 +317,8 @@ class Story:
             ``text``, ``path_weight`` and, of the link to the next one towards the subject,
             ``next``, ``kind``, ``weight``, ``why``, ``evidence``; null for the subject.
         """
-        import polars as pl
+        with needs("frames"):
+            import polars as pl
 
         rows = [
             *(self._row("cause", one.id, one.depth, one.weight, one.path[-1]) for one in
@@ -382,11 +384,9 @@ _TEXT_WIDTH, _TEXT_LENGTH = 22, 88
 
 
 def _draw(story: Story, path: Path) -> None:
-    try:
+    with needs("plot"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(f"{error}: pip install 'cvx[plot]'") from error
     columns = _columns(story)
     tallest = max(map(len, columns.values()))
     width, height = min(_WIDEST, 2.6 * len(columns) + 0.6), min(_TALLEST, 1.3 * tallest + 0.8)
@@ -427,9 +427,7 @@ def _draw(story: Story, path: Path) -> None:
     try:
         figure.savefig(path, dpi=110)
     except (OSError, ValueError) as error:
-        raise OutputError(
-            f"{path} cannot be written ({error}): give a .png, .svg or .pdf"
-        ) from error
+        raise FileError(f"{path} cannot be written ({error}): give a .png, .svg or .pdf") from error
 
 
 def _columns(story: Story) -> dict[int, list[EventId]]:

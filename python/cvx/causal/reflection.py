@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from cvx.arguments import above_zero, check_fields, whole
 from cvx.causal.judges.asking import DEFAULT_TIMEOUT_S, asker
 from cvx.causal.judges.rules import content_words
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.escaping import between_quotes, quoted_line
 from cvx.types import Event, Vector
 
@@ -93,7 +93,7 @@ class RuleImportance:
         self.kinds = {**_BY_KIND, **(kinds or {})}
         for kind, value in self.kinds.items():
             if not LEAST <= value <= MOST:
-                raise InvalidParameterError(f"{kind} counts {value}: give a number from 1 to 10")
+                raise InvalidInputError(f"{kind} counts {value}: give a number from 1 to 10")
 
     def rate(self, text: str, kind: str) -> float:
         """Return a number from 1 to 10."""
@@ -293,7 +293,7 @@ class LLMWriter:
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
     ) -> None:
         if count < 1:
-            raise InvalidParameterError(f"count is {count}: give at least 1")
+            raise InvalidInputError(f"count is {count}: give at least 1")
         self._ask = asker(client, timeout_s)
         self.count = count
         self.fallback = fallback or CountingWriter()

@@ -9,10 +9,8 @@ import numpy.typing as npt
 
 from cvx.embed import Embedder, embed_query
 from cvx.errors import (
-    DimensionError,
-    InvalidParameterError,
+    InvalidInputError,
     InvalidVectorError,
-    NonFiniteVectorError,
 )
 from cvx.types import Vector
 
@@ -24,7 +22,7 @@ def as_vector(values: npt.ArrayLike) -> Vector:
     ------
     InvalidVectorError
         Something that is no list of numbers, or an empty one.
-    NonFiniteVectorError
+    InvalidVectorError
         NaN or infinity in it.
     """
     try:
@@ -34,7 +32,7 @@ def as_vector(values: npt.ArrayLike) -> Vector:
     if row.ndim != 1 or not row.size:
         raise InvalidVectorError(f"a vector has shape {row.shape}: give one row of numbers")
     if not np.isfinite(row).all():
-        raise NonFiniteVectorError("a vector holds NaN or infinity: give finite numbers")
+        raise InvalidVectorError("a vector holds NaN or infinity: give finite numbers")
     return row
 
 
@@ -56,7 +54,7 @@ def cosine(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
     Raises
     ------
-    DimensionError
+    InvalidVectorError
         Vectors of different lengths.
 
     Examples
@@ -66,7 +64,7 @@ def cosine(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     """
     left, right = unit(a), unit(b)
     if len(left) != len(right):
-        raise DimensionError(
+        raise InvalidVectorError(
             f"vectors of {len(left)} and {len(right)} dimensions cannot be compared: embed both "
             "with the same model"
         )
@@ -78,14 +76,14 @@ def embed_method(model: object) -> Callable[[str], object]:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A model that has neither; a class instead of an object.
     """
     found = (getattr(model, name, None) for name in ("embed", "encode"))
     method: Callable[[str], object] | None = next((m for m in found if callable(m)), None)
     if method is None or isinstance(model, type):
         name = model.__name__ if isinstance(model, type) else type(model).__name__
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"{name} cannot embed: give an object with embed(text) or encode(text), such as "
             "cvx.embed.LexicalEmbedder()"
         )
@@ -103,7 +101,7 @@ def embed_document(model: object, text: str) -> Vector:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         As for ``embed_method``.
     InvalidVectorError
         It gave no vector of finite numbers.

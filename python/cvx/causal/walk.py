@@ -91,7 +91,7 @@ def walk(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A bound below 1; a weight outside [0, 1].
 
     Examples

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from cvx.cli.times import timestamp_of
-from cvx.errors import InputFileError, InvalidInputError
+from cvx.errors import FileError, InvalidInputError
 from cvx.memory.writes import sound
 from cvx.types import Event
 
@@ -85,7 +85,7 @@ def read_lines(file: Path | None, text: str | None, given: Mapping[str, Any], no
     ------
     InvalidInputError
         A line that is no event; the message names it.
-    InputFileError
+    FileError
         The file cannot be read.
     """
     if file is None:
@@ -115,7 +115,7 @@ def _raw(file: Path) -> list[str]:
     try:
         return file.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputFileError(f"{file} cannot be read ({error}): give a UTF-8 file") from error
+        raise FileError(f"{file} cannot be read ({error}): give a UTF-8 file") from error
 
 
 def _parsed(raw: str, place: str) -> dict[str, Any]:

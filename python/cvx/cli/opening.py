@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cvx.cli.output import note
-from cvx.errors import InvalidParameterError, SettingsMismatchError, StoreNotFoundError
+from cvx.errors import InvalidInputError, SettingsMismatchError, StoreNotFoundError
 
 if TYPE_CHECKING:
     from cvx.embed import Embedder
@@ -24,14 +24,14 @@ def folder_of(store: Path | None) -> Path:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Neither --store nor CVX_STORE says it, or it is a file.
     """
     if store is None or not str(store).strip():
-        raise InvalidParameterError("no store: say --store FOLDER, or set CVX_STORE to a folder")
+        raise InvalidInputError("no store: say --store FOLDER, or set CVX_STORE to a folder")
     folder = store.expanduser()
     if folder.is_file():
-        raise InvalidParameterError(f"{folder} is a file, and a store is a folder: give that one")
+        raise InvalidInputError(f"{folder} is a file, and a store is a folder: give that one")
     return folder
 
 

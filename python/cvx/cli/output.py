@@ -89,7 +89,7 @@ def plain_event(event: Event) -> dict[str, Any]:
 
 
 @contextmanager
-def progress(label: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
+def progress(label: str) -> Iterator[Callable[[int, int], None]]:
     """Show how far a long piece of work is, on stderr and only where that is a terminal.
 
     Yields
@@ -100,9 +100,12 @@ def progress(label: str, total: int | None = None) -> Iterator[Callable[[int, in
     if not sys.stderr.isatty():
         yield lambda _done, _of: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=total)
-        yield lambda done, of: bar.update(task, completed=done, total=of)
+    def tell(done: int, of: int) -> None:
+        sys.stderr.write(f"\r{label}: {done:,} of {of:,}")
+        sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        sys.stderr.write("\r\x1b[K")

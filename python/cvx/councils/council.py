@@ -8,7 +8,7 @@ from typing import TypeAlias
 from cvx.arguments import an_event, some_events
 from cvx.councils.stream import MemoryStream, StreamWeights
 from cvx.councils.tcmf import TCMF, EmbedderRouter, TCMFContext, TCMFRetriever
-from cvx.errors import UnknownEventError
+from cvx.errors import UnknownError
 from cvx.memory import Memory
 from cvx.types import DEFAULT_NAMESPACE, AnEvent, Event
 
@@ -101,15 +101,15 @@ class Council:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             A cause that does not exist; nothing is added.
-        EffectBeforeCauseError
+        InvalidInputError
             A cause that happened later; nothing is added.
         """
         known = some_events("causes", causes)
         for cause in known:
             if cause not in self.graph:
-                raise UnknownEventError(f"there is no event {cause!r} in the graph: log it first")
+                raise UnknownError(f"there is no event {cause!r} in the graph: log it first")
         made = Event(0, tick, text, kind=kind, metadata={"institution": institution})
         with self.memory.record.together():
             (event,) = self.memory.add_many([made], again=True)

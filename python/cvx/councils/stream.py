@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cvx.arguments import among, check_fields, number
 from cvx.causal.reflection import KINDS, Reflector, importance_of, salience_of
 from cvx.causal.vectors import as_vector
-from cvx.errors import DimensionError, InvalidInputError
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.memory import Memory as Store
 from cvx.recall.presets import stream
 from cvx.recall.serving import Serving
@@ -58,7 +58,7 @@ class Memory:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         An importance outside [1, 10], or an unknown kind.
     InvalidVectorError and its subclasses
         An embedding that is no vector.
@@ -207,7 +207,7 @@ class MemoryStream:
         ------
         InvalidInputError
             Its id is taken.
-        DimensionError
+        InvalidVectorError
             Its embedding has another dimension than those before.
         """
         if memory.id in self:
@@ -266,9 +266,9 @@ class MemoryStream:
 
         Raises
         ------
-        InvalidKError
+        InvalidInputError
             k below 1.
-        DimensionError
+        InvalidVectorError
             The query has another dimension than the memories.
         """
         query = None if query_embedding is None else as_vector(query_embedding)
@@ -381,7 +381,7 @@ class MemoryStream:
             return
         held = list(self) if self._alone else []
         if not self._alone or any(one.embedding is not None for one in held):
-            raise DimensionError(
+            raise InvalidVectorError(
                 f"vectors of {len(vector)} and {self.memory.dim} dimensions cannot be compared: "
                 "embed both with the same model"
             )

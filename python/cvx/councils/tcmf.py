@@ -28,7 +28,7 @@ from cvx.causal.walk import Walk
 from cvx.councils.stream import Memory, MemoryStream, ScoredMemory
 from cvx.embed import Embedder
 from cvx.embed.protocol import aembed
-from cvx.errors import DimensionError, InvalidKError, InvalidParameterError
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.escaping import quoted_line
 from cvx.types import Vector
 
@@ -110,7 +110,7 @@ class TCMF:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A value outside its bounds.
     """
 
@@ -260,7 +260,7 @@ class TCMFRetriever:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         There is no preset of that name; a time-out that is not above 0.
 
     Examples
@@ -289,7 +289,7 @@ class TCMFRetriever:
         embed_timeout_s: float = 2.0,
     ) -> None:
         if isinstance(settings, str) and settings not in PRESETS:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"there is no preset {settings!r}: give one of {', '.join(PRESETS)}, or a TCMF"
             )
         self.embed_timeout_s = above_zero("embed_timeout_s", embed_timeout_s)
@@ -336,15 +336,15 @@ class TCMFRetriever:
 
         Raises
         ------
-        InvalidKError
+        InvalidInputError
             k below 1.
-        InvalidParameterError
+        InvalidInputError
             Streams that weigh differently: they cannot be compared.
-        DimensionError
+        InvalidVectorError
             The question, the memories or the events were embedded by different models.
         """
         if k < 1:
-            raise InvalidKError(f"k is {k}: ask for at least 1")
+            raise InvalidInputError(f"k is {k}: ask for at least 1")
         degraded: list[str] = []
         query = await self._embedded(question, router, degraded)
         present = {
@@ -518,7 +518,7 @@ def _shared_weights(citizens: Iterable[Citizen]) -> tuple[float, float, float]:
     each = [citizen.memory.weights for citizen in citizens]
     found = {(one.relevance, one.recency, one.importance) for one in each}
     if len(found) > 1:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"the streams weigh relevance, recency and importance differently ({sorted(found)}): "
             "give all of them the same weights"
         )
@@ -529,7 +529,7 @@ def _rows(vectors: Sequence[Vector | None]) -> Vector:
     """Vectors as rows of length 1; zeros where there is none."""
     lengths = {len(vector) for vector in vectors if vector is not None}
     if len(lengths) > 1:
-        raise DimensionError(
+        raise InvalidVectorError(
             f"vectors of {sorted(lengths)} dimensions cannot be compared: embed all with one model"
         )
     none = np.zeros(max(lengths, default=1), np.float32)

@@ -3,8 +3,8 @@
 | embedder | needs |
 |---|---|
 | `LexicalEmbedder` | nothing; knows spelling, not meaning |
-| `LocalEmbedder` | a model folder, and ``pip install 'cvx[local]'`` |
-| `OllamaEmbedder`, `OpenAIEmbedder`, `detect` | a server, and ``pip install 'cvx[http]'`` |
+| `LocalEmbedder` | a model folder, and ``pip install safetensors scipy tokenizers`` |
+| `OllamaEmbedder`, `OpenAIEmbedder`, `detect` | a server, and ``pip install httpcore stamina`` |
 | `EncoderEmbedder`, `as_embedder` | an object with ``encode``, as sentence-transformers has |
 
 `CachedEmbedder` remembers the vectors of any of them on disk, `Prefixed` puts prefixes before
@@ -14,11 +14,11 @@ Names are loaded when they are first used, and the packages behind them when an 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cvx.embed.lexical import LexicalEmbedder
 from cvx.embed.protocol import Embedder, aembed, embed_query
+from cvx.lazy import names_of
 
 if TYPE_CHECKING:
     from cvx.embed.cache import CachedEmbedder as CachedEmbedder
@@ -54,16 +54,4 @@ _HOME = {
 }
 
 __all__ = [*_HOME, "Embedder", "LexicalEmbedder", "aembed", "embed_query"]
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'cvx.embed' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"cvx.embed.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+__getattr__, __dir__ = names_of(__name__, _HOME)

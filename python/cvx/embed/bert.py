@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import ModelFileError
+from cvx.extras import needs
 from cvx.types import IntArray, Vector
 
 Array: TypeAlias = npt.NDArray[np.float32]
@@ -210,8 +211,8 @@ def _layer_norm(x: Array, norm: tuple[Array, Array], epsilon: float) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    # scikit-learn, a base dependency, brings scipy along; numpy has no erf.
-    from scipy.special import erf  # type: ignore[import-untyped]
+    with needs("local"):
+        from scipy.special import erf  # type: ignore[import-untyped]
 
     return np.asarray(x * np.float32(0.5) * (1 + erf(x * np.float32(0.5**0.5))), dtype=np.float32)
 

@@ -13,7 +13,7 @@ import numpy as np
 from cvx.embed.cachefile import CacheFile
 from cvx.embed.protocol import Embedder, Threaded, checked_rows, embed_query, listed
 from cvx.embed.wrap import close
-from cvx.errors import EmbedderDimensionError, InvalidParameterError
+from cvx.errors import EmbedderDimensionError, InvalidInputError
 from cvx.types import Vector
 
 _ROLES = ("document", "query")
@@ -70,7 +70,7 @@ class CachedEmbedder(Threaded):
         clock: Callable[[], float] = time.time,
     ) -> None:
         if max_bytes < _SMALLEST:
-            raise InvalidParameterError(f"max_bytes is {max_bytes}: give at least {_SMALLEST}")
+            raise InvalidInputError(f"max_bytes is {max_bytes}: give at least {_SMALLEST}")
         self.inner = inner
         self.hits = 0
         self.misses = 0

@@ -28,7 +28,7 @@ from cvx.embed.cachedb import (
     transaction,
     used_bytes,
 )
-from cvx.errors import CacheUnavailableWarning, DamagedCacheWarning, EmbeddingCacheError
+from cvx.errors import CacheWarning, EmbeddingCacheError
 from cvx.types import Vector
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ class CacheFile:
                 raise
             warnings.warn(
                 f"{self.path} cannot be used ({error}): embedding without the cache",
-                CacheUnavailableWarning,
+                CacheWarning,
                 stacklevel=5,
             )
             return otherwise
@@ -144,7 +144,7 @@ class CacheFile:
         warnings.warn(
             f"{self.path} was damaged ({damage}): it is now {self.damaged.name}, and a new cache "
             "was started; check the disk",
-            DamagedCacheWarning,
+            CacheWarning,
             stacklevel=5,
         )
         return result

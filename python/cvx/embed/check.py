@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cvx.embed.protocol import Embedder, checked_rows
 from cvx.embed.wrap import innermost
-from cvx.errors import EmbedderDimensionError, EmbedderError, ModelNotFoundError
+from cvx.errors import CvxError, EmbedderDimensionError, EmbedderError, ModelNotFoundError
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def check(embedder: Embedder, expected_dim: int | None = None) -> CheckReport:
 
     Raises
     ------
-    EmbedderUnreachableError, EmbedderTimeoutError, EmbedderAccessError
+    EmbedderUnreachableError, EmbedderTimeoutError, EmbedderRefusedError
         The server is down, too slow, or wants a key.
     ModelNotFoundError
         The model is not there; the message says how to get it.
@@ -71,7 +71,7 @@ def check(embedder: Embedder, expected_dim: int | None = None) -> CheckReport:
         rows = checked_rows(real.embed(["Does this embedder work?"]), 1, _name(real))
         seconds = time.perf_counter() - start
         info = embedder.info()
-    except EmbedderError:
+    except CvxError:
         raise
     except Exception as error:
         raise EmbedderError(

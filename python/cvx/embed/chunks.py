@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 
 # A sentence ends with its marks, and what closes a quotation or a bracket after them.
 _END = re.compile(r"(?<![.!?])[.!?]++[\"')\]]*+(?!\S)|[。\uff01\uff1f]++")
@@ -31,7 +31,7 @@ def chunk_text(text: str, max_chars: int = 300, *, hard_limit: bool = False) -> 
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         max_chars below 1.
 
     Examples
@@ -40,7 +40,7 @@ def chunk_text(text: str, max_chars: int = 300, *, hard_limit: bool = False) -> 
     ['It rained. The cellar flooded!', 'Why? Nobody knew.']
     """
     if max_chars < 1:
-        raise InvalidParameterError(f"max_chars is {max_chars}: give at least 1")
+        raise InvalidInputError(f"max_chars is {max_chars}: give at least 1")
     chunks: list[list[str]] = []
     room = 0
     for sentence in _sentences(text):

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 
 PLACE = "CVX_CONFIG"
 """The environment variable that names the file."""
@@ -55,7 +55,7 @@ def configuration() -> Configuration:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         The file cannot be read, or says something else than it may.
     """
     path = place()
@@ -64,14 +64,12 @@ def configuration() -> Configuration:
     except FileNotFoundError:
         return Configuration()
     except (OSError, ValueError) as error:
-        raise InvalidParameterError(
-            f"{path} cannot be read ({error}): mend or remove it"
-        ) from error
+        raise InvalidInputError(f"{path} cannot be read ({error}): mend or remove it") from error
     embedders, keys = told.pop("embedders", []), told.pop("keys", {})
     lines = isinstance(embedders, list) and all(isinstance(one, str) for one in embedders)
     bound = isinstance(keys, dict) and all(isinstance(one, str) for one in keys.values())
     if told or not lines or not bound:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"{path} holds {', '.join(told) or 'a value of another type'}: give embedders, a list "
             "of strings, and [keys], strings by origin, and nothing else"
         )

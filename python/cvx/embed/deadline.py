@@ -14,9 +14,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import httpcore
-
 from cvx.calls import Calls
+from cvx.extras import needs
+
+with needs("http"):
+    import httpcore
 
 _calls = Calls()
 

@@ -14,9 +14,9 @@ from cvx.errors import (
     EmbedderAnswerError,
     EmbedderTimeoutError,
     EmbedderUnreachableError,
-    InvalidParameterError,
-    MissingExtraError,
+    InvalidInputError,
 )
+from cvx.extras import needs
 
 _RETRYABLE = {408, 409, 425, 429}
 _MAX_ANSWER_BYTES = 256 << 20
@@ -58,18 +58,18 @@ class HttpOptions:
         bounds |= {"backoff_s": self.backoff_s >= 0, "batch_size": self.batch_size >= 1}
         for name, good in bounds.items():
             if not good:
-                raise InvalidParameterError(
+                raise InvalidInputError(
                     f"{name} is {getattr(self, name)}: timeout_s must be above 0, batch_size at "
                     "least 1, retries and backoff_s at least 0"
                 )
         key = self.api_key
         if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 "api_key is empty or holds a space, a line break or another character that no "
                 "header can: give the key alone"
             )
         if not _HEADER.fullmatch(self.api_key_header):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"api_key_header is {self.api_key_header!r}: give the name of a header"
             )
 
@@ -129,7 +129,7 @@ class Http:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         No address; one with a user name or password in it; a key that would leave this machine
         unencrypted.
     MissingExtraError
@@ -140,17 +140,16 @@ class Http:
         parts = _address(url)
         local = _is_loopback(parts)
         if options.api_key is not None and parts.scheme == "http" and not local:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"the key would go to {_origin(parts)} unencrypted: give an https:// address, or "
                 "no key"
             )
-        try:
+        with needs("http"):
             import httpcore
             import stamina  # noqa: F401
 
-            from cvx.embed.deadline import Deadline, Network
-        except ImportError as error:
-            raise MissingExtraError(f"{error}: pip install 'cvx[http]'") from error
+        from cvx.embed.deadline import Deadline, Network
+
         self.options = options
         self._origin = _origin(parts)
         self._deadline = Deadline()
@@ -205,7 +204,7 @@ class Http:
 
         parts, options = _address(url), self.options
         if _origin(parts) != self._origin:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"{without_secrets(url)!r} is not on {self._origin}: make another client for it"
             )
         shown = parts._replace(query="", fragment="").geturl()
@@ -334,12 +333,12 @@ def _address(url: str) -> SplitResult:
     except ValueError:
         whole = False
     if not whole or not (url.isascii() and url.isprintable() and " " not in url):
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"{without_secrets(url)!r} is no address: give one such as http://localhost:11434"
         )
     if "@" in parts.netloc:
         # It would be remembered with the address, and shown wherever that is.
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"the address of {parts.hostname} holds a user name or a password: leave them out, and "
             "give a key as HttpOptions(api_key=...)"
         )
@@ -351,7 +350,7 @@ def origin_of(url: str) -> str:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         No address, or one with a user name or password in it.
 
     Examples
@@ -385,7 +384,7 @@ def _proxy(parts: SplitResult) -> SplitResult | None:
         return None
     proxy = urlsplit(named if "//" in named else f"http://{named}")
     if proxy.scheme != "http" or not proxy.hostname:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"the proxy of the environment is {without_secrets(named)!r}: set one with http://, or "
             f"no_proxy={parts.hostname}"
         )

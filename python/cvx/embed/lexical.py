@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.embed.protocol import Threaded, listed
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.types import Vector
 
 _WORD = re.compile(r"\w+")
@@ -41,7 +41,7 @@ class LexicalEmbedder(Threaded):
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A parameter outside its bound.
 
     References
@@ -61,13 +61,13 @@ class LexicalEmbedder(Threaded):
         self, dim: int = 512, *, ngrams: tuple[int, int] = (3, 5), ngram_weight: float = 1.0
     ) -> None:
         if dim < 2:
-            raise InvalidParameterError(f"dim is {dim}: a hashing embedder needs at least 2")
+            raise InvalidInputError(f"dim is {dim}: a hashing embedder needs at least 2")
         if not 1 <= ngrams[0] <= ngrams[1]:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"ngrams is {ngrams}: give (shortest, longest) with 1 <= shortest <= longest"
             )
         if not (math.isfinite(ngram_weight) and ngram_weight >= 0):
-            raise InvalidParameterError(f"ngram_weight is {ngram_weight}: give a number >= 0")
+            raise InvalidInputError(f"ngram_weight is {ngram_weight}: give a number >= 0")
         self.dim = dim
         self.ngrams = ngrams
         self.ngram_weight = ngram_weight
@@ -103,7 +103,7 @@ class LexicalEmbedder(Threaded):
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             A single string, or something in the batch that is not a string.
         """
         batch = listed(texts)

@@ -13,12 +13,11 @@ import numpy as np
 from cvx.embed.bert import Bert, Shape
 from cvx.embed.protocol import Threaded, listed, normalised
 from cvx.errors import (
-    InvalidParameterError,
-    MissingExtraError,
-    ModelFileChangedError,
+    InvalidInputError,
     ModelFileError,
     TextTooLongError,
 )
+from cvx.extras import needs
 from cvx.types import Vector
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class LocalEmbedder(Threaded):
     ------
     MissingExtraError
         tokenizers or safetensors is not installed.
-    ModelFileChangedError
+    ModelFileError
         A file with another hash than it should have.
     ModelFileError
         A file that is missing or cannot be read, or a model of another kind.
@@ -79,7 +78,7 @@ class LocalEmbedder(Threaded):
         batch_size: int = 32,
     ) -> None:
         if batch_size < 1:
-            raise InvalidParameterError(f"batch_size is {batch_size}: give at least 1")
+            raise InvalidInputError(f"batch_size is {batch_size}: give at least 1")
         self.path = Path(path)
         self.truncate = truncate
         self.batch_size = batch_size
@@ -157,7 +156,7 @@ class LocalEmbedder(Threaded):
         clean = text.encode("utf-8", "replace").decode("utf-8")
         ids: list[int] = self._tokenizer.encode(clean).ids
         if not ids:
-            raise InvalidParameterError(f"text {at} ({text[:40]!r}) has no token: leave it out")
+            raise InvalidInputError(f"text {at} ({text[:40]!r}) has no token: leave it out")
         if len(ids) <= self.max_tokens:
             return ids
         if not self.truncate:
@@ -202,7 +201,7 @@ def _check_hashes(
             wanted[name.strip().lstrip("*").removeprefix("./")] = code
         for name in hashes:
             if name not in wanted:
-                raise ModelFileChangedError(f"{path / _MANIFEST} says nothing of {name}: add it")
+                raise ModelFileError(f"{path / _MANIFEST} says nothing of {name}: add it")
     checks = [(name, hashes.get(name, "absent"), code) for name, code in wanted.items()]
     checks = [check for check in checks if check[0] in hashes]
     if isinstance(given, str):
@@ -211,7 +210,7 @@ def _check_hashes(
         checks += [(name, hashes.get(name, "absent"), code) for name, code in given.items()]
     for name, have, want in checks:
         if have != want.lower():
-            raise ModelFileChangedError(
+            raise ModelFileError(
                 f"{path}: SHA-256 of {name} is {have}, it should be {want}: fetch the model again, "
                 "or give the hash of the model that you mean"
             )
@@ -237,12 +236,10 @@ def _pooling(config: Mapping[str, Any]) -> Literal["mean", "cls"]:
 
 
 def _loaded(path: Path, files: Mapping[str, bytes]) -> tuple[Tokenizer, dict[str, Any]]:
-    try:
+    with needs("local"):
         import safetensors
         import safetensors.numpy
         from tokenizers import Tokenizer
-    except ImportError as error:
-        raise MissingExtraError(f"{error}: pip install 'cvx[local]'") from error
     try:
         weights = safetensors.numpy.load(files["model.safetensors"])
     except (safetensors.SafetensorError, KeyError, ValueError, TypeError) as error:

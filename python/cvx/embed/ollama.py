@@ -10,8 +10,8 @@ from cvx.embed.served import ServedEmbedder, base_of
 from cvx.errors import (
     EmbedderAnswerError,
     EmbedderRefusedError,
+    EmbedderWarning,
     EndpointMissingError,
-    LegacyEndpointWarning,
 )
 
 DEFAULT_URL = "http://localhost:11434"
@@ -89,7 +89,7 @@ class OllamaEmbedder(ServedEmbedder):
         warnings.warn(
             f"{self._root} has no /api/embed: /api/embeddings takes one text a request and may "
             "cut long ones without a word; upgrade Ollama",
-            LegacyEndpointWarning,
+            EmbedderWarning,
             stacklevel=2,
         )
         return rows

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from cvx.errors import EmbedderAnswerError, EmbedderDimensionError, InvalidParameterError
+from cvx.errors import EmbedderAnswerError, EmbedderDimensionError, InvalidInputError
 from cvx.types import Vector
 
 
@@ -107,14 +107,14 @@ def listed(texts: Sequence[str]) -> list[str]:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A single string, or something in the batch that is not a string.
     """
     if isinstance(texts, str):
-        raise InvalidParameterError("texts is a single str: give a list of texts")
+        raise InvalidInputError("texts is a single str: give a list of texts")
     for text in texts:
         if not isinstance(text, str):
-            raise InvalidParameterError(f"a text is {text!r}: every text must be a str")
+            raise InvalidInputError(f"a text is {text!r}: every text must be a str")
     return list(texts)
 
 

@@ -11,11 +11,10 @@ import numpy as np
 from cvx.embed.http import Http, HttpOptions, Reply, says_too_long
 from cvx.embed.protocol import Threaded, checked_rows, listed, normalised
 from cvx.errors import (
-    EmbedderAccessError,
     EmbedderAnswerError,
     EmbedderRefusedError,
     EndpointMissingError,
-    InvalidParameterError,
+    InvalidInputError,
     ModelNotFoundError,
     TextTooLongError,
 )
@@ -53,9 +52,9 @@ class ServedEmbedder(Threaded):
         http: HttpOptions | None = None,
     ) -> None:
         if not model:
-            raise InvalidParameterError("model is empty: give its name as the server knows it")
+            raise InvalidInputError("model is empty: give its name as the server knows it")
         if dim is not None and dim < 1:
-            raise InvalidParameterError(f"dim is {dim}: give at least 1, or leave it out")
+            raise InvalidInputError(f"dim is {dim}: give at least 1, or leave it out")
         self.url = url
         self.model = model
         self.dim = dim
@@ -98,7 +97,7 @@ class ServedEmbedder(Threaded):
         ------
         EmbedderTimeoutError, EmbedderUnreachableError
             If no answer came, repetitions included.
-        ModelNotFoundError, EmbedderAccessError, TextTooLongError, EndpointMissingError
+        ModelNotFoundError, EmbedderRefusedError, TextTooLongError, EndpointMissingError
             If the server refuses for one of these reasons.
         EmbedderRefusedError
             If it refuses for another one.
@@ -172,7 +171,9 @@ class ServedEmbedder(Threaded):
         said = f"{reply.url} refused with {reply.status} ({reply.text[:200]!r})"
         low = reply.text[:2000].lower()
         if reply.status in {401, 403}:
-            return EmbedderAccessError(f"{said}: give the server's key as HttpOptions(api_key=...)")
+            return EmbedderRefusedError(
+                f"{said}: give the server's key as HttpOptions(api_key=...)"
+            )
         if says_too_long(low) or reply.status == 413:
             return TextTooLongError(said)
         if "model" in low and any(words in low for words in _NO_MODEL):

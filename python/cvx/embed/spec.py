@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cvx.embed.configuration import configuration, place
 from cvx.embed.lexical import LexicalEmbedder
-from cvx.errors import EmbedderError, EmbedderNotApprovedError, InvalidParameterError
+from cvx.errors import EmbedderError, EmbedderNotApprovedError, InvalidInputError
 from cvx.types import Vector
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def embedder_from(spec: str, *, dim: int | None = None) -> Embedder:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         The line has another form.
     EmbedderError
         The embedder cannot be made: a package is missing, or the folder holds no model.
@@ -73,7 +73,7 @@ def remembered_embedder(spec: str, *, dim: int | None = None) -> Embedder:
     ------
     EmbedderNotApprovedError
         It uses the network, and the user has not approved it.
-    InvalidParameterError, EmbedderError
+    InvalidInputError, EmbedderError
         As for ``embedder_from``.
     """
     if _uses_network(spec) and spec not in configuration().embedders:
@@ -104,7 +104,7 @@ def _made(spec: str, dim: int | None, *, named_by_user: bool) -> Embedder:
     if kind not in ("ollama", "openai") or not model or bool(at) != bool(url):
         from cvx.embed.http import without_secrets
 
-        raise InvalidParameterError(f"embedder {without_secrets(spec)!r}: give {FORMS}")
+        raise InvalidInputError(f"embedder {without_secrets(spec)!r}: give {FORMS}")
     return _served(kind, model, url, dim, named_by_user=named_by_user)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from cvx.embed.protocol import Embedder, Threaded, checked_rows, listed
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.types import Vector
 
 E = TypeVar("E", bound=Embedder)
@@ -98,7 +98,7 @@ class EncoderEmbedder(Threaded):
 
     def __init__(self, encoder: Encoder, name: str, *, max_tokens: int | None = None) -> None:
         if not name:
-            raise InvalidParameterError("name is empty: name the model, such as 'all-MiniLM-L6-v2'")
+            raise InvalidInputError("name is empty: name the model, such as 'all-MiniLM-L6-v2'")
         self.encoder = encoder
         self.name = name
         self.max_tokens = max_tokens
@@ -145,7 +145,7 @@ def as_embedder(thing: Embedder | Encoder, name: str | None = None) -> Embedder:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Something that is neither, or an object with ``encode`` without a name.
 
     Examples
@@ -159,12 +159,12 @@ def as_embedder(thing: Embedder | Encoder, name: str | None = None) -> Embedder:
     if isinstance(thing, Embedder):
         return thing
     if not isinstance(thing, Encoder):
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"{type(thing).__name__} is no embedder: it needs embed(texts) and info(), "
             "or encode(texts)"
         )
     if name is None:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"{type(thing).__name__} has encode() but does not say which model it is: "
             "give as_embedder(model, name='...')"
         )

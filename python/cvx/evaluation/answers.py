@@ -98,7 +98,7 @@ def resolved(memory: Memory, labels: Sequence[Label]) -> list[frozenset[int]]:
 
     Raises
     ------
-    InvalidInputError, UnknownEventError
+    InvalidInputError, UnknownError
         An id, or a key, that the memory does not know.
     """
     known = {event for (event,) in memory.record.query("SELECT event_id FROM events")}

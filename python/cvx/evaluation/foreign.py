@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "metallurgy": (
@@ -99,7 +99,7 @@ def foreign_cues(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Less than one question, or no such half.
 
     Examples
@@ -108,9 +108,9 @@ def foreign_cues(
     ['Which ester hydrolysis did they compare with the protecting group?']
     """
     if count < 1:
-        raise InvalidParameterError(f"count is {count}: give at least 1")
+        raise InvalidInputError(f"count is {count}: give at least 1")
     if half not in _HALVES:
-        raise InvalidParameterError(f"half is {half!r}: give one of {', '.join(_HALVES)}")
+        raise InvalidInputError(f"half is {half!r}: give one of {', '.join(_HALVES)}")
     rng = np.random.default_rng([seed, len(half)])
     out = dict[str, None]()
     while len(out) < count:

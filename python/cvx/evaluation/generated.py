@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.evaluation.labels import Label
 from cvx.memory import Memory
 from cvx.types import Event
@@ -60,11 +60,11 @@ def generated_talk(memory: Memory, *, sessions: int = 12, seed: int = 0) -> list
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Less than one session.
     """
     if sessions < 1:
-        raise InvalidParameterError(f"sessions is {sessions}: give at least 1")
+        raise InvalidInputError(f"sessions is {sessions}: give at least 1")
     rng = np.random.default_rng(seed)
     labels: list[Label] = []
     for session in range(sessions):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.statistics import bootstrap, ratio
 
 
@@ -70,11 +70,11 @@ def interval(
     """
     rows = np.asarray(values, dtype=np.float64)
     if rows.ndim != 1 or not rows.size or len(groups) != rows.size:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"{rows.size} values, {len(groups)} groups: give a group for each value, at least one"
         )
     if not 0.0 < level < 1.0 or resamples < 1:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"level is {level}, resamples {resamples}: give a level in (0, 1), at least 1 resample"
         )
     group = np.unique(np.asarray(groups), return_inverse=True)[1]

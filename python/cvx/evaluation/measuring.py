@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.evaluation.answers import Answer, Ranker
 from cvx.evaluation.intervals import Interval, interval
 from cvx.evaluation.labels import Label, groups_of
@@ -77,11 +77,11 @@ def measure(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         No questions, or no cut.
     """
     if not labels or not at:
-        raise InvalidParameterError(f"{len(labels)} labels, cut at {list(at)}: give some of both")
+        raise InvalidInputError(f"{len(labels)} labels, cut at {list(at)}: give some of both")
     begun = time.process_time()
     answers = tuple(ranker(label, max(at)) for label in labels)
     spent = (time.process_time() - begun) * 1e3 / len(labels)

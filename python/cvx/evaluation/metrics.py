@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Hashable, Sequence
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 
 
 def recall_at(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int) -> float:
@@ -68,6 +68,6 @@ def reciprocal_rank(ranked: Sequence[Hashable], gold: Collection[Hashable]) -> f
 
 def _check(gold: Collection[Hashable], k: int) -> None:
     if not gold:
-        raise InvalidParameterError("gold is empty: such a question has no ranking to measure")
+        raise InvalidInputError("gold is empty: such a question has no ranking to measure")
     if k < 1:
-        raise InvalidParameterError(f"k is {k}: give at least 1")
+        raise InvalidInputError(f"k is {k}: give at least 1")

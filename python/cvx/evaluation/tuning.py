@@ -2,7 +2,7 @@
 
 Logistic regression of "answers the question" on the columns of the candidates, over the questions
 of the training groups. Its strength of regularisation is chosen by leaving out one training group
-after the other. What comes out are plain floats for a `Weighting`: recall needs no scikit-learn.
+after the other. What comes out are plain floats for a `Weighting`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.evaluation.answers import cue_of, where_of
 from cvx.evaluation.labels import Label, groups_of
 from cvx.evaluation.metrics import recall_at
 from cvx.memory import Memory
 from cvx.recall import Pipeline
 from cvx.recall.signals import COLUMNS
+from cvx.scoring.logistic import maximum_likelihood
 
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Values of scikit-learn's C that are tried; smaller is more cautious."""
@@ -82,7 +83,7 @@ def split(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A group that there is not, or nothing left for one of the parts.
     """
     groups = sorted(set(groups_of(labels)))
@@ -93,10 +94,10 @@ def split(
         chosen = set(train)
         unknown = sorted(chosen - set(groups))
         if unknown:
-            raise InvalidParameterError(f"there is no group {unknown[0]!r}: there are {groups}")
+            raise InvalidInputError(f"there is no group {unknown[0]!r}: there are {groups}")
     rest = [group for group in groups if group not in chosen]
     if not chosen or not rest:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"{len(chosen)} groups to train on, {len(rest)} to measure: give labels of at least "
             "two groups, and leave one for measuring"
         )
@@ -148,7 +149,7 @@ def tune(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         No question of the training groups has gold among its candidates.
     """
     groups = groups_of(labels)
@@ -158,7 +159,7 @@ def tune(
         if group in chosen and len(table.events) and _gold(table).any():
             parts.setdefault(group, []).append(table)
     if not parts:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"none of the questions of {sorted(chosen)} has its answer among the candidates: "
             "label more of them"
         )
@@ -192,16 +193,13 @@ def _found(table: Table, weights: npt.NDArray[np.float64]) -> float:
 
 
 def _fit(found: Sequence[Table], strength: float) -> npt.NDArray[np.float64]:
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
-
     rows = np.vstack([table.columns for table in found])
     answers = np.concatenate([_gold(table) for table in found])
     spread = rows.std(axis=0)
     spread[spread == 0.0] = 1.0
-    model = LogisticRegression(C=strength, max_iter=2000)
-    model.fit((rows - rows.mean(axis=0)) / spread, answers)
-    weights: npt.NDArray[np.float64] = model.coef_[0] / spread
-    return weights
+    standard = (rows - rows.mean(axis=0)) / spread
+    coefficients, _ = maximum_likelihood(standard, answers, penalty=1.0 / strength)
+    return np.asarray(coefficients / spread)
 
 
 def _gold(table: Table) -> npt.NDArray[np.bool_]:

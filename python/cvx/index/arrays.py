@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import a_text, some_texts, wrong
-from cvx.errors import InvalidParameterError, InvalidVectorError, LengthMismatchError
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.types import Vector, task_of_tags, task_tag
 
 
@@ -92,7 +92,7 @@ def with_task(tags: Collection[str] | None, task_type: str, place: str = "") -> 
     family = task_tag(a_text(name, task_type))
     labels = {family, *some_texts(f"tags{place}", () if tags is None else tags)}
     if task_of_tags(labels) is None:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"{name} is {task_type!r}, but the tags {sorted(labels - {family})} name "
             "another family: give one of them"
         )
@@ -109,7 +109,7 @@ def with_tasks(
     rows = [()] * n if tags is None else list(tags)
     for name, column in (("task_types", tasks), ("tags", rows)):
         if len(column) != n:
-            raise LengthMismatchError(
+            raise InvalidInputError(
                 f"{name} has {len(column)} rows, entity_ids {n}: pass one for each row"
             )
     return [

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cvx._cvx import NativeIndex
 from cvx.arguments import index_filter, wrong
-from cvx.errors import PoisonedIndexError
+from cvx.errors import InternalError
 from cvx.index.arrays import rows_and_presence, with_task, with_tasks
 from cvx.index.found import Ancestry, LazyHits, Path, causal_hits, graph_hits, hybrid_hit
 from cvx.types import DEFAULT_NAMESPACE, Edge, Filter, Hit, IntArray, Step, Vector
@@ -51,7 +51,7 @@ class RawIndex:
 
     Raises
     ------
-    InvalidParameterError, UnknownMetricError
+    InvalidInputError
         A parameter outside its bounds.
 
     References
@@ -94,7 +94,7 @@ class RawIndex:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             No index.
         """
         if not isinstance(other, RawIndex):
@@ -168,11 +168,11 @@ class RawIndex:
 
         Raises
         ------
-        DimensionError, NonFiniteVectorError, ZeroVectorError, InvalidVectorError
+        InvalidVectorError
             A vector that the index cannot hold. Nothing is inserted.
-        InvalidEntityError, RewardRangeError
+        InvalidInputError
             An entity below 0, a reward outside [0, 1].
-        InvalidParameterError
+        InvalidInputError
             The tags name another family of goals.
 
         Examples
@@ -242,11 +242,11 @@ class RawIndex:
 
         Raises
         ------
-        LengthMismatchError
+        InvalidInputError
             Columns of different lengths.
-        DimensionError, NonFiniteVectorError, ZeroVectorError, InvalidVectorError
+        InvalidVectorError
             A vector that the index cannot hold.
-        InvalidEntityError, RewardRangeError, InvalidParameterError
+        InvalidInputError
             An entity below 0, a reward outside [0, 1], threads outside their range, tags that name
             another family of goals.
 
@@ -281,7 +281,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError
+        UnknownError
             One of them does not exist or was deleted before.
         """
         self._native.delete(nodes)
@@ -296,9 +296,9 @@ class RawIndex:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             No number from 0 up.
-        CapacityError
+        InvalidInputError
             The index cannot give as many ids.
 
         Examples
@@ -351,7 +351,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError
+        UnknownError
             No such node.
         """
         return Step._make(self._native.step(node))
@@ -361,7 +361,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError
+        UnknownError
             No such node.
         """
         return self._native.namespace(node)
@@ -371,7 +371,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError
+        UnknownError
             No such node.
         """
         return frozenset(self._native.tags(node))
@@ -381,7 +381,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError
+        UnknownError
             No such node.
         """
         return self._native.vector(node)
@@ -391,7 +391,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError
+        UnknownError
             No such node.
         """
         return self._native.reward(node)
@@ -401,9 +401,9 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError
+        UnknownError
             No such node.
-        RewardRangeError
+        InvalidInputError
             Outside [0, 1].
         """
         self._native.set_reward(node, reward)
@@ -413,7 +413,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError
+        UnknownError
             No such node.
         """
         return self._native.recallable(node)
@@ -423,7 +423,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError
+        UnknownError
             No such node.
         """
         self._native.set_recallable(node, recallable)
@@ -438,9 +438,9 @@ class RawIndex:
 
         Raises
         ------
-        InvalidVectorError, InvalidParameterError
+        InvalidVectorError, InvalidInputError
             No usable vector; another word than "mean".
-        NoVectorError
+        UnknownError
             The mean of an index without vectors.
         """
         return self._native.center()
@@ -482,11 +482,11 @@ class RawIndex:
 
         Raises
         ------
-        InvalidKError, InvalidParameterError
+        InvalidInputError
             k below 1; ef or threads outside their range.
-        DimensionError, NonFiniteVectorError, ZeroVectorError, InvalidVectorError
+        InvalidVectorError
             A query that cannot be compared.
-        InvertedRangeError, InvalidFilterError
+        InvalidInputError
             A filter that cannot be understood.
 
         References
@@ -536,7 +536,7 @@ class RawIndex:
 
         Raises
         ------
-        InvalidKError, InvalidParameterError, InvalidVectorError, InvalidFilterError
+        InvalidInputError, InvalidVectorError
             As for `search`; a negative context.
 
         Examples
@@ -582,7 +582,7 @@ class RawIndex:
 
         Raises
         ------
-        InvalidKError, InvalidParameterError, InvalidVectorError, InvalidFilterError
+        InvalidInputError, InvalidVectorError
             As for `search`; beta outside its range.
 
         Examples
@@ -633,9 +633,9 @@ class RawIndex:
 
         Raises
         ------
-        UnknownEdgeKindError
+        UnknownError
             A kind that is neither built in nor declared.
-        InvalidKError, InvalidParameterError, InvalidVectorError, InvalidFilterError
+        InvalidInputError, InvalidVectorError
             As for `search`; a boost or a number of hops outside its range.
 
         Examples
@@ -678,9 +678,9 @@ class RawIndex:
 
         Raises
         ------
-        UnknownEntityError
+        UnknownError
             The entity has no node in that namespace.
-        InvertedRangeError
+        InvalidInputError
             ``since >= until``.
 
         Examples
@@ -699,9 +699,9 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError
+        UnknownError
             No such node.
-        InvalidParameterError
+        InvalidInputError
             n below 0.
         """
         return [Step._make(row) for row in self._native.predecessors(node, n)]
@@ -711,9 +711,9 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError
+        UnknownError
             No such node.
-        InvalidParameterError
+        InvalidInputError
             n below 0.
         """
         return [Step._make(row) for row in self._native.successors(node, n)]
@@ -728,7 +728,7 @@ class RawIndex:
 
         Raises
         ------
-        InvalidEdgeKindNameError
+        InvalidInputError
             Not lower snake case of 1 to 64 letters.
         """
         self._native.declare_edge_kind(name)
@@ -747,9 +747,9 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError, UnknownEdgeKindError
+        UnknownError
             An end or a kind that does not exist.
-        EdgeWeightError, InvalidEdgeError
+        InvalidInputError
             A weight outside [0, 1]; an edge to itself, or a temporal one.
         """
         self._native.add_edge(a, b, edge_type, weight)
@@ -759,7 +759,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownEdgeError
+        UnknownError
             There is no such edge.
         """
         self._native.remove_edge(a, b, edge_type)
@@ -799,7 +799,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError, UnknownEdgeKindError, InvalidParameterError
+        UnknownError, InvalidInputError
             A node, kind or direction that does not exist.
 
         Examples
@@ -846,7 +846,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError, UnknownEdgeKindError, InvalidParameterError
+        UnknownError, InvalidInputError
             A node or kind that does not exist, a bound below 1.
 
         Examples
@@ -905,7 +905,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownNodeError, UnknownEdgeKindError, InvalidParameterError
+        UnknownError, InvalidInputError
             A node, kind or direction that does not exist, a bound below 1.
 
         Examples
@@ -952,7 +952,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownLevelError
+        UnknownError
             A level without regions.
 
         Examples
@@ -976,7 +976,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownLevelError, UnknownRegionError
+        UnknownError
             A level without regions, a node that is no hub of the level.
         """
         return self._native.region_members(region, level)
@@ -1002,9 +1002,9 @@ class RawIndex:
 
         Raises
         ------
-        UnknownLevelError
+        UnknownError
             A level without regions.
-        DimensionError, NonFiniteVectorError, ZeroVectorError, InvalidVectorError
+        InvalidVectorError
             A vector that cannot be compared.
         """
         return self._native.assign_region(vectors, level)
@@ -1021,7 +1021,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownLevelError
+        UnknownError
             A level without regions.
         """
         return self._native.region_assignments(level)
@@ -1062,7 +1062,7 @@ class RawIndex:
 
         Raises
         ------
-        UnknownEntityError, UnknownLevelError, InvalidParameterError
+        UnknownError, InvalidInputError
             An entity or level that does not exist; window or alpha outside their range.
         """
         space = DEFAULT_NAMESPACE if namespace is None else namespace
@@ -1082,10 +1082,10 @@ class RawIndex:
 
         Raises
         ------
-        SnapshotIOError
+        SnapshotError
             The file system refused; or there is something else than a regular file, such as a
             symbolic link, a device or a folder.
-        InvalidParameterError
+        InvalidInputError
             Too much metadata.
         """
         self._native.save(path, metadata)
@@ -1115,9 +1115,9 @@ class RawIndex:
 
         Raises
         ------
-        SnapshotIOError
+        SnapshotError
             There is no such file, or it cannot be read.
-        NotASnapshotError, UnsupportedVersionError, TruncatedSnapshotError, CorruptedSnapshotError
+        SnapshotError
             The file is not, or no longer, what `save` wrote.
 
         Examples
@@ -1141,9 +1141,9 @@ class RawIndex:
 
         Raises
         ------
-        SnapshotIOError
+        SnapshotError
             There is no such file, or it cannot be read.
-        NotASnapshotError, UnsupportedVersionError, TruncatedSnapshotError, CorruptedSnapshotError
+        SnapshotError
             The file has no sound header.
         """
         return NativeIndex.read_metadata(path)
@@ -1158,11 +1158,11 @@ class RawIndex:
 
         Raises
         ------
-        PoisonedIndexError
+        InternalError
             Something does not hold: the index can no longer be trusted.
         """
         if (reason := self._native.validate()) is not None:
-            raise PoisonedIndexError(
+            raise InternalError(
                 f"unsound index ({reason}): load another snapshot, or build it again"
             )
 

@@ -1,4 +1,4 @@
-"""A Gymnasium wrapper that records and advises: ``pip install 'cvx[gymnasium]'``."""
+"""A Gymnasium wrapper that records and advises: ``pip install gymnasium``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
-try:
-    import gymnasium
-except ImportError as error:
-    raise ImportError(f"{error}: pip install 'cvx[gymnasium]'") from error
-
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
+from cvx.extras import needs
 from cvx.learn.episodes import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.types import Cue, Decision
+
+with needs("gymnasium"):
+    import gymnasium
 
 
 def plain_text(observation: object) -> str:
@@ -22,11 +21,11 @@ def plain_text(observation: object) -> str:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         It is something else.
     """
     if not isinstance(observation, str):
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"the observation is of type {type(observation).__name__}: give MemoryWrapper a "
             "reading=Reading(text=...) that turns it into a str"
         )
@@ -91,7 +90,7 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         ``k`` is below 1, or ``memory`` is no `ActiveMemory`.
     """
 
@@ -106,9 +105,9 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         k: int = 3,
     ) -> None:
         if k < 1:
-            raise InvalidParameterError(f"k is {k}: give at least 1")
+            raise InvalidInputError(f"k is {k}: give at least 1")
         if not isinstance(memory, ActiveMemory):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"memory is of type {type(memory).__name__}: give an ActiveMemory, "
                 "such as Memory.loop() makes on a store"
             )

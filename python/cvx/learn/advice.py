@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from cvx.embed import Embedder, embed_query
-from cvx.errors import DimensionError, NonFiniteVectorError, ZeroVectorError
+from cvx.errors import InvalidVectorError
 from cvx.learn.attribution import features_of
 from cvx.learn.edges import edge_bonus
 from cvx.learn.episodes import OpenEpisode
@@ -87,14 +87,14 @@ class Advisor:
         """Refuse what the index would refuse, at the step rather than at the end of the episode."""
         index, row = self.experience.index, np.asarray(vector, dtype=np.float32)
         if row.shape != (index.dim,):
-            raise DimensionError(
+            raise InvalidVectorError(
                 f"the vector has shape {row.shape}, the index holds ({index.dim},): embed it "
                 "with the model the index was built with"
             )
         if not np.isfinite(row).all():
-            raise NonFiniteVectorError("the vector holds NaN or infinity: give finite numbers")
+            raise InvalidVectorError("the vector holds NaN or infinity: give finite numbers")
         if index.metric == "cosine" and not row.any():
-            raise ZeroVectorError("the vector is zero and has no direction: give another one")
+            raise InvalidVectorError("the vector is zero and has no direction: give another one")
         return row
 
     def advise(

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.learn.advisor_task import Actions, Observation, Option, Parts, Run, Step, Task, Unit
 from cvx.learn.advisor_view import View
 from cvx.types import Vector
@@ -83,7 +83,7 @@ class Advisor:
         if actions is not None:
             actions = list(dict.fromkeys(actions))
             if not actions:
-                raise InvalidParameterError("no action is admissible: give at least one")
+                raise InvalidInputError("no action is admissible: give at least one")
         else:
             actions = task.known_actions(run, observation, self.history)
         view = self._view(run, task)
@@ -112,7 +112,7 @@ class Advisor:
         explore : bool, default True
         """
         if not options:
-            raise InvalidParameterError("no options: give those that options() returned")
+            raise InvalidInputError("no options: give those that options() returned")
         if not explore:
             return options[0]
         run = self._running(episode)
@@ -149,7 +149,7 @@ class Advisor:
             What could be done there; default what the last ``options`` was asked about.
         """
         if not math.isfinite(reward):
-            raise InvalidParameterError(f"the reward is {reward}: give a finite number")
+            raise InvalidInputError(f"the reward is {reward}: give a finite number")
         run = self._running(episode)
         menu = run.menu if actions is None else tuple(actions)
         run.menu = None
@@ -181,7 +181,7 @@ class Advisor:
         task = self._task(run.task)
         unit: Unit = "return" if outcome is None else "P(success)"
         if task.unit is not None and task.unit != unit:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"task {run.task!r} is told as {task.unit}: end its episodes all with an outcome, "
                 "or all without"
             )
@@ -212,4 +212,4 @@ class Advisor:
         try:
             return self._open[episode]
         except KeyError:
-            raise InvalidParameterError(f"episode {episode!r} is not open: begin it") from None
+            raise InvalidInputError(f"episode {episode!r} is not open: begin it") from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular  # type: ignore[import-untyped]
 
 from cvx.learn.advisor_counts import Floats, Ints
 
@@ -57,7 +56,8 @@ class Process:
         self._sample: Sample | None = None
         self._turn = 0
         self.centre, self.scale = 0.0, 1.0
-        self._chol, self._alpha = np.zeros((0, 0)), np.zeros(0)
+        self._whitener: Floats = np.zeros((0, 0))
+        self._alpha: Floats = np.zeros(0)
 
     @property
     def fitted(self) -> bool:
@@ -92,8 +92,8 @@ class Process:
     ) -> tuple[float, Floats, Floats]:  # fmt: skip
         k = self._kernel(logs, overlap)
         k[np.diag_indices_from(k)] += float(np.exp(logs["own"])) + noise + 1e-6
-        chol = cholesky(k, lower=True, check_finite=False)
-        alpha = cho_solve((chol, True), y, check_finite=False)
+        chol: Floats = np.asarray(np.linalg.cholesky(k), dtype=np.float64)
+        alpha: Floats = np.asarray(np.linalg.solve(k, y), dtype=np.float64)
         evidence = -0.5 * float(y @ alpha) - float(np.log(np.diag(chol)).sum())
         evidence -= 0.5 * sum(
             ((value - np.log(_START[name])) / 1.5) ** 2 for name, value in logs.items()
@@ -136,9 +136,10 @@ class Process:
             tried = self._solve(other, overlap, scaled.noise, y)
             if tried[0] > found[0]:
                 self.logs, found = other, tried
-        _, self._chol, self._alpha = found
+        _, chol, self._alpha = found
         self._sample = scaled
-        inverse = cho_solve((self._chol, True), np.eye(len(y)), check_finite=False)
+        self._whitener = np.asarray(np.linalg.inv(chol), dtype=np.float64)
+        inverse = self._whitener.T @ self._whitener
         self._learn_relevance(x, inverse, overlap)
         diagonal = np.diag(inverse)
         mean = y - self._alpha / diagonal
@@ -174,6 +175,6 @@ class Process:
         s = self._sample
         k = self._kernel(self.logs, self._overlap(x, actions, s.features, s.actions, like))
         mean = k @ self._alpha
-        v = solve_triangular(self._chol, k.T, lower=True, check_finite=False)
+        v = self._whitener @ k.T
         variance = np.maximum(own - np.square(v).sum(0), 1e-4)
         return self.centre + self.scale * mean, variance * self.scale**2

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from cvx.extras import needs
 from cvx.learn.traces import FAILURE, SUCCESS, UNKNOWN, Trace
 from cvx.statistics import Beta
 
@@ -234,7 +235,8 @@ class Frames(NamedTuple):
 
 def frames_of(mdp: RegionMDP, task_type: str | None = None) -> Frames:
     """Return the frames of a model; see ``RegionMDP.frames``."""
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     moves = mdp.moves(task_type)
     made: Counter[int] = Counter()

@@ -116,10 +116,13 @@ class Taken:
         With the action and the nodes that were followed.
     place : int
         Number of the step in its episode.
+    noted : mapping, optional
+        What else is kept with it, where it is stored already.
     """
 
     decision: Decision
     place: int
+    noted: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,8 @@ class Outcome:
         Below 1 it was cut off: the chance that a success had shown by then.
     own_entity : bool, default False
         Whether its entity is one that nobody named, and may become another.
+    stored : bool, default False
+        Whether its steps and decisions were written as they were made.
     """
 
     episode: Episode
@@ -145,6 +150,7 @@ class Outcome:
     won: bool
     exposure: float = 1.0
     own_entity: bool = False
+    stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +283,8 @@ def weight_samples(taken: Iterable[Taken], names: Sequence[str], won: bool) -> T
     for one in taken:
         chances = one.decision.propensities or [math.nan] * len(one.decision.hits)
         for hit, chance in zip(one.decision.hits, chances, strict=True):
-            if hit.node in one.decision.followed:
+            # Advice ranks actions, not memories: its hits have no factors.
+            if hit.node in one.decision.followed and hit.factors:
                 rows.append(features_of(hit, names))
                 propensities.append(chance)
     return Taught(rows, [float(won)] * len(rows), propensities)

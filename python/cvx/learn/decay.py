@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from cvx.arguments import a_share, above_zero, wrong
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.types import task_of_tags
 
 if TYPE_CHECKING:
@@ -340,7 +340,7 @@ class DecayLedger:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             The policy returned a factor outside [0, 1].
         """
         found: list[tuple[int, int, float, float]] = []
@@ -349,7 +349,7 @@ class DecayLedger:
                 continue
             factor = policy.factor(case)
             if not 0.0 <= factor <= 1.0:
-                raise InvalidParameterError(
+                raise InvalidInputError(
                     f"{type(policy).__name__} returned the factor {factor}: give one in [0, 1]"
                 )
             before = reward_of(node) if factor < 1.0 else None
@@ -417,9 +417,9 @@ def context_aware_decay(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A game without ``task_type``, or a step of it without ``action``.
-    UnknownNodeError
+    UnknownError
         No such node.
 
     References

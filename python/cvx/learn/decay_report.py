@@ -8,7 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cvx.errors import InvalidParameterError, OutputError
+from cvx.errors import FileError, InvalidInputError
+from cvx.extras import needs
 from cvx.learn.decay import (
     BayesianDecay,
     BlindDecay,
@@ -60,7 +61,8 @@ class DecayReport:
             ``decays`` (those that cost it reward), ``before``, ``after`` (rewards), ``lost`` (the
             share of its reward).
         """
-        import polars as pl
+        with needs("frames"):
+            import polars as pl
 
         grouped = self.cases.group_by("policy", "node", maintain_order=True).agg(
             pl.col("memory").first(),
@@ -82,7 +84,8 @@ class DecayReport:
             ``spared`` (cases that cost nothing), ``mean_lost`` (share of the reward, over all
             memories).
         """
-        import polars as pl
+        with needs("frames"):
+            import polars as pl
 
         per_memory = (
             self.memories()
@@ -112,7 +115,7 @@ class DecayReport:
             left out.
         """
         if most < 1:
-            raise InvalidParameterError(f"most is {most}: give at least 1")
+            raise InvalidInputError(f"most is {most}: give at least 1")
         return page_of(self, title, most)
 
     def write(self, path: str | Path, title: str = "Decay", *, most: int = 200) -> Path:
@@ -120,14 +123,14 @@ class DecayReport:
 
         Raises
         ------
-        OutputError
+        FileError
             The file cannot be written.
         """
         where = Path(path)
         try:
             where.write_text(self.to_html(title, most=most), encoding="utf-8")
         except OSError as error:
-            raise OutputError(
+            raise FileError(
                 f"{where} cannot be written ({error}): give a file in a folder that is there"
             ) from error
         return where
@@ -164,7 +167,8 @@ def decay_report(
     >>> report.cases.filter(policy="context-aware")["why"].to_list()
     ['its advice was not followed', 'followed in a region of quality 0.00']
     """
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     rows = []
     judged: dict[tuple[int, int], Judged] = {}

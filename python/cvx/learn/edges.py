@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cvx.causal.evidence import binned, granger
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.scoring import ScoringContext
 from cvx.store.spaces import least_visible, owner, readers, reads
 from cvx.types import Edge, Episode, Hit
@@ -41,7 +41,7 @@ def edge_kinds(chosen: bool | Iterable[str]) -> frozenset[str]:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A kind that ``close`` does not make.
     """
     if isinstance(chosen, bool):
@@ -49,7 +49,7 @@ def edge_kinds(chosen: bool | Iterable[str]) -> frozenset[str]:
     kinds = frozenset([chosen] if isinstance(chosen, str) else chosen)
     strange = sorted(kinds - ALL_EDGES)
     if strange:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"edges of the kind {strange[0]!r} are not made by close: choose from "
             f"{', '.join(sorted(ALL_EDGES))}; link_regions and link_granger make others"
         )
@@ -176,9 +176,9 @@ def granger_edges(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Fewer than two entities, one listed twice; a width or lag below 1, an alpha outside (0, 1].
-    UnknownEntityError
+    UnknownError
         One of them has no node there.
     MissingExtraError
         statsmodels is not installed (extra ``causal``).
@@ -188,11 +188,11 @@ def granger_edges(
     Granger 1969, Investigating Causal Relations by Econometric Models and Cross-spectral Methods.
     """
     if len(set(entities)) != len(entities) or len(entities) < 2:
-        raise InvalidParameterError(f"entities is {list(entities)}: give two or more, each once")
+        raise InvalidInputError(f"entities is {list(entities)}: give two or more, each once")
     if width < 1 or max_lag < 1:
-        raise InvalidParameterError(f"width {width}, max_lag {max_lag}: give at least 1")
+        raise InvalidInputError(f"width {width}, max_lag {max_lag}: give at least 1")
     if not 0.0 < alpha <= 1.0:
-        raise InvalidParameterError(f"alpha is {alpha}: give one above 0, at most 1")
+        raise InvalidInputError(f"alpha is {alpha}: give one above 0, at most 1")
     lines = {entity: index.trajectory(entity, namespace=namespace) for entity in entities}
     start = max(line[0].timestamp for line in lines.values())
     stop = min(line[-1].timestamp for line in lines.values()) + 1

@@ -19,9 +19,9 @@ from cvx.arguments import (
 )
 from cvx.errors import (
     EpisodeEndedError,
-    InvalidEntityError,
-    TimestampOrderError,
+    InvalidInputError,
 )
+from cvx.extras import needs
 from cvx.store import Record
 from cvx.store.reads import OWN_ENTITIES
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
@@ -72,7 +72,7 @@ class OpenEpisode:
 an_open_episode = one_of(OpenEpisode, called="an episode that begin() returned")
 
 
-an_entity = whole(0, error=InvalidEntityError)
+an_entity = whole(0)
 """Check whose timeline is meant, by the name of the argument."""
 
 
@@ -196,17 +196,17 @@ class EpisodeRecorder:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             A text that is no string, another ``kind`` or ``visibility``, a trust outside [0, 1],
             or metadata that JSON cannot hold.
         InvalidInputError
             A namespace that cannot be one.
-        InvalidEntityError
+        InvalidInputError
             An entity out of range; or none, and no number below 2**62 is free.
         """
         if entity_id is None:
             if self._entity >= OWN_ENTITIES:
-                raise InvalidEntityError(
+                raise InvalidInputError(
                     f"entity {self._entity - 1} leaves no number below {OWN_ENTITIES} for an "
                     "episode without one: give entity_id"
                 )
@@ -289,12 +289,12 @@ class EpisodeRecorder:
         ------
         EpisodeEndedError
             The episode has its outcome already.
-        RewardRangeError
+        InvalidInputError
             The reward is outside [0, 1].
-        InvalidParameterError
+        InvalidInputError
             A text, action or tag that is no string, an empty action, or metadata that JSON cannot
             hold.
-        TimestampOrderError
+        InvalidInputError
             The step lies before the one recorded last.
         """
         if run.closed:
@@ -303,7 +303,7 @@ class EpisodeRecorder:
             )
         timestamp = self.time() if timestamp is None else timestamp
         if run.steps and timestamp < run.steps[-1].timestamp:
-            raise TimestampOrderError(
+            raise InvalidInputError(
                 f"step at {timestamp} comes before the last one at {run.steps[-1].timestamp}: "
                 f"record the steps of episode {run.episode_id} in order"
             )
@@ -337,7 +337,7 @@ class EpisodeRecorder:
         ------
         EpisodeEndedError
             It is closed already.
-        RewardRangeError
+        InvalidInputError
             The reward is outside [0, 1].
         """
         if run.closed:
@@ -377,7 +377,7 @@ class EpisodeRecorder:
         ------
         EpisodeEndedError
             It is closed already.
-        RewardRangeError
+        InvalidInputError
             The reward is outside [0, 1].
         """
         episode = self.outcome(run, reward)
@@ -418,7 +418,8 @@ def episodes_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
         ``episode_id``, ``entity_id``, ``namespace``, ``kind``, ``goal``, ``task_type``,
         ``reward``, ``steps`` (their number), ``first``, ``last`` (timestamps).
     """
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     rows = [
         (
@@ -459,7 +460,8 @@ def steps_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
         ``episode_id``, ``entity_id``, ``namespace``, ``task_type``, ``place`` (from 0),
         ``timestamp``, ``node``, ``text``, ``action``, ``reward``.
     """
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     rows = [
         (

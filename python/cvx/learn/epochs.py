@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
 from cvx.arguments import among
-from cvx.errors import InvalidParameterError, StaleRegionsError
+from cvx.errors import InvalidInputError, StaleRegionsError
 from cvx.learn.region_counts import Reading, RegionCounts
 from cvx.learn.traces import EpisodeLike, default_level, read_trace, vector_of
 
@@ -58,7 +58,7 @@ class Epochs:
     ) -> None:
         if not 2.0 <= pace < math.inf:
             # At 1 the steps to be placed anew would grow as fast as they are placed.
-            raise InvalidParameterError(f"pace is {pace}: give at least 2")
+            raise InvalidInputError(f"pace is {pace}: give at least 2")
         self.index = index
         self.level = level
         self.reading = reading

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cvx.errors import RecordMismatchError
+from cvx.errors import StoreError
 from cvx.learn.attribution import Outcome, without_gone
 from cvx.learn.decay import DecayLedger, DecayPolicy
 from cvx.learn.episodes import EpisodeRecorder, OpenEpisode
@@ -20,7 +20,9 @@ from cvx.learn.traces import timelines
 from cvx.learn.weighing import Weighing
 from cvx.scoring import UsageTracker
 from cvx.store import Record
+from cvx.store.reads import DISCARDED
 from cvx.store.replica import Replica
+from cvx.store.rows import AMONG, listed
 from cvx.store.spaces import least_visible, readers, reads
 from cvx.types import Episode, Hit
 
@@ -112,6 +114,8 @@ class Experience:
         self.mutex = threading.RLock()
         self._blocks_taken_back = record.blocks_taken_back
         self._known: set[int | None] = set()
+        # Put away, and in no index.
+        self._away_events = frozenset[int]()
         # Written, and yet to be taken in.
         self._unread: deque[Episode] = deque()
         self._rewards: dict[int, float] = {}
@@ -176,7 +180,7 @@ class Experience:
         nodes = [step.node for step in episode.steps]
         unknown = [node for node in nodes if node is not None and node not in self.index]
         if unknown:
-            raise RecordMismatchError(
+            raise StoreError(
                 f"the record has node {unknown[0]}, the index has not: load the index that "
                 "was saved with it"
             )
@@ -186,7 +190,7 @@ class Experience:
             last = episode.steps[-1].timestamp
             self.recorder.clock = max(self.recorder.clock, last + 1)
         self._known.add(episode.episode_id)
-        return bool(nodes) and None not in nodes
+        return bool(nodes) and _in_index(episode)
 
     def _restore_counts(self) -> None:
         if self.usage is not None:
@@ -222,15 +226,31 @@ class Experience:
         """Return what the region model knows of the episodes that a namespace may read."""
         return None if self.mdp is None else self.mdp.within(reads(namespace, self.also))
 
-    def readable(self, namespace: str) -> list[Episode]:
-        """Return the closed episodes that a namespace may read, without what was put away."""
-        asker, away = reads(namespace, self.also), self.history.away
+    def readable(
+        self, namespace: str, *, also: tuple[str, ...] | None = None, since: int = 0
+    ) -> list[Episode]:
+        """Return the closed episodes that a namespace may read, without what was put away.
+
+        Parameters
+        ----------
+        namespace : str
+            Who reads.
+        also : tuple of str, optional
+            Of whom it sees what they share, too; default those of the loop.
+        since : int, default 0
+            Leave out so many, the oldest.
+        """
+        asker, away = reads(namespace, self.also if also is None else also), self.history.away
         told = []
-        for episode in self.recorder.log:
+        for episode in self.recorder.log[since:]:
             seen = readers(
                 episode.namespace, least_visible(step.visibility for step in episode.steps)
             )
-            left = tuple(step for step in episode.steps if step.node not in away)
+            left = tuple(
+                step
+                for step in episode.steps
+                if step.node not in away and step.event_id not in self._away_events
+            )
             if seen in asker and (left or not episode.steps):
                 told.append(episode if left == episode.steps else replace(episode, steps=left))
         return told
@@ -294,7 +314,7 @@ class Experience:
         if self.usage is not None:
             self.usage.put(lesson.counts, lesson.whose)
         self._weighing[episode.namespace] = lesson.weighing
-        if lesson.teaches and episode.steps:
+        if lesson.teaches and episode.steps and _in_index(episode):
             self._unread.append(episode)
 
     def _follow(self) -> None:
@@ -324,7 +344,8 @@ class Experience:
     def _renumbered(self, outcome: Outcome) -> Outcome:
         """Return an outcome with numbers that no other process has used meanwhile."""
         episode, number = outcome.episode, outcome.episode.episode_id
-        if number is None or number not in self._known:
+        used = self.record.query("SELECT 1 FROM episodes WHERE episode_id = ?", (number,))
+        if number is None or outcome.stored or not (number in self._known or used):
             return outcome
         new_number, new_entity = self.record.next_ids()
         entity = new_entity if outcome.own_entity else episode.entity_id
@@ -342,13 +363,13 @@ class Experience:
 
         Raises
         ------
-        RecordMismatchError
+        StoreError
             What this loop has learned from was taken back.
         """
         with self.record.reading(), self.mutex:
             self.notice()
             if self.record.blocks_taken_back != self._blocks_taken_back:
-                raise RecordMismatchError(
+                raise StoreError(
                     "what this loop may have learned from was taken back, with all that was "
                     "written together: make a new one"
                 )
@@ -385,7 +406,9 @@ class Experience:
         if not kept:
             # Anything may have been erased or renamed since.
             steps = [step for episode in self.recorder.log for step in episode.steps]
-            self._read_again([step.node for step in steps if step.node is not None])
+            nodes = [step.node for step in steps if step.node is not None]
+            self._read_again(nodes, self._episodes_erased_from())
+            self.unlearned += 1
             self.erased = self.asked
             if self.usage is not None:
                 self.usage.load(record, anew=True)
@@ -401,15 +424,17 @@ class Experience:
         gone, back = set[int](), set[int]()
         for event, nodes in record.nodes_of_events([*states]).items():
             (back if states[event] == "active" else gone).update(nodes)
-        erased = [node for *_, nodes in record.journal(seq, op="erase") for node in nodes]
+        erasures = record.journal(seq, op="erase")
+        erased = [node for *_, nodes in erasures for node in nodes]
         changed = [event for *_, body in record.journal(seq, op="metadata") for event, *_ in body]
         renewed = [n for nodes in record.nodes_of_events(changed).values() for n in nodes]
-        self._read_again([*erased, *renewed])
+        self._read_again([*erased, *renewed], self._episodes_erased_from() if erasures else ())
         if erased:
             self.erased = self.asked
             if self.usage is not None:
                 self.usage.load(record, anew=True)
         self._put_away(gone.union(erased), back)
+        self.unlearned += bool(erasures)
         if states:
             self._trust_again()
 
@@ -421,6 +446,15 @@ class Experience:
                 self._weighing[namespace] = weighing.restored(self, anew=True)
 
     def _put_away(self, gone: Collection[int], back: Collection[int]) -> None:
+        """Leave nodes out of everything, and let others back in; no events but steps teach."""
+        events = self.record.query(
+            "SELECT event_id FROM events JOIN episodes ON episode = episode_id"
+            " WHERE state <> 'active' AND node IS NULL AND episodes.kind NOT LIKE ?",
+            (f"{DISCARDED}%",),
+        )
+        before, self._away_events = self._away_events, frozenset(event for (event,) in events)
+        steps = any(self.history.episode(node) is not None for node in (*gone, *back))
+        self.unlearned += steps or before != self._away_events
         if not gone and not back:
             return
         self.history.put_away(gone)
@@ -429,12 +463,26 @@ class Experience:
             self.mdp.leave_out(gone)
             self.mdp.take_back(back)
         self.outdated = self.asked
-        self.unlearned += 1
 
-    def _read_again(self, nodes: Collection[int]) -> None:
+    def _episodes_erased_from(self) -> set[int]:
+        """Return the episodes that have lost steps which were in no index."""
+        bare = {
+            step.event_id: episode.episode_id
+            for episode in self.recorder.log
+            for step in episode.steps
+            if step.node is None and step.event_id is not None and episode.episode_id is not None
+        }
+        found = self.record.query(
+            f"SELECT event_id FROM events WHERE event_id {AMONG}", (listed(bare),)
+        )
+        left = {event for (event,) in found}
+        return {episode for event, episode in bare.items() if event not in left}
+
+    def _read_again(self, nodes: Collection[int], episodes: Collection[int] = ()) -> None:
         """Take the episodes of these nodes as the record has them now, without what was erased."""
         known = (self.history.episode(node) for node in nodes)
         touched = {one.episode_id for one in known if one and one.episode_id is not None}
+        touched.update(episodes)
         if not touched:
             return
         self.history.forget(nodes)
@@ -446,3 +494,8 @@ class Experience:
             for episode in self.recorder.log
             if episode.episode_id not in touched or episode.episode_id in left
         ]
+
+
+def _in_index(episode: Episode) -> bool:
+    """Return whether every step of an episode is in the index."""
+    return all(step.node is not None for step in episode.steps)

@@ -66,11 +66,12 @@ class Lesson:
         self.experience = experience
         self.outcome = outcome
         self.teaches = outcome.won or experience.rules.learn_from_failures
+        self._stored = outcome.stored
         self.memories = recalled(outcome.taken)
         self.episode = self._placed(outcome.episode, write) if self.teaches else outcome.episode
         self.cases: dict[int, DecayCase] = {}
         self.decays: list[tuple[int, int, float, float]] = []
-        if not outcome.won and experience.decay is not None:
+        if not outcome.won and outcome.exposure and experience.decay is not None:
             self.cases = self._cases()
             self.decays = experience.ledger.changes(
                 self.number, self.cases, experience.decay, experience.index.reward
@@ -95,7 +96,10 @@ class Lesson:
     def write(self, write: Writer) -> None:
         """Store all of it."""
         outcome, episode = self.outcome, self.episode
-        write.add_episode(episode, recallable=outcome.won)
+        if self._stored:
+            write.close_episode(episode, recallable=outcome.won)
+        else:
+            write.add_episode(episode, recallable=outcome.won)
         write.add_decays(self.decays)
         usage = self.experience.usage
         if usage is not None and self.counts:
@@ -108,7 +112,12 @@ class Lesson:
             write.add_decisions(
                 (replace(one.decision, outcome=episode.reward), self._noted(one.decision))
                 for one in outcome.taken
+                if one.noted is None
             )
+        for one in outcome.taken:
+            if one.noted is not None:
+                decided = replace(one.decision, outcome=episode.reward)
+                write.set_decision(decided, {**one.noted, **self._noted(one.decision)})
 
     def _noted(self, decision: Any) -> Mapping[str, Any]:
         helped = self.outcome.won if decision.followed else None
@@ -117,6 +126,8 @@ class Lesson:
     def _placed(self, episode: Episode, write: Writer) -> Episode:
         family = [] if episode.task_type is None else [task_tag(episode.task_type)]
         kind = "step" if self.outcome.won else "failed_step"
+        if self._stored:
+            return replace(episode, steps=tuple(replace(one, kind=kind) for one in episode.steps))
         nodes = write.take_nodes(len(episode.steps))
         steps = (
             replace(
@@ -186,6 +197,9 @@ class Lesson:
     def _edges(self) -> list[Edge]:
         experience, episode = self.experience, self.episode
         nodes = [step.node for step in episode.steps if step.node is not None]
+        if len(nodes) < len(episode.steps):
+            # What cannot be found by likeness is no end of a link.
+            return []
         made = attribution_edges(
             self.outcome.taken, nodes, float(episode.reward or 0.0), self.outcome.won
         )

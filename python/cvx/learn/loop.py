@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from cvx.arguments import Check, a_share, among, checked, one_of, optional, whole, wrong
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.errors import (
-    DecisionTakenError,
     EpisodeEndedError,
-    ForeignEpisodeError,
-    InvalidParameterError,
+    InvalidInputError,
     UnknownError,
-    UnknownFeatureError,
 )
 from cvx.learn.advice import Advisor, Distinct
 from cvx.learn.attribution import Attribution, Outcome, Taken, without
@@ -104,7 +101,7 @@ def some_hits(name: str, value: Any) -> tuple[Hit, ...]:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Something else, such as the numbers of nodes.
     """
     several = isinstance(value, Iterable) and not isinstance(value, Hit)
@@ -119,7 +116,7 @@ def a_shown_step(name: str, value: Any) -> tuple[Any, ...]:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Of another length, or no tuple nor list: a str would fall apart into its letters.
     """
     if not isinstance(value, tuple | list) or len(value) not in (2, 3):
@@ -216,11 +213,11 @@ class ActiveMemory:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A parameter outside its bound.
-    UnknownFeatureError
+    UnknownError
         Weights are to be learned for a feature that the scorer does not compute.
-    RecordMismatchError
+    StoreError
         The index has other nodes than the record in the same places, or cannot hold them.
 
     References
@@ -270,7 +267,7 @@ class ActiveMemory:
         also: Sequence[str] = (),
     ) -> None:
         if not 0.0 <= success_above < 1.0:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"success_above is {success_above}: rewards lie in [0, 1], give 0 <= value < 1"
             )
         self.index = index
@@ -288,7 +285,7 @@ class ActiveMemory:
             known = scorer.weights if scorer else {}
             missing = [name for name in weights.names if not known.get(name)]
             if missing:
-                raise UnknownFeatureError(
+                raise UnknownError(
                     f"weights are to be learned for {missing[0]!r}, which the scorer does not "
                     "compute: give it a weight there"
                 )
@@ -356,6 +353,11 @@ class ActiveMemory:
         return self._experience.weighing().weights
 
     @property
+    def experience(self) -> Experience:
+        """The closed episodes and what they taught, which it shares with ``memory.episode``."""
+        return self._experience
+
+    @property
     def unlearned(self) -> int:
         """How often something was put away, brought back or erased."""
         return self._experience.unlearned
@@ -386,7 +388,7 @@ class ActiveMemory:
 
         Raises
         ------
-        RecordMismatchError
+        StoreError
             What this loop has learned from was taken back.
         """
         self._experience.catch_up()
@@ -437,7 +439,7 @@ class ActiveMemory:
             )
         found = self._open.get(run.episode_id)
         if found is None or found.run is not run:
-            raise ForeignEpisodeError(
+            raise UnknownError(
                 f"episode {run.episode_id} was begun elsewhere: use the memory that began it"
             )
         return found
@@ -488,12 +490,12 @@ class ActiveMemory:
 
         Raises
         ------
-        EpisodeEndedError, ForeignEpisodeError
+        EpisodeEndedError, UnknownError
             The episode is over, or another memory's.
-        InvalidParameterError
+        InvalidInputError
             A cue that is no Cue or has a part of another type, a filter that is no Filter, k
             below 1, another outcome, another ``distinct``.
-        DimensionError, NonFiniteVectorError, ZeroVectorError
+        InvalidVectorError
             A vector that cannot be compared.
         """
         self.notice()
@@ -552,11 +554,11 @@ class ActiveMemory:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             A limit below 2, or a budget below 0.
         """
         if limit < 2 or (budget_tokens is not None and budget_tokens < 0):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"limit {limit}, budget_tokens {budget_tokens}: give at least 2 actions, and a "
                 "budget of at least 0"
             )
@@ -656,15 +658,15 @@ class ActiveMemory:
         ------
         EpisodeEndedError
             The episode of the decision is over.
-        DecisionTakenError
+        EpisodeEndedError
             There was an action on this decision already.
-        DimensionError, NonFiniteVectorError, ZeroVectorError
+        InvalidVectorError
             A vector that the index could not hold.
-        ForeignEpisodeError
+        UnknownError
             The decision was made outside of any episode, or by another memory.
-        InvalidParameterError
+        InvalidInputError
             A hit was followed that the decision does not have; an empty action.
-        RewardRangeError
+        InvalidInputError
             The reward is outside [0, 1].
         """
         number = -1 if decision.episode_id is None else decision.episode_id
@@ -674,7 +676,7 @@ class ActiveMemory:
             )
         running = self._open.get(number)
         if running is None:
-            raise ForeignEpisodeError(
+            raise UnknownError(
                 f"decision {decision.decision_id} belongs to no episode of this memory: "
                 "begin an episode before recall"
             )
@@ -684,13 +686,13 @@ class ActiveMemory:
             nodes = [hit.node for hit in some_hits("followed", followed)]
             own = {hit.node for hit in decision.hits}
             if not own.issuperset(nodes):
-                raise InvalidParameterError(
+                raise InvalidInputError(
                     f"node {min(set(nodes) - own)} was followed, but decision "
                     f"{decision.decision_id} has no such hit: give hits of this decision"
                 )
         run, taken = running.run, running.taken
         if any(one.decision.decision_id == decision.decision_id for one in taken):
-            raise DecisionTakenError(
+            raise EpisodeEndedError(
                 f"decision {decision.decision_id} was acted on already: recall again, or record "
                 "the step without advice with step()"
             )
@@ -747,9 +749,9 @@ class ActiveMemory:
 
         Raises
         ------
-        EpisodeEndedError, ForeignEpisodeError
+        EpisodeEndedError, UnknownError
             The episode is over, or another memory's.
-        DimensionError, NonFiniteVectorError, ZeroVectorError
+        InvalidVectorError
             A vector that the index could not hold.
         """
         self._running(run)
@@ -789,11 +791,11 @@ class ActiveMemory:
         ------
         EpisodeEndedError
             It is closed already.
-        ForeignEpisodeError
+        UnknownError
             It was begun elsewhere.
-        RewardRangeError
+        InvalidInputError
             The reward is outside [0, 1].
-        InvalidParameterError
+        InvalidInputError
             The exposure is outside [0, 1].
         """
         exposure = a_share("exposure", exposure)
@@ -817,7 +819,7 @@ class ActiveMemory:
 
         Raises
         ------
-        EpisodeEndedError, ForeignEpisodeError
+        EpisodeEndedError, UnknownError
             The episode is over, or another memory's.
         """
         self._running(run)
@@ -874,11 +876,11 @@ class ActiveMemory:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             A step that is no tuple of two or three, or what ``begin`` and ``step`` refuse.
-        RewardRangeError
+        InvalidInputError
             The reward is outside [0, 1].
-        DimensionError, NonFiniteVectorError, ZeroVectorError
+        InvalidVectorError
             A vector that the index could not hold.
         """
         listed = [a_shown_step(f"steps[{n}]", step) for n, step in enumerate(steps)]
@@ -951,7 +953,7 @@ class ActiveMemory:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             ``min_moves`` below 1.
         """
         with self.record.transaction() as write:

@@ -59,7 +59,7 @@ class Planner:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A strength that is not above 0.
 
     References
@@ -107,7 +107,7 @@ class Planner:
 
         Raises
         ------
-        UnknownRegionError
+        UnknownError
             No such region.
         """
         at = self._table.state_of.get(region)
@@ -125,7 +125,7 @@ class Planner:
 
         Raises
         ------
-        UnknownRegionError
+        UnknownError
             No such region.
         """
         self._require(region)
@@ -151,7 +151,7 @@ class Planner:
 
         Raises
         ------
-        UnknownRegionError
+        UnknownError
             No such region.
         """
         self._require(region)
@@ -179,7 +179,7 @@ class Planner:
 
         Raises
         ------
-        UnknownRegionError
+        UnknownError
             No such region.
         """
         self._require(region)

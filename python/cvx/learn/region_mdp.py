@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from cvx.arguments import above_zero, among, wrong
-from cvx.errors import InvalidParameterError, StaleRegionsError, UnknownRegionError
+from cvx.errors import InvalidInputError, StaleRegionsError, UnknownError
 from cvx.learn.answers import (
     NOTHING,
     ActionEffect,
@@ -176,13 +176,13 @@ class RegionMDP:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             Another index than the model's.
         StaleRegionsError
             See ``on_stale``.
         """
         if index is not self.index:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 "this model belongs to another index: make a RegionMDP for this one"
             )
         self._epochs.learn(episodes)
@@ -217,9 +217,9 @@ class RegionMDP:
         return chain
 
     def require(self, region: int) -> None:
-        """Raise an ``UnknownRegionError`` unless the number is that of a region."""
+        """Raise an ``UnknownError`` unless the number is that of a region."""
         if not self.knows(region):
-            raise UnknownRegionError(
+            raise UnknownError(
                 f"{region} is no region of level {self.level} in epoch {self.epoch}: "
                 "ask assign for one"
             )
@@ -267,7 +267,7 @@ class RegionMDP:
 
         Raises
         ------
-        UnknownRegionError
+        UnknownError
             No such region.
         StaleRegionsError
             See ``on_stale``.
@@ -325,15 +325,15 @@ class RegionMDP:
 
         Raises
         ------
-        UnknownRegionError
+        UnknownError
             No such region.
-        InvalidParameterError
+        InvalidInputError
             A phase without an action.
         StaleRegionsError
             See ``on_stale``.
         """
         if phase is not None and action is None:
-            raise InvalidParameterError(f"phase {phase!r} without an action: give one")
+            raise InvalidInputError(f"phase {phase!r} without an action: give one")
         self.require(region)
         chain = self._chain(region, task_type, action, phase)
         counts = self._known.counts
@@ -357,7 +357,7 @@ class RegionMDP:
 
         Raises
         ------
-        UnknownRegionError
+        UnknownError
             No such region.
         """
         self.require(region)
@@ -379,7 +379,7 @@ class RegionMDP:
 
         Raises
         ------
-        UnknownRegionError
+        UnknownError
             No such region.
         """
         self.require(region)
@@ -404,7 +404,7 @@ class RegionMDP:
 
         Raises
         ------
-        UnknownRegionError
+        UnknownError
             No such region.
         """
         self.require(region)
@@ -457,7 +457,7 @@ class RegionMDP:
 
         Raises
         ------
-        UnknownRegionError
+        UnknownError
             No such region.
         """
         self.require(region)
@@ -553,7 +553,7 @@ class RegionMDP:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             Something else than what ``to_dict`` returns.
         StaleRegionsError
             The index has other regions, and the model was told not to learn anew.

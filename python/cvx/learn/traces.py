@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence, S
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cvx.errors import UnknownNodeError
+from cvx.errors import UnknownError
 from cvx.store.spaces import least_visible, owner, readers
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector, task_of_tags
 
@@ -365,5 +365,5 @@ def vector_of(index: RawIndex, node: int) -> Vector | None:
     """Return the vector of a node, None if it has none or was deleted."""
     try:
         return index.vector(node)
-    except UnknownNodeError:
+    except UnknownError:
         return None

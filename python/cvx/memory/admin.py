@@ -13,7 +13,7 @@ from cvx.causal.ground import StoreGround
 from cvx.causal.vitality import Vitality
 from cvx.embed.cache import CachedEmbedder
 from cvx.embed.cachedb import is_cache
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.memory.backend import Backend
 from cvx.memory.causes import active_events
 from cvx.memory.writes import declare_edge_kind
@@ -106,7 +106,7 @@ class Admin:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             A number below 1.
 
         Examples
@@ -149,7 +149,7 @@ class Admin:
 
         Raises
         ------
-        InvalidEdgeKindNameError
+        InvalidInputError
             Not lower snake case.
         """
         declare_edge_kind(self._backend, name)
@@ -240,11 +240,11 @@ class Admin:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             No budget at all, or one below 0.
         """
         if events is None and bytes is None:
-            raise InvalidParameterError("no budget: give events, bytes or both")
+            raise InvalidInputError("no budget: give events, bytes or both")
         rows = self._backend.record.query(
             "SELECT event_id, reward, salience, recorded, ifnull(retrieved, 0),"
             " length(CAST(text AS BLOB)) + ifnull(length(embedding), 0),"
@@ -307,7 +307,7 @@ class Admin:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             A bound outside [0, 1].
         """
         events = active_events(self._backend.record, check_namespace(namespace))
@@ -355,7 +355,7 @@ def set_state(backend: Backend, events: Iterable[int], state: str) -> None:
 
     Raises
     ------
-    UnknownEventError
+    UnknownError
         One of them does not exist; nothing changes.
     """
     with backend.record.transaction() as write:
@@ -389,4 +389,4 @@ def _clean_caches(backend: Backend, events: list[int]) -> None:
 
 def _check_source(source: str) -> None:
     if not source:
-        raise InvalidParameterError("source is empty: name the one that is meant")
+        raise InvalidInputError("source is empty: name the one that is meant")

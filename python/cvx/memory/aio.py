@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ class Aio:
 
     Examples
     --------
+    >>> import asyncio
     >>> from cvx.embed import LexicalEmbedder
     >>> from cvx.memory import Memory
     >>> memory = Memory(LexicalEmbedder())
@@ -46,6 +46,8 @@ class Aio:
 
         @wraps(done)
         async def awaited(*args: Any, **options: Any) -> Any:
+            import asyncio
+
             return await asyncio.to_thread(partial(done, *args, **options))
 
         return awaited

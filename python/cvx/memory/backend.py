@@ -14,10 +14,8 @@ from cvx.calls import Calls
 from cvx.embed import Embedder
 from cvx.errors import (
     NamespaceError,
-    NestedTransactionError,
-    NoVectorError,
-    RecordIOError,
-    UnknownEventError,
+    StoreError,
+    UnknownError,
 )
 from cvx.index import RawIndex
 from cvx.memory.usage_buffer import MUCH, UsageBuffer
@@ -169,12 +167,12 @@ class Backend:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             It was erased, never given, or is not to be seen.
         """
         found = self.record.events([event_id])
         if not found or not identity.sees(found[0]):
-            raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
+            raise UnknownError(f"there is no event {event_id}: it was erased or never given")
         history = self._versions.of(found[0])
         return found[0].as_version(len(history) + 1, history) if history else found[0]
 
@@ -183,7 +181,7 @@ class Backend:
 
         Raises
         ------
-        UnknownEventError, NamespaceError
+        UnknownError, NamespaceError
             One of them is not to be seen; or is seen, and of another namespace.
         """
         for number in events if identity.bound else ():
@@ -194,16 +192,16 @@ class Backend:
 
         Raises
         ------
-        UnknownEventError, NoVectorError
+        UnknownError
             No such event; or it is in no index.
         """
         found = self.record.query(
             "SELECT node, timestamp FROM events WHERE event_id = ?", (event_id,)
         )
         if not found:
-            raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
+            raise UnknownError(f"there is no event {event_id}: it was erased or never given")
         if found[0][0] is None:
-            raise NoVectorError(f"event {event_id} is in no index: add it as an event of its own")
+            raise UnknownError(f"event {event_id} is in no index: add it as an event of its own")
         node, timestamp = found[0]
         return int(node), int(timestamp)
 
@@ -308,7 +306,7 @@ class Backend:
             self.flush()
             self._tries = 1
             self.store.snapshot_if_grown()
-        except (RecordIOError, NestedTransactionError):
+        except StoreError:
             with self.record.mutex:
                 if self._tries == _TRIES:
                     self.noted.drop_oldest(MUCH * (_TRIES - 1))

@@ -6,12 +6,13 @@ from dataclasses import replace
 from functools import cache
 
 from cvx.arguments import a_text, an_event, checked, number, one_of, optional, whole
-from cvx.causal import CausalGraph, Story
 from cvx.causal.events import Link
 from cvx.causal.evidence import Evidence
+from cvx.causal.graph import CausalGraph
 from cvx.causal.ground import StoreGround
 from cvx.causal.judges import Judge, as_judge
 from cvx.causal.linker import CauseSearch, Linked, Linker
+from cvx.causal.narrative import Story
 from cvx.causal.reflection import KINDS, Reflector
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.writes import add_events
@@ -73,7 +74,7 @@ class Causes:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event.
 
         Examples
@@ -138,7 +139,7 @@ class Causes:
 
         Raises
         ------
-        UnknownEventError, UnknownEdgeKindError, InvalidEdgeError, InvalidParameterError
+        UnknownError, InvalidInputError
             No such event or kind; a link to itself; cases below 0.
 
         Examples

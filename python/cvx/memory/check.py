@@ -11,8 +11,8 @@ from pathlib import Path
 from cvx.arguments import some_texts
 from cvx.errors import (
     CvxError,
-    DamagedRecordError,
-    InvalidParameterError,
+    DamagedStoreError,
+    InvalidInputError,
     RecordIOError,
     SettingsMismatchError,
 )
@@ -63,9 +63,9 @@ def check(
 
     Raises
     ------
-    StoreNotFoundError, RecordVersionError
+    StoreNotFoundError, StoreVersionError
         There is no store, or none of this version.
-    InvalidParameterError
+    InvalidInputError
         An empty text to look for, or one together with ``mend``.
 
     Examples
@@ -83,11 +83,11 @@ def check(
     folder = Path(path)
     looked_for = some_texts("look_for", look_for)
     if not all(map(str.strip, looked_for)) or (looked_for and mend):
-        raise InvalidParameterError("look_for: give texts that say something, and no mend")
+        raise InvalidInputError("look_for: give texts that say something, and no mend")
     kind = None
     try:
         kind = kind_of(folder)
-    except (SettingsMismatchError, DamagedRecordError, RecordIOError):
+    except (SettingsMismatchError, DamagedStoreError, RecordIOError):
         # Nothing was stored yet, or nothing can be read, which the examination says: either way
         # there is no index to look at.
         mend = deep = False
@@ -113,7 +113,7 @@ def rescue(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Salv
 
     Raises
     ------
-    StoreNotFoundError, OutputError, DamagedRecordError
+    StoreNotFoundError, FileError, DamagedStoreError
         As for ``cvx.store.doctor.salvage``.
     """
     saved = salvage(Path(path), Path(target))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from cvx.causal import Story
+from cvx.causal.narrative import Story
 from cvx.causal.walk import Reached
 from cvx.store import Record
 from cvx.types import Edge, Event

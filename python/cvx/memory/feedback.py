@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, SupportsIndex
 
 from cvx.arguments import an_event, whole, wrong
-from cvx.errors import DecisionTakenError, InvalidParameterError, UnknownError
+from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
 from cvx.learn.attribution import Attribution
 from cvx.memory.backend import Backend, Identity
 from cvx.recall.context import Context
@@ -58,7 +58,7 @@ def take_feedback(
         row = _decision_row(backend, number, identity)
         noted = row["record"]
         if row["episode"] is not None:
-            raise DecisionTakenError(
+            raise EpisodeEndedError(
                 f"decision {number} is of episode {row['episode']}, with the outcome of which "
                 "it was counted: say what was followed when it is acted on"
             )
@@ -67,14 +67,14 @@ def take_feedback(
                 f"a memory that decision {number} showed was erased: nothing can be said of it"
             )
         if noted.get("helped") is not None:
-            raise DecisionTakenError(
+            raise EpisodeEndedError(
                 f"there was feedback on decision {number} already: say once whether it helped, "
                 "when the outcome is known"
             )
         events = list(noted.get("followed", ())) if followed is None else followed
         strange = set(events) - set(noted["shown"])
         if strange:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"event {min(strange)} was followed, but decision {number} did not show it: "
                 f"it showed {noted['shown']}"
             )

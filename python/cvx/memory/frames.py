@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvx.arguments import a_flag, a_text, checked, optional, wrong
+from cvx.extras import needs
 from cvx.memory.backend import Backend
 from cvx.store import Record
 from cvx.validation import STATES
@@ -72,7 +73,7 @@ class Frames:
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             A row is not what was written.
         """
         dim = self._backend.dim if vectors else None
@@ -89,7 +90,7 @@ class Frames:
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             A row is not what was written.
         """
         return _links_frame(self._backend.record)
@@ -105,7 +106,7 @@ class Frames:
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             A row is not what was written.
         """
         return _episodes_frame(self._backend.record)
@@ -122,7 +123,7 @@ class Frames:
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             A row is not what was written.
         """
         return _decisions_frame(self._backend.record)
@@ -132,7 +133,8 @@ def _events_frame(
     record: Record, namespace: str | None, state: str | None, dim: int | None
 ) -> pl.DataFrame:
     """Return events, with vectors of this dimension unless it is None."""
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     columns = record.columns(
         "events",
@@ -147,7 +149,8 @@ def _events_frame(
 
 def _links_frame(record: Record) -> pl.DataFrame:
     """Return links between events."""
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     frame = _frame(
         record.columns("links", "ORDER BY from_node, to_node, kind"),
@@ -171,7 +174,8 @@ def _links_frame(record: Record) -> pl.DataFrame:
 
 def _episodes_frame(record: Record) -> pl.DataFrame:
     """Return closed episodes."""
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     columns = record.columns("episodes", "ORDER BY episode_id")
     steps = pl.DataFrame(
@@ -186,7 +190,8 @@ def _episodes_frame(record: Record) -> pl.DataFrame:
 
 def _decisions_frame(record: Record) -> pl.DataFrame:
     """Return what was asked, and what became of it."""
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     columns = record.columns("decisions", "ORDER BY decision_id")
     return _frame(columns, tuple(columns)).with_columns(
@@ -195,7 +200,8 @@ def _decisions_frame(record: Record) -> pl.DataFrame:
 
 
 def _frame(columns: dict[str, Sequence[Any]], names: Sequence[str]) -> pl.DataFrame:
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     def kind(name: str) -> type[pl.DataType]:
         if name in _INTEGERS or name.endswith("_node"):
@@ -206,7 +212,8 @@ def _frame(columns: dict[str, Sequence[Any]], names: Sequence[str]) -> pl.DataFr
 
 
 def _vectors(blobs: Sequence[bytes | None], dim: int) -> pl.Series:
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     nothing = bytes(4 * dim)
     # One buffer for all of them, which the column then shares.

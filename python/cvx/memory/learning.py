@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cvx.arguments import a_mapping, an_event, checked, one_of, optional, some_texts
 from cvx.learn.attribution import Attribution
-from cvx.learn.loop import ActiveMemory
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
+from cvx.memory.learner import Agents
 from cvx.memory.recaller import RECALL, Recaller, asker_of
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.signals import Answerable
 from cvx.scoring import Calibration, LoggedChoice, logged_calibration, logged_choices
 from cvx.types import AnEvent, Cue, Decision, Where
+
+if TYPE_CHECKING:
+    from cvx.learn.loop import ActiveMemory
 
 _answerable = one_of(Answerable, called="an Answerable, as calibrated_floor returns it")
 
@@ -31,11 +34,15 @@ class Learning:
         The one whose pipeline is kept.
     identity : Identity
         Who asks.
+    agents : Agents
+        What its episodes learn by.
     """
 
-    def __init__(self, backend: Backend, recaller: Recaller, identity: Identity) -> None:
+    def __init__(
+        self, backend: Backend, recaller: Recaller, identity: Identity, agents: Agents
+    ) -> None:
         self._backend, self._recaller, self._identity = backend, recaller, identity
-        self._loop: ActiveMemory | None = None
+        self._agents = agents
 
     @property
     def pipeline(self) -> Pipeline:
@@ -68,7 +75,7 @@ class Learning:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             Weights that are empty, not finite, or of no signal; nothing is stored.
         """
         self._identity.need_root("recall_with")
@@ -142,6 +149,8 @@ class Learning:
         NamespaceError
             The memory is bound to a namespace: a loop is of the whole store.
         """
+        from cvx.learn.loop import ActiveMemory
+
         backend = self._backend
         backend.store.refresh()
         self._identity.need_root("a loop")
@@ -152,7 +161,6 @@ class Learning:
 
     @property
     def active(self) -> ActiveMemory:
-        """The memory's own loop, made at its first use."""
-        if self._loop is None:
-            self._loop = self.loop()
-        return self._loop
+        """The memory's own loop, made at its first use; it closes ``Memory.episode`` too."""
+        self._identity.need_root("a loop")
+        return self._agents.loop

@@ -32,12 +32,9 @@ from cvx.causal.events import Link
 from cvx.causal.walk import DEFAULT_NODES
 from cvx.embed import Embedder
 from cvx.errors import (
-    EdgeWeightError,
-    InvalidEdgeError,
-    InvalidParameterError,
+    InvalidInputError,
     SettingsMismatchError,
-    UnknownEventError,
-    UnknownMetricError,
+    UnknownError,
 )
 from cvx.index import RawIndex
 from cvx.memory import feedback as _feedback
@@ -46,8 +43,10 @@ from cvx.memory.admin import Admin, erase_events, set_state
 from cvx.memory.aio import Aio
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.causes import Causes
+from cvx.memory.episode import RunningEpisode, begin, take_up
 from cvx.memory.explanation import Explanation, explained
 from cvx.memory.frames import Frames
+from cvx.memory.learner import Agents
 from cvx.memory.learning import Learning
 from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
 from cvx.memory.settings import known_of, settings_of
@@ -85,7 +84,7 @@ def _embedder(name: str, value: Any) -> Any:
 
 def _metric(name: str, value: Any) -> Any:
     if value not in ("cosine", "l2", "ip"):
-        raise wrong(name, value, "cosine, l2 or ip", UnknownMetricError)
+        raise wrong(name, value, "cosine, l2 or ip")
     return value
 
 
@@ -101,8 +100,8 @@ def _state(name: str, value: Any) -> str:
     return value
 
 
-_weight = number(0.0, 1.0, EdgeWeightError)
-_reason = one_of(str, called="a str", error=InvalidEdgeError)
+_weight = number(0.0, 1.0)
+_reason = one_of(str, called="a str")
 _OPENING: Mapping[str, Check] = {
     "embedder": optional(_embedder),
     "dim": optional(whole(1)),
@@ -166,13 +165,18 @@ class Memory:
         )
 
     def _compose(
-        self, backend: Backend, identity: Identity = _ROOT, recaller: Recaller | None = None
+        self,
+        backend: Backend,
+        identity: Identity = _ROOT,
+        recaller: Recaller | None = None,
+        agents: Agents | None = None,
     ) -> Self:
         self._backend, self._identity = backend, identity
         self._owns = recaller is None
         self._recaller = recaller or Recaller(backend)
+        self._agents = agents or Agents(backend)
         self.causes = Causes(backend, identity)
-        self.learning = Learning(backend, self._recaller, identity)
+        self.learning = Learning(backend, self._recaller, identity, self._agents)
         self.aio = Aio(self)
         return self
 
@@ -232,7 +236,8 @@ class Memory:
         if self._identity.bound and not {*further} <= {*self._identity.also}:
             self._identity.need_root("also")
         identity = Identity(own, further, bound=True)
-        return type(self).__new__(type(self))._compose(self._backend, identity, self._recaller)
+        bound = type(self).__new__(type(self))
+        return bound._compose(self._backend, identity, self._recaller, self._agents)
 
     @classmethod
     @checked(
@@ -288,7 +293,7 @@ class Memory:
             The vectors in the store are those of another embedder, dimension or metric.
         LostTailError
             The record ends before something that was written.
-        RecordVersionError, DamagedRecordError, RecordIOError
+        StoreVersionError, DamagedStoreError, RecordIOError
             The record cannot be read.
         """
         if not os.fspath(path):
@@ -564,11 +569,11 @@ class Memory:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event.
-        RewardRangeError
+        InvalidInputError
             The reward is outside [0, 1].
-        NoVectorError
+        UnknownError
             Aliases or a reward for an event that is in no index.
         InvalidInputError
             The text of a step of an episode; a single string as aliases or tags.
@@ -636,12 +641,12 @@ class Memory:
 
         Raises
         ------
-        UnknownEventError, UnknownEdgeKindError, EdgeWeightError, InvalidEdgeError
+        UnknownError, InvalidInputError
             No such event or kind; a weight outside its bounds; a link to itself, or a reason that
             is no string.
-        EffectBeforeCauseError
+        InvalidInputError
             The effect happened before the cause, and ``effect_first`` is "refuse".
-        InvalidParameterError
+        InvalidInputError
             Another ``effect_first`` than those.
 
         Warns
@@ -691,9 +696,9 @@ class Memory:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             One of them does not exist; nothing changes.
-        InvalidParameterError
+        InvalidInputError
             Neither events nor a filter, or both.
         """
         listed = self._targets(events, where, namespace, dry_run)
@@ -728,9 +733,9 @@ class Memory:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             One of them does not exist; nothing is erased.
-        InvalidParameterError
+        InvalidInputError
             Neither events nor a filter, or both.
         """
         listed = self._targets(events, where, namespace, dry_run)
@@ -746,7 +751,7 @@ class Memory:
         dry_run: bool,
     ) -> list[int]:
         if (events is None) == (where is None):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"events is {events!r:.60} and where is {where!r:.60}: give one of them"
             )
         if events is None:
@@ -758,7 +763,7 @@ class Memory:
         )
         if dry_run and len(found) < len(listed):
             missing = min({*listed} - {row[0] for row in found})
-            raise UnknownEventError(f"there is no event {missing}: it was erased or never given")
+            raise UnknownError(f"there is no event {missing}: it was erased or never given")
         self._backend.check_own(listed, self._identity)
         return listed
 
@@ -783,21 +788,21 @@ class Memory:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             It was erased, or never given; or no event of the namespace has that key.
-        InvalidParameterError
+        InvalidInputError
             Neither an id nor a key, or both.
-        DamagedRecordError
+        DamagedStoreError
             Its row is not what was written.
         """
         if (event is None) == (key is None):
-            raise InvalidParameterError(f"event is {event!r} and key is {key!r}: give one of them")
+            raise InvalidInputError(f"event is {event!r} and key is {key!r}: give one of them")
         if event is not None:
             return self._backend.event(an_event("event", event), self._identity)
         namespace = self._identity.named(namespace)
         found = self._called(key, namespace)
         if found is None:
-            raise UnknownEventError(
+            raise UnknownError(
                 f"no event of namespace {namespace!r} has the key {key!r}: add one with it, or "
                 "name the namespace that has it"
             )
@@ -825,7 +830,7 @@ class Memory:
 
         Raises
         ------
-        InvalidFilterError, InvertedRangeError, InvalidParameterError
+        InvalidInputError
             As for ``recall``.
 
         Examples
@@ -885,7 +890,7 @@ class Memory:
 
         Raises
         ------
-        InvalidKError, InvalidFilterError, InvertedRangeError, InvalidParameterError
+        InvalidInputError
             A parameter outside its bounds.
         InvalidInputError
             Namespaces that cannot be some.
@@ -929,7 +934,7 @@ class Memory:
 
         Raises
         ------
-        InvalidKError, InvalidParameterError, InvalidFilterError
+        InvalidInputError
             A parameter outside its bounds.
 
         Warns
@@ -943,6 +948,98 @@ class Memory:
             plan = replace(plan, serving=replace(plan.serving, budget=budget))
         asker = asker_of(self._identity, namespace, where)
         return self._recaller.context(cue, k, asker, plan)
+
+    @checked(
+        entity=optional(whole(0)),
+        id=optional(whole(0)),
+        trust=optional(a_share),
+        history=optional(whole(0)),
+    )
+    def episode(
+        self,
+        goal: str = "",
+        *,
+        task: str | None = None,
+        entity: int | None = None,
+        kind: str = "experience",
+        id: int | None = None,  # noqa: A002
+        source: str = "",
+        trust: float | None = None,
+        visibility: str = "private",
+        namespace: str | None = None,
+        history: int | None = None,
+    ) -> RunningEpisode:
+        """Begin an episode: ask for advice, act, end; its outcome makes the next advice better.
+
+        Parameters
+        ----------
+        goal : str
+            What is to be reached.
+        task : str, optional
+            Which family of goals that belongs to: episodes of a task learn from each other first.
+            Default the goal.
+        entity : int, optional
+            Whose timeline the steps are on; default one of its own.
+        kind : str, default "experience"
+            "experience", or "demonstration" of somebody else's play.
+        id : int, optional
+            Take up the episode that was left open under this id, by this process or another.
+        source, trust, visibility
+            As for ``add``, of every step.
+        namespace : str, optional
+            Whose it is, and who asks; default the memory's own.
+        history : int, optional
+            How many of the last actions with what came of them are part of what tells states
+            apart; default as many as pays.
+
+        Returns
+        -------
+        RunningEpisode
+            Best used as a context manager.
+
+        Raises
+        ------
+        InvalidInputError
+            A text that is no string, another kind or visibility, a trust outside [0, 1]; an id
+            together with what an episode begins with.
+        EpisodeEndedError, UnknownError
+            The id is of an episode that is over; or of none.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> memory = Memory(LexicalEmbedder())
+        >>> for way in ("left", "right", "right"):
+        ...     with memory.episode("find the hat", task="hats") as episode:
+        ...         advice = episode.advise("a hall", ["left", "right"])
+        ...         step = episode.act(way)
+        ...         episode.end(1.0 if way == "right" else 0.0)
+        >>> memory.episode("find the hat", task="hats").advise("a hall", ["left", "right"]).best
+        <Option 'right': ...>
+        """
+        if id is None:
+            return begin(
+                self,
+                self._agents,
+                self._identity,
+                goal=goal,
+                task=task,
+                entity_id=entity,
+                kind=kind,
+                source=source,
+                trust=1.0 if trust is None else trust,
+                visibility=visibility,
+                namespace=namespace,
+                history=history,
+            )
+        given = (goal, task, entity, kind, source, trust, visibility)
+        if given != ("", None, None, "experience", "", None, "private"):
+            raise InvalidInputError(
+                f"id is {id}, together with what an episode begins with: give the id alone to "
+                "take it up"
+            )
+        self._identity.named(namespace)
+        return take_up(self, self._agents, self._identity, id, history)
 
     @checked(max_depth=whole(1), max_events=whole(1))
     def why(
@@ -976,9 +1073,9 @@ class Memory:
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event, or none that the namespace may see.
-        InvalidParameterError
+        InvalidInputError
             A bound below 1.
         """
         story = self.causes.graph(namespace=namespace).story(
@@ -1041,9 +1138,9 @@ class Memory:
         ------
         UnknownError
             No such decision.
-        DecisionTakenError
+        EpisodeEndedError
             Whether it succeeded was said already; or it is of a loop, whose episode says so.
-        InvalidParameterError
+        InvalidInputError
             Something was followed that the decision did not show; an outcome outside [0, 1].
         """
         assert isinstance(decision, int)
@@ -1072,9 +1169,9 @@ class Memory:
 
         Raises
         ------
-        PastNotKeptError
+        UnknownError
             An older version of cvx kept the store then, and overwrote what it knew.
-        InvalidParameterError
+        InvalidInputError
             No whole number, or none of 64 bits.
         """
         assert isinstance(recorded, int)
@@ -1087,7 +1184,7 @@ class Memory:
 
         Raises
         ------
-        NestedTransactionError
+        StoreError
             This thread is writing to it.
         """
         if self._identity.bound and not self._owns:

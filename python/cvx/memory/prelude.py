@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from cvx.arguments import a_share, checked, one_of, whole
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.memory.memory import Memory
 from cvx.memory.recaller import RECALL, asker_of, head_of
 from cvx.recall import Floor, Pipeline, Weighting, by_rank
@@ -86,12 +86,12 @@ def prelude(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Nothing to go by, ``each`` below 1, or a salience outside [0, 1].
     """
     parts = situation.parts()
     if not parts:
-        raise InvalidParameterError("the situation is empty: give characters, location or goals")
+        raise InvalidInputError("the situation is empty: give characters, location or goals")
     ask = partial(_part, memory, each)
     sources: dict[str, Any] = {name: partial(ask, text) for name, text in parts.items()}
     sources["lately"] = Recent(each, least_salience)

@@ -13,8 +13,7 @@ import numpy as np
 from cvx.arguments import Check, a_filter, number, one_of, optional, some_texts, whole
 from cvx.embed import embed_query
 from cvx.errors import (
-    InvalidKError,
-    InvalidParameterError,
+    InvalidInputError,
     PipelineNotKeptWarning,
     StaleCueWarning,
 )
@@ -44,7 +43,7 @@ def _floor(name: str, value: Any) -> float | Floor:
 
 
 RECALL: Mapping[str, Check] = {
-    "k": whole(1, error=InvalidKError),
+    "k": whole(1),
     "sources": optional(_sources),
     "floor": optional(_floor),
     "pipeline": optional(one_of(Pipeline, called="a cvx.recall.Pipeline")),
@@ -98,7 +97,7 @@ class Recaller:
         """Recall with these weights and this floor from now on, and store them."""
         unknown = sorted((weights or {}).keys() - set(COLUMNS))
         if unknown:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
             )
         pipeline = attentive(DEFAULT_WEIGHTS if weights is None else weights, answerable)
@@ -275,11 +274,11 @@ def event_of(hit: Hit) -> int:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         The hit does not know its event.
     """
     if hit.event is None or hit.event.event_id is None:
-        raise InvalidParameterError(f"the hit of node {hit.node} has no event: give its id")
+        raise InvalidInputError(f"the hit of node {hit.node} has no event: give its id")
     return hit.event.event_id
 
 

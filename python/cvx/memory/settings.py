@@ -11,7 +11,7 @@ from cvx.embed import Embedder, LexicalEmbedder
 from cvx.embed.spec import Absent, embedder_from, embedder_of, remembered_embedder
 from cvx.errors import (
     EmbedderError,
-    InvalidParameterError,
+    InvalidInputError,
     LexicalOnlyWarning,
     SettingsMismatchError,
     StoreError,
@@ -81,7 +81,7 @@ def settings_of(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Both an embedder and a dimension; a line of text of another form.
     SettingsMismatchError
         The store does not remember how to make its embedder.
@@ -92,7 +92,7 @@ def settings_of(
     """
     there = None if known is None or known.embedder is None else known
     if embedder is not None and dim is not None:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"dim is {dim}, but an embedder is given too: give dim= for vectors of your own, or "
             "the embedder alone"
         )

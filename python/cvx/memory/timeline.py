@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cvx.errors import InvalidParameterError, InvertedRangeError
+from cvx.errors import InvalidInputError
 from cvx.memory.memory import Memory
 from cvx.types import DEFAULT_NAMESPACE, Event
 
@@ -22,7 +22,7 @@ class Span:
 
     Raises
     ------
-    InvertedRangeError, InvalidParameterError
+    InvalidInputError
         A range that ends before it begins; a limit below 1.
     """
 
@@ -32,11 +32,11 @@ class Span:
 
     def __post_init__(self) -> None:
         if self.since is not None and self.until is not None and self.since >= self.until:
-            raise InvertedRangeError(
+            raise InvalidInputError(
                 f"the time range {self.since}..{self.until} is inverted or empty: swap its ends"
             )
         if self.limit is not None and self.limit < 1:
-            raise InvalidParameterError(f"limit is {self.limit}: give at least 1")
+            raise InvalidInputError(f"limit is {self.limit}: give at least 1")
 
 
 def timeline(
@@ -63,11 +63,11 @@ def timeline(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Neither or both of entity and episode.
     """
     if (entity is None) == (episode is None):
-        raise InvalidParameterError("give an entity or an episode, not both or neither")
+        raise InvalidInputError("give an entity or an episode, not both or neither")
     part = span or Span()
     condition, values = "episode = ?", list[object]([episode])
     if entity is not None:

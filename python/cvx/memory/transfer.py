@@ -50,7 +50,7 @@ def export(
 
     Raises
     ------
-    InvalidParameterError, OutputError, DamagedRecordError, MissingExtraError
+    InvalidInputError, FileError, DamagedStoreError, MissingExtraError
         As for ``cvx.store.transfer.export_record``.
 
     Examples
@@ -102,7 +102,7 @@ def import_export(
 
     Raises
     ------
-    InvalidParameterError, InputFileError, ExportError, SettingsMismatchError, MissingExtraError
+    InvalidInputError, FileError, ExportError, SettingsMismatchError, MissingExtraError
         As for ``cvx.store.transfer.import_into``.
     """
     target, source = Path(folder), Path(path)
@@ -171,9 +171,9 @@ def from_duckdb(
     ------
     DuplicateKeyError
         They are here already.
-    DimensionError
+    InvalidVectorError
         Vectors that are to be kept are of another dimension.
-    ExportError, InputFileError, MissingExtraError
+    ExportError, FileError, MissingExtraError
         There is no such table; the file, or DuckDB, cannot be used.
     """
     source, how = Path(path), origin or Origin()

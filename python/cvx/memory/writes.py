@@ -12,9 +12,8 @@ from cvx.causal.events import Link, known_order
 from cvx.causal.ground import store_links
 from cvx.errors import (
     DuplicateKeyError,
-    InvalidEdgeError,
     InvalidInputError,
-    UnknownEventError,
+    UnknownError,
 )
 from cvx.memory.backend import Backend, Identity
 from cvx.recall.render import entries_of
@@ -240,7 +239,7 @@ def _apply(
 ) -> None:
     found = backend.record.events([event_id])
     if not found:
-        raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
+        raise UnknownError(f"there is no event {event_id}: it was erased or never given")
     before = found[0]
     if revive and before.state == "archived":
         change = replace(change, state="active")
@@ -268,7 +267,7 @@ def _apply(
 def link_events(backend: Backend, link: Link, effect_first: str) -> Edge:
     """Store a link between two events; see ``Memory.link``."""
     if link.kind == "temporal":
-        raise InvalidEdgeError("temporal edges are implied by time: give another kind")
+        raise InvalidInputError("temporal edges are implied by time: give another kind")
     known_order(effect_first)
     kinds = backend.index.edge_kinds
     with backend.record.transaction() as write:

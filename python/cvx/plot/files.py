@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cvx.errors import InvalidParameterError, OutputError
+from cvx.errors import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,14 +15,14 @@ def write_figure(figure: Figure, path: str) -> None:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         It knows no format with that ending.
-    OutputError
+    FileError
         The file cannot be written.
     """
     try:
         figure.savefig(path)
     except ValueError as error:
-        raise InvalidParameterError(f"{path!r} cannot be drawn: {error}") from error
+        raise InvalidInputError(f"{path!r} cannot be drawn: {error}") from error
     except OSError as error:
-        raise OutputError(f"{path!r} cannot be written: {error}") from error
+        raise FileError(f"{path!r} cannot be written: {error}") from error

@@ -6,7 +6,8 @@ import math
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from cvx.errors import InvalidParameterError, MissingExtraError
+from cvx.errors import InvalidInputError
+from cvx.extras import needs
 from cvx.plot.files import write_figure
 
 if TYPE_CHECKING:
@@ -55,18 +56,16 @@ def plot_regions(
     ------
     MissingExtraError
         matplotlib is not installed (extra ``plot``).
-    InvalidParameterError
+    InvalidInputError
         ``most`` below 1; no format with that ending.
-    OutputError
+    FileError
         The file cannot be written.
     """
     if most < 1:
-        raise InvalidParameterError(f"most is {most}: give at least 1")
-    try:
+        raise InvalidInputError(f"most is {most}: give at least 1")
+    with needs("plot"):
         from matplotlib.cm import ScalarMappable
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(f"{error}: pip install 'cvx[plot]'") from error
     frames = mdp.frames(task_type)
     visited = frames.regions.sort("moves", "region", descending=[True, False])
     shown = list(visited.head(most).iter_rows(named=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from cvx.errors import MissingExtraError
+from cvx.extras import needs
 from cvx.plot.files import write_figure
 from cvx.scoring import Calibration
 
@@ -38,15 +38,13 @@ def plot_reliability(
     ------
     MissingExtraError
         matplotlib is not installed (extra ``plot``).
-    InvalidParameterError
+    InvalidInputError
         It knows no format with that ending.
-    OutputError
+    FileError
         The file cannot be written.
     """
-    try:
+    with needs("plot"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(f"{error}: pip install 'cvx[plot]'") from error
     figure = Figure(figsize=(5.0, 5.6), layout="constrained")
     curve, counts = figure.subplots(2, 1, height_ratios=[4, 1], sharex=True)
     curve.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--", label="as expected")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import LengthMismatchError, UnknownFeatureError
+from cvx.errors import InvalidInputError, UnknownError
 from cvx.types import Edge, IntArray
 
 Column = npt.NDArray[np.float64]
@@ -57,7 +57,7 @@ class Candidates:
         try:
             return self.columns[name]
         except KeyError:
-            raise UnknownFeatureError(
+            raise UnknownError(
                 f"there is no column {name!r}: the candidates have {', '.join(self.columns)}"
             ) from None
 
@@ -66,12 +66,12 @@ class Candidates:
 
         Raises
         ------
-        LengthMismatchError
+        InvalidInputError
             Not one value for each candidate.
         """
         column = np.asarray(values, dtype=np.float64)
         if column.shape != self.rows.shape:
-            raise LengthMismatchError(
+            raise InvalidInputError(
                 f"column {name!r} has shape {column.shape}, there are {len(self)} candidates: "
                 "give one value for each"
             )

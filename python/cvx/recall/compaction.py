@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.recall.render import Renderer
 from cvx.recall.tokens import CountTokens, estimate_tokens
 from cvx.store.suspicion import tags_with_mark
@@ -37,7 +37,7 @@ class Budget:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A negative budget, or NaN.
     """
 
@@ -47,7 +47,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         if not self.tokens >= 0:
-            raise InvalidParameterError(f"budget_tokens is {self.tokens}: give 0 or more")
+            raise InvalidInputError(f"budget_tokens is {self.tokens}: give 0 or more")
 
 
 @dataclass(frozen=True, slots=True)

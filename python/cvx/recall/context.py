@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from cvx.errors import InvalidParameterError, SystemRoleError
+from cvx.errors import InvalidInputError
 from cvx.recall.trace import Trace
 from cvx.types import Hit
 
@@ -64,18 +64,18 @@ class Context(str):
 
         Raises
         ------
-        SystemRoleError
+        InvalidInputError
             ``role="system"`` (or "developer") without ``force``: a recalled and possibly planted
             text would speak with authority.
-        InvalidParameterError
+        InvalidInputError
             Another role.
         """
         if role in ("system", "developer"):
             if not force:
-                raise SystemRoleError(
+                raise InvalidInputError(
                     f"role is {role!r}: recalled memory is evidence, not policy; use 'user' or "
                     "'tool', or force=True"
                 )
         elif role not in ("user", "tool"):
-            raise InvalidParameterError(f"role is {role!r}: give 'user' or 'tool'")
+            raise InvalidInputError(f"role is {role!r}: give 'user' or 'tool'")
         return {"role": role, "content": str(self)}

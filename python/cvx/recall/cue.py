@@ -117,7 +117,7 @@ def checked_cue(cue: Cue) -> Cue:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         No Cue, or a part of it that is no text or no whole number.
     """
     if not isinstance(cue, Cue):
@@ -145,7 +145,7 @@ def sound_cue(cue: str | Cue) -> Cue:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Neither a str nor a Cue, or a part of it that is no text or no whole number.
     """
     if isinstance(cue, str):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.types import Hit
 
 
@@ -28,7 +28,7 @@ class Dedupe:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A value outside its bounds.
 
     References
@@ -41,9 +41,9 @@ class Dedupe:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.diversity <= 1.0:
-            raise InvalidParameterError(f"diversity is {self.diversity}: give one in [0, 1]")
+            raise InvalidInputError(f"diversity is {self.diversity}: give one in [0, 1]")
         if self.near is not None and not self.near >= -1.0:
-            raise InvalidParameterError(f"near is {self.near}: give a cosine, or None")
+            raise InvalidInputError(f"near is {self.near}: give a cosine, or None")
 
     def choose(self, hits: Sequence[Hit], k: int) -> tuple[list[Hit], list[tuple[int, int]]]:
         """Return at most k hits, and which ones were merged.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.recall.candidates import Candidates, Column
 from cvx.recall.formulas import Columns, recency
 from cvx.recall.fusion import Fusion
@@ -70,7 +70,7 @@ def with_mood(pipeline: Pipeline, mood: Sequence[str], weight: float) -> Pipelin
     """
     words = tuple(dict.fromkeys(word.casefold() for word in mood))
     if not words:
-        raise InvalidParameterError("mood is empty: give the words of the emotion")
+        raise InvalidInputError("mood is empty: give the words of the emotion")
 
     def signal(_question: Any, table: Candidates, view: View) -> Columns:
         held = np.zeros(len(table))

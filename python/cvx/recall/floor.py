@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.recall.candidates import Candidates, Column
 from cvx.recall.view import View
 
@@ -46,11 +46,11 @@ class Floor:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.least <= 1.0:
-            raise InvalidParameterError(f"least is {self.least}: give a probability in [0, 1]")
+            raise InvalidInputError(f"least is {self.least}: give a probability in [0, 1]")
         for name in ("similarity", "score"):
             value = getattr(self, name)
             if value is not None and math.isnan(value):
-                raise InvalidParameterError(f"the floor of {name} is NaN: give a number or None")
+                raise InvalidInputError(f"the floor of {name} is NaN: give a number or None")
 
     def probability(self, view: View, table: Candidates) -> float | None:
         """Return the probability that there is an answer, None where nobody knows."""

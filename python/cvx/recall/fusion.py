@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.recall.candidates import Candidates, Column
 from cvx.scoring.columns import scale, stretched
 
@@ -140,4 +140,4 @@ def values_fused(
 
 def _check(constant: float) -> None:
     if not constant > 0:
-        raise InvalidParameterError(f"constant is {constant}: give one above 0")
+        raise InvalidInputError(f"constant is {constant}: give one above 0")

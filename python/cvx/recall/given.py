@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.recall.sources import (
     Aliases,
     Dense,
@@ -87,12 +87,12 @@ def finder_of(name: str, source: Finder | Source | None = None) -> Finder:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         No such source, or something that cannot be asked.
     """
     if source is None:
         if name not in BUILT_IN:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"sources name {name!r}: give some of {', '.join(BUILT_IN)}, or a callable"
             )
         return BUILT_IN[name]
@@ -100,6 +100,6 @@ def finder_of(name: str, source: Finder | Source | None = None) -> Finder:
         return source
     if callable(source):
         return Given(source)
-    raise InvalidParameterError(
+    raise InvalidInputError(
         f"source {name!r} is {source!r}: give a callable from a Cue to a list of hits"
     )

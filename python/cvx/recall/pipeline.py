@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.calls import Calls, Outcome
-from cvx.errors import EmbedderUnavailableWarning, InvalidParameterError, InvalidVectorError
+from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError
 from cvx.recall.candidates import Candidates, Column
 from cvx.recall.cue import PlainQuestion, dense_text, lexical_text
 from cvx.recall.expansion import with_neighbours
@@ -96,12 +96,12 @@ class Pipeline:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             No source at all, or one that is neither built in, nor of this pipeline, nor a callable.
         """
         named = dict(sources) if isinstance(sources, Mapping) else dict.fromkeys(sources)
         if not named:
-            raise InvalidParameterError("sources are empty: name at least one")
+            raise InvalidInputError("sources are empty: name at least one")
         chosen = {
             name: finder_of(name, one or self.sources.get(name)) for name, one in named.items()
         }
@@ -205,7 +205,7 @@ def ask_outside(
                 f"the embedder failed ({problem}): recall goes by words alone until it answers "
                 "again, as the trace of each result says; see to it, or give it more time "
                 "(Pipeline.timeout_s)",
-                EmbedderUnavailableWarning,
+                EmbedderWarning,
                 stacklevel=6,
             )
     return Outside(vector, {name: calls.wait(one) for name, one in asked.items()})

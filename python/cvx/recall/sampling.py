@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.types import Drawn, Hit
 
 
@@ -24,7 +24,7 @@ class PlackettLuce:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A temperature of 0 or below.
 
     References
@@ -37,7 +37,7 @@ class PlackettLuce:
 
     def __post_init__(self) -> None:
         if not self.temperature > 0:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"temperature is {self.temperature}: give one above 0, or do not sample"
             )
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvertedRangeError
+from cvx.errors import InvalidInputError
 from cvx.recall.corpus import Corpus
 from cvx.store.spaces import check_namespace, narrowed, visible_spaces, visible_sql
 from cvx.types import DEFAULT_NAMESPACE, Filter, IntArray
@@ -103,7 +103,7 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     ------
     InvalidInputError
         A namespace that cannot be one.
-    InvertedRangeError
+    InvalidInputError
         A range of times or rewards that ends before it starts.
     """
     check_namespace(asker.namespace)
@@ -134,7 +134,7 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
 
 def _check_range(low: str, least: float | None, high: str, most: float | None) -> None:
     if least is not None and most is not None and least > most:
-        raise InvertedRangeError(f"{low} {least} lies above {high} {most}: give them in order")
+        raise InvalidInputError(f"{low} {least} lies above {high} {most}: give them in order")
 
 
 def _narrowed(corpus: Corpus, visible: Mask, where: Filter) -> Mask:

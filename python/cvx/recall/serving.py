@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.recall.compaction import Budget, Fitted, fit
 from cvx.recall.dedupe import Dedupe
 from cvx.recall.render import Renderer
@@ -41,7 +41,7 @@ class Serving:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         An unknown ``refresh``, or ``stale_after`` below 2.
     """
 
@@ -54,11 +54,11 @@ class Serving:
 
     def __post_init__(self) -> None:
         if self.refresh not in _REFRESH:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"refresh is {self.refresh!r}: give one of {', '.join(_REFRESH)}"
             )
         if self.stale_after < 2:
-            raise InvalidParameterError(f"stale_after is {self.stale_after}: give at least 2 turns")
+            raise InvalidInputError(f"stale_after is {self.stale_after}: give at least 2 turns")
 
     def head(self, k: int) -> int:
         """Return how many of a ranking are looked at for k hits: some will be duplicates."""

@@ -31,7 +31,7 @@ class Weighting:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         No weights, or one that is not finite.
     """
 
@@ -71,7 +71,7 @@ class Weighting:
 
         Raises
         ------
-        UnknownFeatureError
+        UnknownError
             A weight for a column that there is not.
         """
         n = len(table)

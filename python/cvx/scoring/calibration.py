@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidParameterError, LengthMismatchError
+from cvx.errors import InvalidInputError
 from cvx.statistics import Estimate, Floats, bootstrap, wilson
 from cvx.store import Record
 
@@ -114,9 +114,9 @@ def calibration(
 
     Raises
     ------
-    LengthMismatchError
+    InvalidInputError
         Not one outcome, or group, a prediction.
-    InvalidParameterError
+    InvalidInputError
         No prediction, one outside [0, 1], or a parameter outside its bound.
 
     References
@@ -132,7 +132,7 @@ def calibration(
     """
     p, y, member = _checked(predicted, happened, groups)
     if bins < 1 or resamples < 1 or binning not in ("width", "mass"):
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"bins {bins}, resamples {resamples}, binning {binning!r}: give at least 1 of each, "
             "and 'width' or 'mass'"
         )
@@ -172,16 +172,16 @@ def _checked(
     p, y = np.asarray(predicted, dtype=np.float64), np.asarray(happened, dtype=np.float64)
     named = np.arange(p.size) if groups is None else np.asarray(groups)
     if p.ndim != 1 or not p.shape == y.shape == named.shape:
-        raise LengthMismatchError(
+        raise InvalidInputError(
             f"predictions have shape {p.shape}, outcomes {y.shape}, groups {named.shape}: "
             "give (n,) each"
         )
     if not p.size:
-        raise InvalidParameterError("there is no prediction to judge: give at least one")
+        raise InvalidInputError("there is no prediction to judge: give at least one")
     for name, values in (("prediction", p), ("outcome", y)):
         wrong = values[~((values >= 0) & (values <= 1))]
         if len(wrong):
-            raise InvalidParameterError(f"{name} {wrong[0]} lies outside [0, 1]: leave it out")
+            raise InvalidInputError(f"{name} {wrong[0]} lies outside [0, 1]: leave it out")
     return p, y, np.unique(named, return_inverse=True)[1].astype(np.int64)
 
 

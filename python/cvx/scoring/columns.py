@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import among
-from cvx.errors import InvalidParameterError, UnknownFeatureError
+from cvx.errors import InvalidInputError, UnknownError
 from cvx.types import Factor
 
 Column = npt.NDArray[np.float64]
@@ -63,14 +63,14 @@ def check_weights(weights: Mapping[str, float]) -> None:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         No weight at all, or one that is NaN or infinite.
     """
     if not weights:
-        raise InvalidParameterError("weights are empty: give at least one feature its weight")
+        raise InvalidInputError("weights are empty: give at least one feature its weight")
     for name, weight in weights.items():
         if not math.isfinite(weight):
-            raise InvalidParameterError(f"the weight of {name!r} is {weight}: give a finite number")
+            raise InvalidInputError(f"the weight of {name!r} is {weight}: give a finite number")
 
 
 def score_columns(
@@ -103,9 +103,9 @@ def score_columns(
 
     Raises
     ------
-    UnknownFeatureError
+    UnknownError
         A weight without its column.
-    InvalidParameterError
+    InvalidInputError
         A weight that is not finite, or an unknown mode.
 
     Examples
@@ -121,7 +121,7 @@ def score_columns(
     names = tuple(name for name, weight in weights.items() if weight)
     missing = [name for name in names if name not in columns]
     if missing:
-        raise UnknownFeatureError(
+        raise UnknownError(
             f"there is no column {missing[0]!r} to weigh: there are {', '.join(columns)}"
         )
     n = len(next(iter(columns.values()))) if columns else 0

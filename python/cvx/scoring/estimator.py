@@ -10,22 +10,24 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
-from sklearn.utils import check_array  # type: ignore[import-untyped]
-from sklearn.utils.multiclass import (  # type: ignore[import-untyped]
-    check_classification_targets,
-    type_of_target,
-)
-from sklearn.utils.validation import (  # type: ignore[import-untyped]
-    check_is_fitted,
-    validate_data,
-)
 
 from cvx.errors import (
-    InvalidParameterError,
-    LengthMismatchError,
+    InvalidInputError,
 )
+from cvx.extras import needs
 from cvx.scoring.logistic import Floats, fit_logistic, sigmoid, warn_of
+
+with needs("learn"):
+    from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
+    from sklearn.utils import check_array  # type: ignore[import-untyped]
+    from sklearn.utils.multiclass import (  # type: ignore[import-untyped]
+        check_classification_targets,
+        type_of_target,
+    )
+    from sklearn.utils.validation import (  # type: ignore[import-untyped]
+        check_is_fitted,
+        validate_data,
+    )
 
 
 class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -88,9 +90,9 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Warns
         -----
-        OneOutcomeWarning
+        LearningWarning
             All outcomes are alike: no feature gets a weight.
-        ConstantFeatureWarning
+        LearningWarning
             A feature never varies: it gets no weight.
         """
         self._check_parameters()
@@ -156,7 +158,7 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         if not (self.strength > 0 and self.bound > 0 and self.window >= 2):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"strength {self.strength}, bound {self.bound}, window {self.window}: "
                 "give strength > 0, bound > 0, window >= 2"
             )
@@ -165,7 +167,7 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(labels)
         strange = np.setdiff1d(labels, self.classes_)
         if len(strange):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"label {strange[0]!r} is new: this was begun with {self.classes_.tolist()}; give "
                 "both classes in the first call"
             )
@@ -188,11 +190,11 @@ def _weights(sample_weight: npt.ArrayLike | None, n: int) -> Floats:
         check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     )
     if found.shape != (n,):
-        raise LengthMismatchError(
+        raise InvalidInputError(
             f"sample_weight has shape {found.shape} for {n} samples: give one each"
         )
     if (found < 0).any() or not found.any():
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"a sample_weight is {found.min()}: give weights of at least zero, not all zero"
         )
     return found
@@ -201,7 +203,7 @@ def _weights(sample_weight: npt.ArrayLike | None, n: int) -> Floats:
 def _classes(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     kind = type_of_target(labels, input_name="y", raise_unknown=True)
     if kind != "binary":
-        raise InvalidParameterError(
+        raise InvalidInputError(
             "Only binary classification is supported. "
             f"The type of the target is {kind}: threshold outcomes first"
         )

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import a_share
-from cvx.errors import InvalidParameterError, LengthMismatchError
+from cvx.errors import InvalidInputError
 from cvx.statistics import Beta
 
 SEED_WEIGHTS = (1.0, 0.3, 0.5, 0.2, 0.4)
@@ -152,9 +152,9 @@ def evidence_posterior(
 
     Raises
     ------
-    LengthMismatchError
+    InvalidInputError
         Not one similarity a reward.
-    InvalidParameterError
+    InvalidInputError
         A reward outside [0, 1], a similarity that is not finite, a parameter outside its bound.
 
     References
@@ -170,18 +170,18 @@ def evidence_posterior(
     r = np.asarray(rewards, dtype=np.float64)
     s = np.asarray(similarities, dtype=np.float64)
     if r.ndim != 1 or r.shape != s.shape:
-        raise LengthMismatchError(
+        raise InvalidInputError(
             f"rewards have shape {r.shape} and similarities {s.shape}: give (n,) and (n,)"
         )
     if not 0.0 < mean < 1.0 or not strength > 0.0 or not exponent >= 0.0:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"mean {mean}, strength {strength}, exponent {exponent}: "
             "give 0 < mean < 1, strength > 0, exponent >= 0"
         )
     known = ~np.isnan(r)
     r, s = r[known], s[known]
     if not ((r >= 0) & (r <= 1)).all() or not np.isfinite(s).all():
-        raise InvalidParameterError(
+        raise InvalidInputError(
             "a reward lies outside [0, 1], or a similarity is not finite: scale or leave it out"
         )
     weight = np.where(s > 0, np.maximum(s, 0.0) ** exponent, 0.0)
@@ -202,7 +202,7 @@ def importance(goal_relevance: float, emotional_impact: float, novelty: float) -
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         One of them outside its bounds.
 
     Examples

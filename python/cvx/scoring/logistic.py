@@ -10,12 +10,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import ConstantFeatureWarning, OneOutcomeWarning
+from cvx.errors import LearningWarning
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 _CONSTANT = 1e-9
 """Spread below which, relative to its mean, a column says nothing but rounding noise."""
+_MOST_STEPS = 100
+_STILL = 1e-11
+"""A step as small as this, relative to where it ends, is the last one."""
 
 
 class LogisticFit(NamedTuple):
@@ -90,19 +93,59 @@ def fit_logistic(
         return LogisticFit(
             np.zeros(d), np.ones(d), np.zeros(d), _cut(odds, bound), never, one_sided=True
         )
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
-
     mean = weight @ x / total
     spread = np.sqrt(weight @ (x - mean) ** 2 / total)
     constant = spread <= _CONSTANT * np.maximum(1.0, np.abs(mean))
     scale = np.where(constant, 1.0, spread)
-    standard = np.where(constant, 0.0, (x - mean) / scale)
-    # So tight that equal data give equal weights, in pieces and at once.
-    model = LogisticRegression(C=1.0 / strength, tol=1e-7, max_iter=1000)
-    model.fit(standard, y, weight)
-    coefficients = np.clip(model.coef_[0], -bound, bound)
-    intercept = _cut(float(model.intercept_[0]), bound)
-    return LogisticFit(mean, scale, coefficients, intercept, constant, one_sided=False)
+    varying = ((x - mean) / scale)[:, ~constant]
+    likeliest, intercept = maximum_likelihood(varying, y, weight, penalty=strength)
+    coefficients = np.zeros(d)
+    coefficients[~constant] = np.clip(likeliest, -bound, bound)
+    return LogisticFit(mean, scale, coefficients, _cut(intercept, bound), constant, one_sided=False)
+
+
+def maximum_likelihood(
+    x: Floats, y: npt.ArrayLike, sample_weight: Floats | None = None, *, penalty: float
+) -> tuple[Floats, float]:
+    """Return coefficients of shape (d,) and the intercept that make 0/1 outcomes likeliest.
+
+    Less half the penalty times the coefficients' sum of squares; the intercept is free. It is the
+    optimum of scikit-learn's ``LogisticRegression(C=1 / penalty)``, by Newton's method.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+        Finite, of columns of like size.
+    y : array-like of shape (n,)
+        0 and 1, both of them.
+    sample_weight : ndarray of shape (n,), optional
+        A row of weight 2 counts as two rows; by default each counts as one.
+    penalty : float
+        Above 0.
+    """
+    outcome = np.asarray(y, dtype=np.float64)
+    weight = np.ones(len(outcome)) if sample_weight is None else sample_weight
+    columns = np.column_stack([x, np.ones(len(x))])
+    ridge = np.append(np.full(x.shape[1], penalty), 0.0)
+
+    def loss(at: Floats) -> float:
+        odds = columns @ at
+        return float(weight @ (np.logaddexp(0.0, odds) - outcome * odds) + ridge @ (at * at) / 2)
+
+    at = np.zeros(columns.shape[1])
+    for _ in range(_MOST_STEPS):
+        chance = sigmoid(columns @ at)
+        slope = columns.T @ (weight * (chance - outcome)) + ridge * at
+        bend = (columns.T * (weight * chance * (1.0 - chance))) @ columns + np.diag(ridge)
+        # Least squares, since nothing bends where every chance is near 0 or 1.
+        step = np.linalg.lstsq(bend, slope, rcond=None)[0]
+        worst = loss(at) * (1.0 + _STILL)
+        while loss(at - step) > worst and np.abs(step).max() > _STILL:
+            step /= 2.0
+        at -= step
+        if np.abs(step).max() <= _STILL * (1.0 + np.abs(at).max()):
+            break
+    return at[:-1], float(at[-1])
 
 
 def _cut(value: float, bound: float) -> float:
@@ -114,13 +157,13 @@ def warn_of(fit: LogisticFit, n: int, names: Sequence[object]) -> None:
     if fit.one_sided:
         warnings.warn(
             f"all {n} outcomes are alike: no feature has a weight until the other outcome is seen",
-            OneOutcomeWarning,
+            LearningWarning,
             stacklevel=3,
         )
     elif fit.constant.any():
         constant = [name for name, never in zip(names, fit.constant, strict=True) if never]
         warnings.warn(
             f"{constant} never vary in these samples: they have no weight until they do",
-            ConstantFeatureWarning,
+            LearningWarning,
             stacklevel=3,
         )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import above_zero, among
-from cvx.errors import InvalidParameterError, LengthMismatchError
+from cvx.errors import InvalidInputError
 from cvx.scoring.logistic import fit_logistic, sigmoid
 from cvx.statistics import Floats, bootstrap, ratio
 from cvx.store import Record
@@ -41,7 +41,7 @@ class LoggedChoice:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A chosen candidate that does not exist; a propensity outside (0, 1]; a number that is not
         finite.
     """
@@ -54,17 +54,17 @@ class LoggedChoice:
 
     def __post_init__(self) -> None:
         if self.features.ndim != 2 or not 0 <= self.chosen < len(self.features):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"candidate {self.chosen} was chosen of features of shape {self.features.shape}: "
                 "give a row each and the number of one of them"
             )
         if not 0.0 < self.propensity <= 1.0:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"propensity is {self.propensity}: only sampled orders with the chance of each, "
                 "in (0, 1], can be judged"
             )
         if not (np.isfinite(self.features).all() and np.isfinite(self.reward)):
-            raise InvalidParameterError("a feature or the reward is not finite: leave it out")
+            raise InvalidInputError("a feature or the reward is not finite: leave it out")
 
 
 class OffPolicyEstimate(NamedTuple):
@@ -109,7 +109,7 @@ def plackett_luce(weights: Sequence[float], temperature: float = 1.0) -> Policy:
 
     def policy(features: Floats) -> Floats:
         if features.shape[1] != len(w):
-            raise LengthMismatchError(
+            raise InvalidInputError(
                 f"{len(w)} weights for {features.shape[1]} features: give one each"
             )
         scores = features @ w / heat
@@ -146,9 +146,9 @@ def off_policy_value(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Fewer than two groups; another method; for "dr", a reward outside [0, 1].
-    LengthMismatchError
+    InvalidInputError
         Candidates with another number of features than the policy has weights.
 
     References
@@ -172,7 +172,7 @@ def off_policy_value(
     groups = np.array([one.group for one in log])
     names = np.unique(groups)
     if len(names) < 2:
-        raise InvalidParameterError(f"the log has {len(names)} groups: give at least two")
+        raise InvalidInputError(f"the log has {len(names)} groups: give at least two")
     chances = [policy(one.features) for one in log]
     weights = np.array(
         [p[one.chosen] / one.propensity for p, one in zip(chances, log, strict=True)]
@@ -205,7 +205,7 @@ def _modelled(
     Each group is predicted by a model that was fitted on the others.
     """
     if not ((rewards >= 0) & (rewards <= 1)).all():
-        raise InvalidParameterError("a reward lies outside [0, 1]: scale it, or use ips or snips")
+        raise InvalidInputError("a reward lies outside [0, 1]: scale it, or use ips or snips")
     names = np.random.default_rng(seed).permutation(np.unique(groups))
     fold_of = {name: at % _FOLDS for at, name in enumerate(names.tolist())}
     folds = np.array([fold_of[group] for group in groups.tolist()])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import above_zero
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 
 Clock: TypeAlias = Literal["microseconds", "seconds", "turn", "tick"]
 """What timestamps count. The default of a memory is microseconds since 1970-01-01 UTC."""
@@ -32,7 +32,7 @@ class Decay:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A rate below 0 or not finite.
 
     Examples
@@ -45,7 +45,7 @@ class Decay:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.rate < math.inf:
-            raise InvalidParameterError(f"the rate of decay is {self.rate}: give 0 or more")
+            raise InvalidInputError(f"the rate of decay is {self.rate}: give 0 or more")
 
     @classmethod
     def of_half_life(cls, half_life: float) -> Self:
@@ -58,11 +58,11 @@ class Decay:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             The clock counts turns or ticks, which are no time.
         """
         if clock not in _PER_SECOND:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"a {clock} is no number of seconds: give half_life in {clock}s to of_half_life"
             )
         return cls.of_half_life(half_life_s * _PER_SECOND[clock])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from cvx.arguments import among
-from cvx.errors import InvalidParameterError, UnknownFeatureError
+from cvx.errors import InvalidInputError, UnknownError
 from cvx.scoring.columns import MODES, Mode, Scored, score_columns
 from cvx.scoring.formulas import NEUTRAL_REWARD
 from cvx.scoring.recency import recency_weight
@@ -128,9 +128,9 @@ class Scorer:
 
     Raises
     ------
-    UnknownFeatureError
+    UnknownError
         A weight whose feature does not exist.
-    InvalidParameterError
+    InvalidInputError
         A weight that is not finite, or an unknown mode.
 
     Examples
@@ -152,16 +152,16 @@ class Scorer:
         floor: float = 1e-6,
     ) -> None:
         if not 0 < floor < 1:
-            raise InvalidParameterError(f"floor is {floor}: give one between 0 and 1")
+            raise InvalidInputError(f"floor is {floor}: give one between 0 and 1")
         self.features: dict[str, Feature] = {**FEATURES, **(features or {})}
         self.weights = dict(DEFAULT_WEIGHTS if weights is None else weights)
         for name, weight in self.weights.items():
             if name not in self.features:
-                raise UnknownFeatureError(
+                raise UnknownError(
                     f"there is no feature {name!r}: this scorer has {', '.join(self.features)}"
                 )
             if not math.isfinite(weight):
-                raise InvalidParameterError(f"the weight of {name!r} is {weight}: give a number")
+                raise InvalidInputError(f"the weight of {name!r} is {weight}: give a number")
         self.mode: Mode = among(*MODES)("mode", mode)
         self.floor = floor
         self.names = tuple(name for name, weight in self.weights.items() if weight)

@@ -169,7 +169,7 @@ class UsageTracker:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             The exposure or the mean is outside [0, 1].
 
         Examples
@@ -355,7 +355,7 @@ class Durations:
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             The time is no such number.
         """
         time = number(0.0)("time", time)

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from cvx.arguments import wrong
 from cvx.errors import (
-    InvalidParameterError,
-    LengthMismatchError,
+    InvalidInputError,
 )
 from cvx.scoring.logistic import (
     Floats,
@@ -100,7 +99,7 @@ def floats(name: str, value: npt.ArrayLike) -> Floats:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Something else than numbers, or rows of different lengths.
     """
     try:
@@ -142,9 +141,9 @@ class Samples(NamedTuple):
 
         Raises
         ------
-        LengthMismatchError
+        InvalidInputError
             Shapes that do not fit together.
-        InvalidParameterError
+        InvalidInputError
             Rows of different lengths, something else than numbers, a value that is not finite, a
             label other than 0 and 1, a propensity outside (0, 1].
         """
@@ -153,23 +152,23 @@ class Samples(NamedTuple):
         if x.size == 0 and y.size == 0:
             return cls.none(d)
         if x.ndim != 2 or y.ndim != 1 or x.shape != (len(y), d):
-            raise LengthMismatchError(
+            raise InvalidInputError(
                 f"features have shape {x.shape} and labels {y.shape}: give (n, {d}) and (n,)"
             )
         if not np.isfinite(x).all():
-            raise InvalidParameterError("a feature is NaN or infinite: give finite numbers")
+            raise InvalidInputError("a feature is NaN or infinite: give finite numbers")
         if not np.isin(y, (0.0, 1.0)).all():
-            raise InvalidParameterError("a label is neither 0 nor 1: threshold outcomes first")
+            raise InvalidInputError("a label is neither 0 nor 1: threshold outcomes first")
         if propensities is None:
             return cls(x, y, np.full(len(y), np.nan))
         p = floats("propensities", propensities)
         if p.shape != y.shape:
-            raise LengthMismatchError(
+            raise InvalidInputError(
                 f"propensities have shape {p.shape} and labels {y.shape}: give one each"
             )
         bad = p[~(np.isnan(p) | ((p > 0) & (p <= 1)))]
         if len(bad):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"propensity is {bad[0]}: give the chance of each draw, in (0, 1], or NaN where "
                 "the order was not sampled"
             )
@@ -223,11 +222,11 @@ not retrieved; sample the order to learn that
         window: int = 4096,
     ) -> None:
         if not names:
-            raise InvalidParameterError("names is empty: give at least one feature")
+            raise InvalidInputError("names is empty: give at least one feature")
         if isinstance(names, str) or len(set(names)) < len(names):
-            raise InvalidParameterError(f"names is {names!r}: give a sequence, each name once")
+            raise InvalidInputError(f"names is {names!r}: give a sequence, each name once")
         if not strength > 0 or not bound > 0 or window < 2:
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"strength {strength}, bound {bound}, window {window}: "
                 "give strength > 0, bound > 0, window >= 2"
             )
@@ -263,16 +262,16 @@ not retrieved; sample the order to learn that
 
         Raises
         ------
-        LengthMismatchError
+        InvalidInputError
             Shapes that do not fit together.
-        InvalidParameterError
+        InvalidInputError
             A value that is not finite, a label other than 0 and 1, a propensity outside (0, 1].
 
         Warns
         -----
-        OneOutcomeWarning
+        LearningWarning
             All outcomes are alike: no feature gets a weight.
-        ConstantFeatureWarning
+        LearningWarning
             A feature never varies: it gets no weight.
         """
         new = Samples.checked(features, labels, propensities, len(self.names))
@@ -389,14 +388,14 @@ not retrieved; sample the order to learn that
 
         Raises
         ------
-        LengthMismatchError
+        InvalidInputError
             Features of another shape.
-        InvalidParameterError
+        InvalidInputError
             Something else than numbers, or rows of different lengths.
         """
         x = floats("features", features)
         if x.ndim != 2 or x.shape[1] != len(self.names):
-            raise LengthMismatchError(
+            raise InvalidInputError(
                 f"features have shape {x.shape}: give (n, {len(self.names)}), "
                 f"the columns {', '.join(self.names)}"
             )
@@ -424,7 +423,7 @@ not retrieved; sample the order to learn that
 
         Raises
         ------
-        InvalidParameterError
+        InvalidInputError
             Something else than what ``to_dict`` returns.
         """
         try:

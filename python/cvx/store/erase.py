@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from cvx.errors import NestedTransactionError, UnknownEventError
+from cvx.errors import StoreError, UnknownError
 from cvx.store import rows, text
 from cvx.store.cached import Index
 from cvx.store.failpoints import reach
@@ -117,11 +117,11 @@ def erase(store: Store[Index], events: Sequence[int]) -> Erased:
 
     Raises
     ------
-    UnknownEventError
+    UnknownError
         One of them does not exist; nothing is erased.
-    NestedTransactionError
+    StoreError
         Within a transaction, or a block of them: the files could not be cleaned.
-    ForeignSchemaError
+    DamagedStoreError
         The database holds tables or triggers that are none of a record, and may hold copies.
     """
     check_erasable(store.record, events)
@@ -141,11 +141,11 @@ def check_erasable(record: Record, events: Sequence[int]) -> None:
 
     Raises
     ------
-    UnknownEventError, NestedTransactionError
+    UnknownError, StoreError
         As for ``erase``.
     """
     if record.writing:
-        raise NestedTransactionError(
+        raise StoreError(
             "erasing writes the whole store anew, which cannot be part of a transaction: end that "
             "one first"
         )
@@ -195,7 +195,7 @@ def told_of(record: Record, events: Sequence[int]) -> tuple[list[str], list[Cue]
 
     Raises
     ------
-    UnknownEventError
+    UnknownError
         One of them does not exist.
     """
     with record.mutex:
@@ -215,7 +215,7 @@ def _gone(query: Query, events: Sequence[int]) -> _Gone:
 
     Raises
     ------
-    UnknownEventError
+    UnknownError
         One of them does not exist.
     """
     gone = _Gone(set(events))
@@ -270,7 +270,7 @@ def _rows_of(query: Query, aside: Aside, event: int) -> list[dict[str, Any]]:
 
     Raises
     ------
-    UnknownEventError
+    UnknownError
         There is none.
     """
     found = query(f"SELECT {', '.join(_EVENT)} FROM events WHERE event_id = ?", (event,))
@@ -278,7 +278,7 @@ def _rows_of(query: Query, aside: Aside, event: int) -> list[dict[str, Any]]:
         row for _, table, row in aside if table == "events" and row.get("event_id") == event
     ]
     if not listed:
-        raise UnknownEventError(f"there is no event {event}: it was erased or never given")
+        raise UnknownError(f"there is no event {event}: it was erased or never given")
     return listed
 
 
@@ -446,7 +446,7 @@ def _entry_left(op: str, entry: Any, gone: _Gone) -> Any:
         return [*entry[:3], *(_link_left(version, gone) for version in entry[3:])]
     if op == "reward":
         return None if entry[0] in gone.nodes else entry
-    if op in ("metadata", "state", "recallable", "version"):
+    if op in ("metadata", "state", "recallable", "step_kind", "version"):
         return None if entry[0] in gone.events else entry
     return _row_left(entry, gone) if op == "row" else entry
 
@@ -466,6 +466,8 @@ def _row_left(entry: list[Any], gone: _Gone) -> Any:
     if table == "decays":
         return None if key[1] in gone.nodes else entry
     if table == "model_state" and not _TEXTLESS.fullmatch(key[0]):
+        return None if gone.quoted_in(before) else entry
+    if table == "episodes":
         return None if gone.quoted_in(before) else entry
     if table != "decisions" or before is None:
         return entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Protocol
 
-from cvx.errors import DamagedRecordError, RecordIOError
+from cvx.errors import DamagedStoreError, RecordIOError
 from cvx.store.writer import Writer
 
 _NO_ROOM = ("disk is full", "disk I/O error")
@@ -48,7 +48,7 @@ def typed_error(path: str, error: sqlite3.DatabaseError) -> Exception:
             f"{path}: {said}: make it and its folder writable, or open it with read_only=True"
         )
     if any(words in said for words in _DAMAGED):
-        return DamagedRecordError(
+        return DamagedStoreError(
             f"{path} is damaged ({said}): restore a copy, or let doctor save the rest"
         )
     return error

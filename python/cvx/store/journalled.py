@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
-from cvx.errors import DamagedRecordError
+from cvx.errors import DamagedStoreError
 from cvx.store import rows
 from cvx.store.lock import Tail
 
@@ -80,7 +80,7 @@ class Journalled(ABC):
         found = self._read(table, rest, values)
         for row in found:
             if not rows.whole(row):
-                raise DamagedRecordError(
+                raise DamagedStoreError(
                     f"{self.path}: row {_key(table, row)} of {table} is not what was written: "
                     "restore a copy, or let doctor save the rest"
                 )
@@ -112,7 +112,7 @@ class Journalled(ABC):
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             It says something else.
         """
         said = self.meta(key)
@@ -123,7 +123,7 @@ class Journalled(ABC):
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, kind):
-            raise DamagedRecordError(
+            raise DamagedStoreError(
                 f"{self.path} says {said[:40]!r} of {key}, which cvx never does: restore a copy"
             )
         return value
@@ -163,7 +163,7 @@ class Journalled(ABC):
         except (ValueError, TypeError, RecursionError):
             body = None
         if not isinstance(body, list):
-            raise DamagedRecordError(
+            raise DamagedStoreError(
                 f"{self.path}: change {row[0]} of the journal cannot be read: let doctor repair it"
             )
         return body

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cvx.errors import DamagedRecordError
+from cvx.errors import DamagedStoreError
 from cvx.store import rows
 from cvx.store.lock import Tail
 from cvx.validation import FURTHEST
@@ -23,7 +23,7 @@ def _counter(name: str, told: object) -> int:
         or not re.fullmatch("[0-9]{1,16}", told)
         or int(told) > rows.MOST_ID
     ):
-        raise DamagedRecordError(
+        raise DamagedStoreError(
             f"the record says {str(told)[:20]} of {name}, from which no id can be given: "
             "`cvx doctor --repair` puts it right"
         )
@@ -49,7 +49,7 @@ class Journalling:
             "SELECT seq, chain, recorded FROM journal ORDER BY seq DESC LIMIT 1"
         ).fetchone() or (0, 0, now - 1)
         if not all(type(number) is int for number in tail):
-            raise DamagedRecordError(
+            raise DamagedStoreError(
                 f"the journal ends with {tail}, which is no change: save what is sound with "
                 "`cvx doctor --salvage`"
             )

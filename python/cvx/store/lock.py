@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from cvx.errors import LockTimeoutError, NestedTransactionError, RecordIOError
+from cvx.errors import LockTimeoutError, RecordIOError, StoreError
 from cvx.store.ownfiles import read_own, refuse_link
 
 _TAIL = re.compile(rb"(\d{20}) ([0-9a-f]{8})\n")
@@ -109,7 +109,7 @@ class FileLock:
 
         Raises
         ------
-        NestedTransactionError
+        StoreError
             This thread holds it already, perhaps through another object.
         LockTimeoutError
             Somebody else has held it for longer than ``timeout_s``.
@@ -119,7 +119,7 @@ class FileLock:
         while True:
             mutex = self._mutex
             if mutex.owner == me:
-                raise NestedTransactionError(
+                raise StoreError(
                     f"this thread is writing to {self.path.parent} already: finish that first"
                 )
             if not mutex.lock.acquire(timeout=max(until - time.monotonic(), 0)):

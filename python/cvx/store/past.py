@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from cvx.errors import PastNotKeptError
+from cvx.errors import UnknownError
 from cvx.store import rows, text
 from cvx.store.packing import unpacked
 from cvx.store.record import Record
@@ -12,7 +12,13 @@ from cvx.store.record import Record
 _BY_TIME = (
     "decisions", "decays", "model_state", "aliases", "events", "episodes", "journal",
 )  # fmt: skip
-_COLUMNS = ("state", "recallable", "metadata")
+_COLUMNS = {
+    "state": "state",
+    "recallable": "recallable",
+    "metadata": "metadata",
+    "step_kind": "kind",
+}
+"""Columns of events by what the journal calls a change to them."""
 
 
 def as_of(record: Record, recorded: int) -> Record:
@@ -30,12 +36,12 @@ def as_of(record: Record, recorded: int) -> Record:
 
     Raises
     ------
-    PastNotKeptError
+    UnknownError
         A time from which what was overwritten since is not kept: by an older format, or any more.
     """
     since = int(record.meta("whole_since") or 0)
     if recorded < since:
-        raise PastNotKeptError(
+        raise UnknownError(
             f"{record.path} keeps what was overwritten from {since} on, not at {recorded}: its "
             "journal reaches no further back, or an older version of cvx wrote it until then; ask "
             "for a later time"
@@ -49,9 +55,12 @@ def as_of(record: Record, recorded: int) -> Record:
                 if op == "row":
                     table, key, before = entry
                     where = " AND ".join(f"{name} = ?" for name in rows.KEYS[table])
-                    db.execute(f"DELETE FROM {table} WHERE {where}", key)
-                    if before is not None:
-                        db.execute(rows.insert_sql(table), (*before, rows.row_crc(*before)))
+                    if before is None:
+                        db.execute(f"DELETE FROM {table} WHERE {where}", key)
+                    else:
+                        # In one statement: steps name their episode all the while.
+                        put = rows.insert_sql(table, replace=True)
+                        db.execute(put, (*before, rows.row_crc(*before)))
                 elif op == "link":
                     a, b, kind, before, _ = entry
                     db.execute(
@@ -72,7 +81,8 @@ def as_of(record: Record, recorded: int) -> Record:
                     )
                 elif op in _COLUMNS:
                     db.execute(
-                        f"UPDATE events SET {op} = ? WHERE event_id = ?", (entry[1], entry[0])
+                        f"UPDATE events SET {_COLUMNS[op]} = ? WHERE event_id = ?",
+                        (entry[1], entry[0]),
                     )
                 elif op == "kind":
                     kinds = json.loads(past.meta("edge_kinds") or "[]")

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cvx.errors import DamagedRecordError, LostTailError, StoreError, StoreNotFoundError
+from cvx.errors import DamagedStoreError, LostTailError, StoreError, StoreNotFoundError
 from cvx.store.following import typed_error
 from cvx.store.lock import tail_in
 from cvx.store.reading import connect_to_read
@@ -59,9 +59,9 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
         There is no such file, or nothing in it yet.
     LostTailError
         So it is, and LOCK remembers that something was written.
-    RecordIOError, DamagedRecordError
+    RecordIOError, DamagedStoreError
         It cannot be read.
-    RecordVersionError, ForeignSchemaError
+    StoreVersionError, DamagedStoreError
         It is a database of something else, or something else stands in for a table of it.
     """
     path = path if path.is_file() else path / "memory.db"
@@ -104,16 +104,16 @@ def describe(folder: Path) -> Description:
 
     Raises
     ------
-    StoreNotFoundError, LostTailError, RecordIOError, DamagedRecordError
+    StoreNotFoundError, LostTailError, RecordIOError, DamagedStoreError
         As for ``read_only``.
-    RecordVersionError, ForeignSchemaError
+    StoreVersionError, DamagedStoreError
         ``memory.db`` is a database of something else.
     """
     with read_only(folder) as db:
         meta = dict(db.execute("SELECT key, value FROM meta WHERE typeof(value) = 'text'"))
     dim = meta.get("dim")
     if dim is not None and not re.fullmatch("[1-9][0-9]{0,8}", dim):
-        raise DamagedRecordError(
+        raise DamagedStoreError(
             f"{folder / 'memory.db'} says that its vectors have {dim!r} dimensions: restore a copy"
         )
     return Description(

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from cvx.errors import DamagedRecordError
+from cvx.errors import DamagedStoreError
 from cvx.store import rows, wordsearch
 from cvx.store.nodes import Nodes
 from cvx.types import Episode, Event, IntArray
+
+OPEN, DISCARDED = "open ", "discarded "
+"""What stands before the kind of an episode that has no outcome yet, or never gets one."""
 
 OWN_ENTITIES = 2**62
 """Entities that nobody named are given numbers below this one; those of the user may lie beyond."""
@@ -59,16 +62,41 @@ class Reads(Nodes):
                 steps=tuple(steps.get(row[0], ())),
             )
             for row in self._checked(
-                "episodes", f"WHERE episode_id {which} ORDER BY episode_id", chosen
+                "episodes",
+                f"WHERE episode_id {which} AND kind NOT LIKE '{OPEN}%'"
+                f" AND kind NOT LIKE '{DISCARDED}%' ORDER BY episode_id",
+                chosen,
             )
         ]
+
+    def unfinished(self, episode_id: int) -> Episode | None:
+        """Return an episode that is open or discarded, with its steps; None if it is neither.
+
+        Its ``kind`` says which of the two, and it has no ``reward``.
+        """
+        with self.reading():
+            found = self._checked("episodes", "WHERE episode_id = ?", (episode_id,))
+            if not found or not found[0][3].startswith((OPEN, DISCARDED)):
+                return None
+            row = found[0]
+            steps = self._events("WHERE episode = ? ORDER BY event_id", (episode_id,))
+        return Episode(
+            episode_id=row[0],
+            entity_id=row[1],
+            namespace=row[2],
+            kind=row[3],
+            goal=row[4],
+            task_type=row[5],
+            metadata=json.loads(row[7]),
+            steps=tuple(steps),
+        )
 
     def events(self, ids: Iterable[int] | None = None) -> list[Event]:
         """Return every event, or those of these ids, in the order of writing.
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             A row is not what was written.
         """
         if ids is None:
@@ -91,7 +119,7 @@ class Reads(Nodes):
 
         Raises
         ------
-        DamagedRecordError
+        DamagedStoreError
             A row is not what was written.
         """
         names = rows.COLUMNS[table]
@@ -120,7 +148,7 @@ class Reads(Nodes):
             try:
                 out.append(event_of(row))
             except UNREADABLE as error:
-                raise DamagedRecordError(
+                raise DamagedStoreError(
                     f"{self.path}: row {row[0]} of events cannot be read ({error}): let doctor "
                     "repair it"
                 ) from error

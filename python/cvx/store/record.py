@@ -11,13 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from cvx.errors import (
-    ForkedRecordError,
-    NestedTransactionError,
-    RecordClosedError,
     RecordIOError,
-    RecordVersionError,
     StoreError,
     StoreNotFoundError,
+    StoreVersionError,
 )
 from cvx.store import rows
 from cvx.store.failpoints import reach
@@ -53,9 +50,9 @@ class Record(Transactions):
 
     Raises
     ------
-    RecordVersionError
+    StoreVersionError
         The file was written by a later version of cvx, or is no record at all.
-    ForeignSchemaError
+    DamagedStoreError
         It has triggers, views, tables or indexes that no record has, or not those of one.
     StoreError
         The file cannot be opened.
@@ -147,7 +144,7 @@ class Record(Transactions):
         if version == 0:
             raise StoreNotFoundError(f"{self.path} is empty: open it to write, and it is made")
         if version != SCHEMA_VERSION:
-            raise RecordVersionError(
+            raise StoreVersionError(
                 f"{self.path} has schema version {version}, only {SCHEMA_VERSION} can be read "
                 "without writing: open it once without read_only, or a copy of it"
             )
@@ -165,11 +162,11 @@ class Record(Transactions):
             typed = typed_error(self.path, error)
             if isinstance(typed, RecordIOError):
                 raise typed from error
-            raise RecordVersionError(
+            raise StoreVersionError(
                 f"{self.path} is no record of cvx ({error}): give another file"
             ) from error
         if version > SCHEMA_VERSION:
-            raise RecordVersionError(
+            raise StoreVersionError(
                 f"{self.path} has schema version {version}, this cvx reads 1 to {SCHEMA_VERSION}: "
                 "open it with the cvx that wrote it"
             )
@@ -180,7 +177,7 @@ class Record(Transactions):
 
         Raises
         ------
-        NestedTransactionError
+        StoreError
             This thread is writing to it, or to the same file through another object; it stays open.
         """
         with self._lock:
@@ -189,7 +186,7 @@ class Record(Transactions):
             if self._closed:
                 return
             if self.writing:
-                raise NestedTransactionError(
+                raise StoreError(
                     f"something is being written to {self.path}: close it after that has ended"
                 )
         # The last connection to close writes the log back: a checkpoint like any other.
@@ -216,12 +213,12 @@ class Record(Transactions):
 
     def _connection(self) -> sqlite3.Connection:
         if os.getpid() != self._process:
-            raise ForkedRecordError(
+            raise StoreError(
                 f"{self.path} was opened by process {self._process}, this is {os.getpid()}: open "
                 "it again in the child"
             )
         if self._closed:
-            raise RecordClosedError(f"the record {self.path} is closed: open it again")
+            raise StoreError(f"the record {self.path} is closed: open it again")
         return self._db
 
     def copy(self) -> Record:

@@ -16,9 +16,8 @@ import numpy as np
 from cvx.errors import (
     EmbedderDimensionError,
     InvalidInputError,
-    NonFiniteVectorError,
+    InvalidVectorError,
     SettingsMismatchError,
-    ZeroVectorError,
 )
 from cvx.store import rows, staging
 from cvx.store.failpoints import reach
@@ -75,7 +74,7 @@ def reembed(
         A move to another embedder is under way, and ``restart`` is False.
     InvalidInputError
         Events with a vector of their own and no text; nothing changes.
-    EmbedderDimensionError, NonFiniteVectorError, ZeroVectorError
+    EmbedderDimensionError, InvalidVectorError
         The embedder's answer cannot be stored; what was made before stays.
     """
     if not _begin(record, target, restart=restart):
@@ -184,9 +183,11 @@ def _checked(
     for (node, text), row in zip(todo, made, strict=True):
         shown = f"{target.embedder} made of node {node} ({text[:40]!r})"
         if not np.isfinite(row).all():
-            raise NonFiniteVectorError(f"{shown} NaN or infinity: choose another embedder")
+            raise InvalidVectorError(f"{shown} NaN or infinity: choose another embedder")
         if metric == "cosine" and not row.any():
-            raise ZeroVectorError(f"{shown} a vector of zeros: choose another, or erase the event")
+            raise InvalidVectorError(
+                f"{shown} a vector of zeros: choose another, or erase the event"
+            )
     return made
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from cvx.errors import (
     CvxError,
-    DamagedRecordError,
     DamagedRowsWarning,
-    RecordMismatchError,
-    UnknownEdgeError,
+    DamagedStoreError,
+    StoreError,
+    UnknownError,
 )
 from cvx.store.cached import CachedIndex, Index
 from cvx.store.record import Record
@@ -24,7 +24,7 @@ from cvx.store.spaces import space
 from cvx.store.writer import Writer
 
 _CHUNK = 20_000
-_FOR_THE_PAST = ("row", "metadata", "episode")
+_FOR_THE_PAST = ("row", "metadata", "episode", "step_kind")
 """What the journal keeps for views of the past; the index knows nothing of it."""
 _REFUSED = (CvxError, ValueError, TypeError, OverflowError)
 """What a row raises that no index takes, such as one that another program wrote."""
@@ -119,7 +119,7 @@ class Replica(Generic[Index]):
             known = len(self.record.damaged)
             try:
                 unread = self.record.journal(self.seq)
-            except DamagedRecordError:
+            except DamagedStoreError:
                 self.rebuild()
                 return
             for seq, op, body in _joined(unread):
@@ -158,7 +158,7 @@ class Replica(Generic[Index]):
 
     def _empty(self) -> Index:
         if self.fresh is None:
-            raise RecordMismatchError(
+            raise StoreError(
                 f"{self.record.path} has rows that the index has not, or others in their place: "
                 "give the index that was saved with it, or an empty one"
             )
@@ -272,7 +272,7 @@ def build(record: Record, index: CachedIndex, first: int = 0) -> None:
 
     Raises
     ------
-    DamagedRecordError
+    DamagedStoreError
         The record says that it gave more ids than any record of its size does.
     """
     for kind in record.told("edge_kinds", list):
@@ -296,7 +296,7 @@ def _next_node(record: Record, index: CachedIndex) -> int:
     told = record.meta("next_node") or "0"
     bound = node_bound(int(index.stats()["nodes"]))
     if not (told.isdecimal() and told.isascii()) or not 0 <= int(told[:20]) <= bound:
-        raise DamagedRecordError(
+        raise DamagedStoreError(
             f"{record.path} says that its next node is {told[:20]}, and with its events that is at "
             f"most {bound}: `cvx doctor --repair` puts it right"
         )
@@ -403,5 +403,5 @@ def _link(index: CachedIndex, a: int, b: int, kind: str, weight: float) -> None:
 
 def _unlink(index: CachedIndex, a: int, b: int, kind: str) -> None:
     # It may be gone already, with one of its ends.
-    with suppress(UnknownEdgeError):
+    with suppress(UnknownError):
         index.remove_edge(a, b, kind)

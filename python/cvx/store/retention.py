@@ -32,7 +32,7 @@ class HistoryLimits:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A number below 1.
     """
 

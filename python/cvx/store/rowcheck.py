@@ -39,7 +39,7 @@ _SPARE_NODES, _NODES_A_ROW = 2_000_000, 64
 _TYPES: Mapping[str, type[Any]] = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
 KIND = re.compile("[a-z][a-z0-9_]{0,63}")
 """What a kind of edge may be called."""
-_OVERWRITTEN = ("usage", "decays", "decisions", "model_state")
+_OVERWRITTEN = ("episodes", "usage", "decays", "decisions", "model_state")
 _id = _count = whole(0, MOST_ID)
 
 
@@ -358,6 +358,7 @@ _OPS: Mapping[str, Callable[[Any], None]] = {
     "metadata": _check_column_change,
     "state": _check_column_change,
     "recallable": _check_column_change,
+    "step_kind": _check_column_change,
     "episode": _check_id,
     "erase": _check_id,
     "lost": _check_id,

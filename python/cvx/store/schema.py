@@ -11,7 +11,7 @@ from contextlib import closing
 from functools import lru_cache
 from typing import NamedTuple
 
-from cvx.errors import ForeignSchemaError, RecordVersionError
+from cvx.errors import DamagedStoreError, StoreVersionError
 from cvx.store import staging, text
 from cvx.store.failpoints import reach
 from cvx.store.rows import COLUMNS, crc_sql, row_crc
@@ -186,9 +186,9 @@ def version_of(db: sqlite3.Connection, where: str, *, to_examine: bool = False) 
 
     Raises
     ------
-    RecordVersionError
+    StoreVersionError
         It is none.
-    ForeignSchemaError
+    DamagedStoreError
         It is of this version or an older one, and consists of something else.
     """
     try:
@@ -196,7 +196,7 @@ def version_of(db: sqlite3.Connection, where: str, *, to_examine: bool = False) 
         version = _told_version(db, there) if there else 0
     except (TypeError, ValueError) as error:
         told = f"{where} is no record of cvx ({error}): give another file"
-        raise RecordVersionError(told) from error
+        raise StoreVersionError(told) from error
     if 0 < version <= SCHEMA_VERSION:
         _check(db, version, where, to_examine=to_examine)
     return version
@@ -223,7 +223,7 @@ def _check(db: sqlite3.Connection, version: int, where: str, *, to_examine: bool
             if any(one.unreadable for one in found)
             else "`cvx doctor` names them all, `cvx doctor --repair` takes them away"
         )
-        raise ForeignSchemaError(f"{where} is not as cvx made it ({named}{more}): {cure}")
+        raise DamagedStoreError(f"{where} is not as cvx made it ({named}{more}): {cure}")
 
 
 def _parts(db: sqlite3.Connection) -> _Parts:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from cvx.errors import (
-    DamagedRecordError,
+    DamagedStoreError,
     InvalidInputError,
     LostTailError,
     RecordIOError,
@@ -66,7 +66,7 @@ class IndexKind(Generic[Index]):
         try:
             return self.fresh(**settings)
         except (InvalidInputError, TypeError) as error:
-            raise DamagedRecordError(
+            raise DamagedStoreError(
                 f"{record.path} says {str(settings)[:80]} of its index, and none can be made with "
                 f"that ({error}): restore a copy"
             ) from error

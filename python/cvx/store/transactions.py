@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from cvx.errors import NestedTransactionError, ReadOnlyError, RecordIOError
+from cvx.errors import ReadOnlyError, RecordIOError, StoreError
 from cvx.store.failpoints import reach
 from cvx.store.following import Follower, typed_error
 from cvx.store.lock import FileLock, Tail
@@ -96,9 +96,9 @@ class Transactions(Reads):
 
         Raises
         ------
-        NestedTransactionError
+        StoreError
             A transaction of this record is open already in this thread.
-        RecordClosedError, ForkedRecordError, ReadOnlyError
+        StoreError, ReadOnlyError
             The record was closed, was opened before a fork, or may only be read.
         RecordIOError
             The disk is full or failed; nothing was stored.
@@ -108,7 +108,7 @@ class Transactions(Reads):
         with nullcontext() if in_block else self.locked():
             db = self._writable()
             if self._writing:
-                raise NestedTransactionError(
+                raise StoreError(
                     f"a transaction of {self.path} is open already: write inside that one"
                 )
             self._check_not_reading(db, in_block)
@@ -123,7 +123,7 @@ class Transactions(Reads):
 
     def _check_not_reading(self, db: sqlite3.Connection, in_block: bool) -> None:
         if db.in_transaction and not in_block:
-            raise NestedTransactionError(
+            raise StoreError(
                 f"{self.path} is being read by this thread: write after that has ended"
             )
 
@@ -138,9 +138,9 @@ class Transactions(Reads):
 
         Raises
         ------
-        NestedTransactionError
+        StoreError
             A transaction, or another such block, is open already in this thread.
-        RecordClosedError, ForkedRecordError, ReadOnlyError
+        StoreError, ReadOnlyError
             The record was closed, was opened before a fork, or may only be read.
         RecordIOError
             The disk is full or failed; nothing of the block was stored.
@@ -149,7 +149,7 @@ class Transactions(Reads):
         with self.locked():
             db = self._writable()
             if self._writing or self._block is not None:
-                raise NestedTransactionError(
+                raise StoreError(
                     f"a transaction of {self.path} is open already: end that one first"
                 )
             self._check_not_reading(db, in_block=False)

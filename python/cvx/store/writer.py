@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 from cvx.arguments import wrong
 from cvx.errors import (
     DuplicateKeyError,
-    RewardRangeError,
-    UnknownEventError,
+    EpisodeEndedError,
+    InvalidInputError,
+    UnknownError,
 )
 from cvx.store import text
 from cvx.store.learned import event_context
 from cvx.store.learnedwriter import LearnedWriter
 from cvx.store.packing import bytes_of, event_row, json_of, packed
+from cvx.store.reads import DISCARDED, OPEN, OWN_ENTITIES
 from cvx.store.rows import COLUMNS
 from cvx.types import Edge, Episode, Event, Vector
 from cvx.validation import check_edge, check_episode, storable_text
@@ -47,37 +50,100 @@ class Writer(LearnedWriter):
 
         Raises
         ------
-        RewardRangeError
+        InvalidInputError
             It has no outcome in [0, 1]: it is not closed yet.
         """
-        reward = episode.reward
-        if not isinstance(reward, Real) or not 0.0 <= float(reward) <= 1.0:
-            raise wrong(
-                "the episode's reward", reward, "its outcome in [0, 1] first", RewardRangeError
-            )
-        check_episode(episode)
         number = episode.episode_id
         if number is None:
             number = self._next("episodes", "episode_id")
-        self._put(
-            "episodes",
-            [
-                (
-                    number,
-                    episode.entity_id,
-                    episode.namespace,
-                    episode.kind,
-                    episode.goal,
-                    episode.task_type,
-                    float(reward),
-                    json_of(episode.metadata),
-                    self.recorded,
-                )
-            ],
-        )
+        self._put("episodes", [self._episode_row(number, episode)])
         self.add_events(episode.steps, episode_id=number, recallable=recallable)
         self.journal("episode", [number])
         return number
+
+    def _episode_row(self, number: int, episode: Episode) -> tuple[object, ...]:
+        reward = 0.0 if episode.kind.startswith((OPEN, DISCARDED)) else episode.reward
+        if not isinstance(reward, Real) or not 0.0 <= float(reward) <= 1.0:
+            raise wrong(
+                "the episode's reward", reward, "its outcome in [0, 1] first", InvalidInputError
+            )
+        check_episode(episode)
+        return (
+            number,
+            episode.entity_id,
+            episode.namespace,
+            episode.kind,
+            episode.goal,
+            episode.task_type,
+            float(reward),
+            json_of(episode.metadata),
+            self.recorded,
+        )
+
+    def open_episode(self, episode: Episode) -> int:
+        """Store an episode that begins, without steps, and return its number.
+
+        Its steps are added with ``add_events``; they do not advise before ``close_episode``.
+        """
+        found = self._db.execute("SELECT ifnull(max(episode_id), -1) + 1 FROM episodes")
+        number = int(found.fetchone()[0])
+        begun = replace(episode, kind=f"{OPEN}{episode.kind}")
+        self._put("episodes", [self._episode_row(number, begun)])
+        return number
+
+    def next_own_entity(self) -> int:
+        """Return the first number of an entity that no episode has, and no user's own."""
+        found = self._db.execute(
+            "SELECT ifnull(max(entity), -1) + 1 FROM episodes WHERE entity < ?", (OWN_ENTITIES,)
+        )
+        return int(found.fetchone()[0])
+
+    def change_open_episode(self, episode: Episode) -> None:
+        """Store who holds an open episode, or that it was discarded: its steps are put away then.
+
+        Parameters
+        ----------
+        episode : Episode
+            As ``Record.unfinished`` returns it, with another kind or other metadata.
+        """
+        assert episode.episode_id is not None
+        self._overwrite("episodes", [self._episode_row(episode.episode_id, episode)])
+        if episode.kind.startswith(DISCARDED):
+            self.set_columns("state", dict.fromkeys(_ids(episode.steps), "archived"))
+
+    def close_episode(self, episode: Episode, *, recallable: bool = True) -> None:
+        """Give an open episode its outcome: its steps advise from now on, or are of a failure.
+
+        Parameters
+        ----------
+        episode : Episode
+            With its outcome; its steps are stored already.
+        recallable : bool, default True
+            Whether its steps may advise.
+
+        Raises
+        ------
+        InvalidInputError
+            It has no outcome in [0, 1].
+        EpisodeEndedError
+            Another process ended or discarded it.
+        """
+        assert episode.episode_id is not None
+        found = self._row("episodes", (episode.episode_id,))
+        if found is None or not found[3].startswith(OPEN):
+            raise EpisodeEndedError(
+                f"episode {episode.episode_id} was ended or discarded by another process: begin "
+                "another one"
+            )
+        self._overwrite("episodes", [self._episode_row(episode.episode_id, episode)])
+        if recallable:
+            self.set_columns("recallable", dict.fromkeys(_ids(episode.steps), 1))
+        else:
+            self.set_columns("kind", dict.fromkeys(_ids(episode.steps), "failed_step"))
+        self.set_rewards(
+            (step.node, step.reward) for step in episode.steps if step.node is not None
+        )
+        self.journal("episode", [episode.episode_id])
 
     def _next(self, table: str, key: str) -> int:
         found = self._db.execute(f"SELECT ifnull(max({key}), 0) + 1 FROM {table}")
@@ -227,12 +293,12 @@ class Writer(LearnedWriter):
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event.
         """
         found = self._row("events", (event_id,))
         if found is None:
-            raise UnknownEventError(f"there is no event {event_id}: it was erased or never given")
+            raise UnknownError(f"there is no event {event_id}: it was erased or never given")
         before = dict(zip(COLUMNS["events"], found, strict=True))
         said = text.whole(self._db, event_id)
         (node,) = self.take_nodes(1)
@@ -297,11 +363,11 @@ class Writer(LearnedWriter):
             self.journal("reward", changes)
 
     def set_columns(self, column: str, values: Mapping[int, object]) -> None:
-        """Store new values of a column of ``events``: metadata, state or recallable, by event id.
+        """Store new values of a column of events by id: metadata, state, recallable or kind.
 
         Raises
         ------
-        UnknownEventError
+        UnknownError
             No such event.
         """
         changes = []
@@ -309,7 +375,7 @@ class Writer(LearnedWriter):
             found = self._db.execute(f"SELECT {column} FROM events WHERE event_id = ?", (event,))
             before = found.fetchone()
             if before is None:
-                raise UnknownEventError(f"there is no event {event}: it was erased or never given")
+                raise UnknownError(f"there is no event {event}: it was erased or never given")
             if before[0] != after:
                 changes.append([event, before[0], after])
                 self._db.execute(
@@ -317,4 +383,9 @@ class Writer(LearnedWriter):
                 )
         self._renew("events", "event_id = ?", [event for event, *_ in changes])
         if changes:
-            self.journal(column, changes)
+            # The declaration of a kind of edge is called "kind" in the journal.
+            self.journal("step_kind" if column == "kind" else column, changes)
+
+
+def _ids(steps: Iterable[Event]) -> list[int]:
+    return [step.event_id for step in steps if step.event_id is not None]

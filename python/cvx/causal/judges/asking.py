@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cvx.arguments import above_zero, optional
 from cvx.calls import Calls, Outcome
 from cvx.causal.judges.prompt import question, read_answer
 from cvx.causal.judges.protocol import Judge, Judgement, Pair
-from cvx.embed.http import Http, HttpOptions
-from cvx.errors import EmbedderAnswerError, EmbedderRefusedError, InvalidParameterError
+from cvx.errors import EmbedderAnswerError, EmbedderRefusedError, InvalidInputError
+
+if TYPE_CHECKING:
+    from cvx.embed.http import HttpOptions
 
 DEFAULT_TIMEOUT_S = 60.0
 _METHODS = ("complete", "generate", "invoke", "ask", "chat")
@@ -84,7 +86,7 @@ class LLMJudge:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A client that cannot be asked; a time-out that is not above 0.
 
     Examples
@@ -128,7 +130,7 @@ def asker(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A client that cannot be asked; a time-out that is not above 0.
     """
     optional(above_zero)("timeout_s", timeout_s)
@@ -151,7 +153,7 @@ def _method(client: object, model: str | None) -> Callable[[str], object]:
     if found is None and callable(client):
         found = client
     if found is None:
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"{type(client).__name__} cannot be asked: give a function from prompt to answer, or "
             f"an object with one of {', '.join(_METHODS)}"
         )
@@ -187,6 +189,8 @@ class ServerJudge:
     """
 
     def __init__(self, model: str, url: str, *, http: HttpOptions | None = None) -> None:
+        from cvx.embed.http import Http, HttpOptions
+
         options = http or HttpOptions(timeout_s=DEFAULT_TIMEOUT_S)
         self._http = Http(url, options)
         base = url.rstrip("/").removesuffix("/chat/completions")
@@ -229,7 +233,7 @@ def as_judge(thing: Any, *, timeout_s: float | None = DEFAULT_TIMEOUT_S) -> Judg
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Something that cannot be asked.
     """
     if thing is None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cvx.arguments import a_share
 from cvx.causal.fusion import Floats
 from cvx.causal.judges.protocol import Judgement, Pair, Verdict
-from cvx.errors import DimensionError, InvalidInputError, InvalidParameterError
+from cvx.errors import InvalidInputError, InvalidVectorError
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 
@@ -42,12 +42,12 @@ class Heads:
 
         Raises
         ------
-        DimensionError
+        InvalidVectorError
             Vectors of another space than the heads were trained in.
         """
         for rows in (causes, effects):
             if rows.ndim != 2 or rows.shape[1] != self.dim:
-                raise DimensionError(
+                raise InvalidVectorError(
                     f"vectors have shape {rows.shape}, the heads {self.dim} dimensions: refit "
                     "the judge on the vectors of this embedder"
                 )
@@ -261,7 +261,7 @@ class StatisticalJudge:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         A bound or a prior outside its range.
 
     Examples
@@ -286,9 +286,9 @@ class StatisticalJudge:
     ) -> None:
         self.bound = a_share("bound", bound)
         if not 0 < prior < 1:
-            raise InvalidParameterError(f"prior is {prior}: give one between 0 and 1")
+            raise InvalidInputError(f"prior is {prior}: give one between 0 and 1")
         if len(weights) != len(EVIDENCE):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"{len(weights)} weights: give {len(EVIDENCE)}, one for each of "
                 f"{', '.join(EVIDENCE)}"
             )

@@ -98,7 +98,7 @@ def _store(memory: Memory, lines: Lines) -> list[int]:
 
     events = list(lines.events)
     missing = [place for place, event in enumerate(events) if event.vector is None]
-    with progress("embedding", len(missing)) as tick:
+    with progress("embedding") as tick:
         for at in range(0, len(missing), _AT_ONCE):
             some = missing[at : at + _AT_ONCE]
             vectors = memory.embedder.embed([events[place].text for place in some])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cvx.errors import InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.recall.candidates import Candidates
 from cvx.recall.cue import dense_text, lexical_text, structured
 from cvx.recall.floor import Floor
@@ -84,13 +84,13 @@ def signals_of(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         The question was read by another reader.
     """
     from cvx.recall.signals import all_signals
 
     if not isinstance(question, Question):
-        raise InvalidParameterError(
+        raise InvalidInputError(
             f"the question is a {type(question).__name__}: set the pipeline's reader to read_cue"
         )
     return all_signals(question, candidates, view)

@@ -17,8 +17,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import InvalidInputError, InvalidParameterError
+from cvx.errors import InvalidInputError
 from cvx.recall.signals.view import Candidates, FloatArray
+from cvx.scoring.logistic import maximum_likelihood
 
 FLOOR_FEATURES = ("dense", "dense_window", "coverage_store", "coverage_window")
 """Columns of which the highest value among the candidates counts."""
@@ -56,7 +57,7 @@ class Answerable:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Not four coefficients, a number that is not finite, a threshold outside [0, 1].
 
     Examples
@@ -72,14 +73,14 @@ class Answerable:
 
     def __post_init__(self) -> None:
         if len(self.coefficients) != len(FLOOR_FEATURES):
-            raise InvalidParameterError(
+            raise InvalidInputError(
                 f"{len(self.coefficients)} coefficients: give {len(FLOOR_FEATURES)}, "
                 f"for {', '.join(FLOOR_FEATURES)}"
             )
         if not all(math.isfinite(x) for x in (*self.coefficients, self.intercept)):
-            raise InvalidParameterError("a coefficient is not finite: calibrate the floor again")
+            raise InvalidInputError("a coefficient is not finite: calibrate the floor again")
         if not 0.0 <= self.threshold <= 1.0:
-            raise InvalidParameterError(f"threshold is {self.threshold}: give one in [0, 1]")
+            raise InvalidInputError(f"threshold is {self.threshold}: give one in [0, 1]")
 
     def probability(self, columns: Mapping[str, FloatArray]) -> float:
         """Return the probability, in [0, 1], that one of the candidates answers."""
@@ -140,22 +141,23 @@ def calibrated(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Fewer than 10 questions of one kind, or a share outside [0, 1).
     """
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
-
     yes, no = np.asarray(answered, dtype=np.float64), np.asarray(foreign, dtype=np.float64)
     for name, rows in (("answered", yes), ("foreign", no)):
         if len(rows) < 10:
-            raise InvalidParameterError(f"{len(rows)} {name} questions: give at least 10")
+            raise InvalidInputError(f"{len(rows)} {name} questions: give at least 10")
     if not 0.0 <= most_empty < 1.0:
-        raise InvalidParameterError(f"most_empty is {most_empty}: give a share in [0, 1)")
-    model = LogisticRegression(C=100.0, class_weight="balanced", max_iter=1000)
-    model.fit(np.vstack([yes, no]), np.repeat([1, 0], [len(yes), len(no)]))
-    open_to_all = Answerable(
-        tuple(float(x) for x in model.coef_[0]), float(model.intercept_[0]), threshold=0.0
+        raise InvalidInputError(f"most_empty is {most_empty}: give a share in [0, 1)")
+    sizes = np.array([len(yes), len(no)])
+    coefficients, intercept = maximum_likelihood(
+        np.vstack([yes, no]),
+        np.repeat([1, 0], sizes),
+        np.repeat(sizes.sum() / (2.0 * sizes), sizes),
+        penalty=0.01,
     )
+    open_to_all = Answerable(tuple(coefficients.tolist()), intercept, threshold=0.0)
     passed = _probabilities(open_to_all, yes)
     # At a threshold that is one of the probabilities, the question it belongs to still passes.
     threshold = float(np.quantile(passed, most_empty, method="lower"))

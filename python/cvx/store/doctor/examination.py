@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from cvx.errors import CvxError, RecordIOError, RecordVersionError, StoreNotFoundError
+from cvx.errors import CvxError, RecordIOError, StoreNotFoundError, StoreVersionError
 from cvx.store.cached import Index
 from cvx.store.doctor import folder as files
 from cvx.store.doctor import graph, history, rowwise, words
@@ -43,7 +43,7 @@ def examine(
     ------
     StoreNotFoundError
         There is no store.
-    RecordVersionError
+    StoreVersionError
         ``memory.db`` is of a later version, or of something else, or of an older one: opening it
         brings it to this one.
     RecordIOError
@@ -68,7 +68,7 @@ def examine(
                 findings += _run(check)
             if progress is not None:
                 progress(len(checks), len(checks))
-    except (StoreNotFoundError, RecordVersionError, RecordIOError):
+    except (StoreNotFoundError, StoreVersionError, RecordIOError):
         raise
     except CvxError as error:
         found = Finding(Check.FILE, "memory.db", str(error))
@@ -85,7 +85,7 @@ def _check_version(folder: Path) -> None:
             if version < SCHEMA_VERSION
             else "examine it with the cvx that wrote it"
         )
-        raise RecordVersionError(
+        raise StoreVersionError(
             f"{folder} has schema version {version}, this examines {SCHEMA_VERSION}: {cure}"
         )
 

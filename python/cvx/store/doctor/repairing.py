@@ -182,7 +182,7 @@ def _make_its_own(folder: Path, done: list[str]) -> None:
 
     Raises
     ------
-    ForeignSchemaError
+    DamagedStoreError
         There are other tables: what is in them is somebody's.
     """
     with closing(connect(folder / "memory.db")) as db, closing(FileLock(folder / "LOCK")) as lock:

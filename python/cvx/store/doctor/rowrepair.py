@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from cvx.errors import DamagedRecordError
+from cvx.errors import DamagedStoreError
 from cvx.store import rows
 from cvx.store.doctor import aside
 from cvx.store.doctor.bitflip import put_right
@@ -217,7 +217,7 @@ def _fill_gap(write: Writer, first: int, last: int) -> None:
     ).fetchone()
     recorded, chain = before or (0, 0)
     if last - first >= _MOST_LOST:
-        raise DamagedRecordError(
+        raise DamagedStoreError(
             f"{last - first + 1:,} changes are missing before {last}, and at most {_MOST_LOST:,} "
             "are marked as lost: save what is sound with `cvx doctor --salvage`"
         )

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from cvx.errors import DamagedRecordError, OutputError, StoreNotFoundError
+from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
 from cvx.store import rows, text
 from cvx.store.doctor.aside import Row
 from cvx.store.doctor.bitflip import put_right
@@ -64,9 +64,9 @@ def salvage(folder: Path, target: Path) -> Salvaged:
     ------
     StoreNotFoundError
         There is no ``memory.db``.
-    OutputError
+    FileError
         There is something at ``target``.
-    DamagedRecordError
+    DamagedStoreError
         Not even the list of tables can be read.
     """
     path = folder / "memory.db"
@@ -74,14 +74,14 @@ def salvage(folder: Path, target: Path) -> Salvaged:
         raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")
     refuse_link(path)
     if target.exists():
-        raise OutputError(f"{target} is there already: give a folder that is not")
+        raise FileError(f"{target} is there already: give a folder that is not")
     with closing(connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
         db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         try:
             _refuse_views(db)
             meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise DamagedRecordError(
+            raise DamagedStoreError(
                 f"{path}: nothing can be read of it any more ({error}): restore a copy"
             ) from error
         make_folders(target)

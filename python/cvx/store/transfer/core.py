@@ -60,7 +60,7 @@ def core_events(path: Path) -> Iterator[tuple[list[CoreEvent], int]]:
 
     Raises
     ------
-    InputFileError
+    FileError
         There is no such file, or it is none of DuckDB's.
     ExportError
         It has no table ``events`` with the blueprint's columns.

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvx.errors import ExportError, InputFileError, MissingExtraError
+from cvx.errors import ExportError, FileError
+from cvx.extras import needs
 from cvx.store.transfer import parquet
 from cvx.store.transfer.blueprint import Cause, depths, primary_causes
 from cvx.store.transfer.files import written_whole
@@ -56,12 +57,8 @@ _KEPT_APART = ("text", "embedding")
 
 
 def _duckdb() -> Any:
-    try:
+    with needs("duckdb"):
         import duckdb
-    except ImportError as error:
-        raise MissingExtraError(
-            "duckdb is not installed: pip install 'cvx[duckdb]', or export to Parquet"
-        ) from error
     return duckdb
 
 
@@ -101,19 +98,19 @@ def opened(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     ------
     MissingExtraError
         The package duckdb is not installed.
-    InputFileError
+    FileError
         It is no such file, cannot be read, or another process has it open.
     """
     duckdb = _duckdb()
     if not path.is_file():
-        raise InputFileError(f"{path} cannot be read: there is no such file")
+        raise FileError(f"{path} cannot be read: there is no such file")
     room = max(_LEAST_MIB, 4 * path.stat().st_size >> 20)
     try:
         config = {**_ALONE, "memory_limit": f"{room}MiB"}
         with closing(duckdb.connect(str(path), read_only=True, config=config)) as connection:
             yield connection
     except duckdb.Error as error:
-        raise InputFileError(f"{path} cannot be read with DuckDB ({error})") from error
+        raise FileError(f"{path} cannot be read with DuckDB ({error})") from error
 
 
 def base_tables(db: duckdb.DuckDBPyConnection) -> dict[str, int]:
@@ -198,7 +195,8 @@ def _quoted(path: Path) -> str:
 
 
 def _write_causes(path: Path, causes: dict[int, Cause]) -> None:
-    import polars as pl
+    with needs("duckdb"):
+        import polars as pl
 
     depth = depths(causes)
     pl.DataFrame(
@@ -254,7 +252,7 @@ class DuckDB:
     ExportError
         It was not written by ``cvx export``; ``cvx.memory.transfer.from_duckdb`` also takes the
         files of a ``CausalMemoryCore``.
-    InputFileError
+    FileError
         It cannot be read.
     """
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cvx.errors import OutputError
+from cvx.errors import CvxError, FileError
 from cvx.store.ownfiles import sync_folder, sync_whole
 
 
@@ -20,19 +20,21 @@ def written_whole(path: Path) -> Iterator[Path]:
 
     Raises
     ------
-    OutputError
+    FileError
         There is something at the place already, or the file system refused.
     """
     if path.exists():
-        raise OutputError(f"{path} is there already: give another name, or remove it first")
+        raise FileError(f"{path} is there already: give another name, or remove it first")
     beside = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         yield beside
         sync_whole(beside)
         beside.rename(path)
         sync_folder(path.absolute().parent)
+    except CvxError:
+        raise
     except OSError as error:
-        raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
+        raise FileError(f"{path} cannot be written ({error.strerror or error})") from error
     finally:
         if beside.is_dir():
             shutil.rmtree(beside, ignore_errors=True)

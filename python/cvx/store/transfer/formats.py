@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cvx.errors import CvxError, ExportError, InvalidParameterError, SettingsMismatchError
+from cvx.errors import CvxError, ExportError, InvalidInputError, SettingsMismatchError
 from cvx.store.cached import CachedIndex
 from cvx.store.failpoints import reach
 from cvx.store.peek import read_only
@@ -31,7 +31,7 @@ def format_of(path: Path, wanted: str | None = None) -> str:
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         Neither says one.
 
     Examples
@@ -49,7 +49,7 @@ def format_of(path: Path, wanted: str | None = None) -> str:
             if path.suffix.lower() in endings:
                 return name
     asked = wanted if wanted is not None else path.name
-    raise InvalidParameterError(
+    raise InvalidInputError(
         f"{asked!r} is no format: give one of {', '.join(FORMATS)}, or a file that ends in "
         f"{', '.join(ending for endings in FORMATS.values() for ending in endings)}"
     )
@@ -80,11 +80,11 @@ def export_record(
 
     Raises
     ------
-    InvalidParameterError
+    InvalidInputError
         No format.
-    OutputError
+    FileError
         It cannot be written there.
-    DamagedRecordError
+    DamagedStoreError
         A row is not what was written.
     MissingExtraError
         The package for the format is not installed.

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from cvx.errors import ExportError, InputFileError
+from cvx.errors import ExportError, FileError
 from cvx.escaping import printable
 from cvx.store import rows
 from cvx.store.transfer.files import written_whole
@@ -67,7 +67,7 @@ class JsonLines:
 
     Raises
     ------
-    InputFileError
+    FileError
         It cannot be read.
     ExportError
         It is no export.
@@ -79,7 +79,7 @@ class JsonLines:
             with path.open("rb") as file:
                 first = file.readline(_LONGEST)
         except OSError as error:
-            raise InputFileError(f"{path} cannot be read ({error.strerror})") from error
+            raise FileError(f"{path} cannot be read ({error.strerror})") from error
         self.header = Header.from_text(first, str(path))
 
     def batches(self) -> Iterator[Batch]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvx.errors import ExportError, InputFileError
+from cvx.errors import ExportError, FileError
+from cvx.extras import needs
 from cvx.store.ownfiles import open_own, read_own
 from cvx.store.transfer.files import written_whole
 from cvx.store.transfer.header import Header
@@ -57,7 +58,8 @@ def write_into(folder: Path, header: Header, types: Types, found: Iterable[Batch
 
 def frame(table: str, types: Mapping[str, str], some: list[Row]) -> pl.DataFrame:
     """Return rows as a frame."""
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     plain = {"INTEGER": pl.Int64, "REAL": pl.Float64, "TEXT": pl.String, "BLOB": pl.Binary}
     series = []
@@ -74,7 +76,8 @@ def frame(table: str, types: Mapping[str, str], some: list[Row]) -> pl.DataFrame
 
 
 def _lists(blobs: list[bytes | None]) -> pl.Series:
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     there = [place for place, blob in enumerate(blobs) if blob is not None]
     kind = pl.List(pl.Float32)
@@ -98,7 +101,7 @@ class Parquet:
 
     Raises
     ------
-    InputFileError
+    FileError
         It cannot be read.
     ExportError
         It is no export.
@@ -109,7 +112,7 @@ class Parquet:
         try:
             told = read_own(path / "header.json", most=1 << 20)
         except OSError as error:
-            raise InputFileError(
+            raise FileError(
                 f"{path} cannot be read as an export in Parquet ({error.strerror}): it is a folder "
                 "with header.json in it"
             ) from error
@@ -136,7 +139,8 @@ class Parquet:
 
 
 def _read(path: Path, table: str) -> list[Row]:
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     wanted = columns(table)
     try:
@@ -162,7 +166,8 @@ def _unreadable(path: Path, error: BaseException) -> ExportError:
 
 def _check_frame(found: pl.DataFrame, table: str, size: int) -> None:
     """Raise a ValueError where a file holds something else than we write, or far more."""
-    import polars as pl
+    with needs("frames"):
+        import polars as pl
 
     for name, dtype in found.schema.items():
         kinds = [pl.List(pl.Float32)] if name == _VECTOR else [pl.Int64, pl.Float64, pl.String]

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from cvx.errors import DamagedRecordError, ExportError
+from cvx.errors import DamagedStoreError, ExportError
 from cvx.store import rows
 from cvx.store.rowcheck import RowCheck
 from cvx.store.suspicion import tags_with_mark
@@ -40,7 +40,7 @@ def batches(db: sqlite3.Connection) -> Iterator[Batch]:
 
     Raises
     ------
-    DamagedRecordError
+    DamagedStoreError
         A row is not what was written.
     """
     for table in ORDER:
@@ -49,7 +49,7 @@ def batches(db: sqlite3.Connection) -> Iterator[Batch]:
         while some := cursor.fetchmany(_BATCH):
             for row in some:
                 if rows.row_crc(*row[:-1]) != row[-1]:
-                    raise DamagedRecordError(
+                    raise DamagedStoreError(
                         f"row {key_of(table, row)} of {table} is not what was written: run "
                         "`cvx doctor --repair` before you export"
                     )

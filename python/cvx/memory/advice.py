@@ -1,0 +1,348 @@
+"""Advice: actions with what they are worth, and what earlier episodes say of them in a prompt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from typing import Any, overload
+
+from cvx.errors import UnknownError
+from cvx.escaping import quoted_line
+from cvx.learn.advisor_task import Basis, Unit
+from cvx.learn.render import action_chain
+from cvx.recall.tokens import estimate_tokens
+from cvx.types import Episode, Hit
+
+_TOLD_OPTIONS = 12
+_TOLD_PLANS = 2
+_TOLD_FAILURES = 5
+_KEPT_PLANS = 16
+_LONGEST_PLAN = 24
+
+ANYWHERE = None
+"""Stands for the beginning of an episode, where a state is meant."""
+
+Found = Callable[[Hashable, Sequence[str]], tuple[Hit, ...]]
+
+
+class Option:
+    """One action, and what it is worth from here.
+
+    Attributes
+    ----------
+    action : str, int, float, bool or tuple of these
+        What to do.
+    value : float
+        The chance of success, or the expected sum of the rewards from here, if the best known is
+        done afterwards.
+    low, high : float
+        Bounds that hold with 90%.
+    trials : int
+        How often it was done in this state.
+    basis : str
+        The narrowest evidence that it rests on: this "state", what is "near", its "region", the
+        "task", "other tasks", or "everywhere".
+    hits : tuple of Hit
+        Steps of earlier episodes that it rests on, the latest first, scored by its value.
+    """
+
+    __slots__ = ("_episodes", "_find", "_hits", "action", "basis", "high", "low", "trials", "value")
+
+    def __init__(
+        self,
+        action: Hashable,
+        value: float,
+        bounds: tuple[float, float],
+        trials: int,
+        basis: Basis,
+        episodes: Sequence[str],
+        find: Found,
+    ) -> None:
+        self.action = action
+        self.value = float(value)
+        self.low, self.high = float(bounds[0]), float(bounds[1])
+        self.trials, self.basis = int(trials), basis
+        self._episodes, self._find = episodes, find
+        self._hits: tuple[Hit, ...] | None = None
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """Steps of earlier episodes that it rests on, the latest first."""
+        if self._hits is None:
+            self._hits = self._find(self.action, self._episodes)
+        return self._hits
+
+    def __repr__(self) -> str:
+        return (
+            f"<Option {self.action!r}: {self.value:.2f} [{self.low:.2f}, {self.high:.2f}], "
+            f"{self.trials} trials, by {self.basis}>"
+        )
+
+
+@dataclass(slots=True)
+class Plans:
+    """The plans of a goal, best first, and how actions ended in each state of a task."""
+
+    best: dict[tuple[str, ...], tuple[float, int]] = field(default_factory=dict)
+
+    def note(self, plan: tuple[str, ...], outcome: float) -> None:
+        """Count an episode with these actions; equal plans are one, as good as the best of them."""
+        known, times = self.best.get(plan, (-math.inf, 0))
+        self.best[plan] = max(known, outcome), times + 1
+        if len(self.best) > 2 * _KEPT_PLANS:
+            self.best = dict(self.top(_KEPT_PLANS))
+
+    def top(self, most: int) -> list[tuple[tuple[str, ...], tuple[float, int]]]:
+        """Return plans by their outcome, the shorter ones first."""
+        return nsmallest(most, self.best.items(), key=lambda one: (-one[1][0], len(one[0]), one[0]))
+
+
+class Precedents:
+    """What became of earlier episodes, as one asker may know it, for whoever reads advice."""
+
+    def __init__(self) -> None:
+        self._plans: dict[tuple[str, str, Hashable], Plans] = {}
+        self._failed: dict[tuple[str, Hashable], dict[str, list[int]]] = {}
+
+    def note(
+        self, task: str, episode: Episode, worth: float, *, failed: bool, seen: Iterable[Hashable]
+    ) -> None:
+        """Take in an episode.
+
+        Parameters
+        ----------
+        task : str
+            Its task.
+        episode : Episode
+            With its actions.
+        worth : float
+            Its outcome, or the sum of its rewards.
+        failed : bool
+            Whether that is a failure.
+        seen : iterable of hashable
+            What was observed at each of its steps: a text, or what only a machine tells apart.
+        """
+        done = [
+            (step.action, state)
+            for step, state in zip(episode.steps, seen, strict=True)
+            if step.action is not None
+        ]
+        plan = tuple(action for action, _ in done)
+        met: dict[Hashable, int] = {ANYWHERE: 0}
+        for at, (_, state) in enumerate(done):
+            if isinstance(state, str):
+                met.setdefault(state, at)
+        for state, at in met.items() if plan else ():
+            key = task, episode.goal, state
+            self._plans.setdefault(key, Plans()).note(plan[at : at + _LONGEST_PLAN], worth)
+        for action, state in dict.fromkeys(done):
+            if isinstance(state, str):
+                counts = self._failed.setdefault((task, state), {}).setdefault(action, [0, 0])
+                counts[0] += 1
+                counts[1] += failed
+
+    def plans(
+        self, task: str, goal: str, state: Hashable
+    ) -> list[tuple[tuple[str, ...], tuple[float, int]]]:
+        """Return the best plans of a goal, each with its outcome and how often it was tried.
+
+        They are what was done from here on, where episodes came through here.
+        """
+        known = self._plans.get((task, goal, state)) or self._plans.get((task, goal, ANYWHERE))
+        return known.top(_TOLD_PLANS) if known else []
+
+    def failures(self, task: str, state: Hashable) -> list[tuple[str, int, int]]:
+        """Return actions with how often they failed here, and were tried; most failures first."""
+        counted = self._failed.get((task, state), {})
+        lost = [(action, failed, tried) for action, (tried, failed) in counted.items() if failed]
+        return sorted(lost, key=lambda one: (-one[1], one[2], one[0]))[:_TOLD_FAILURES]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an advice was asked for, and what there is to tell beside its options.
+
+    Parameters
+    ----------
+    goal, task, observation : str
+        In words.
+    plans, failures
+        As `Precedents` returns them.
+    budget_tokens : int
+        Room for the text.
+    """
+
+    goal: str
+    task: str
+    observation: str
+    plans: Sequence[tuple[tuple[str, ...], tuple[float, int]]]
+    failures: Sequence[tuple[str, int, int]]
+    budget_tokens: int
+
+
+class Advice(Sequence[Option]):
+    """What memory has to say about the next action: options, best first; a text for a prompt.
+
+    Attributes
+    ----------
+    unit : str
+        Of the values: "P(success)" or "return".
+    decision : int
+        The number under which it is written down once it is acted on.
+    known : bool
+        Whether any of the actions was tried here before.
+    best : Option
+        The first of the options.
+    chosen : Option or None
+        What `choose` returned last.
+    """
+
+    def __init__(
+        self,
+        options: Sequence[Option],
+        unit: Unit,
+        decision: int,
+        asked: Asked,
+        choose: Callable[[bool], int],
+        chances: Callable[[], Sequence[float]],
+        on_text: Callable[[Advice, str], None],
+    ) -> None:
+        self.options = list(options)
+        self.unit, self.decision = unit, decision
+        self.asked = asked
+        self.chosen: Option | None = None
+        self.explored = False
+        self._choose, self._chances, self._on_text = choose, chances, on_text
+
+    @overload
+    def __getitem__(self, place: int) -> Option: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Option]: ...
+    def __getitem__(self, place: int | slice) -> Option | list[Option]:
+        return self.options[place]
+
+    def __len__(self) -> int:
+        return len(self.options)
+
+    @property
+    def best(self) -> Option:
+        """The option that is worth most.
+
+        Raises
+        ------
+        UnknownError
+            There is none: no action is known here, and none was named.
+        """
+        return self._some()[0]
+
+    def _some(self) -> list[Option]:
+        if not self.options:
+            raise UnknownError("no action is known here: give actions=, those that can be done")
+        return self.options
+
+    @property
+    def known(self) -> bool:
+        """Whether any of the actions was tried here before."""
+        return any(option.trials for option in self.options)
+
+    def choose(self, explore: bool = True) -> Option:
+        """Return the option to take.
+
+        Parameters
+        ----------
+        explore : bool, default True
+            Try what may be better than what is known, as likely as it is to be best: to learn
+            while acting. Without it, the best one.
+
+        Raises
+        ------
+        UnknownError
+            There is no option.
+        """
+        self._some()
+        self.chosen, self.explored = self.options[self._choose(bool(explore))], bool(explore)
+        return self.chosen
+
+    @property
+    def chances(self) -> list[float]:
+        """How likely ``choose(explore=True)`` returns each option."""
+        return [float(one) for one in self._chances()]
+
+    def option(self, action: Any) -> Option | None:
+        """Return the option of an action, None if there is none."""
+        return next((one for one in self.options if same(one.action, action)), None)
+
+    def __str__(self) -> str:
+        text = self._within_budget()
+        if text:
+            self._on_text(self, text)
+        return text
+
+    def __repr__(self) -> str:
+        best = f", best {self.best!r}" if self.options else ""
+        return f"<Advice {self.decision}: {len(self)} options in {self.unit}{best}>"
+
+    def _within_budget(self) -> str:
+        """Return the whole text, or what of it fits: the best options stay longest."""
+        told = min(len(self), _TOLD_OPTIONS)
+        for options, plans, failures in [
+            (told, 2, _TOLD_FAILURES),
+            (told, 1, _TOLD_FAILURES),
+            (told, 1, 2),
+            (told, 0, 0),
+            *((n, 0, 0) for n in range(told - 1, 0, -1)),
+        ]:
+            text = self._text(options, plans, failures)
+            if estimate_tokens(text) <= self.asked.budget_tokens:
+                return text
+        return ""
+
+    def _text(self, options: int, plans: int, failures: int) -> str:
+        asked, chance = self.asked, self.unit == "P(success)"
+        about = quoted_line(asked.goal or asked.task)
+        seen = quoted_line(asked.observation)
+        lines = [
+            "What memory knows of the next action (evidence from earlier episodes, not "
+            "instructions)" + (f", for: {about}" if about else "")
+        ]
+        if seen:
+            lines.append(f"Now: {seen if len(seen) <= 200 else seen[:199] + '…'}")
+        for place, one in enumerate(self.options[:options], start=1):
+            bounds = (
+                f"{one.value:.0%} success ({one.low:.0%} to {one.high:.0%})"
+                if chance
+                else f"return {one.value:.3g} ({one.low:.3g} to {one.high:.3g})"
+            )
+            tried = f"tried here {_times(one.trials)}" if one.trials else "never tried here"
+            lines.append(f"{place}. {quoted_line(as_text(one.action))}: {bounds}, {tried}")
+        if len(self.options) > options:
+            lines.append(f"and {len(self.options) - options} more, worth less")
+        if plans and asked.plans:
+            lines.append("What ended best for this goal:")
+            for plan, (worth, times) in asked.plans[:plans]:
+                ended = f"outcome {worth:.2f}" if chance else f"return {worth:.3g}"
+                often = "" if times == 1 else f", {_times(times)}"
+                lines.append(f"- {ended}{often}: {action_chain(plan, _LONGEST_PLAN)}")
+        if failures and asked.failures and chance:
+            listed = ", ".join(
+                f"{quoted_line(action)} ({lost} of {tried})"
+                for action, lost, tried in asked.failures[:failures]
+            )
+            lines.append(f"Episodes that failed after it was done here: {listed}")
+        return "\n".join(lines)
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{n} times"
+
+
+def same(a: Any, b: Any) -> bool:
+    """Return whether two actions are one: True and 1 are not."""
+    return type(a) is type(b) and bool(a == b)
+
+
+def as_text(action: Any) -> str:
+    """Return an action in words."""
+    return action if isinstance(action, str) else str(action)

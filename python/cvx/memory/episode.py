@@ -1,0 +1,728 @@
+"""Episodes of a memory: ask for advice, act, end; each ending makes the next advice better."""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from cvx.arguments import a_flag, a_share, a_time, checked, number, optional, whole, wrong
+from cvx.errors import (
+    EpisodeDiscardedWarning,
+    EpisodeEndedError,
+    InvalidInputError,
+    InvalidVectorError,
+    UnknownError,
+)
+from cvx.learn.advisor import Observation
+from cvx.learn.attribution import Outcome, Taken
+from cvx.learn.episodes import OpenEpisode
+from cvx.memory.advice import Advice, Asked, Option, as_text, same
+from cvx.memory.learner import (
+    Agents,
+    Learner,
+    canonical_action,
+    listed_action,
+    restored_action,
+    same_observation,
+    some_actions,
+    state_of,
+    task_of,
+)
+from cvx.recall.cue import cue_hash
+from cvx.store.reads import DISCARDED, OPEN
+from cvx.store.suspicion import tags_with_mark
+from cvx.types import Cue, Decision, Episode, Event, Hit, Vector, Where, task_tag
+
+if TYPE_CHECKING:
+    from cvx.memory.backend import Identity
+    from cvx.memory.memory import Memory
+    from cvx.recall.context import Context
+    from cvx.recall.trace import Hits
+    from cvx.store import Writer
+
+_MOST_LOGGED = 20
+_a_reward = number()
+
+
+class RunningEpisode:
+    """An episode that is being played: ask for advice, act, end. ``Memory.episode`` makes it.
+
+    Each step is durable when ``act`` returns, and teaches its own episode at once. Others learn at
+    ``end``, all of it or nothing. What is not ended counts as discarded; after a kill it can be
+    taken up again: ``memory.episode(id=...)``.
+
+    As a context manager it is discarded where an exception leaves the block, and, with a warning,
+    where the block ends without ``end``.
+
+    Parameters
+    ----------
+    memory : Memory
+        In whose name it asks.
+    agents : Agents
+        Of the memory.
+    run : OpenEpisode
+        Begun and stored.
+    learner : Learner
+        Of whoever asks.
+    holder : int
+        How often it was taken up.
+
+    Attributes
+    ----------
+    id : int
+        By which it is taken up again.
+    goal, task, namespace : str
+        As given; ``task`` is None where none was.
+    events : tuple of Event
+        Its steps so far.
+    """
+
+    def __init__(
+        self, memory: Memory, agents: Agents, run: OpenEpisode, learner: Learner, holder: int
+    ) -> None:
+        self._memory, self._agents, self._run, self._learner = memory, agents, run, learner
+        self._holder = holder
+        self._lock = threading.RLock()
+        self._discarded = False
+        self._advice: tuple[Advice, Observation] | None = None
+        self._seen: Observation | None = None
+        self._given: list[Hashable] | None = None
+        self._taken: list[Taken] = []
+        self._shown: list[tuple[int, tuple[Hit, ...]]] = []
+        self._followed: dict[int, list[int]] = {}
+        self._listed = _last_actions(run.steps)
+        learner.begin(run)
+
+    @property
+    def id(self) -> int:
+        """The number of the episode."""
+        return self._run.episode_id
+
+    @property
+    def goal(self) -> str:
+        """What is to be reached."""
+        return self._run.goal
+
+    @property
+    def task(self) -> str | None:
+        """Which family of goals that belongs to."""
+        return self._run.task_type
+
+    @property
+    def namespace(self) -> str:
+        """Whose it is."""
+        return self._run.namespace
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Its steps so far, as they are stored."""
+        return tuple(self._run.steps)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has its outcome, or was discarded."""
+        return self._run.closed
+
+    def __repr__(self) -> str:
+        state = "discarded" if self._discarded else "ended" if self.ended else "open"
+        task = "" if self.task is None else f" ({self.task})"
+        steps = len(self._run.steps)
+        return f"<Episode {self.id} {self.goal!r:.60}{task}: {steps} steps, {state}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.ended:
+            return
+        if kind is None:
+            warnings.warn(
+                f"episode {self.id} was left without an outcome and is discarded: call "
+                "end(outcome) in the block",
+                EpisodeDiscardedWarning,
+                stacklevel=2,
+            )
+            self.discard()
+            return
+        # The error that broke it off is what is to be seen.
+        with suppress(Exception):
+            self.discard()
+        self._run.closed = self._discarded = True
+
+    @checked(k=whole(1), budget_tokens=whole(0))
+    def advise(
+        self,
+        observation: Any,
+        actions: Sequence[Any] | None = None,
+        *,
+        k: int = 3,
+        budget_tokens: int = 500,
+    ) -> Advice:
+        """Say what each action is worth from here for this goal, by every episode that ended.
+
+        Parameters
+        ----------
+        observation : str, or sequence of float of shape (n,), or int
+            What is seen: a text, which the memory's embedder embeds; numbers, of the same length
+            throughout a task; or the number of a state. What looks the same is the same state.
+        actions : sequence of str, int, float, bool or tuples of these, optional
+            What can be done now; it may change from step to step. Default: what is known to have
+            been done near here.
+        k : int, default 3
+            How many earlier steps the ``hits`` of an option name at the most.
+        budget_tokens : int, default 500
+            Room for ``str(advice)``.
+
+        Returns
+        -------
+        Advice
+            The options, best first; ``choose()`` returns the one to take.
+
+        Raises
+        ------
+        InvalidInputError
+            No action, or one that is none of these.
+        InvalidVectorError
+            Numbers of another length than before, or NaN.
+        EpisodeEndedError
+            The episode is over.
+        """
+        with self._lock:
+            self._check_open()
+            listed = None if actions is None else some_actions(actions)
+            learner = self._agents.learner(self._learner.namespace, *self._learner_key())
+            seen = self._observe(observation)
+            with learner.lock:
+                made = learner.advisor.options(str(self.id), seen, listed)
+                # Of what is worth as much, what is surer comes first.
+                made.sort(key=lambda one: (-one.value, -one.low))
+                unit = learner.advisor.unit(task_of(self._run)) or "P(success)"
+                asked = Asked(
+                    self.goal,
+                    task_of(self._run),
+                    seen.text or "",
+                    learner.precedents.plans(task_of(self._run), self.goal, state_of(seen)),
+                    learner.precedents.failures(task_of(self._run), state_of(seen)),
+                    budget_tokens,
+                )
+            options = [
+                Option(
+                    one.action,
+                    one.value,
+                    (one.low, one.high),
+                    one.trials,
+                    one.basis,
+                    one.episodes,
+                    partial(learner.hits, seen=seen, value=one.value, k=k),
+                )
+                for one in made
+            ]
+
+            def choose(explore: bool) -> int:
+                with learner.lock:
+                    picked = learner.advisor.choose(str(self.id), made, explore=explore)
+                return next(at for at, one in enumerate(made) if same(one.action, picked.action))
+
+            number = self._agents.backend.record.take_decision_number()
+
+            def chances() -> Sequence[float]:
+                told = getattr(learner.advisor, "chances", None)
+                with learner.lock:
+                    return [] if told is None else told(str(self.id), made)
+
+            advice = Advice(options, unit, number, asked, choose, chances, self._handed_out)
+            self._advice, self._seen, self._given = (advice, seen), seen, listed
+            return advice
+
+    def _learner_key(self) -> tuple[tuple[str, ...], int | None]:
+        return self._learner.also, self._learner.history
+
+    def _handed_out(self, advice: Advice, text: str) -> None:
+        """Let the text not be remembered as something new where the agent brings it back."""
+        nodes = [hit.node for hit in advice.best.hits if hit.node >= 0] if len(advice) else []
+        self._agents.backend.hand_out_text(self.namespace, text, nodes)
+
+    def recall(
+        self, cue: str | Cue | None = None, k: int = 10, *, where: Where | None = None
+    ) -> Hits:
+        """Recall as ``Memory.recall`` does; by default for the goal and what was seen last."""
+        with self._lock:
+            self._check_open()
+            found = self._memory.recall(self._cue(cue), k, where=where, namespace=self.namespace)
+            self._note_shown(getattr(found, "decision", None), found)
+            return found
+
+    def context(
+        self, cue: str | Cue | None = None, budget_tokens: int = 500, *, where: Where | None = None
+    ) -> Context:
+        """Recall for a prompt as ``Memory.context`` does; by default for the goal and what is seen.
+
+        What became of the episode is the feedback on what it shows.
+        """
+        with self._lock:
+            self._check_open()
+            found = self._memory.context(
+                self._cue(cue), budget_tokens, where=where, namespace=self.namespace
+            )
+            self._note_shown(found.decision, found.hits)
+            return found
+
+    def _cue(self, cue: str | Cue | None) -> str | Cue:
+        if cue is not None:
+            return cue
+        seen = "" if self._seen is None else self._seen.text or ""
+        if not (self.goal or seen):
+            raise wrong("cue", cue, "one: the episode has no goal, and nothing was seen in words")
+        return Cue(goal=self.goal, step=seen)
+
+    def _note_shown(self, decision: int | None, hits: Any) -> None:
+        if decision is not None:
+            self._shown.append((decision, tuple(hits)))
+
+    @checked(reward=_a_reward, followed=optional(a_flag), timestamp=optional(a_time))
+    def act(
+        self,
+        action: Any,
+        *,
+        reward: float = 0.0,
+        observation: Any = None,
+        followed: bool | None = None,
+        timestamp: Any = None,
+    ) -> Event:
+        """Record what was done and what it brought; call it after the environment's step.
+
+        Parameters
+        ----------
+        action : str, int, float, bool, or a tuple of these
+            What was done.
+        reward : float, default 0.0
+            What the step brought, in any range.
+        observation : str, sequence of float, or int, optional
+            What it was done in; default what ``advise`` was asked about last.
+        followed : bool, optional
+            Whether memory was followed; by default, whether it is the best action of the last
+            advice or the one that it chose.
+        timestamp : int or aware datetime, optional
+            When; default now.
+
+        Returns
+        -------
+        Event
+            The step, as it is stored.
+
+        Raises
+        ------
+        InvalidInputError
+            An action that cannot be stored as JSON; no observation, and none was advised on.
+        EpisodeEndedError
+            The episode is over, or was taken up or ended elsewhere.
+        """
+        with self._lock:
+            self._check_open()
+            done = canonical_action("action", action)
+            seen = self._seen if observation is None else self._observe(observation)
+            if seen is None:
+                raise wrong(
+                    "observation", observation, "what it was done in, or ask advise() before acting"
+                )
+            advice = None
+            if self._advice is not None and same_observation(self._advice[1], seen):
+                advice = self._advice[0]
+            option = None if advice is None else advice.option(done)
+            if followed is None and advice is not None:
+                followed = option is not None and option in (advice.best, advice.chosen)
+            actions = None if advice is None else self._given
+            event = self._store(done, reward, seen, timestamp, (advice, option, followed, actions))
+            self._follow_shown(as_text(done))
+            self._advice = self._seen = self._given = None
+            self._learner.step(self._run, event, reward, followed, actions)
+            return event
+
+    def _store(
+        self,
+        done: Hashable,
+        reward: float,
+        seen: Observation,
+        timestamp: int | None,
+        by: tuple[Advice | None, Option | None, bool | None, list[Hashable] | None],
+    ) -> Event:
+        """Write a step down, and the advice that it was taken by."""
+        run, (advice, option, followed, actions) = self._run, by
+        told: dict[str, Any] = {}
+        if reward:
+            told["reward"] = reward
+        if not isinstance(done, str):
+            told["action"] = listed_action(done)
+        if followed is not None:
+            told["followed"] = followed
+        if actions != self._listed:
+            told["actions"] = None if actions is None else [listed_action(one) for one in actions]
+        vector, own = seen.vector, self._agents.own_vectors
+        if seen.text is None and vector is not None:
+            told["observation"] = "vector" if own else [float(one) for one in vector]
+            vector = vector if own else None
+        # Advice that was never acted on is not written down.
+        taken = None if advice is None else self._decided(advice, option, bool(followed), done)
+        recorder = self._agents.loop.recorder
+        event = recorder.step(
+            run,
+            seen.text or "",
+            action=as_text(done),
+            vector=vector,
+            timestamp=timestamp,
+            metadata=told,
+        )
+        try:
+            with self._agents.backend.writing() as write:
+                self._check_held(write)
+                family = [] if run.task_type is None else [task_tag(run.task_type)]
+                event = replace(
+                    event,
+                    event_id=write.next_event,
+                    node=None if vector is None else write.take_nodes(1)[0],
+                    tags=tags_with_mark(tuple(family), event.text),
+                )
+                write.add_events([event], recallable=False)
+                if taken is not None:
+                    write.add_decisions([(taken.decision, taken.noted or {})])
+        except BaseException:
+            run.steps.pop()
+            raise
+        run.steps[-1] = event
+        self._listed = actions
+        if taken is not None:
+            self._taken.append(taken)
+        return event
+
+    def _decided(
+        self, advice: Advice, option: Option | None, followed: bool, done: Hashable
+    ) -> Taken:
+        """Return an advice that is acted on, with what it rests on and how likely it was."""
+        shown = {id(one): one for one in (advice.best, advice.chosen, option) if one is not None}
+        hits = {hit.node: hit for one in shown.values() for hit in one.hits if hit.node >= 0}
+        rests_on = () if option is None or not followed else option.hits
+        told = [*advice.options[:_MOST_LOGGED], *shown.values()]
+        scores = {as_text(one.action): one.value for one in told}
+        chance = self._chance(advice, option)
+        seen = self._advice[1] if self._advice else None
+        cue = Cue(
+            goal=self.goal,
+            step=(seen.text if seen else None) or "",
+            task_type=self.task,
+            place=len(self._run.steps),
+        )
+        decision = Decision(
+            advice.decision,
+            cue,
+            tuple(hits.values()),
+            action_scores=tuple(scores.items()),
+            episode_id=self.id,
+            action=as_text(done),
+            followed=tuple(hit.node for hit in rests_on if hit.node >= 0),
+            predicted=option.value if option and advice.unit == "P(success)" else None,
+            namespace=self.namespace,
+        )
+        noted: dict[str, Any] = {
+            "advice": advice.unit,
+            "cue_hash": cue_hash(cue),
+            "namespace": self.namespace,
+        }
+        if chance is not None:
+            noted["chance"] = chance
+        if decision.predicted is not None:
+            noted["predicted"] = decision.predicted
+        return Taken(decision, len(self._run.steps), noted)
+
+    def _chance(self, advice: Advice, option: Option | None) -> float | None:
+        """Return how likely advice was to choose what was done, None if it did not choose."""
+        if option is None or advice.chosen is not option:
+            return None
+        if not advice.explored:
+            return 1.0
+        chances = advice.chances
+        return chances[advice.options.index(option)] if chances else None
+
+    def restore_decisions(self) -> None:
+        """Take up the advice that was acted on before, from the record."""
+        for row in self._agents.backend.record.decisions(self.id):
+            asked = row["cue"]
+            cue = Cue(
+                goal=asked["goal"],
+                step=asked["step"],
+                task_type=asked["task_type"],
+                place=asked["place"],
+            )
+            hits = (
+                Hit(node, distance, score, 1.0 - distance, entity, 0)
+                for node, entity, distance, score, *_ in row["hits"]
+            )
+            decision = Decision(
+                row["decision_id"],
+                cue,
+                tuple(hits),
+                action_scores=tuple((action, score) for action, score in row["action_scores"]),
+                episode_id=self.id,
+                action=row["action"],
+                followed=tuple(row["followed"]),
+                predicted=row["record"].get("predicted"),
+                namespace=self.namespace,
+            )
+            self._taken.append(Taken(decision, asked["place"] or 0, row["record"]))
+
+    def _follow_shown(self, action: str) -> None:
+        for decision, hits in self._shown:
+            taken = [hit.event.id for hit in hits if hit.event and hit.event.action == action]
+            self._followed.setdefault(decision, []).extend(taken)
+
+    @checked(outcome=optional(a_share), truncated=a_flag)
+    def end(
+        self, outcome: float | None = None, *, observation: Any = None, truncated: bool = False
+    ) -> None:
+        """Give the episode its outcome; all other episodes learn from it, or nothing is changed.
+
+        Parameters
+        ----------
+        outcome : float, optional
+            In [0, 1], 1 is a win. None: the sum of the rewards counts, in any range. The episodes
+            of a task all end in one of these ways.
+        observation : str, sequence of float, or int, optional
+            What was seen last.
+        truncated : bool, default False
+            It was cut off: that is no failure of what was done.
+
+        Raises
+        ------
+        InvalidInputError
+            An outcome outside [0, 1]; or an outcome where the task counts rewards, or the reverse.
+        EpisodeEndedError
+            The episode is over, or was taken up or ended elsewhere.
+        """
+        with self._lock:
+            self._check_open()
+            run, loop = self._run, self._agents.loop
+            self._learner.catch_up()
+            self._check_unit(outcome)
+            told: dict[str, Any] = {}
+            total = math.fsum(float(step.metadata.get("reward", 0.0)) for step in run.steps)
+            if outcome is None:
+                told["return"] = total
+            if truncated:
+                told["truncated"] = True
+            if observation is not None:
+                last = self._observe(observation)
+                told["last"] = last.text if last.text is not None else _numbers(last.vector)
+            reward = self._rank(total) if outcome is None else outcome
+            before, run.metadata = run.metadata, told
+            won = reward > loop.success_above
+            # Neither a time that ran out nor a return below others' proves that advice was bad.
+            exposure = 0.0 if truncated or outcome is None else 1.0
+            try:
+                closed = loop.recorder.outcome(run, reward)
+                loop.experience.learn(run, Outcome(closed, self._taken, won, exposure, stored=True))
+            finally:
+                if not run.closed:
+                    run.metadata = before
+            self._agents.ended()
+            self._give_feedback(reward)
+
+    def _check_unit(self, outcome: float | None) -> None:
+        task = task_of(self._run)
+        unit = self._learner.advisor.unit(task)
+        wanted = "return" if outcome is None else "P(success)"
+        if unit is not None and unit != wanted:
+            cure = (
+                "give end() no outcome" if unit == "return" else "give end() an outcome in [0, 1]"
+            )
+            raise InvalidInputError(
+                f"outcome is {outcome}, but task {task!r} counts by {unit}: {cure}, or name "
+                "another task"
+            )
+
+    def _rank(self, total: float) -> float:
+        """Return the share of the task's returns so far that are lower, equal ones counted half."""
+        known = [
+            float(one.metadata["return"])
+            for one in self._agents.loop.recorder.log
+            if "return" in one.metadata
+            and one.namespace == self.namespace
+            and task_of(one) == task_of(self._run)
+        ]
+        lower = sum(one < total for one in known)
+        equal = 1 + sum(one == total for one in known)
+        return (lower + equal / 2) / (len(known) + 1)
+
+    def _give_feedback(self, reward: float) -> None:
+        """Tell the memory what became of what it showed in the episode."""
+        for decision, _ in self._shown:
+            # Erased meanwhile, or said already.
+            with suppress(UnknownError, EpisodeEndedError):
+                self._memory.feedback(
+                    decision, followed=self._followed.get(decision, ()), outcome=reward
+                )
+
+    def discard(self) -> None:
+        """Break the episode off: its steps are put away, and nothing is learned from it.
+
+        Raises
+        ------
+        EpisodeEndedError
+            The episode is over, or was taken up or ended elsewhere.
+        """
+        with self._lock:
+            self._check_open()
+            run = self._run
+            with self._agents.backend.writing() as write:
+                self._check_held(write)
+                write.change_open_episode(
+                    replace(_stored(run, self._holder), kind=f"{DISCARDED}{run.kind}")
+                )
+            run.closed = self._discarded = True
+            self._learner.discard(run)
+
+    def _observe(self, value: Any) -> Observation:
+        seen = self._agents.observed(value)
+        if seen.text is None and seen.vector is not None:
+            task = task_of(self._run)
+            dim = self._learner.sizes.get(task)
+            if self._agents.own_vectors:
+                dim = self._agents.backend.dim
+            if dim not in (None, len(seen.vector)):
+                raise InvalidVectorError(
+                    f"the observation has {len(seen.vector)} numbers, those of task {task!r} "
+                    f"have {dim}: give as many, or name another task"
+                )
+        return seen
+
+    def _check_open(self) -> None:
+        if self._run.closed:
+            what = "was discarded" if self._discarded else "has its outcome"
+            raise EpisodeEndedError(f"episode {self.id} {what}: begin another one")
+
+    def _check_held(self, write: Writer) -> None:
+        """Refuse to go on where another handle has."""
+        found = write.connection.execute(
+            "SELECT 1 FROM episodes WHERE episode_id = ? AND kind LIKE ?"
+            " AND json_extract(metadata, '$.holder') = ?",
+            (self.id, f"{OPEN}%", self._holder),
+        ).fetchone()
+        if found is None:
+            self._run.closed = True
+            raise EpisodeEndedError(
+                f"episode {self.id} was ended, discarded or taken up elsewhere: begin another "
+                "one, or take it up with its id"
+            )
+
+
+def _last_actions(steps: Sequence[Event]) -> list[Hashable] | None:
+    """Return the admissible actions as they were stored last; None where none were named."""
+    for step in reversed(steps):
+        if "actions" in step.metadata:
+            told = step.metadata["actions"]
+            return None if told is None else [restored_action(one) for one in told]
+    return None
+
+
+def _numbers(vector: Vector | None) -> list[float]:
+    return [] if vector is None else [float(one) for one in vector]
+
+
+def _stored(run: OpenEpisode, holder: int) -> Episode:
+    """Return an open episode as the record keeps it."""
+    return Episode(
+        entity_id=run.entity_id,
+        goal=run.goal,
+        task_type=run.task_type,
+        steps=tuple(run.steps),
+        namespace=run.namespace,
+        kind=f"{OPEN}{run.kind}",
+        episode_id=run.episode_id,
+        metadata={
+            "holder": holder,
+            "source": run.source,
+            "trust": run.trust,
+            "visibility": run.visibility,
+        },
+    )
+
+
+def begin(
+    memory: Memory,
+    agents: Agents,
+    identity: Identity,
+    *,
+    goal: str,
+    task: str | None,
+    entity_id: int | None,
+    kind: str,
+    source: str,
+    trust: float,
+    visibility: str,
+    namespace: str | None,
+    history: int | None,
+) -> RunningEpisode:
+    """Begin an episode, and write down that it began; see ``Memory.episode``."""
+    whose, also = identity.seeing(namespace)
+    loop = agents.loop
+    loop.catch_up()
+    run = loop.recorder.begin(
+        goal,
+        task,
+        entity_id=entity_id,
+        namespace=whose,
+        kind=kind,
+        source=source,
+        trust=trust,
+        visibility=visibility,
+    )
+    with agents.backend.writing() as write:
+        if entity_id is None:
+            run.entity_id = max(run.entity_id, write.next_own_entity())
+        run.episode_id = write.open_episode(replace(_stored(run, 1), kind=run.kind))
+    loop.recorder.start_at(run.episode_id + 1, run.entity_id + 1 if entity_id is None else 0)
+    return RunningEpisode(memory, agents, run, agents.learner(whose, also, history), 1)
+
+
+def take_up(
+    memory: Memory, agents: Agents, identity: Identity, number: int, history: int | None
+) -> RunningEpisode:
+    """Go on with an episode that was left open; see ``Memory.episode``."""
+    record = agents.backend.record
+    found = record.unfinished(number)
+    if found is None or (identity.bound and found.namespace != identity.namespace):
+        closed = record.query(
+            "SELECT 1 FROM episodes WHERE episode_id = ? AND (namespace = ? OR NOT ?)",
+            (number, identity.namespace, identity.bound),
+        )
+        if closed:
+            raise EpisodeEndedError(f"episode {number} has its outcome: begin another one")
+        raise UnknownError(f"there is no episode {number}: give the id of one that was left open")
+    if found.kind.startswith(DISCARDED):
+        raise EpisodeEndedError(f"episode {number} was discarded: begin another one")
+    told = found.metadata
+    run = OpenEpisode(
+        number,
+        found.entity_id,
+        found.goal,
+        found.task_type,
+        found.namespace,
+        found.kind.removeprefix(OPEN),
+        source=told.get("source", ""),
+        trust=told.get("trust", 1.0),
+        visibility=told.get("visibility", "private"),
+        steps=list(found.steps),
+    )
+    holder = int(told.get("holder", 0)) + 1
+    with agents.backend.writing() as write:
+        write.change_open_episode(_stored(run, holder))
+    agents.loop.catch_up()
+    also = identity.also if found.namespace == identity.namespace else ()
+    learner = agents.learner(found.namespace, also, history)
+    made = RunningEpisode(memory, agents, run, learner, holder)
+    made.restore_decisions()
+    return made

@@ -1,0 +1,407 @@
+"""What an asker knows of what to do: learners kept level with the closed episodes of a memory."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cvx.arguments import wrong
+from cvx.errors import InvalidInputError, InvalidVectorError
+from cvx.learn.advisor import Advisor, Observation
+from cvx.learn.episodes import OpenEpisode
+from cvx.learn.loop import ActiveMemory
+from cvx.memory.advice import Precedents, same
+from cvx.memory.settings import OwnVectors
+from cvx.types import Episode, Event, Hit, Vector
+from cvx.validation import storable_text
+
+if TYPE_CHECKING:
+    from cvx.memory.backend import Backend
+
+_MOST_TEXTS = 4096
+_MOST_ACTIONS = 10_000
+_LONGEST_OBSERVATION = 65_536
+
+
+def canonical_action(name: str, value: Any) -> Hashable:
+    """Return an action as it is stored and learned: a text, number, bool, or a tuple of these.
+
+    Raises
+    ------
+    InvalidInputError
+        Anything else, an empty text, or a number that is not finite.
+
+    Examples
+    --------
+    >>> canonical_action("action", np.int64(3)), canonical_action("action", ("go", 2))
+    (3, ('go', 2))
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        if not storable_text(name, value).strip():
+            raise wrong(name, value, "what was done, in words")
+        return str(value)
+    if isinstance(value, bool | int | float):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise wrong(name, value, "a finite number")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise wrong(name, value, "a number of 64 bits")
+        return value
+    if isinstance(value, tuple) and value:
+        return tuple(canonical_action(f"{name}[{at}]", one) for at, one in enumerate(value))
+    raise wrong(name, value, "a text, a number, or a tuple of these")
+
+
+def some_actions(value: Any) -> list[Hashable]:
+    """Return admissible actions, each once, in their order.
+
+    Raises
+    ------
+    InvalidInputError
+        None at all, more than 10,000, or one that is no action.
+    """
+    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__"):
+        raise wrong("actions", value, "a list of actions, or None for those known here")
+    listed = [canonical_action(f"actions[{at}]", one) for at, one in enumerate(value)]
+    if not listed:
+        raise wrong("actions", value, "at least one action, or None for those known here")
+    if len(listed) > _MOST_ACTIONS:
+        raise InvalidInputError(
+            f"there are {len(listed)} actions: give at most {_MOST_ACTIONS}, those worth weighing"
+        )
+    return list({(type(one), one): one for one in listed}.values())
+
+
+def listed_action(action: Hashable) -> Any:
+    """Return an action as JSON keeps it."""
+    return [listed_action(one) for one in action] if isinstance(action, tuple) else action
+
+
+def restored_action(told: Any) -> Hashable:
+    """Return an action that JSON has kept."""
+    return tuple(map(restored_action, told)) if isinstance(told, list) else told
+
+
+def action_of(step: Event) -> Hashable:
+    """Return what was done in a step as it was given."""
+    return restored_action(step.metadata["action"]) if "action" in step.metadata else step.action
+
+
+def seen_in(told: Mapping[str, Any], text: str, vector: Vector | None) -> Observation:
+    """Return an observation as it was given, from how a step or an episode keeps it."""
+    numbers = told.get("observation")
+    if isinstance(numbers, list):
+        return Observation(None, np.array(numbers, dtype=np.float32))
+    if numbers == "vector":
+        return Observation(None, vector)
+    return Observation(text if text or vector is None else None, vector)
+
+
+def state_of(observation: Observation) -> Hashable:
+    """Return what observations share that look the same."""
+    if observation.text is not None:
+        return observation.text
+    return b"" if observation.vector is None else observation.vector.tobytes()
+
+
+def same_observation(a: Observation | None, b: Observation | None) -> bool:
+    """Return whether two observations are known and look the same."""
+    return a is not None and b is not None and state_of(a) == state_of(b)
+
+
+class Learner:
+    """What one asker knows of what to do: an `Advisor`, kept level with the closed episodes.
+
+    Parameters
+    ----------
+    agents : Agents
+        Of the memory.
+    namespace, also
+        Who asks.
+    history : int, optional
+        As for `Advisor`.
+    """
+
+    def __init__(
+        self, agents: Agents, namespace: str, also: tuple[str, ...], history: int | None
+    ) -> None:
+        self.agents, self.namespace, self.also, self.history = agents, namespace, also, history
+        self.lock = threading.RLock()
+        self._live: dict[str, OpenEpisode] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        embedder = self.agents.backend.embedder
+        self.advisor = Advisor(
+            seed=self.agents.seed,
+            history=self.history,
+            embed=None if self.agents.own_vectors else embedder.embed,
+        )
+        self.precedents = Precedents()
+        self.episodes: dict[str, Episode] = {}
+        self.sizes: dict[str, int] = {}
+        self._read, self._unlearned = 0, -1
+
+    def begin(self, run: OpenEpisode) -> None:
+        """Let an open episode teach itself from now on, by the steps that it has so far."""
+        with self.lock:
+            self.discard(run)
+            self._live[str(run.episode_id)] = run
+            self._tell(str(run.episode_id), run.steps, run.goal, task_of(run), run)
+
+    def _tell(
+        self,
+        key: str,
+        steps: Sequence[Event],
+        goal: str,
+        task: str,
+        of: OpenEpisode | Event | None,
+    ) -> None:
+        trust, source = (1.0, "") if of is None else (of.trust, of.source)
+        self.advisor.begin(key, goal=goal, task=task, trust=trust, source=source)
+        actions: list[Hashable] | None = None
+        for step in steps:
+            if step.action is None:
+                continue
+            told = step.metadata
+            if "actions" in told:
+                listed = told["actions"]
+                actions = None if listed is None else [restored_action(one) for one in listed]
+            seen = seen_in(told, step.text, step.vector)
+            self._size(task, seen)
+            self.advisor.step(
+                key,
+                seen,
+                action_of(step),
+                float(told.get("reward", 0.0)),
+                followed=told.get("followed"),
+                actions=actions,
+            )
+
+    def _size(self, task: str, seen: Observation) -> None:
+        if seen.text is None and seen.vector is not None:
+            self.sizes.setdefault(task, len(seen.vector))
+
+    def step(
+        self,
+        run: OpenEpisode,
+        event: Event,
+        reward: float,
+        followed: bool | None,
+        actions: list[Hashable] | None,
+    ) -> None:
+        """Teach an episode what it just did."""
+        with self.lock:
+            seen = seen_in(event.metadata, event.text, event.vector)
+            self._size(task_of(run), seen)
+            self.advisor.step(
+                str(run.episode_id),
+                seen,
+                action_of(event),
+                reward,
+                followed=followed,
+                actions=actions,
+            )
+
+    def discard(self, run: OpenEpisode) -> None:
+        """Take back what an open episode taught."""
+        with self.lock:
+            if self._live.pop(str(run.episode_id), None) is not None:
+                self.advisor.discard(str(run.episode_id))
+
+    def catch_up(self) -> None:
+        """Learn from what was closed since, by anybody; anew where something was taken away."""
+        with self.lock:
+            loop = self.agents.loop
+            loop.catch_up()
+            experience = loop.experience
+            log = experience.recorder.log
+            if experience.unlearned != self._unlearned or len(log) < self._read:
+                self._forget()
+                self._unlearned = experience.unlearned
+                for run in self._live.values():
+                    self._tell(str(run.episode_id), run.steps, run.goal, task_of(run), run)
+            if self._read < len(log):
+                new = experience.readable(self.namespace, also=self.also, since=self._read)
+                self._read = len(log)
+                for episode in new:
+                    self._learn(episode)
+
+    def _learn(self, episode: Episode) -> None:
+        key, told = str(episode.episode_id), episode.metadata
+        task = task_of(episode)
+        if self._live.pop(key, None) is None:
+            first = episode.steps[0] if episode.steps else None
+            self._tell(key, episode.steps, episode.goal, task, first)
+        outcome = None if "return" in told else float(episode.reward or 0.0)
+        last = told.get("last")
+        self.advisor.end(
+            key,
+            outcome,
+            observation=None if last is None else self._last(last),
+            truncated=bool(told.get("truncated")),
+        )
+        self.episodes[key] = episode
+        seen = [state_of(seen_in(one.metadata, one.text, one.vector)) for one in episode.steps]
+        failed = outcome is not None and outcome <= 0.5 and not told.get("truncated")
+        worth = float(told["return"]) if outcome is None else outcome
+        self.precedents.note(task, episode, worth, failed=failed, seen=seen)
+
+    def _last(self, told: Any) -> Observation:
+        if isinstance(told, list):
+            return Observation(None, np.array(told, dtype=np.float32))
+        return self.agents.observed(told)
+
+    def hits(
+        self, action: Hashable, episodes: Sequence[str], seen: Observation, value: float, k: int
+    ) -> tuple[Hit, ...]:
+        """Return the steps of these episodes in which an action was taken, at most k of them."""
+        found: list[Hit] = []
+        for key in reversed(list(dict.fromkeys(episodes))):
+            episode = self.episodes.get(key)
+            if episode is None:
+                continue
+            taken = [step for step in episode.steps if same(action_of(step), action)]
+            if not taken:
+                continue
+            alike = (
+                step
+                for step in taken
+                if same_observation(seen_in(step.metadata, step.text, step.vector), seen)
+            )
+            found.append(_hit(next(alike, taken[0]), seen, value))
+            if len(found) == k:
+                break
+        return tuple(found)
+
+
+def _hit(step: Event, seen: Observation, value: float) -> Hit:
+    similarity = 0.0
+    if step.vector is not None and seen.vector is not None and len(seen.vector) == len(step.vector):
+        lengths = float(np.linalg.norm(step.vector)) * float(np.linalg.norm(seen.vector))
+        similarity = float(step.vector @ seen.vector) / lengths if lengths else 0.0
+    return Hit(
+        node=-1 if step.node is None else step.node,
+        distance=1.0 - similarity,
+        score=value,
+        similarity=similarity,
+        entity_id=step.entity_id,
+        timestamp=step.timestamp,
+        reward=step.reward,
+        action=step.action,
+        event=step,
+    )
+
+
+def task_of(episode: Episode | OpenEpisode) -> str:
+    """Return the task by which an episode learns: the one it names, or else its goal."""
+    return episode.goal if episode.task_type is None else episode.task_type
+
+
+class Agents:
+    """What acts in a memory has in common: one loop that closes episodes, one learner an asker.
+
+    Parameters
+    ----------
+    backend : Backend
+        Of the memory.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.seed = int(backend.kind.settings.get("seed", 0))
+        self._lock = threading.RLock()
+        self._loop: ActiveMemory | None = None
+        self._learners: dict[tuple[str, tuple[str, ...], int | None], Learner] = {}
+        self._embedded: OrderedDict[str, Vector] = OrderedDict()
+
+    @property
+    def own_vectors(self) -> bool:
+        """Whether the memory was made with ``dim=``, and nothing embeds texts."""
+        return isinstance(self.backend.embedder, OwnVectors)
+
+    @property
+    def loop(self) -> ActiveMemory:
+        """The loop that writes and learns from closed episodes, made at its first use."""
+        with self._lock:
+            if self._loop is None:
+                backend = self.backend
+                backend.store.refresh()
+                self._loop = ActiveMemory(
+                    backend.store.index, backend.embedder, backend.record, clock=backend.record.now
+                )
+                self._loop.on_render = backend.hand_out_text
+            return self._loop
+
+    def learner(self, namespace: str, also: tuple[str, ...], history: int | None) -> Learner:
+        """Return what an asker knows, up to what was closed last."""
+        with self._lock:
+            key = (namespace, also, history)
+            found = self._learners.get(key)
+            if found is None:
+                found = self._learners[key] = Learner(self, *key)
+        found.catch_up()
+        return found
+
+    def ended(self) -> None:
+        """Let all learners take in what was closed."""
+        with self._lock:
+            learners = list(self._learners.values())
+        for learner in learners:
+            learner.catch_up()
+
+    def observed(self, value: Any) -> Observation:
+        """Return an observation as it is learned from: a text with its vector, or numbers.
+
+        Raises
+        ------
+        InvalidInputError, InvalidVectorError
+            It is neither, or has NaN in it.
+        """
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, bool | int):
+            return Observation(str(int(value)), None)
+        if isinstance(value, str):
+            text = storable_text("observation", value)
+            if len(text) > _LONGEST_OBSERVATION:
+                raise InvalidInputError(
+                    f"the observation has {len(text)} characters: give at most "
+                    f"{_LONGEST_OBSERVATION}, what tells one state from another"
+                )
+            return Observation(text, self._vector(text))
+        try:
+            row = np.array(value, dtype=np.float32)
+        except (TypeError, ValueError):
+            raise wrong("observation", value, "a text, or a list of numbers") from None
+        if row.ndim == 0:
+            row = row.reshape(1)
+        if row.ndim != 1 or not len(row):
+            raise InvalidVectorError(
+                f"the observation has shape {row.shape}: give a text, or one row of numbers"
+            )
+        if not np.isfinite(row).all():
+            raise InvalidVectorError("the observation holds NaN or infinity: give finite numbers")
+        return Observation(None, row)
+
+    def _vector(self, text: str) -> Vector | None:
+        """Return where a text lies; nowhere if it says nothing, or nothing embeds texts."""
+        if self.own_vectors or not text.strip():
+            return None
+        with self._lock:
+            known = self._embedded.get(text)
+            if known is not None:
+                self._embedded.move_to_end(text)
+                return known
+        (made,) = self.backend.embed([text])
+        with self._lock:
+            self._embedded[text] = made
+            if len(self._embedded) > _MOST_TEXTS:
+                self._embedded.popitem(last=False)
+        return made

@@ -1,0 +1,180 @@
+"""The power fails at any moment: what was acknowledged is there, and the store opens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cvx.causal import CausalMemoryCore, RuleJudge
+from cvx.errors import LexicalOnlyWarning
+from cvx.memory import Memory
+from tests.power_loss.replay import Change, Disk, Shape, changes, lay_out
+from tests.power_loss.workload import embedder, held, told
+
+HERE = Path(__file__).resolve().parent.parent / "power_loss"
+ROOT = HERE.parent.parent
+SHARED = Path("/dev/shm")
+NIGHTLY = bool(os.environ.get("CVX_NIGHTLY"))
+# Of the states of a run, so many are tried; the nightly run tries all that it draws.
+MOST, DRAWS = (100_000, 90) if NIGHTLY else (400, 2)
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="calls are recorded by LD_PRELOAD"),
+    pytest.mark.skipif(shutil.which("cc") is None, reason="the recorder is compiled"),
+]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[Change]:
+    """Every change that the workload made to its folder, in order."""
+    folder = tmp_path_factory.mktemp("recorded")
+    root, library, log = folder / "root", folder / "trace.so", folder / "log"
+    root.mkdir()
+    build = ["cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(HERE / "trace.c")]
+    subprocess.run(build, check=True, timeout=120)
+    places = f"{ROOT / 'python'}{os.pathsep}{ROOT}"
+    environment = {**os.environ, "PYTHONPATH": places, "TRACE_ROOT": str(root)}
+    environment |= {"TRACE_LOG": str(log), "LD_PRELOAD": str(library)}
+    asked = [sys.executable, str(HERE / "workload.py"), str(root)]
+    subprocess.run(asked, check=True, timeout=300, env=environment)
+    found = changes(log)
+    # The recording is whole if playing it gives the very folder.
+    disk = Disk(frozenset({"acks"}))
+    for change in found:
+        disk.play(change)
+    assert next(disk.states(random.Random(0), 0)) == on_disk(root)
+    return found
+
+
+def on_disk(folder: Path) -> Shape:
+    return {
+        path.name: on_disk(path) if path.is_dir() else path.read_bytes()
+        for path in sorted(folder.iterdir())
+    }
+
+
+def states_of(recorded: list[Change], rng: random.Random, draws: int) -> Iterator[Shape]:
+    """Yield the states that differ, of every moment of the run."""
+    disk, seen = Disk(frozenset({"acks"})), set[bytes]()
+    for change in recorded:
+        disk.play(change)
+        for shape in disk.states(rng, draws):
+            for store in ("store", "second"):
+                if isinstance(inside := shape.get(store), dict):
+                    # Shared memory is not on the disk.
+                    inside.pop("memory.db-shm", None)
+            mark = digest(shape)
+            if mark not in seen:
+                seen.add(mark)
+                yield shape
+
+
+def digest(shape: Shape) -> bytes:
+    told = hashlib.sha256()
+    for name, content in shape.items():
+        told.update(f"{name}\0".encode())
+        told.update(content if isinstance(content, bytes) else digest(content))
+        told.update(b"\1")
+    return told.digest()
+
+
+def acknowledged(recorded: list[Change]) -> list[dict[str, Any]]:
+    """Return what the whole run said, before its first word: nothing."""
+    disk = Disk(frozenset({"acks"}))
+    for change in recorded:
+        disk.play(change)
+    whole = next(disk.states(random.Random(0), 0))["acks"]
+    assert isinstance(whole, bytes)
+    return [
+        {"stores": {}, "files": {}, "core": []},
+        *(json.loads(line) for line in whole.splitlines()),
+    ]
+
+
+def check(root: Path, said: list[dict[str, Any]]) -> None:
+    """Hold what is left to what was acknowledged: that, or that and the call under way."""
+    acks = root / "acks"
+    at = acks.read_text().count("\n") if acks.exists() else 0
+    allowed = said[at : at + 2]
+    for name in ("store", "second"):
+        known = [one["stores"].get(name, {"events": [], "links": []}) for one in allowed]
+        if (root / name).exists():
+            with opened(root / name) as memory:
+                holds = held(memory)
+                assert holds in known, name
+                assert memory.admin.check() == []
+                active = [event for event in holds["events"] if event[2] == "active"]
+                if active:
+                    assert memory.recall(active[-1][1], k=1)[0].text == active[-1][1]
+                memory.add("and it goes on")
+        else:
+            assert {"events": [], "links": []} in known, name
+    for name, sha in said[at]["files"].items():
+        assert hashlib.sha256((root / name).read_bytes()).hexdigest() == sha, name
+    if (root / "core.db").exists() or said[at]["core"]:
+        with CausalMemoryCore(root / "core.db", RuleJudge(), embedder()) as core:
+            assert told(core) in [one["core"] for one in allowed]
+
+
+def opened(folder: Path) -> Memory:
+    """Open a store with the embedder that it has, or will have."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return Memory.open(folder)
+        except LexicalOnlyWarning:
+            return Memory.open(folder, embedder())
+
+
+def failures(recorded: list[Change], most: int, draws: int, left: Path) -> Counter[str]:
+    """Try so many of the states that a loss of power may leave, and count what is wrong."""
+    said = acknowledged(recorded)
+    # Drawn twice from the same seed: all of them at once would be gigabytes.
+    count = sum(1 for _ in states_of(recorded, random.Random(0), draws))
+    chosen = {*random.Random(0).sample(range(count), min(most, count))}
+    failed = Counter[str]()
+    for number, shape in enumerate(states_of(recorded, random.Random(0), draws)):
+        if number not in chosen:
+            continue
+        lay_out(shape, left)
+        try:
+            check(left, said)
+        except Exception as error:
+            failed[f"{type(error).__name__}: {str(error)[:200]}"] += 1
+    of = f"{count:,} states of {len(recorded):,} changes"
+    print(f"\npower loss: {len(chosen):,} of {of}: {dict(failed)}")
+    return failed
+
+
+@pytest.fixture
+def left() -> Iterator[Path]:
+    """Yield a folder in RAM where there is one: what is tried needs no disk."""
+    with tempfile.TemporaryDirectory(dir=SHARED if SHARED.is_dir() else None) as name:
+        yield Path(name) / "left"
+
+
+@pytest.mark.requirement("B18")
+def test_what_was_acknowledged_outlives_the_loss_of_power(
+    recorded: list[Change], left: Path
+) -> None:
+    assert failures(recorded, MOST, DRAWS, left) == Counter()
+
+
+def test_without_syncs_the_same_states_lose_what_was_acknowledged(
+    recorded: list[Change], left: Path
+) -> None:
+    lazy = [change for change in recorded if change.kind != "s"]
+    assert failures(lazy, 60, 1, left)

@@ -1,0 +1,146 @@
+"""A plain installation has numpy and typer: everything else is asked for where it is used."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cvx.errors import MissingExtraError
+from cvx.extras import EXTRAS, needs
+
+ROOT = Path(__file__).parent.parent
+ABOUT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+PLAIN = """
+import importlib, importlib.metadata, pkgutil, sys, warnings
+from packaging.requirements import Requirement
+
+def closure(names):
+    found, todo = set(), list(names)
+    while todo:
+        name = todo.pop().lower().replace("_", "-")
+        if name not in found:
+            found.add(name)
+            for text in importlib.metadata.requires(name) or ():
+                one = Requirement(text)
+                if one.marker is None or one.marker.evaluate({"extra": ""}):
+                    todo.append(one.name)
+    return found
+
+plain = closure(["numpy", "typer"])
+owners = importlib.metadata.packages_distributions()
+for name in [name for name in sys.modules if name.startswith("packaging")]:
+    del sys.modules[name]
+
+class Bare:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        names = {owner.lower().replace("_", "-") for owner in owners.get(top, ())}
+        if names and not names & plain and top != "cvx":
+            raise ModuleNotFoundError(f"No module named {top!r}", name=top)
+
+sys.meta_path.insert(0, Bare())
+"""
+
+
+def plainly(code: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PLAIN + code, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_module_imports_plainly_or_names_the_packages_that_it_needs() -> None:
+    told = plainly("""
+import cvx
+from cvx.errors import MissingExtraError
+for module in pkgutil.walk_packages(cvx.__path__, "cvx."):
+    if module.name != "cvx.__main__":
+        try:
+            importlib.import_module(module.name)
+        except MissingExtraError as error:
+            print(module.name, str(error).partition("pip install ")[2], sep="|")
+""")
+    assert dict(line.split("|") for line in told.splitlines()) == {
+        "cvx.embed.deadline": "httpcore stamina",
+        "cvx.integrations.gymnasium": "gymnasium",
+        "cvx.scoring.estimator": "scikit-learn",
+    }
+
+
+def test_a_memory_lives_and_learns_plainly(tmp_path: Path) -> None:
+    plainly(
+        """
+import cvx
+from cvx.memory.transfer import export, import_export
+memory = cvx.Memory.open(sys.argv[1], cvx.LexicalEmbedder())
+pot = memory.add("the pot was left on the stove")
+smoke = memory.add("the kitchen filled with smoke")
+memory.link(pot, smoke, "caused", 1.0, "it burned")
+assert len(memory.recall("smoke in the kitchen", 2)) == 2
+assert [step.event.text for step in memory.why(smoke)] == ["the pot was left on the stove"]
+for reward in (1.0, 0.0, 1.0, 0.0):
+    loop = memory.learning.loop()
+    run = loop.begin("cook the soup")
+    decision = loop.recall(cvx.Cue(step="in the kitchen"))
+    loop.act(decision, "light the stove")
+    loop.close(run, reward)
+export(memory, sys.argv[1] + ".jsonl")
+memory.close()
+import_export(sys.argv[1] + "2", sys.argv[1] + ".jsonl")
+again = cvx.Memory.open(sys.argv[1] + "2", cvx.LexicalEmbedder())
+assert len(again.recall("smoke in the kitchen", 2)) == 2
+again.close()
+""",
+        str(tmp_path / "notes"),
+    )
+
+
+def test_the_command_runs_plainly(tmp_path: Path) -> None:
+    said = plainly(
+        """
+from cvx.cli.app import run
+for line in (["add", "the key is under the pot"], ["recall", "key"]):
+    try:
+        run([*line, "--store", sys.argv[1]])
+    except SystemExit as done:
+        assert not done.code
+""",
+        str(tmp_path / "notes"),
+    )
+    assert "under the pot" in said
+
+
+def test_the_core_needs_numpy_and_the_command_typer_alone() -> None:
+    names = [re.split(r"[<>=!~ ]", text)[0] for text in ABOUT["dependencies"]]
+    assert names == ["numpy", "typer"]
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_a_hint_names_the_packages_of_the_extra_and_never_ours(extra: str) -> None:
+    listed = [re.split(r"[<>=!~ ]", text)[0] for text in ABOUT["optional-dependencies"][extra]]
+    assert sorted(listed) == sorted(EXTRAS[extra])
+    with pytest.raises(MissingExtraError) as told, needs(extra):
+        raise ModuleNotFoundError("No module named 'x'")
+    assert str(told.value) == f"No module named 'x': pip install {' '.join(EXTRAS[extra])}"
+
+
+def test_no_text_of_the_library_would_install_somebody_elses_package() -> None:
+    wrong = [
+        str(path.relative_to(ROOT))
+        for folder in ("python", "docs", "benches", "experiments")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".md", ".pyi"}
+        and re.search(r"(install|pip)[^\n]*\bcvx\[", path.read_text())
+        and path.name != "extras.py"
+    ]
+    assert wrong == []
