@@ -51,24 +51,36 @@ def twin_witnesses(event: np.ndarray, memories: Candidates, floor: float) -> lis
 
 
 def twin(memories: Candidates, events: Ancestors, floor: float) -> list[int]:
-    deepest_first = sorted(
-        range(len(events)),
-        key=lambda e: (-events.depths[e], -events.weights[e], events.times[e]),
+    surest_first = sorted(
+        (e for e in range(len(events)) if events.weights[e] > 0),
+        key=lambda e: (-events.weights[e], -events.depths[e], events.times[e]),
     )
-    queues = [twin_witnesses(events.vectors[e], memories, floor) for e in deepest_first]
-    ranking: list[int] = []
-    for turn in range(len(memories)):
-        for queue in queues:
-            if turn < len(queue) and queue[turn] not in ranking:
-                ranking.append(queue[turn])
-    rest = sorted(
+    queues = [(e, twin_witnesses(events.vectors[e], memories, floor)) for e in surest_first]
+    calls = [
+        (queue[turn], e)
+        for turn in range(len(memories))
+        for e, queue in queues
+        if turn < len(queue)
+    ]
+    alike = sorted(
         range(len(memories)),
         key=lambda at: (
             -memories.similarity[at],
             -(memories.recency[at] + memories.importance[at]),
         ),
     )
-    return ranking + [at for at in rest if at not in ranking]
+    if len(calls) < 5:
+        wanted = [at for at, _ in calls] + alike
+    else:
+        first = calls[:4]
+        direct = [call for call in calls if events.depths[call[1]] == 1]
+        if direct and direct[0] not in first:
+            first[3] = direct[0]
+        wanted = [at for at, _ in first] + alike[:1]
+        for (at, _), other in zip(calls[4:], alike[1:], strict=False):
+            wanted += [at, other]
+        wanted += alike
+    return list(dict.fromkeys(wanted))
 
 
 @settings(max_examples=150, deadline=None)
@@ -77,6 +89,40 @@ def test_the_rule_is_its_twin(seed: int, floor: float) -> None:
     memories, events = drawn(seed)
     ranked = interleave(memories, events, floor=floor)
     assert [one.candidate for one in ranked] == twin(memories, events, floor)
+    first = interleave(memories, events, floor=floor, k=6)
+    assert first == ranked[:6]
+
+
+def crowd(ancestors: int, *, direct: float) -> tuple[Candidates, Ancestors]:
+    """A graph as auto-linking makes it: many ancestors, each with a witness, one direct cause."""
+    rows = np.eye(ancestors + 1, dtype=np.float32)
+    memories = Candidates(
+        vectors=rows,
+        similarity=np.r_[np.zeros(ancestors), 1.0],
+        recency=np.zeros(ancestors + 1),
+        importance=np.zeros(ancestors + 1),
+    )
+    depths = np.r_[1, np.full(ancestors - 1, 4)].astype(np.int64)
+    weights = np.r_[direct, np.full(ancestors - 1, 0.6)]
+    times = np.arange(ancestors)
+    return memories, Ancestors(vectors=rows[:-1], depths=depths, weights=weights, times=times)
+
+
+@pytest.mark.requirement("T19", "T22")
+@pytest.mark.parametrize("direct", [1.0, 0.4])
+def test_among_many_ancestors_the_direct_cause_and_the_likest_memory_keep_places(
+    direct: float,
+) -> None:
+    memories, events = crowd(40, direct=direct)
+    first = [one.candidate for one in interleave(memories, events, k=5)]
+    assert {0, 40} <= set(first)
+    assert (first[0] == 0) == (direct == 1.0)
+
+
+@pytest.mark.requirement("T19")
+def test_an_ancestor_at_the_end_of_a_path_of_weight_nothing_calls_nobody() -> None:
+    memories, events = crowd(3, direct=0.0)
+    assert all(one.ancestor != 0 for one in interleave(memories, events))
 
 
 @settings(max_examples=60, deadline=None)

@@ -86,19 +86,23 @@ def test_a_cosine_counts_from_the_threshold_up() -> None:
 
 
 @pytest.mark.requirement("T10", "T12")
-@pytest.mark.parametrize("settings", sorted(PRESETS))
-def test_causes_are_walked_four_links_back(settings: str) -> None:
+@pytest.mark.parametrize(("settings", "deepest"), [("tcmf-seed", 4), ("default", 6)])
+def test_causes_are_walked_so_many_links_back(settings: str, deepest: int) -> None:
     graph, stream = CausalGraph(), MemoryStream("ana")
-    for depth in range(6):
-        axis = np.eye(6)[depth]
+    for depth in range(deepest + 2):
+        axis = np.eye(8)[depth]
         graph.add_event(depth, f"event {depth}", 80 - depth, embedding=axis)
         stream.append(Memory(f"m{depth}", "ana", 80, f"memory {depth}", embedding=axis))
         if depth:
             graph.link(depth, depth - 1)
     found = retrieved({"ana": stream}, graph, settings, crisis_event_id=0)
-    assert [event.id for event in found.chain] == [4, 3, 2, 1]
+    assert [event.id for event in found.chain] == [*range(deepest, 0, -1)]
     witnessed = {one.memory.id for one in found.recalled if one.witness_of is not None}
-    assert witnessed == {"m1", "m2", "m3", "m4"}
+    expected_of = {f"m{depth}" for depth in range(1, deepest + 1)}
+    # By default one of the first five places is the likest memory's, whatever it witnessed.
+    likest = {one.memory.id for one in found.recalled[:5] if one.arm == "relevance"}
+    assert witnessed == expected_of - likest
+    assert len(likest) == (settings == "default")
     if settings == "tcmf-seed":
         # Of depth 4 at the most: 1, 3/4, 1/2, 1/4, and nothing for the crisis and depth 5.
         boosts = {one.memory.id: (one.score / 1.5 - 1) / 0.6 for one in found.recalled}

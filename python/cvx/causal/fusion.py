@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, islice, zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -81,7 +81,7 @@ class Ancestors:
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def part(self, places: slice) -> Ancestors:
+    def part(self, places: slice | npt.NDArray[np.int64]) -> Ancestors:
         """Return some of them."""
         return Ancestors(
             vectors=self.vectors[places],
@@ -322,18 +322,21 @@ def interleave(
     fallback: Ancestors | None = None,
     event: Vector | None = None,
     floor: float = 0.2,
+    k: int | None = None,
 ) -> list[Ranked]:
-    """Rank the witnesses of each ancestor, root first, then by similarity alone.
+    """Rank the witnesses of each ancestor, the surest and deepest first, then by similarity alone.
 
     The witnesses of an ancestor are the memories above the largest gap in similarity to it. Each
-    ancestor calls its nearest witness in turn, deepest first, then its second, until all are
-    called. Whatever is left follows by similarity to the question: importance has no say, since
-    what is loudest about a crisis is seldom what explains it. How many causes there are to find
-    is not asked.
+    ancestor calls its nearest witness in turn, by path weight and then by depth, then its second,
+    until all are called; one of path weight 0 calls nobody. Of the first five places one is the
+    strongest direct cause's, and one the likest memory's, however many ancestors there are.
+    Whatever is left follows by similarity to the question: importance has no say, since what is
+    loudest about a crisis is seldom what explains it. How many causes there are to find is not
+    asked.
 
     A graph that misses edges cannot reach every cause. With ``fallback`` the witnesses of events
-    that the graph does not reach take turns with the order of similarity: they go first where the
-    graph reached nothing at all, second where it did.
+    that the graph does not reach take turns with the order of similarity, the later the more the
+    graph reached.
 
     Parameters
     ----------
@@ -349,11 +352,13 @@ def interleave(
         The event asked about, for the order of the fallback.
     floor : float, default 0.2
         Least cosine of an ancestor's nearest witness, in [-1, 1]; below it nobody witnessed it.
+    k : int, optional
+        Rank only so many; by default all.
 
     Returns
     -------
     list of Ranked
-        Every candidate; the score of place p is 1 / p, since only the order means something.
+        The first k candidates; the score of place p is 1 / p, since only the order means something.
 
     Raises
     ------
@@ -374,16 +379,50 @@ def interleave(
     """
     if not -1 <= floor <= 1:
         raise InvalidInputError(f"floor is {floor}: give one in [-1, 1]")
-    root_first = np.lexsort((ancestors.times, -ancestors.weights, -ancestors.depths))
-    calls = _called(candidates, ancestors, root_first.tolist(), floor, "causal")
+    most = len(candidates) if k is None else k
+    live = np.flatnonzero(ancestors.weights > 0)
+    surest_first = live[
+        np.lexsort((ancestors.times[live], -ancestors.depths[live], -ancestors.weights[live]))
+    ]
+    direct = surest_first[ancestors.depths[surest_first] == 1][:1]
+    asked = dict.fromkeys([*surest_first.tolist()[:most], *direct.tolist()])
+    calls = _called(candidates, ancestors, [*asked], floor, "causal")
     similar = _by_relevance(candidates)
-    if fallback is None:
-        return _placed([*calls, *similar])
-    order = likely_links(fallback, ancestors, event)
-    spare = _called(candidates, fallback, order, floor, "fallback")
-    first, second = (similar, spare) if len(ancestors) else (spare, similar)
-    taken = {call.candidate for call in calls}
-    return _placed([*calls, *_alternating(first, second, taken)])
+    spare: list[Ranked] = []
+    if fallback is not None and len(fallback):
+        order = likely_links(fallback, ancestors.part(live), event)
+        likely = sorted(order[:_CHAIN], key=lambda at: int(fallback.times[at]))
+        spare = _called(candidates, fallback, [*likely, *order[_CHAIN:most]], floor, "fallback")
+    return _placed(_in_places(calls, similar, spare, ancestors), most)
+
+
+_FIRST, _CHAIN = 5, 3
+"""Among so many places likeness and a direct cause have one each; so many events make a chain."""
+
+
+def _in_places(
+    calls: Sequence[Ranked], similar: Sequence[Ranked], spare: Sequence[Ranked], known: Ancestors
+) -> Iterator[Ranked]:
+    """Yield calls in the order of places; a candidate may come more than once.
+
+    What the graph reaches comes first, but of the first five places one is the strongest direct
+    cause's and the last is the likest memory's. After that the order of likeness takes turns with
+    what else was called. The fewer events the graph reached, the earlier those come that it did
+    not reach.
+    """
+    direct = next((one for one in calls if known.depths[one.ancestor or 0] == 1), None)
+    first = list(calls[: _FIRST - 1])
+    if direct is not None and len(calls) >= _FIRST and direct not in first:
+        first[-1] = direct
+    yield from first
+    reached = len({one.ancestor for one in calls})
+    alike, rest, others = iter(similar), iter(calls[len(first) :]), iter(spare)
+    if len(calls) >= _FIRST:
+        yield from islice(alike, 1)
+        yield from chain.from_iterable(zip(rest, alike, strict=False))
+    yield from islice(alike, max(0, reached - 1) if spare else 0)
+    yield from (one for turn in zip_longest(others, alike) for one in turn if one is not None)
+    yield from rest
 
 
 def likely_links(events: Ancestors, known: Ancestors, event: Vector | None = None) -> list[int]:
@@ -484,22 +523,12 @@ def _by_relevance(candidates: Candidates) -> list[Ranked]:
     return [Ranked(at, 0.0, (), None, 0.0, "relevance") for at in order.tolist()]
 
 
-def _alternating(first: list[Ranked], second: list[Ranked], taken: set[int]) -> Iterator[Ranked]:
-    """Take turns; a side whose next call is taken already goes on to one that is not."""
-    sides, taken = [iter(first), iter(second)], set(taken)
-    while sides:
-        side = sides.pop(0)
-        call = next((one for one in side if one.candidate not in taken), None)
-        if call is not None:
-            taken.add(call.candidate)
-            sides.append(side)
-            yield call
-
-
-def _placed(calls: Sequence[Ranked]) -> list[Ranked]:
+def _placed(calls: Iterable[Ranked], most: int) -> list[Ranked]:
     first: dict[int, Ranked] = {}
     for call in calls:
         first.setdefault(call.candidate, call)
+        if len(first) == most:
+            break
     return [
         call._replace(score=1.0 / place, factors=((call.arm, 1.0 / place),))
         for place, call in enumerate(first.values(), start=1)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cvx.arguments import among, check_fields, number
 from cvx.causal.reflection import KINDS, Reflector, importance_of, salience_of
-from cvx.causal.vectors import as_vector
+from cvx.causal.vectors import as_vector, unit
 from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.memory import Memory as Store
 from cvx.recall.presets import stream
@@ -24,6 +24,7 @@ from cvx.recall.serving import Serving
 from cvx.recall.sources import Found
 from cvx.recall.view import View
 from cvx.scoring.recency import STREAM_DECAY, Decay
+from cvx.store.spaces import visible_spaces
 from cvx.types import Cue, Event, Filter, Vector
 
 _USUAL = 5.0
@@ -298,6 +299,53 @@ class MemoryStream:
             for found in best:
                 found.memory.last_access_tick = max(now, found.memory.last_access_tick or now)
         return best
+
+    def near(
+        self,
+        vectors: Sequence[Vector],
+        now: int,
+        *,
+        most: int,
+        until: int | None = None,
+        streams: Sequence[MemoryStream] = (),
+    ) -> list[ScoredMemory]:
+        """Return the memories nearest to each of some vectors, of other streams of the store too.
+
+        Parameters
+        ----------
+        vectors : sequence of ndarray of shape (dim,)
+            The first is the question's, for the relevance of all.
+        now, until
+            As for ``retrieve``.
+        most : int
+            How many for each vector, at least 1.
+        streams : sequence of MemoryStream
+            Further streams of the same memory.
+        """
+        for vector in vectors:
+            self._fit(vector)
+        told = [one for one in vectors if one.any()]
+        if not told:
+            return []
+        public = self.memory.record.public_namespaces()
+        names = (one.agent_id for one in (self, *streams))
+        spaces = dict.fromkeys(one for name in names for one in visible_spaces(name, [], public))
+        where = Filter(namespaces=[*spaces], until=None if until is None else until + 1)
+        nodes, _ = self.memory.index.search(np.stack(told), most, where=where)
+        found = sorted({int(node) for node in nodes.ravel() if node >= 0})
+        owners = self.memory.record.events_of_nodes(found, active=True)
+        memories = self._memories(self.memory.record.events({*owners.values()}))
+        question = unit(vectors[0])
+        decay, weights = Decay(self.weights.decay), self.weights
+        fresh = decay([now - (one.last_access_tick or 0) for one in memories]).tolist()
+        scored = []
+        for one, recency in zip(memories, fresh, strict=True):
+            alike = 0.0 if one.embedding is None else float(unit(one.embedding) @ question)
+            parts = max(0.0, alike), recency, one.importance / _MOST
+            three = weights.relevance, weights.recency, weights.importance
+            score = sum(weight * part for weight, part in zip(three, parts, strict=True))
+            scored.append(ScoredMemory(one, score, *parts))
+        return scored
 
     def reflect(self, tick: int, reflector: Reflector | None = None) -> list[Memory]:
         """Add what is to be learned of the stream, if that is due; see ``Reflector``.

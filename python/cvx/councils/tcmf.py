@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -36,6 +37,7 @@ FusionName: TypeAlias = Literal["interleave", "multiplicative", "additive"]
 Chain: TypeAlias = Literal["reached", "all"]
 
 _NEARBY_DEPTH, _NEARBY_WEIGHT = 3, 0.3
+_OF_EACH, _NEAREST = 8, 24
 NO_MEMORIES = "(nobody remembers anything)"
 NO_CAUSES = "(nothing is known to have led here)"
 
@@ -91,10 +93,11 @@ class TCMF:
     fallback : bool, default True
         Whether "interleave" lets the institution's events call witnesses too, in turn with what
         is similar to the question.
-    max_depth : int, default 4
+    max_depth : int, default 6
         How far back causes are walked.
     per_citizen : int, optional
-        How many memories of each citizen are looked at; by default all.
+        How many memories of each citizen are looked at; by default the best eight (or k) by
+        themselves, and of all citizens those nearest to the question and to each precedent.
     institution_events : int, default 20
         How many of the institution's latest events count where no link leads, as of depth 3 and
         path weight 0.3; 0 for none.
@@ -118,7 +121,7 @@ class TCMF:
     blend: Blend = field(default_factory=lambda: Blend(causal_boost=12.0, edge_weights=True))
     floor: float = 0.2
     fallback: bool = True
-    max_depth: int = 4
+    max_depth: int = 6
     per_citizen: int | None = None
     institution_events: int = 20
     crisis_counts: bool = False
@@ -144,6 +147,7 @@ PRESETS: Mapping[str, TCMF] = MappingProxyType(
         "tcmf-seed": TCMF(
             fusion="multiplicative",
             blend=Blend(),
+            max_depth=4,
             per_citizen=8,
             crisis_counts=True,
             dedupe_content=False,
@@ -363,12 +367,12 @@ class TCMFRetriever:
                 if (event := self.graph.get_event(one.id)) is not None
             ]
             nearby = self._nearby(institution_id, crisis, tick, {one.event.id for one in reached})
-            pool = self._pool(present, tick, query)
+            pool = self._pool(present, tick, query, [*reached, *nearby], k)
             if not any(one.scored.memory.embedding is not None for one in pool):
                 degraded.append("no memory has a vector: causes cannot be matched")
             weights = _shared_weights(present.values())
             about = query if crisis is None or crisis.embedding is None else crisis.embedding
-            recalled = self._ranked(pool, reached, nearby, weights, query, about)[:k]
+            recalled = self._ranked(pool, reached, nearby, weights, query, about, k)
             shown = [*reached, *(nearby if self.settings.chain == "all" else ())]
             chain = sorted((one.event for one in shown), key=lambda event: event.tick)
             return TCMFContext(
@@ -419,20 +423,37 @@ class TCMFRetriever:
         ]
 
     def _pool(
-        self, citizens: Mapping[str, Citizen], tick: int, query: Vector | None
+        self,
+        citizens: Mapping[str, Citizen],
+        tick: int,
+        query: Vector | None,
+        events: Sequence[_Precedent],
+        k: int,
     ) -> list[_Held]:
-        """What everybody remembers; of each memory the one that its holder scores best."""
+        """What may be told; of each memory the one that its holder scores best.
+
+        Of each citizen the best memories by themselves, and of all those nearest to the question
+        and to each event: what lies far from all of them could only be ranked last.
+        """
+        until = None if self.settings.hindsight else tick
         pool = [
             _Held(citizen_id, citizen.name, scored)
             for citizen_id, citizen in citizens.items()
             for scored in citizen.memory.retrieve(
                 tick,
                 query_embedding=query,
-                k=self.settings.per_citizen or max(len(citizen.memory), 1),
+                k=self.settings.per_citizen or max(k, _OF_EACH),
                 refresh=False,
-                until=None if self.settings.hindsight else tick,
+                until=until,
             )
         ]
+        if self.settings.per_citizen is None:
+            about = [query, *(one.event.embedding for one in events)]
+            vectors = [one for one in about if one is not None]
+            if query is None and vectors:
+                # Nothing is asked: nothing is relevant.
+                vectors.insert(0, np.zeros_like(vectors[0]))
+            pool += self._near(citizens, tick, vectors, max(2 * k, _NEAREST), until)
         seen: set[tuple[str, str]] = set()
         kept = []
         for one in sorted(pool, key=lambda one: one.scored.score, reverse=True):
@@ -445,6 +466,29 @@ class TCMFRetriever:
             seen |= names
         return kept
 
+    def _near(
+        self,
+        citizens: Mapping[str, Citizen],
+        tick: int,
+        vectors: Sequence[Vector],
+        most: int,
+        until: int | None,
+    ) -> Iterator[_Held]:
+        """Yield the memories nearest to some vectors, one search a store."""
+        groups: dict[int, dict[str, tuple[str, Citizen]]] = {}
+        for citizen_id, citizen in citizens.items():
+            if isinstance(citizen.memory, MemoryStream) and len(citizen.memory):
+                group = groups.setdefault(id(citizen.memory.memory), {})
+                group[citizen.memory.agent_id] = citizen_id, citizen
+        for group in groups.values():
+            (first, holder), *others = group.values()
+            streams = [citizen.memory for _, citizen in others]
+            for scored in holder.memory.near(
+                vectors, tick, most=most, until=until, streams=streams
+            ):
+                held, citizen = group.get(scored.memory.agent_id, (first, holder))
+                yield _Held(held, citizen.name, scored)
+
     def _ranked(
         self,
         pool: list[_Held],
@@ -453,6 +497,7 @@ class TCMFRetriever:
         weights: tuple[float, float, float],
         query: Vector | None,
         about: Vector | None,
+        k: int,
     ) -> list[Recalled]:
         if not pool:
             return []
@@ -482,7 +527,9 @@ class TCMFRetriever:
                 None if place is None else events[place].event,
                 one.arm,
             )
-            for one, place in self._fused(candidates, ancestors, len(reached), weights, crisis)
+            for one, place in islice(
+                self._fused(candidates, ancestors, len(reached), weights, crisis, k), k
+            )
         ]
 
     def _fused(
@@ -492,6 +539,7 @@ class TCMFRetriever:
         reached: int,
         weights: tuple[float, float, float],
         crisis: Vector | None,
+        k: int,
     ) -> Iterator[tuple[Ranked, int | None]]:
         """Yield the candidates best first, each with the place of the ancestor it is about."""
         settings = self.settings
@@ -503,6 +551,7 @@ class TCMFRetriever:
                 fallback=spare if settings.fallback and len(spare) else None,
                 event=crisis,
                 floor=settings.floor,
+                k=k,
             ):
                 shift = reached if one.arm == "fallback" else 0
                 yield one, None if one.ancestor is None else one.ancestor + shift
