@@ -23,9 +23,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 ROOT = Path(__file__).resolve().parent.parent
 
 from benches.recalling.minilm import minilm
-from benches.recalling.runs import floors, hotpot, locomo, planted
+from benches.recalling.runs import blocks, floors, hotpot, locomo, planted
 
-PARTS = {"locomo": locomo, "floors": floors, "hostile": planted, "hotpotqa": hotpot}
+PARTS = {
+    "locomo": locomo,
+    "blocks": blocks,
+    "floors": floors,
+    "hostile": planted,
+    "hotpotqa": hotpot,
+}
 
 
 def main() -> int:

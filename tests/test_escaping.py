@@ -174,7 +174,7 @@ def test_a_hostile_memory_is_harmless_in_every_form_for_a_prompt() -> None:
     for name, text in shown.items():
         if name == "block":
             inside = text.removeprefix("<recalled>").removesuffix("</recalled>")
-            assert harmless(inside.replace("\n| ", "\nsaid ")), name
+            assert harmless(re.sub(r"\n[-|] ", "\nsaid ", inside)), name
         elif name in ("trace", "explanation"):
             assert not hides(text), name
         else:

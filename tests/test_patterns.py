@@ -20,7 +20,6 @@ from cvx.causal.judges import prompt
 from cvx.causal.reflection import LLMWriter
 from cvx.embed.chunks import chunk_text
 from cvx.embed.http import without_secrets
-from cvx.recall.render import entries_of
 from cvx.recall.signals.dates import read_dates
 from cvx.recall.titles import title_key
 from cvx.store.ownfiles import HALF_EXPORT
@@ -115,7 +114,6 @@ def test_the_twin_finds_what_the_pattern_finds(place: str, data: st.DataObject) 
 # What each was before it was made to take no steps back.
 _SENTENCE = re.compile(r".*?(?:[.!?]+[\"')\]]*(?=\s|$)|[。\uff01\uff1f]+|$)", re.DOTALL)
 _BRACKETED = re.compile(r"\s*\([^)]*\)\s*$")
-_LABEL = re.compile(r"\[recalled .* memory, written .*\]")
 _ORDER = re.compile(
     r"<\s*/?\s*(?:system|assistant|user|tool|instructions?|recalled)\b|^\s*(?:system|assistant)\s*:",
     re.IGNORECASE | re.MULTILINE,
@@ -182,12 +180,6 @@ _SAME: list[tuple[str, Callable[[str], object], Callable[[str], object], list[st
         title_key,
         lambda text: " ".join(re.findall(r"\w+", _BRACKETED.sub("", text) or text)),
         ["a", " b", " ", "(", ")", "\n", "c)"],
-    ),
-    (
-        "labels",
-        lambda text: entries_of(text + "\n| x") == ["x"],
-        lambda text: bool(_LABEL.match(text.strip())),
-        ["[recalled ", " memory, written ", "]", "a", " ", "[recalled", "memory, written "],
     ),
     (
         "orders",

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benches.recalling.given import GivenVectors
-from cvx.embed import Embedder
+from cvx.embed import Embedder, LexicalEmbedder
 from cvx.evaluation.labels import Label
 from cvx.memory import Memory
 from cvx.recall.signals.words import plain_words, without
@@ -139,7 +139,10 @@ def _microseconds(text: str) -> int:
 
 
 def remembered(
-    conversations: Sequence[Conversation], encoder: Embedder | None = None
+    conversations: Sequence[Conversation],
+    encoder: Embedder | None = None,
+    *,
+    default: bool = False,
 ) -> tuple[Memory, list[Label]]:
     """Put every conversation into a namespace of its own, and label its questions.
 
@@ -149,6 +152,8 @@ def remembered(
         From ``load``.
     encoder : Embedder, optional
         For texts without a given vector.
+    default : bool, default False
+        Use the embedder that a memory has without one being named, and no given vector.
 
     Returns
     -------
@@ -164,7 +169,7 @@ def remembered(
         for one in conversation.asked:
             vectors[without(one.text, names)] = one.bare
         vectors.update({one.text: one.vector for one in conversation.asked})
-    memory = Memory(GivenVectors(vectors, encoder))
+    memory = Memory(LexicalEmbedder() if default else GivenVectors(vectors, encoder))
     labels = []
     speakers = sorted({(c.name, speaker) for c in conversations for speaker in c.speakers})
     for conversation in conversations:
@@ -173,7 +178,7 @@ def remembered(
                 speakers.index((conversation.name, turn.speaker)),
                 turn.timestamp,
                 turn.text,
-                turn.vector,
+                None if default else turn.vector,
                 namespace=conversation.name,
                 metadata={"speaker": turn.speaker, "session": turn.session},
             )

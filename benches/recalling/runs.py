@@ -11,6 +11,8 @@ import numpy as np
 
 from benches.recalling import hotpot as hotpotqa
 from benches.recalling import locomo as talks
+from benches.recalling.blocks import BUDGETS
+from benches.recalling.blocks import blocks as whole_turns
 from benches.recalling.hostile import SHARE, TRUST, attacked
 from cvx.embed import Embedder
 from cvx.evaluation import (
@@ -72,6 +74,28 @@ def locomo(data: Path, encoder: Embedder | None) -> Found:
         "weights": dict(fitted.weights),
         "missed": missed,
     }
+
+
+def blocks(data: Path, encoder: Embedder | None) -> Found:
+    """Evidence that reaches the prompt, with vectors of MiniLM and with the default embedder."""
+    must = {"MiniLM": (0.66, 0.80, 0.87, 0.91), "default embedder": (0.64, 0.73, 0.79, 0.84)}
+    report, missed = Found(), list[str]()
+    for name, least in must.items():
+        memory, every = talks.remembered(
+            talks.load(data / "locomo"), encoder, default=name != "MiniLM"
+        )
+        labels = [label for label in every if label.category != talks.CATEGORIES[5]]
+        report[name] = whole_turns(memory, labels, resolved(memory, labels))
+        sizes = "".join(f"{size:>8}" for size in BUDGETS)
+        print(f"{name}, evidence turns whole in a block; nothing was fitted\n{'tokens':<12}{sizes}")
+        for way, shares in report[name].items():
+            print(f"{way:<12}" + "".join(f"{share:>8.1%}" for share in shares))
+        missed += [
+            f"blocks, {name}: {share:.3f} at {size} tokens, must be {bound}"
+            for size, share, bound in zip(BUDGETS, report[name]["context"], least, strict=True)
+            if share < bound
+        ]
+    return {**report, "missed": missed}
 
 
 def floors(data: Path, encoder: Embedder | None) -> Found:

@@ -190,7 +190,7 @@ def test_feedback_that_makes_no_sense_is_refused_and_changes_nothing(memory: Mem
 def test_what_counts_as_used_is_chosen(memory: Memory, refresh: Refresh, touched: set[int]) -> None:
     plan = replace(BY_SIMILARITY, serving=Serving(refresh=refresh))
     # Room for one memory of three.
-    block = memory.context(Cue(text="x", time=50), 60, k=3, pipeline=plan)
+    block = memory.context(Cue(text="x", time=50), 24, k=3, pipeline=plan)
     assert len(block.hits) == 1
     if refresh == "used":
         assert memory.record.used([1, 2, 3]) == {}

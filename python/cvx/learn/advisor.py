@@ -86,8 +86,6 @@ class Advisor:
                 raise InvalidInputError("no action is admissible: give at least one")
         else:
             actions = task.known_actions(run, observation, self.history)
-            if not actions:
-                return []
         view = self._view(run, task)
         found = view.options(task.key(run, observation, self.history, len(run.steps)), actions)
         run.asked = found

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cvx.calls import Calls
 from cvx.embed import Embedder
@@ -25,9 +24,6 @@ from cvx.store.event_versions import Versions
 from cvx.store.spaces import check_namespace, readers, reads
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 from cvx.validation import storable_text, storable_vector
-
-if TYPE_CHECKING:
-    from cvx.memory.learner import Agents
 
 _MOST_HANDED_OUT = 10_000
 _TRIES = 4
@@ -139,8 +135,6 @@ class Backend:
         self._handed_out: OrderedDict[bytes, tuple[int, ...]] = OrderedDict()
         self.noted = UsageBuffer()
         self._tries = 1
-        # Made when the first episode begins: what learns costs time to import, and to fill.
-        self.agents: Agents | None = None
         self.calls = Calls()
         self._versions = Versions(self.record)
         self._unsettled = UsageBuffer()

@@ -26,7 +26,6 @@ from cvx.memory.advice import Advice, Asked, Option, as_text, same
 from cvx.memory.learner import (
     Agents,
     Learner,
-    agents_of,
     canonical_action,
     listed_action,
     restored_action,
@@ -41,7 +40,7 @@ from cvx.store.suspicion import tags_with_mark
 from cvx.types import Cue, Decision, Episode, Event, Hit, Vector, Where, task_tag
 
 if TYPE_CHECKING:
-    from cvx.memory.backend import Backend, Identity
+    from cvx.memory.backend import Identity
     from cvx.memory.memory import Memory
     from cvx.recall.context import Context
     from cvx.recall.trace import Hits
@@ -654,7 +653,7 @@ def _stored(run: OpenEpisode, holder: int) -> Episode:
 
 def begin(
     memory: Memory,
-    backend: Backend,
+    agents: Agents,
     identity: Identity,
     *,
     goal: str,
@@ -668,7 +667,6 @@ def begin(
     history: int | None,
 ) -> RunningEpisode:
     """Begin an episode, and write down that it began; see ``Memory.episode``."""
-    agents = agents_of(backend)
     whose, also = identity.seeing(namespace)
     loop = agents.loop
     loop.catch_up()
@@ -691,10 +689,10 @@ def begin(
 
 
 def take_up(
-    memory: Memory, backend: Backend, identity: Identity, number: int, history: int | None
+    memory: Memory, agents: Agents, identity: Identity, number: int, history: int | None
 ) -> RunningEpisode:
     """Go on with an episode that was left open; see ``Memory.episode``."""
-    agents, record = agents_of(backend), backend.record
+    record = agents.backend.record
     found = record.unfinished(number)
     if found is None or (identity.bound and found.namespace != identity.namespace):
         closed = record.query(

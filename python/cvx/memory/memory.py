@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from cvx.arguments import (
     Check,
@@ -43,8 +43,10 @@ from cvx.memory.admin import Admin, erase_events, set_state
 from cvx.memory.aio import Aio
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.causes import Causes
+from cvx.memory.episode import RunningEpisode, begin, take_up
 from cvx.memory.explanation import Explanation, explained
 from cvx.memory.frames import Frames
+from cvx.memory.learner import Agents
 from cvx.memory.learning import Learning
 from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
 from cvx.memory.settings import known_of, settings_of
@@ -65,9 +67,6 @@ from cvx.types import (
     Where,
 )
 from cvx.validation import STATES, storable_text
-
-if TYPE_CHECKING:
-    from cvx.memory.episode import RunningEpisode
 
 EXACT_BELOW = 10_000
 _ROOT = Identity()
@@ -166,13 +165,18 @@ class Memory:
         )
 
     def _compose(
-        self, backend: Backend, identity: Identity = _ROOT, recaller: Recaller | None = None
+        self,
+        backend: Backend,
+        identity: Identity = _ROOT,
+        recaller: Recaller | None = None,
+        agents: Agents | None = None,
     ) -> Self:
         self._backend, self._identity = backend, identity
         self._owns = recaller is None
         self._recaller = recaller or Recaller(backend)
+        self._agents = agents or Agents(backend)
         self.causes = Causes(backend, identity)
-        self.learning = Learning(backend, self._recaller, identity)
+        self.learning = Learning(backend, self._recaller, identity, self._agents)
         self.aio = Aio(self)
         return self
 
@@ -232,7 +236,8 @@ class Memory:
         if self._identity.bound and not {*further} <= {*self._identity.also}:
             self._identity.need_root("also")
         identity = Identity(own, further, bound=True)
-        return type(self).__new__(type(self))._compose(self._backend, identity, self._recaller)
+        bound = type(self).__new__(type(self))
+        return bound._compose(self._backend, identity, self._recaller, self._agents)
 
     @classmethod
     @checked(
@@ -894,20 +899,20 @@ class Memory:
         plan = plan_of(pipeline or self._recaller.pipeline, sources, floor)
         return self._recaller.recall(cue, k, asker, plan)
 
-    @checked(**RECALL, budget_tokens=optional(whole(0)))
+    @checked(**{**RECALL, "k": optional(RECALL["k"])}, budget_tokens=optional(whole(0)))
     def context(
         self,
         cue: str | Cue,
         budget_tokens: int | None = None,
         *,
-        k: int = 10,
+        k: int | None = None,
         namespace: str | None = None,
         where: Where | None = None,
         sources: Sources | None = None,
         floor: float | Floor | None = None,
         pipeline: Pipeline | None = None,
     ) -> Context:
-        """Recall for a prompt: at most k memories, each said once, as one block within a budget.
+        """Recall for a prompt: whole memories, best first, each once, as one block in a budget.
 
         Parameters
         ----------
@@ -915,8 +920,8 @@ class Memory:
             What the agent is after right now; its ``place`` is the number of the turn.
         budget_tokens : int, optional
             Room in the prompt, at least 0; default that of the pipeline (512).
-        k : int, default 10
-            How many memories at the most, at least 1.
+        k : int, optional
+            How many memories at the most, at least 1; default as many as there is room for.
         namespace, where, sources, floor, pipeline
             As for ``recall``. The pipeline's ``serving`` says what a duplicate is, how tokens are
             counted, what does the compacting, and when a memory counts as used.
@@ -1012,12 +1017,10 @@ class Memory:
         >>> memory.episode("find the hat", task="hats").advise("a hall", ["left", "right"]).best
         <Option 'right': ...>
         """
-        from cvx.memory.episode import begin, take_up
-
         if id is None:
             return begin(
                 self,
-                self._backend,
+                self._agents,
                 self._identity,
                 goal=goal,
                 task=task,
@@ -1036,7 +1039,7 @@ class Memory:
                 "take it up"
             )
         self._identity.named(namespace)
-        return take_up(self, self._backend, self._identity, id, history)
+        return take_up(self, self._agents, self._identity, id, history)
 
     @checked(max_depth=whole(1), max_events=whole(1))
     def why(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -26,7 +26,7 @@ from cvx.recall.pipeline import Others
 from cvx.recall.recalled import Ground, Recalled, hits_of, recall_once
 from cvx.recall.sampling import drawn_from
 from cvx.recall.scope import Asker, scope_of, ways_sql
-from cvx.recall.serving import Served
+from cvx.recall.serving import Served, Serving, events_of
 from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive
 from cvx.recall.trace import Hits
 from cvx.types import Cue, Decision, Event, Hit, Source, Where
@@ -163,18 +163,17 @@ class Recaller:
         )
         return [row[0] for row in found]
 
-    def context(self, cue: str | Cue, k: int, asker: Asker, plan: Pipeline) -> Context:
-        """Return at most k memories as a block, and note the decision; see ``Memory.context``."""
+    def context(self, cue: str | Cue, k: int | None, asker: Asker, plan: Pipeline) -> Context:
+        """Return memories as a block, and note the decision; see ``Memory.context``."""
         backend = self._backend
         asked = backend.record.tail().seq
-        most = plan.serving.head(k)
         recalled, hits = recall_once(
             self.ground(),
             plan,
             asker,
             cue,
-            k,
-            lambda found: hits_of(found, found.ranking.order[:most].tolist()),
+            k or 10,
+            partial(_to_serve, serving=plan.serving, k=k),
         )
         trace = recalled.trace
         self._notice_staleness(asker.namespace, recalled, plan.serving.stale_after)
@@ -219,7 +218,9 @@ class Recaller:
             recalled.cue,
             tuple(served.shown),
             rendered=served.fitted.text,
-            propensities=served.chances[: len(served.shown)] or None,
+            propensities=tuple(served.chances[at] for at in served.fitted.shown)
+            if served.chances
+            else None,
             drawn_from=drawn_from(served.pool, served.hits, served.chances)
             if served.pool
             else None,
@@ -254,6 +255,13 @@ def head_of(recalled: Recalled, k: int) -> Hits:
     return Hits(hits, trace)
 
 
+def _to_serve(recalled: Recalled, serving: Serving, k: int | None) -> list[Hit]:
+    """Return the head of a ranking that may have room in a block."""
+    order = recalled.ranking.order
+    most = serving.head(recalled.view.lengths[recalled.ranking.table.rows[order]], k)
+    return hits_of(recalled, order[:most].tolist())
+
+
 def asker_of(
     identity: Identity, namespace: str | None, where: Where | None, outcome: str = "success"
 ) -> Asker:
@@ -267,21 +275,3 @@ def plan_of(pipeline: Pipeline, sources: Sources | None, floor: float | Floor | 
         floor = floor if isinstance(floor, Floor) else Floor(similarity=floor)
         pipeline = replace(pipeline, floor=floor)
     return pipeline if sources is None else pipeline.looking_in(sources)
-
-
-def event_of(hit: Hit) -> int:
-    """Return the id of the event of a hit.
-
-    Raises
-    ------
-    InvalidInputError
-        The hit does not know its event.
-    """
-    if hit.event is None or hit.event.event_id is None:
-        raise InvalidInputError(f"the hit of node {hit.node} has no event: give its id")
-    return hit.event.event_id
-
-
-def events_of(hits: Iterable[Hit]) -> list[int]:
-    """Return the ids of the events of hits."""
-    return [event_of(hit) for hit in hits]

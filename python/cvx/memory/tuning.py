@@ -11,9 +11,9 @@ from typing import Any
 
 from cvx.errors import InvalidInputError
 from cvx.recall import Pipeline, Weighting, enhance, formulas, fusion, sources
-from cvx.recall.compaction import Budget
 from cvx.recall.dedupe import Dedupe
 from cvx.recall.floor import Floor
+from cvx.recall.packing import Budget
 from cvx.recall.pipeline import read_plainly
 from cvx.recall.render import Renderer
 from cvx.recall.sampling import PlackettLuce

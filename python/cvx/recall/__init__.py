@@ -1,13 +1,13 @@
 """The read pipeline: what stands between the answers of several sources and one ranking."""
 
 from cvx.recall.candidates import Candidates
-from cvx.recall.compaction import Budget
 from cvx.recall.context import Context
 from cvx.recall.cue import build_cue, cue_of
 from cvx.recall.dedupe import Dedupe
 from cvx.recall.explain import explain
 from cvx.recall.floor import Floor
 from cvx.recall.fusion import Fused, by_rank, by_scale, reciprocal_rank_fusion
+from cvx.recall.packing import Budget
 from cvx.recall.pipeline import Pipeline, Signal
 from cvx.recall.render import Renderer
 from cvx.recall.sampling import PlackettLuce

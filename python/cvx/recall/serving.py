@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
+
 from cvx.errors import InvalidInputError
-from cvx.recall.compaction import Budget, Fitted, fit
 from cvx.recall.dedupe import Dedupe
+from cvx.recall.packing import CHARACTERS_A_TOKEN, Budget, Fitted, fit
 from cvx.recall.render import Renderer
 from cvx.recall.sampling import PlackettLuce
 from cvx.recall.trace import Trace
-from cvx.types import Hit
+from cvx.types import Hit, IntArray
 
 Refresh: TypeAlias = Literal["rendered", "retrieved", "used", "never"]
 _REFRESH = ("rendered", "retrieved", "used", "never")
 _WIDER = 3
+_MOST = 500
+_FEWEST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +64,33 @@ class Serving:
         if self.stale_after < 2:
             raise InvalidInputError(f"stale_after is {self.stale_after}: give at least 2 turns")
 
-    def head(self, k: int) -> int:
-        """Return how many of a ranking are looked at for k hits: some will be duplicates."""
-        return _WIDER * k
+    def head(self, lengths: IntArray, k: int | None) -> int:
+        """Return how many of a ranking are looked at for k hits: some will be duplicates.
 
-    def serve(self, hits: Sequence[Hit], k: int, cue: str, trace: Trace, decision: int) -> Served:
+        Parameters
+        ----------
+        lengths : ndarray of shape (n,), int64
+            Characters of each, best first.
+        k : int or None
+            None for as many as may have room.
+        """
+        if k is not None:
+            return _WIDER * k
+        room = CHARACTERS_A_TOKEN * self.budget.tokens
+        enough = int(np.searchsorted(np.cumsum(lengths), room)) + 1
+        return min(max(enough, _WIDER * _FEWEST), _MOST)
+
+    def serve(
+        self, hits: Sequence[Hit], k: int | None, cue: str, trace: Trace, decision: int
+    ) -> Served:
         """Choose, order and render.
 
         Parameters
         ----------
         hits : sequence of Hit
             The head of the ranking, best first, with events.
-        k : int
-            How many are to be shown.
+        k : int or None
+            How many are to be shown at the most; None for as many as there is room for.
         cue : str
             What they were recalled for.
         trace : Trace
@@ -81,17 +99,26 @@ class Serving:
             The number of the decision, which a sampled order is drawn with.
         """
         sampled = self.sampling is not None
-        kept, merged = self.dedupe.choose(hits, len(hits) if sampled else k)
+        most = k or (_FEWEST if self.budget.summarise else len(hits))
+        kept, merged = self.dedupe.choose(hits, len(hits) if sampled else most)
         pool, chances = kept, tuple[float, ...]()
         if self.sampling is not None:
-            kept, chances = self.sampling.draw(kept, k, decision)
+            kept, chances = self.sampling.draw(kept, most, decision)
         events = [hit.event for hit in kept if hit.event is not None]
         fitted = fit(events, cue, self.budget, self.renderer)
+        if k is None:
+            kept, chances = kept[: fitted.tried], chances[: fitted.tried]
         trace.merged = len(merged)
         trace.hits = kept
         trace.beyond_k = trace.candidates - trace.below_floor - len(merged) - len(kept)
         trace.tokens, trace.budget = fitted.tokens, self.budget.tokens
         trace.compacted, trace.left_out = fitted.compacted, len(kept) - len(fitted.shown)
+        trace.omitted = {
+            event_of(hits[place]): f"says the same as event {event_of(hits[better])}"
+            for place, better in merged
+        }
+        for place in set(range(len(kept))) - set(fitted.shown):
+            trace.omitted[event_of(kept[place])] = "no room"
         if fitted.problem:
             trace.problems.append(fitted.problem)
         shown = [kept[place] for place in fitted.shown]
@@ -120,3 +147,21 @@ class Served(NamedTuple):
     chances: tuple[float, ...]
     pool: list[Hit]
     fitted: Fitted
+
+
+def event_of(hit: Hit) -> int:
+    """Return the id of the event of a hit.
+
+    Raises
+    ------
+    InvalidInputError
+        The hit does not know its event.
+    """
+    if hit.event is None or hit.event.event_id is None:
+        raise InvalidInputError(f"the hit of node {hit.node} has no event: give its id")
+    return hit.event.event_id
+
+
+def events_of(hits: Iterable[Hit]) -> list[int]:
+    """Return the ids of the events of hits."""
+    return [event_of(hit) for hit in hits]

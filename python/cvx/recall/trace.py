@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cvx.escaping import one_line, printable
-from cvx.recall.kinds import SHORT, kind_of
+from cvx.recall.render import SHORT, kind_of
 from cvx.types import Hit
 
 _LONGEST = 60
@@ -65,7 +65,9 @@ class Trace:
     tokens, budget : int, optional
         The size of the rendered block and what it could have been.
     compacted, left_out : int
-        How many of the hits were shortened or joined to fit, and how many did not fit even so.
+        How many of the hits were shortened or joined to fit, and how many had no room.
+    omitted : dict of int to str
+        By event: why a memory that was good enough is not in the block.
     seconds : dict of str to float
         By step.
     """
@@ -87,6 +89,7 @@ class Trace:
     budget: int | None = None
     compacted: int = 0
     left_out: int = 0
+    omitted: dict[int, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
