@@ -87,7 +87,7 @@ class Advisor:
         else:
             actions = task.known_actions(run, observation, self.history)
         view = self._view(run, task)
-        found = view.options(task.key(run, observation, self.history, len(run.steps)), actions)
+        found = view.options(observation, actions)
         run.asked = found
         run.menu = tuple(actions)
         return sorted((option for option, _ in found.values()), key=lambda o: -o.value)
@@ -123,6 +123,21 @@ class Advisor:
             for option in options
         ]
         return options[worth.index(max(worth))]
+
+    def chances(self, episode: str, options: Sequence[Option]) -> list[float]:
+        """Return how likely ``choose(explore=True)`` takes each option, over all its draws.
+
+        An episode keeps one draw of the posterior; these are the chances before it is known which.
+
+        Parameters
+        ----------
+        episode : str
+        options : sequence of Option
+            As ``options`` returned them last.
+        """
+        run = self._running(episode)
+        view = self._view(run, self._task(run.task))
+        return view.chances([option.action for option in options])
 
     def step(
         self,

@@ -101,7 +101,12 @@ class Process:
         return evidence, chol, alpha
 
     def fit(
-        self, sample: Sample, names: list[str], like: Floats, floor: float, tries: int = 2
+        self,
+        sample: Sample,
+        names: list[str],
+        like: Floats,
+        ends: tuple[float, float],
+        tries: int = 2,
     ) -> tuple[Floats, Floats]:
         """Learn from pairs; return the mean and variance of each as the others see it.
 
@@ -117,10 +122,13 @@ class Process:
         elif len(self._next) == len(self.lam):
             self.lam = self._next
         weight = 1.0 / (sample.noise + 0.05)
-        self.centre = float((weight * sample.worth).sum() / weight.sum())
+        # One pair's worth in the middle of what is possible: a single win says little of the rest.
+        least, most = ends
+        told, total = float((weight * sample.worth).sum()), float(weight.sum())
+        self.centre = (told + 10.0 * (least + most)) / (total + 20.0)
         spread = sample.worth - self.centre
         self.scale = max(1e-6, float(np.abs(spread).max(initial=0.0)) * 0.5) if len(spread) else 1.0
-        self.scale = max(self.scale, 0.25 * floor)
+        self.scale = max(self.scale, 0.25 * (most - least))
         y = spread / self.scale
         scaled = Sample(sample.features, sample.actions, y, sample.noise / self.scale**2)
         x, a = sample.features, sample.actions

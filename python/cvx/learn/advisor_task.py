@@ -14,6 +14,7 @@ import numpy as np
 
 from cvx.learn.advisor_counts import END, Column, Counts, Floats, Ints
 from cvx.learn.advisor_prior import Process, Sample
+from cvx.learn.advisor_vectors import Move, VectorModel
 from cvx.types import Vector
 
 Basis: TypeAlias = Literal["state", "near", "region", "task", "other tasks", "everywhere"]
@@ -24,6 +25,8 @@ _WORD = re.compile(r"\w+")
 _MOST_SAMPLES = 160
 _MOST_WORDS = 256
 _SWEEPS = 60
+_SOME, _DECIDED = 30, 500
+"""After how many observations of numbers it is judged whether they repeat, and until when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +181,9 @@ class Task:
         self.tokens: list[list[str]] = []
         self.menus: dict[int, tuple[Hashable, ...]] = {}
         self.counts = Counts(parts.gate)
+        self.vectors = VectorModel(parts.gamma)
+        self.repeats: Counter[bytes] = Counter()
+        self.continuous = False
         self.process = Process()
         self.mean, self.variance = Column(np.float64), Column(np.float64)
         self.episodes = 0
@@ -293,8 +299,36 @@ class Task:
 
     # --- learning
 
+    def _learn_vectors(self, run: Run) -> None:
+        """Note the moves of an episode seen in numbers, and whether its observations repeat."""
+        seen = [step.observation.vector for step in run.steps]
+        seen.append(None if run.last is None else run.last.vector)
+        moves = []
+        for i, step in enumerate(run.steps):
+            final, here, there = i + 1 == len(run.steps), seen[i], seen[i + 1]
+            ended = final and not run.truncated
+            if here is None or (there is None and not ended):
+                continue
+            reward = step.reward
+            if run.outcome is not None:
+                reward = run.outcome if ended else 0.0
+            there = here if there is None else there
+            number = self.actions.number(step.action)
+            moves.append(Move(here, number, reward, there, ended, run.episode))
+            self.repeats.update([here.tobytes()])
+        if run.trust > 0:
+            self.vectors.add(moves)
+        steps = self.repeats.total()
+        if steps <= _DECIDED:
+            self.continuous = steps >= _SOME and len(self.repeats) > 0.7 * steps
+
     def learn(self, run: Run, history: int | None) -> None:
         """Count an episode that ended and plan anew."""
+        if self.repeats.total() <= _DECIDED or self.continuous:
+            self._learn_vectors(run)
+        if self.continuous:
+            self.episodes += 1
+            return
         counts = self.counts
         keys = [self.key(run, s.observation, history, i) for i, s in enumerate(run.steps)]
         states = [self.state(key) for key in keys]
@@ -382,7 +416,7 @@ class Task:
                 np.maximum(self.within / n[some], 1e-4 * scale),
             )
             like = self.actions.like
-            mean, variance = self.process.fit(sample, common, like, math.sqrt(scale))
+            mean, variance = self.process.fit(sample, common, like, self._ends(target[tried]))
             self.mean.all[:] = math.nan
             self.mean.all[some], self.variance.all[some] = mean, variance
             self._fill()
@@ -391,6 +425,13 @@ class Task:
             self.variance.all[:] = max(float(np.var(target[tried])), 0.05 * scale)
         if self.parts.states:
             self._share_states(target, tried)
+
+    def _ends(self, target: Floats) -> tuple[float, float]:
+        """Return least and most that an action can be worth: what was seen, and 0."""
+        least, most = float(target.min()), float(target.max())
+        if self.unit == "P(success)":
+            return 0.0, 1.0
+        return min(0.0, least), max(0.0, most, least + 1e-6)
 
     def _share_states(self, target: Floats, tried: Ints) -> None:
         """Draw what is expected of an action towards how the other actions of its state went.

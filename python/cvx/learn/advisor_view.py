@@ -6,10 +6,16 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from cvx.learn.advisor_task import Basis, Key, Option, Run, Task
+import numpy as np
+
+from cvx.learn.advisor_task import Basis, Key, Observation, Option, Run, Task
+from cvx.types import Vector
 
 _BACK_UPS = 24
 """How many states at most change their value by one step of an open episode."""
+
+_DRAWS = 256
+"""How many draws of the posterior tell how likely an action is chosen."""
 
 
 @dataclass(slots=True)
@@ -50,6 +56,7 @@ class View:
         self._value: dict[int, tuple[float, float]] = {}
         self._path: list[int] = []
         self._arrived = 0
+        self._asked: int | None = None
 
     @property
     def noted(self) -> int:
@@ -170,6 +177,9 @@ class View:
         """Learn from the step before this one, now that it is known where it led."""
         run = self.run
         step = run.steps[number]
+        if self.task.continuous:
+            self._path.append(-1)
+            return
         node = self._node(self.task.key(run, step.observation, self.history, number))
         self._path.append(node)
         if step.menu is not None:
@@ -224,12 +234,51 @@ class View:
                 found.append((state, names[int(counts.action.all[pair])]))
         return found[:_BACK_UPS]
 
+    def chances(self, actions: Sequence[Hashable]) -> list[float]:
+        """Return how likely each action is the one to explore, over the draws of the posterior."""
+        task = self.task
+        held = None if self._asked is None else self._menus.get(self._asked)
+        if held is None or any(action not in held.at for action in actions):
+            hopes = [self.run.asked[a][1] if a in self.run.asked else 0.0 for a in actions]
+            best = [hope >= max(hopes) - 1e-9 for hope in hopes]
+            return [float(is_best) / sum(best) for is_best in best]
+        at = [held.at[action] for action in actions]
+        n, strength, mean, worth, spread = (
+            np.array(part)[at]
+            for part in (held.n, held.strength, held.mean, held.worth, np.sqrt(held.variance))
+        )
+        rng = np.random.default_rng(0)
+        z = task.parts.boldness + task.parts.jitter * rng.standard_normal((_DRAWS, len(at)))
+        low, _ = task.range()
+        hope = np.clip(mean + z * spread, low, task.best) if not task.flat else task.best - 1e-3 * z
+        share = np.where(n > 0, strength / (n + strength), 1.0)
+        best = (worth + share * (hope - mean)).argmax(1)
+        counts = np.bincount(best, minlength=len(at)) + 0.5
+        return [float(x) for x in counts / counts.sum()]
+
+    def _by_vector(
+        self, vector: Vector, actions: Sequence[Hashable]
+    ) -> dict[Hashable, tuple[Option, float]]:
+        task = self.task
+        numbers = [task.actions.of.get(action) for action in actions]
+        out = {}
+        for action, told in zip(actions, task.vectors.worth(vector, numbers), strict=True):
+            ends = told.value - 1.645 * told.spread, told.value + 1.645 * told.spread
+            basis: Basis = "near" if told.trials else "task"
+            option = Option(action, told.value, *ends, told.trials, basis, told.episodes)
+            out[action] = option, told.hope
+        return out
+
     def options(
-        self, key: Key, actions: Sequence[Hashable]
+        self, observation: Observation, actions: Sequence[Hashable]
     ) -> dict[Hashable, tuple[Option, float]]:
         """Return an option for each action, with what it is worth when exploring."""
-        task, node = self.task, self._node(key)
+        task = self.task
+        if task.continuous and observation.vector is not None:
+            return self._by_vector(observation.vector, actions)
+        node = self._node(task.key(self.run, observation, self.history, len(self.run.steps)))
         self._arrive(node, len(self._path))
+        self._asked = node
         menu = self._menu(node, actions)
         assert menu is not None
         out = {}

@@ -1,0 +1,226 @@
+"""Plans where observations are numbers that never repeat: what was seen near tells the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import cKDTree  # type: ignore[import-untyped]
+
+from cvx.learn.advisor_counts import Floats, Ints
+from cvx.types import Vector
+
+_MOST_CELLS = 700
+_MOST_POINTS = 6000
+_SWEEPS = 250
+_NEAREST = 4
+
+
+class Move(NamedTuple):
+    """One step between two observations.
+
+    Attributes
+    ----------
+    here, there : ndarray of shape (dim,)
+    action : int
+    reward : float
+    ended : bool
+        Whether the episode was over there.
+    episode : str
+    """
+
+    here: Vector
+    action: int
+    reward: float
+    there: Vector
+    ended: bool
+    episode: str
+
+
+class Worth(NamedTuple):
+    """What an action is worth in an observation.
+
+    Attributes
+    ----------
+    value, hope, spread : float
+        Expected; when exploring; the standard deviation of what is known around there.
+    trials : int
+        How often it was done near there.
+    episodes : tuple of str
+        The latest of those.
+    """
+
+    value: float
+    hope: float
+    spread: float
+    trials: int
+    episodes: tuple[str, ...]
+
+
+class VectorModel:
+    """A model of moves between vectors, and values that are planned on it.
+
+    Displacements are fitted by ridge regression on polynomials of the standardised observation,
+    one an action; rewards and ends are those of the nearest observations. Values stand on cells of
+    visited space and carry over by the nearest ones. Where no observation is near, nothing is
+    known: exploring takes that for the best, exploiting for the worst.
+
+    Parameters
+    ----------
+    gamma : float
+    reach : float, default 0.35
+        How far, in standard deviations, an observation tells what holds around it.
+
+    References
+    ----------
+    Brafman & Tennenholtz 2002, R-max. Jong & Stone 2007, Model-based exploration in continuous
+    state spaces (fitted R-max). Ormoneit & Sen 2002, Kernel-based reinforcement learning.
+    """
+
+    def __init__(self, gamma: float, reach: float = 0.35, grain: float = 0.05) -> None:
+        self.gamma, self.reach, self.grain = gamma, reach, grain
+        self.n = self._planned = 0
+        self._columns: list[list[Floats]] = [[], [], [], [], []]
+        self._episodes: list[str] = []
+
+    def add(self, moves: Sequence[Move]) -> None:
+        """Learn the moves of an episode; the plan follows when it is asked for."""
+        if moves:
+            columns = list(zip(*moves, strict=True))
+            for held, new in zip(self._columns, columns[:5], strict=True):
+                held.append(np.array(new, dtype=np.float64))
+            self._episodes += [move.episode for move in moves]
+            self.n += len(moves)
+
+    def _features(self, z: Floats) -> Floats:
+        n, d = z.shape
+        parts = [np.ones((n, 1)), z]
+        if d <= 8:
+            i, j = np.triu_indices(d)
+            parts.append(z[:, i] * z[:, j])
+        if d <= 4:
+            parts += [z**3, z**4] if d <= 2 else [z**3]
+        return np.concatenate(parts, axis=1)
+
+    def plan(self) -> None:
+        """Fit the moves and plan on them, if enough is new since it was done last."""
+        n = self.n
+        if n < self._planned * 1.02 + 1:
+            return
+        self._planned = n
+        columns = [np.concatenate(parts) for parts in self._columns]
+        self._columns = [[column] for column in columns]
+        here, action, reward, there, ended = columns
+        self.middle = here.mean(0)
+        self.spread = np.maximum(here.std(0), 1e-6)
+        z, z2 = (here - self.middle) / self.spread, (there - self.middle) / self.spread
+        self.known = [int(a) for a in np.unique(action)]
+        self.fits, self.tried = {}, {}
+        for a in self.known:
+            at = np.flatnonzero(action == a)[-_MOST_POINTS:]
+            self.tried[a] = cKDTree(z[at]), at
+            f = self._features(z[at])
+            gram = f.T @ f + 1e-3 * np.eye(f.shape[1])
+            self.fits[a] = np.linalg.solve(gram, f.T @ (z2[at] - z[at]))
+        keep = np.arange(n)
+        if n > _MOST_POINTS:
+            recent = np.arange(n - _MOST_POINTS // 2, n)
+            keep = np.union1d(recent, np.linspace(0, n - 1, _MOST_POINTS // 2).astype(np.int64))
+        self.seen = cKDTree(z2[keep])
+        self.reward, self.ended = reward[keep], ended[keep]
+        grain = self.grain
+        cells = np.concatenate([z, z2[ended == 0]])
+        while True:
+            _, first = np.unique(
+                np.floor(cells / grain).astype(np.int64), axis=0, return_index=True
+            )
+            if len(first) <= _MOST_CELLS:
+                break
+            grain *= 1.25
+        self.at = cells[np.sort(first)]
+        self.cells = cKDTree(self.at)
+        self.low, self.high = float(reward.min()), float(reward.max())
+        moved = [self._ahead(self.at, a) for a in self.known]
+        self.values = self._solve(moved, bold=False)
+        self.best = (
+            max(0.0, float(self.values.max()))
+            if self.high <= 0
+            else max(self.high, float(self.values.max()))
+        )
+        self.bold = self._solve(moved, bold=True)
+
+    def _reach(self, dim: int) -> float:
+        return self.reach * math.sqrt(dim / 2)
+
+    def _ahead(self, z: Floats, action: int) -> tuple[Ints, Floats, Floats, Floats, Floats]:
+        """Return where an action leads: cells, weights, reward, chance to end, if known."""
+        after = z + self._features(z) @ self.fits[action]
+        k = min(3, self.seen.n)
+        away, near = self.seen.query(after, k=k)
+        away, near = away.reshape(len(z), -1), near.reshape(len(z), -1)
+        weight = 1.0 / (away + 0.05)
+        weight /= weight.sum(1, keepdims=True)
+        reward = (weight * self.reward[near]).sum(1)
+        ended = (weight * self.ended[near]).sum(1)
+        known = (away[:, 0] <= self._reach(z.shape[1])).astype(np.float64)
+        k = min(_NEAREST, self.cells.n)
+        off, cell = self.cells.query(after, k=k)
+        off, cell = off.reshape(len(z), -1), cell.reshape(len(z), -1)
+        share = 1.0 / (off + 0.02) ** 2
+        share /= share.sum(1, keepdims=True)
+        return cell, share, reward, ended, known
+
+    def _solve(
+        self, moved: list[tuple[Ints, Floats, Floats, Floats, Floats]], *, bold: bool
+    ) -> Floats:
+        values = np.zeros(len(self.at))
+        outside = self.best if bold else min(0.0, self.low / (1 - self.gamma))
+        parts = []
+        for cell, share, reward, ended, known in moved:
+            base = known * reward + (1 - known) * outside
+            parts.append((cell, share * (known * (1 - ended) * self.gamma)[:, None], base))
+        cell = np.stack([part[0] for part in parts])
+        share = np.stack([part[1] for part in parts])
+        base = np.stack([part[2] for part in parts])
+        for _ in range(_SWEEPS):
+            new = (base + np.einsum("ank,ank->an", share, values[cell])).max(0)
+            change = float(np.abs(new - values).max())
+            values = new
+            if change < 1e-3 * max(1e-6, self.high - self.low, abs(self.high)):
+                break
+        return values
+
+    def worth(self, observation: Vector, actions: Sequence[int | None]) -> list[Worth]:
+        """Return what actions are worth, by their numbers.
+
+        Parameters
+        ----------
+        observation : ndarray of shape (dim,)
+        actions : sequence of int or None
+            None for one that was never done: it is hoped to be the best.
+        """
+        self.plan()
+        if not self.n:
+            return [Worth(0.0, 0.0, 1.0, 0, ())] * len(actions)
+        z = ((observation - self.middle) / self.spread)[None, :]
+        out = []
+        worst = min(0.0, self.low / (1 - self.gamma))
+        for action in actions:
+            if action is None or action not in self.fits:
+                out.append(Worth(worst, self.best, self.best - worst, 0, ()))
+                continue
+            cell, share, reward, ended, known = self._ahead(z, action)
+            go = self.gamma * (1 - ended[0])
+            near = self.values[cell[0]]
+            value = float(reward[0] + go * (share[0] @ near))
+            hope = float(reward[0] + go * (share[0] @ self.bold[cell[0]]))
+            spread = go * math.sqrt(max(0.0, float(share[0] @ np.square(near - share[0] @ near))))
+            tree, at = self.tried[action]
+            within = tree.query_ball_point(z[0], self._reach(z.shape[1]))
+            told = dict.fromkeys(self._episodes[at[i]] for i in sorted(within)[-12:])
+            out.append(
+                Worth(value, hope if known[0] else self.best, spread, len(within), tuple(told)[-3:])
+            )
+        return out
