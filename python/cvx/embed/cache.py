@@ -3,21 +3,67 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import os
+import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from cvx.embed.cachefile import CacheFile
 from cvx.embed.protocol import Embedder, Threaded, checked_rows, embed_query, listed
 from cvx.embed.wrap import close
-from cvx.errors import EmbedderDimensionError, InvalidInputError
+from cvx.errors import CacheWarning, EmbedderDimensionError, EmbeddingCacheError, InvalidInputError
 from cvx.types import Vector
+
+T = TypeVar("T")
+Rows = dict[bytes, Vector]
+"""Vectors by the SHA-256 of their texts."""
 
 _ROLES = ("document", "query")
 _SMALLEST = 1 << 20
+_TOUCH_AFTER_S = 3600
+_KEYS_A_QUERY = 500
+_APPLICATION = 0x63767845
+_SCHEMA = f"""
+BEGIN;
+CREATE TABLE embedders (embedder INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE vectors (
+    text BLOB NOT NULL,         -- SHA-256 of role and text
+    embedder INTEGER NOT NULL,
+    used INTEGER NOT NULL,      -- seconds since 1970, to the hour
+    crc INTEGER NOT NULL,       -- over embedder id, text hash and vector
+    vector BLOB NOT NULL,       -- float32, little-endian
+    UNIQUE (text, embedder)
+);
+CREATE INDEX vectors_used ON vectors (used);
+CREATE TABLE remnants (found INTEGER NOT NULL);
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = 1;
+COMMIT;
+"""
+# What the machine around the file can refuse; every other error of SQLite is damage in the file.
+_OUTSIDE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+}
+
+
+class _DamageError(Exception):
+    """The file is not what was written."""
 
 
 class CachedEmbedder(Threaded):
@@ -74,7 +120,18 @@ class CachedEmbedder(Threaded):
         self.inner = inner
         self.hits = 0
         self.misses = 0
-        self._file = CacheFile(Path(path), max_bytes, clock)
+        self._path = Path(path)
+        self._damaged = self._path.with_name(self._path.name + ".damaged")
+        self._max_bytes = max_bytes
+        self._clock = clock
+        try:
+            self._use(lambda _db: None)
+        except EmbeddingCacheError:
+            raise
+        except (OSError, sqlite3.Error) as error:
+            raise EmbeddingCacheError(
+                f"{path} cannot be opened: {error}; give a file in a folder that can be written"
+            ) from error
 
     def info(self) -> Mapping[str, Any]:
         """Describe the inner embedder's vectors: they are the same."""
@@ -123,7 +180,27 @@ class CachedEmbedder(Threaded):
         EmbeddingCacheError
             If that could not be done.
         """
-        return self._file.forget([_key(text, role) for text in texts for role in _ROLES])
+        keys = [(_key(text, role),) for text in texts for role in _ROLES]
+
+        def delete(db: sqlite3.Connection) -> int:
+            with db:
+                gone = db.executemany("DELETE FROM vectors WHERE text = ?", keys).rowcount
+                if gone:
+                    db.execute("INSERT INTO remnants VALUES (1)")
+            _sweep(db)
+            return gone
+
+        try:
+            gone = self._use(delete)
+            # Nobody can say what is in a damaged file.
+            with self._alone():
+                self._damaged.unlink(missing_ok=True)
+        except (sqlite3.Error, OSError) as error:
+            raise EmbeddingCacheError(
+                f"{self._path} could not forget: {error}; make the disk writable and try again, or "
+                "delete the file"
+            ) from error
+        return gone
 
     def close(self) -> None:
         """Close the connections of the inner embedder, if it has any; the file is never open."""
@@ -131,7 +208,7 @@ class CachedEmbedder(Threaded):
 
     def __len__(self) -> int:
         """How many vectors the file remembers, those of other embedders included."""
-        return self._file.count()
+        return self._use(lambda db: int(_one(db, "SELECT count(*) FROM vectors")))
 
     def _through(self, texts: list[str], role: str, embed: Callable[[list[str]], Vector]) -> Vector:
         info = self.inner.info()
@@ -139,11 +216,11 @@ class CachedEmbedder(Threaded):
         if not texts:
             return np.zeros((0, dim), dtype=np.float32)
         keys = [_key(text, role) for text in texts]
-        known = self._file.read(identity, list(dict.fromkeys(keys)))
+        known = self._harmless(lambda db: self._read(db, identity, list(dict.fromkeys(keys))), {})
         for row in known.values():
             if len(row) != dim:
                 raise EmbedderDimensionError(
-                    f"{self._file.path} remembers {len(row)} dimensions for {identity!r}, which "
+                    f"{self._path} remembers {len(row)} dimensions for {identity!r}, which "
                     f"says it gives {dim}: two models share an id; give one another name"
                 )
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
@@ -153,9 +230,178 @@ class CachedEmbedder(Threaded):
             answer = embed(list(missing.values()))
             rows = checked_rows(answer, len(missing), str(info.get("model", identity)), dim)
             fresh = dict(zip(missing, rows, strict=True))
-            self._file.write(identity, fresh)
+            self._harmless(lambda db: self._write(db, identity, fresh), None)
             known |= fresh
         return np.stack([known[key] for key in keys])
+
+    def _harmless(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+        """Work on the file; where that cannot be, warn and go on without."""
+        try:
+            return self._use(work)
+        except EmbeddingCacheError:
+            raise
+        except (sqlite3.Error, OSError) as error:
+            warnings.warn(
+                f"{self._path} cannot be used ({error}): embedding without the cache",
+                CacheWarning,
+                stacklevel=4,
+            )
+            return otherwise
+
+    def _use(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Work on the file; set it aside if it turns out damaged, and work on a new one.
+
+        One short connection for each piece of work survives forks, threads, and the file being set
+        aside by another process.
+        """
+        with self._alone():
+            try:
+                return self._attempt(work)
+            except _DamageError as error:
+                damage = str(error)
+                self._path.replace(self._damaged)
+                for ending in ("-journal", "-wal", "-shm"):
+                    self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
+                result = self._attempt(work)
+        warnings.warn(
+            f"{self._path} was damaged ({damage}): it is now {self._damaged.name}, and a new cache "
+            "was started; check the disk",
+            CacheWarning,
+            stacklevel=5,
+        )
+        return result
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep all other threads and processes away, so that SQLite never waits."""
+        try:
+            import fcntl
+        except ImportError:  # not a POSIX system: SQLite's own locks have to do
+            yield
+            return
+        handle = os.open(
+            self._path.with_name(self._path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600
+        )
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            # Said aloud: a child forked meanwhile holds a copy of the handle.
+            fcntl.flock(handle, fcntl.LOCK_UN)
+            os.close(handle)
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            with suppress(FileExistsError):
+                # Vectors tell about texts: nobody else reads them.
+                os.close(os.open(self._path, os.O_CREAT | os.O_EXCL, 0o600))
+            # In each `with db:` of what works, the first change begins a transaction.
+            with closing(
+                sqlite3.connect(self._path, timeout=10, isolation_level="IMMEDIATE")
+            ) as db:
+                self._prepare(db)
+                return work(db)
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", None)
+            if code is not None and code & 0xFF in _OUTSIDE:
+                raise
+            raise _DamageError(str(error)) from error
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        """Make the tables in a new file; refuse a file of something else."""
+        db.execute("PRAGMA secure_delete = ON")
+        application = _one(db, "PRAGMA application_id")
+        if (application, _one(db, "PRAGMA user_version")) == (_APPLICATION, 1):
+            return
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+        if {"vectors", "embedders"} <= tables:
+            raise _DamageError(f"its header says application {application:#x}")
+        if tables or application:
+            raise EmbeddingCacheError(
+                f"{self._path} is a database of something else ({', '.join(sorted(tables)[:5])}): "
+                "give the cache a file of its own"
+            )
+        db.execute("PRAGMA page_size = 16384")
+        db.executescript(_SCHEMA)
+
+    def _read(self, db: sqlite3.Connection, embedder: str, keys: Sequence[bytes]) -> Rows:
+        found: Rows = {}
+        now, stale = int(self._clock()), []
+        for at in range(0, len(keys), _KEYS_A_QUERY):
+            some = keys[at : at + _KEYS_A_QUERY]
+            for rowid, text, used, crc, blob in db.execute(
+                "SELECT rowid, text, used, crc, vector FROM vectors WHERE embedder ="
+                " (SELECT embedder FROM embedders WHERE id = ?) AND text IN"
+                f" ({','.join('?' * len(some))})",
+                (embedder, *some),
+            ):
+                if not isinstance(blob, bytes) or crc != _checksum(embedder, text, blob):
+                    raise _DamageError(f"the checksum of row {rowid} does not hold")
+                found[text] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
+                if not isinstance(used, int) or now - used >= _TOUCH_AFTER_S:
+                    stale.append((now, rowid))
+        if stale:
+            with suppress(sqlite3.OperationalError), db:
+                db.executemany("UPDATE vectors SET used = ? WHERE rowid = ?", stale)
+        return found
+
+    def _write(self, db: sqlite3.Connection, embedder: str, rows: Rows) -> None:
+        # A kill loses nothing either way; what a power failure breaks, the checks find, and it
+        # costs an embedding. Waiting for the disk would cost more than most of those.
+        db.execute("PRAGMA synchronous = OFF")
+        with db:
+            db.execute("INSERT OR IGNORE INTO embedders (id) VALUES (?)", (embedder,))
+            number = _one(db, "SELECT embedder FROM embedders WHERE id = ?", embedder)
+            now = int(self._clock())
+            blobs = ((key, np.asarray(row, dtype="<f4").tobytes()) for key, row in rows.items())
+            db.executemany(
+                "INSERT OR IGNORE INTO vectors (text, embedder, used, crc, vector)"
+                " VALUES (?, ?, ?, ?, ?)",
+                ((key, number, now, _checksum(embedder, key, blob), blob) for key, blob in blobs),
+            )
+            pages = _one(db, "PRAGMA page_count") - _one(db, "PRAGMA freelist_count")
+            full = pages * _one(db, "PRAGMA page_size") / self._max_bytes
+            if full > 1:
+                # Down to three quarters at once, so that the sweep that follows is rare.
+                excess = math.ceil(_one(db, "SELECT count(*) FROM vectors") * (1 - 0.75 / full))
+                db.execute(
+                    "DELETE FROM vectors WHERE rowid IN"
+                    " (SELECT rowid FROM vectors ORDER BY used, rowid LIMIT ?)",
+                    (excess,),
+                )
+                db.execute("INSERT INTO remnants VALUES (1)")
+        _sweep(db)
+
+
+def is_cache(path: Path) -> bool:
+    """Return whether a file is an embedding cache that can be read, by its first bytes."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return False
+    return head.startswith(b"SQLite format 3\0") and head[68:] == _APPLICATION.to_bytes(4)
+
+
+def _one(db: sqlite3.Connection, query: str, *values: object) -> Any:
+    return db.execute(query, values).fetchone()[0]
+
+
+def _sweep(db: sqlite3.Connection) -> None:
+    """Write the file anew if rows were deleted since that was last done."""
+    # secure_delete zeroes deleted cells, but SQLite does not promise it for cells that moved
+    # between pages before. Writing all pages anew needs no such promise. The mark stays until
+    # that is done, so that a crash in between does not lose the duty.
+    if _one(db, "SELECT count(*) FROM remnants"):
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("VACUUM")
+        with db:
+            db.execute("DELETE FROM remnants")
+
+
+def _checksum(embedder: str, text: object, blob: bytes) -> int:
+    head = zlib.crc32(embedder.encode("utf-8", "surrogatepass"))
+    return zlib.crc32(blob, zlib.crc32(text if isinstance(text, bytes) else b"", head))
 
 
 def _key(text: str, role: str) -> bytes:

@@ -11,8 +11,7 @@ import numpy as np
 from cvx.arguments import a_flag, a_share, a_text, checked, one_of, optional, whole
 from cvx.causal.ground import StoreGround
 from cvx.causal.vitality import Vitality
-from cvx.embed.cache import CachedEmbedder
-from cvx.embed.cachedb import is_cache
+from cvx.embed.cache import CachedEmbedder, is_cache
 from cvx.errors import InvalidInputError
 from cvx.memory.backend import Backend
 from cvx.memory.causes import active_events
