@@ -13,7 +13,7 @@ pytest.importorskip("httpcore")
 pytest.importorskip("stamina")
 
 from cvx.embed import HttpOptions, OllamaEmbedder, OpenAIEmbedder
-from cvx.embed.served import ServedEmbedder
+from cvx.embed.servers import ServedEmbedder
 from cvx.errors import (
     EmbedderAnswerError,
     EmbedderDimensionError,

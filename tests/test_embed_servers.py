@@ -18,7 +18,7 @@ pytest.importorskip("stamina")
 
 from cvx.embed import Embedder, HttpOptions, OllamaEmbedder, OpenAIEmbedder, aembed, embed_query
 from cvx.embed.http import Http
-from cvx.embed.served import ServedEmbedder
+from cvx.embed.servers import ServedEmbedder
 from cvx.errors import (
     EmbedderError,
     EmbedderRefusedError,

@@ -22,16 +22,16 @@ from cvx.lazy import names_of
 
 if TYPE_CHECKING:
     from cvx.embed.cache import CachedEmbedder as CachedEmbedder
-    from cvx.embed.detection import detect as detect
     from cvx.embed.http import Http as Http
     from cvx.embed.http import HttpOptions as HttpOptions
     from cvx.embed.http import Reply as Reply
     from cvx.embed.local import LocalEmbedder as LocalEmbedder
-    from cvx.embed.ollama import OllamaEmbedder as OllamaEmbedder
-    from cvx.embed.openai import OpenAIEmbedder as OpenAIEmbedder
-    from cvx.embed.presets import PRESETS as PRESETS
-    from cvx.embed.presets import Preset as Preset
-    from cvx.embed.presets import preset_for as preset_for
+    from cvx.embed.servers import OllamaEmbedder as OllamaEmbedder
+    from cvx.embed.servers import OpenAIEmbedder as OpenAIEmbedder
+    from cvx.embed.servers import detect as detect
+    from cvx.embed.spec import PRESETS as PRESETS
+    from cvx.embed.spec import Preset as Preset
+    from cvx.embed.spec import preset_for as preset_for
     from cvx.embed.wrap import EncoderEmbedder as EncoderEmbedder
     from cvx.embed.wrap import Prefixed as Prefixed
     from cvx.embed.wrap import as_embedder as as_embedder
@@ -42,15 +42,15 @@ _HOME = {
     "Http": "http",
     "HttpOptions": "http",
     "LocalEmbedder": "local",
-    "OllamaEmbedder": "ollama",
-    "OpenAIEmbedder": "openai",
-    "PRESETS": "presets",
+    "OllamaEmbedder": "servers",
+    "OpenAIEmbedder": "servers",
+    "PRESETS": "spec",
     "Prefixed": "wrap",
-    "Preset": "presets",
+    "Preset": "spec",
     "Reply": "http",
     "as_embedder": "wrap",
-    "detect": "detection",
-    "preset_for": "presets",
+    "detect": "servers",
+    "preset_for": "spec",
 }
 
 __all__ = [*_HOME, "Embedder", "LexicalEmbedder", "aembed", "embed_query"]

@@ -216,7 +216,10 @@ class CachedEmbedder(Threaded):
         if not texts:
             return np.zeros((0, dim), dtype=np.float32)
         keys = [_key(text, role) for text in texts]
-        known = self._harmless(lambda db: self._read(db, identity, list(dict.fromkeys(keys))), {})
+        nothing: Rows = {}
+        known = self._harmless(
+            lambda db: self._read(db, identity, list(dict.fromkeys(keys))), nothing
+        )
         for row in known.values():
             if len(row) != dim:
                 raise EmbedderDimensionError(

@@ -94,7 +94,7 @@ def check(embedder: Embedder, expected_dim: int | None = None) -> CheckReport:
 
 
 def _find_model(real: Embedder) -> None:
-    from cvx.embed.served import ServedEmbedder
+    from cvx.embed.servers import ServedEmbedder
 
     if not isinstance(real, ServedEmbedder):
         return
@@ -117,7 +117,7 @@ def _name(embedder: Embedder) -> str:
 
 
 def _offers(dim: int) -> str:
-    from cvx.embed.presets import PRESETS
+    from cvx.embed.spec import PRESETS
 
     fitting = [name for name, preset in PRESETS.items() if preset.dim == dim]
     return f" (models with {dim}: {', '.join(fitting)})" if fitting else ""

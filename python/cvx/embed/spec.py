@@ -1,14 +1,27 @@
-"""An embedder in one line of text, as the command takes it and a store remembers it."""
+"""An embedder in one line of text, the models known by name, and what the user's settings allow.
+
+A store, or an export, may come from somebody else, and what it says decides nothing about the
+network. The user's own configuration does: ``cvx/config.toml`` below ``$XDG_CONFIG_HOME`` (or
+``~/.config``), or the file that the environment variable ``CVX_CONFIG`` names::
+
+    embedders = ["ollama:nomic-embed-text", "openai:bge-m3@https://models.example/v1"]
+
+    [keys]
+    "https://models.example" = "MODELS_KEY"    # the environment variable that holds its key
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from cvx.embed.configuration import configuration, place
 from cvx.embed.lexical import LexicalEmbedder
 from cvx.errors import EmbedderError, EmbedderNotApprovedError, InvalidInputError
 from cvx.types import Vector
@@ -25,13 +38,152 @@ _LEXICAL = re.compile(r"lexical(?::([0-9]{1,9}))?")
 _LEXICAL_ID = re.compile(
     r"cvx-lexical-1/([0-9]{1,9})/([0-9]{1,9})-([0-9]{1,9})/([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
 )
+PLACE = "CVX_CONFIG"
+"""The environment variable that names the file."""
+OLLAMA_URL = "http://localhost:11434"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What the user allows.
+
+    Parameters
+    ----------
+    embedders : frozenset of str
+        Lines, as ``--embedder`` takes them, that a store may name.
+    keys : mapping of str to str
+        By origin, such as ``https://models.example``, the environment variable with its key.
+    """
+
+    embedders: frozenset[str] = frozenset()
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+
+def place() -> Path:
+    """Return where the user's configuration is, or would be."""
+    named = os.environ.get(PLACE)
+    if named:
+        return Path(named).expanduser()
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "cvx" / "config.toml"
+
+
+def configuration() -> Configuration:
+    """Read the user's configuration; an empty one where there is no file.
+
+    Raises
+    ------
+    InvalidInputError
+        The file cannot be read, or says something else than it may.
+    """
+    path = place()
+    try:
+        told: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Configuration()
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"{path} cannot be read ({error}): mend or remove it") from error
+    embedders, keys = told.pop("embedders", []), told.pop("keys", {})
+    lines = isinstance(embedders, list) and all(isinstance(one, str) for one in embedders)
+    bound = isinstance(keys, dict) and all(isinstance(one, str) for one in keys.values())
+    if told or not lines or not bound:
+        raise InvalidInputError(
+            f"{path} holds {', '.join(told) or 'a value of another type'}: give embedders, a list "
+            "of strings, and [keys], strings by origin, and nothing else"
+        )
+    return Configuration(frozenset(embedders), keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """One model.
+
+    Attributes
+    ----------
+    model : str
+        The name at its publisher.
+    ollama : str or None
+        What ``ollama pull`` calls it.
+    names : tuple of str
+        Other names that servers give it, in lower case.
+    dim : int
+        Dimension of its vectors.
+    max_tokens : int
+        How many tokens it reads.
+    query, document : str
+        The prefixes it was trained with.
+    note : str
+        When to take it.
+    """
+
+    model: str
+    ollama: str | None
+    names: tuple[str, ...]
+    dim: int
+    max_tokens: int
+    query: str = ""
+    document: str = ""
+    note: str = ""
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes as `with_prefixes` takes them."""
+        return {"query": self.query, "document": self.document}
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "nomic-embed-text-v1.5": Preset(
+            model="nomic-ai/nomic-embed-text-v1.5",
+            ollama="nomic-embed-text",
+            names=("nomic-embed-text-v1.5", "nomic-embed-text:v1.5", "nomic-embed-text"),
+            dim=768,
+            max_tokens=8192,
+            query="search_query: ",
+            document="search_document: ",
+            note="long texts; the default of the Wonda blueprint",
+        ),
+        "all-minilm": Preset(
+            model="sentence-transformers/all-MiniLM-L6-v2",
+            ollama="all-minilm",
+            names=("all-minilm-l6-v2", "all-minilm:l6-v2", "all-minilm:22m", "all-minilm"),
+            dim=384,
+            max_tokens=256,
+            note="small and fast, short texts; 384 dimensions, not 768",
+        ),
+        "gtr-t5-base": Preset(
+            model="sentence-transformers/gtr-t5-base",
+            ollama=None,
+            names=("gtr-t5-base",),
+            dim=768,
+            max_tokens=512,
+            note="for vec2text, whose published inverters read the vectors of this model",
+        ),
+    }
+)
+
+
+def preset_for(model: str) -> Preset | None:
+    """Find the preset of a model by any of its names.
+
+    Examples
+    --------
+    >>> preset_for("nomic-embed-text:latest").dim, preset_for("all-MiniLM-L6-v2").dim
+    (768, 384)
+    >>> preset_for("something-else") is None
+    True
+    """
+    # Servers put a publisher before the name ("nomic-ai/...") or a purpose ("text-embedding-...").
+    name = model.lower().rpartition("/")[2].removesuffix(":latest")
+    name = name.removeprefix("text-embedding-")
+    return next((preset for preset in PRESETS.values() if name in preset.names), None)
 
 
 def embedder_from(spec: str, *, dim: int | None = None) -> Embedder:
     """Make the embedder that the user names in a line of text.
 
     The key of a server is the one that the user's configuration binds to its origin (see
-    ``cvx.embed.configuration``), or else that in ``CVX_EMBEDDER_KEY``, unless the configuration
+    above), or else that in ``CVX_EMBEDDER_KEY``, unless the configuration
     binds that one to others.
 
     Parameters
@@ -110,15 +262,13 @@ def _made(spec: str, dim: int | None, *, named_by_user: bool) -> Embedder:
 
 def _served(kind: str, model: str, url: str, dim: int | None, *, named_by_user: bool) -> Embedder:
     from cvx.embed.http import HttpOptions, origin_of
-    from cvx.embed.ollama import DEFAULT_URL, OllamaEmbedder
-    from cvx.embed.openai import OpenAIEmbedder
-    from cvx.embed.presets import preset_for
+    from cvx.embed.servers import OllamaEmbedder, OpenAIEmbedder
     from cvx.embed.wrap import with_prefixes
 
     preset = preset_for(model)
     dim = preset.dim if dim is None and preset is not None else dim
     tokens = None if preset is None else preset.max_tokens
-    address = url or (DEFAULT_URL if kind == "ollama" else _OPENAI)
+    address = url or (OLLAMA_URL if kind == "ollama" else _OPENAI)
     http = HttpOptions(api_key=_key(origin_of(address), named_by_user=named_by_user))
     make = OllamaEmbedder if kind == "ollama" else OpenAIEmbedder
     made = make(model, address, dim=dim, max_tokens=tokens, http=http)
