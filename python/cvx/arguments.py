@@ -216,6 +216,11 @@ def number(
 a_share = number(0.0, 1.0)
 
 
+def an_outcome(name: str, value: Any) -> float:
+    """Check for how something ended: in [0, 1], where True is 1 and False is 0."""
+    return float(a_share(name, float(value) if isinstance(value, bool | np.bool_) else value))
+
+
 def above_zero(name: str, value: Any) -> float:
     """Check a finite number above 0."""
     real = float(value) if isinstance(value, Real) and not isinstance(value, bool) else 0.0

@@ -452,7 +452,7 @@ def test_odd_texts_are_observations(text: str) -> None:
     assert values(memory, text)["left"][1] == 1
 
 
-@pytest.mark.parametrize("outcome", [-0.1, 1.1, float("nan"), "won", True])
+@pytest.mark.parametrize("outcome", [-0.1, 1.1, float("nan"), "won"])
 def test_an_outcome_outside_its_bounds_changes_nothing(outcome: Any) -> None:
     memory = in_ram()
     episode = memory.episode("x")
@@ -814,3 +814,15 @@ def test_handles_tell_what_they_are() -> None:
     advice = episode.advise("a hall", ["left"])
     assert repr(advice).startswith(f"<Advice {advice.decision}: 1 options in P(success)")
     assert repr(advice.best).startswith("<Option 'left': ")
+
+
+def test_an_outcome_may_be_a_bool() -> None:
+    memory = Memory(embedder="lexical")
+    for won in (True, np.bool_(False)):
+        with memory.episode("open the door", task="door") as episode:
+            episode.advise("a door", ["push", "pull"])
+            episode.act("push" if won else "pull")
+            episode.end(outcome=won)
+    with memory.episode("open the door", task="door") as episode:
+        assert episode.advise("a door", ["push", "pull"]).best.action == "push"
+        episode.discard()

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from cvx.arguments import a_flag, a_share, a_time, checked, number, optional, whole, wrong
+from cvx.arguments import a_flag, a_time, an_outcome, checked, number, optional, whole, wrong
 from cvx.errors import (
     EpisodeDiscardedWarning,
     EpisodeEndedError,
@@ -480,7 +480,7 @@ class RunningEpisode:
             taken = [hit.event.id for hit in hits if hit.event and hit.event.action == action]
             self._followed.setdefault(decision, []).extend(taken)
 
-    @checked(outcome=optional(a_share), truncated=a_flag)
+    @checked(outcome=optional(an_outcome), truncated=a_flag)
     def end(
         self, outcome: float | None = None, *, observation: Any = None, truncated: bool = False
     ) -> None:
@@ -489,8 +489,8 @@ class RunningEpisode:
         Parameters
         ----------
         outcome : float, optional
-            In [0, 1], 1 is a win. None: the sum of the rewards counts, in any range. The episodes
-            of a task all end in one of these ways.
+            In [0, 1], or a bool: 1 is a win. None: the sum of the rewards counts, in any range.
+            The episodes of a task all end in one of these ways.
         observation : str, sequence of float, or int, optional
             What was seen last.
         truncated : bool, default False

@@ -19,6 +19,7 @@ from cvx.arguments import (
     a_text,
     a_time,
     an_event,
+    an_outcome,
     checked,
     number,
     one_of,
@@ -1103,7 +1104,7 @@ class Memory:
         decision=_feedback.a_decision,
         helped=optional(a_flag),
         action=optional(a_text),
-        outcome=optional(a_share),
+        outcome=optional(an_outcome),
     )
     def feedback(
         self,
