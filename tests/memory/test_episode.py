@@ -401,7 +401,10 @@ def test_without_actions_those_known_here_are_weighed() -> None:
         _ = empty.best
     with pytest.raises(UnknownError, match="give actions"):
         empty.choose()
-    one(memory, "left", 1.0)
+    with memory.episode("find the hat", task="hats") as episode:
+        episode.advise("a hall")
+        episode.act("left")
+        episode.end(1.0)
     assert [o.action for o in memory.episode("find the hat", task="hats").advise("a hall")] == [
         "left"
     ]

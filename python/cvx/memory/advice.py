@@ -280,6 +280,16 @@ class Advice(Sequence[Option]):
             self._on_text(self, text)
         return text
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Advice):
+            return NotImplemented
+        return self.unit == other.unit and [repr(one) for one in self] == [
+            repr(one) for one in other
+        ]
+
+    def __hash__(self) -> int:
+        return hash(self.decision)
+
     def __repr__(self) -> str:
         best = f", best {self.best!r}" if self.options else ""
         return f"<Advice {self.decision}: {len(self)} options in {self.unit}{best}>"

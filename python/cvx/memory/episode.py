@@ -168,9 +168,10 @@ class RunningEpisode:
 
         Parameters
         ----------
-        observation : str, or sequence of float of shape (n,), or int
-            What is seen: a text, which the memory's embedder embeds; numbers, of the same length
-            throughout a task; or the number of a state. What looks the same is the same state.
+        observation : str, sequence of float of shape (n,), int, or tuple of int
+            What is seen: a text, which the memory's embedder embeds; numbers, as many throughout a
+            task; or what names a state exactly, an int or a tuple of these. What looks the same
+            is the same state.
         actions : sequence of str, int, float, bool or tuples of these, optional
             What can be done now; it may change from step to step. Default: what is known to have
             been done near here.
@@ -404,7 +405,8 @@ class RunningEpisode:
         self, advice: Advice, option: Option | None, followed: bool, done: Hashable
     ) -> Taken:
         """Return an advice that is acted on, with what it rests on and how likely it was."""
-        shown = {id(one): one for one in (advice.best, advice.chosen, option) if one is not None}
+        looked_at = (*advice.options[:1], advice.chosen, option)
+        shown = {id(one): one for one in looked_at if one is not None}
         hits = {hit.node: hit for one in shown.values() for hit in one.hits if hit.node >= 0}
         rests_on = () if option is None or not followed else option.hits
         told = [*advice.options[:_MOST_LOGGED], *shown.values()]
@@ -545,7 +547,10 @@ class RunningEpisode:
             )
 
     def _rank(self, total: float) -> float:
-        """Return the share of the task's returns so far that are lower, equal ones counted half."""
+        """Return the share of the task's returns so far that are lower, equal ones counted half.
+
+        The best so far is 1, unless nothing was ever gained.
+        """
         known = [
             float(one.metadata["return"])
             for one in self._agents.loop.recorder.log
@@ -554,6 +559,8 @@ class RunningEpisode:
             and task_of(one) == task_of(self._run)
         ]
         lower = sum(one < total for one in known)
+        if total >= max(known, default=total) and (lower or total > 0):
+            return 1.0
         equal = 1 + sum(one == total for one in known)
         return (lower + equal / 2) / (len(known) + 1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 from collections import OrderedDict
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _MOST_TEXTS = 4096
 _MOST_ACTIONS = 10_000
 _LONGEST_OBSERVATION = 65_536
+_LONGEST_STATE = 64
 
 
 def canonical_action(name: str, value: Any) -> Hashable:
@@ -113,6 +115,13 @@ def state_of(observation: Observation) -> Hashable:
 def same_observation(a: Observation | None, b: Observation | None) -> bool:
     """Return whether two observations are known and look the same."""
     return a is not None and b is not None and state_of(a) == state_of(b)
+
+
+def _state_name(numbers: tuple[int, ...]) -> str:
+    told = " ".join(str(int(one)) for one in numbers)
+    if len(numbers) <= _LONGEST_STATE:
+        return told
+    return f"state {hashlib.blake2b(told.encode(), digest_size=16).hexdigest()}"
 
 
 class Learner:
@@ -368,6 +377,8 @@ class Agents:
             value = value.item()
         if isinstance(value, bool | int):
             return Observation(str(int(value)), None)
+        if isinstance(value, tuple) and value and all(isinstance(one, int) for one in value):
+            return Observation(_state_name(value), None)
         if isinstance(value, str):
             text = storable_text("observation", value)
             if len(text) > _LONGEST_OBSERVATION:
