@@ -86,6 +86,8 @@ class Advisor:
                 raise InvalidInputError("no action is admissible: give at least one")
         else:
             actions = task.known_actions(run, observation, self.history)
+            if not actions:
+                return []
         view = self._view(run, task)
         found = view.options(observation, actions)
         run.asked = found
