@@ -205,6 +205,11 @@ class Advisor:
         task.unit = unit
         del self._open[episode]
         run.outcome, run.last, run.truncated = outcome, observation, truncated
+        policy, total = self.parts.decay, sum(step.reward for step in run.steps)
+        if policy is not None and (total if outcome is None else outcome) <= 0.5:
+            acted = task.pairs_of(run, self.history)
+            for known in self._tasks.values():
+                known.blame(run.task, policy, acted if known is task else ())
         task.learn(run, self.history)
         run.forget_view()
         self._past.append(run)

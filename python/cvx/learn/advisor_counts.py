@@ -138,6 +138,12 @@ class Counts:
             self.reward.all[row] = held + (reward - held) * weight / self.count.all[row]
         self.n.all[pair] += weight
 
+    def fade(self, pair: int, factor: float) -> None:
+        """Let what was counted of a pair weigh less."""
+        if factor < 1.0:
+            self.count.all[self.rows[pair]] *= factor
+            self.n.all[pair] *= factor
+
     def forget_what_changed(self, pair: int) -> None:
         """Drop the outcomes of a pair older than a change, where the evidence is strong."""
         if len(self.rows[pair]) < 2 or self._gate == math.inf:

@@ -13,6 +13,9 @@ _START = {
     "beta": 5.0, "likeness": 0.1,
 }  # fmt: skip
 
+_MODESTY = 20.0
+"""How much the middle of what is possible weighs in the mean; a pair tried once weighs as much."""
+
 
 @dataclass
 class Sample:
@@ -43,13 +46,19 @@ class Process:
     being near each other. Where no part explains anything, all that is left is what a pair has of
     its own, and the prediction is broad.
 
+    Parameters
+    ----------
+    relevance : bool, default True
+        Whether each word's relevance is learned; else all weigh alike.
+
     References
     ----------
     Rasmussen & Williams 2006, Gaussian Processes for Machine Learning, chapters 2, 5.1 and 5.4.2.
     MacKay 1992, Bayesian interpolation (relevance of inputs).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, relevance: bool = True) -> None:
+        self._relevance = relevance
         self.logs = {name: float(np.log(value)) for name, value in _START.items()}
         self.lam = self._next = np.ones(1)
         self._names: list[str] = []
@@ -125,7 +134,7 @@ class Process:
         # One pair's worth in the middle of what is possible: a single win says little of the rest.
         least, most = ends
         told, total = float((weight * sample.worth).sum()), float(weight.sum())
-        self.centre = (told + 10.0 * (least + most)) / (total + 20.0)
+        self.centre = (told + 0.5 * _MODESTY * (least + most)) / (total + _MODESTY)
         spread = sample.worth - self.centre
         self.scale = max(1e-6, float(np.abs(spread).max(initial=0.0)) * 0.5) if len(spread) else 1.0
         self.scale = max(self.scale, 0.25 * (most - least))
@@ -148,7 +157,8 @@ class Process:
         self._sample = scaled
         self._whitener = np.asarray(np.linalg.inv(chol), dtype=np.float64)
         inverse = self._whitener.T @ self._whitener
-        self._learn_relevance(x, inverse, overlap)
+        if self._relevance:
+            self._learn_relevance(x, inverse, overlap)
         diagonal = np.diag(inverse)
         mean = y - self._alpha / diagonal
         variance = np.maximum(1.0 / diagonal - scaled.noise, 1e-4)

@@ -6,7 +6,7 @@ import math
 import re
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +15,7 @@ import numpy as np
 from cvx.learn.advisor_counts import END, Column, Counts, Floats, Ints
 from cvx.learn.advisor_prior import Process, Sample
 from cvx.learn.advisor_vectors import Move, VectorModel
+from cvx.learn.decay import DecayCase, DecayPolicy
 from cvx.types import Vector
 
 Basis: TypeAlias = Literal["state", "near", "region", "task", "other tasks", "everywhere"]
@@ -90,6 +91,14 @@ class Parts:
     boldness, jitter : float
         How many standard deviations above its mean an untried action is taken for when
         exploring, and how much that varies between episodes.
+    weakest, strongest : float
+        How many trials an expectation is worth beside those of a pair, at least and at most.
+    thompson : bool, default True
+        Whether exploring draws what the counted outcomes allow.
+    states : bool, default True
+        Whether the actions of a state tell of each other.
+    decay : DecayPolicy, optional
+        What a failed episode costs what was counted before it; the gate needs none.
     """
 
     gamma: float = 0.99
@@ -103,6 +112,7 @@ class Parts:
     strongest: float = 6.0
     thompson: bool = True
     states: bool = True
+    decay: DecayPolicy | None = None
 
 
 @dataclass(slots=True)
@@ -184,7 +194,7 @@ class Task:
         self.vectors = VectorModel(parts.gamma)
         self.repeats: Counter[bytes] = Counter()
         self.continuous = False
-        self.process = Process()
+        self.process = Process(relevance=parts.relevance)
         self.mean, self.variance = Column(np.float64), Column(np.float64)
         self.episodes = 0
         self.fitted_at = 0
@@ -299,6 +309,23 @@ class Task:
 
     # --- learning
 
+    def blame(self, task: str, policy: DecayPolicy, acted: Collection[int]) -> None:
+        """Let a failed episode of a task cost what was counted here.
+
+        Parameters
+        ----------
+        task : str
+            In which it failed.
+        policy : DecayPolicy
+        acted : collection of int
+            Pairs that were done in it, if it was this task.
+        """
+        counts = self.counts
+        for pair in np.flatnonzero(counts.n.all > 0).tolist():
+            quality = float(np.clip(self.values[counts.state.all[pair]], 0.0, 1.0))
+            case = DecayCase(self.name, task, followed=pair in acted, region_quality=quality)
+            counts.fade(pair, policy.factor(case))
+
     def _learn_vectors(self, run: Run) -> None:
         """Note the moves of an episode seen in numbers, and whether its observations repeat."""
         seen = [step.observation.vector for step in run.steps]
@@ -321,6 +348,16 @@ class Task:
         steps = self.repeats.total()
         if steps <= _DECIDED:
             self.continuous = steps >= _SOME and len(self.repeats) > 0.7 * steps
+
+    def pairs_of(self, run: Run, history: int | None) -> set[int]:
+        """Return the pairs of a state and an action that an episode did."""
+        found = set()
+        for number, step in enumerate(run.steps):
+            state = self.states.get(self.key(run, step.observation, history, number))
+            action = self.actions.of.get(step.action)
+            if state is not None and action is not None:
+                found.add(self.counts.pair_of.get((state, action), -1))
+        return found
 
     def learn(self, run: Run, history: int | None) -> None:
         """Count an episode that ended and plan anew."""

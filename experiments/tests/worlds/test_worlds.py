@@ -1,0 +1,58 @@
+"""The small worlds: what is best in them, and that everybody who plays can play."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from experiments.worlds.course import ALL, calibration, figures, play
+from experiments.worlds.learners import ARMS
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_world_is_the_same_for_the_same_seed_and_refuses_other_commands(name: str) -> None:
+    told = []
+    for _ in range(2):
+        world, rng = ALL[name][0](), random.Random(1)
+        seen = []
+        for episode in range(5):
+            text, info = world.reset(seed=3 if not episode else None)
+            over = False
+            while not over:
+                command = rng.choice(info["admissible"])
+                text, reward, ended, truncated, info = world.step(command)
+                seen.append((text, reward, info["goal"]))
+                over = ended or truncated
+        told.append(seen)
+    assert told[0] == told[1]
+    with pytest.raises(ValueError, match="cannot be done here"):
+        world.step("sing")
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_every_arm_plays_the_same_for_the_same_seed(arm: str) -> None:
+    first, again = (play("tea", arm, 5, episodes=6) for _ in range(2))
+    assert first.regret == again.regret
+    assert len(first.regret) == 6
+
+
+@pytest.mark.requirement("B11", "B19")
+def test_the_memory_learns_the_chain_that_random_play_never_wins() -> None:
+    learned, luck = play("chain", "cvx", 3, episodes=20), play("chain", "random", 3, episodes=20)
+    assert sum(learned.regret) <= 6 < 15 <= sum(luck.regret)
+
+
+def test_figures_pair_each_arm_with_the_learner() -> None:
+    played = [play("errands", arm, seed, 20) for arm in ("learner", "random") for seed in (1, 2)]
+    rows = {row["arm"]: row for row in figures(played)}
+    assert "more" not in rows["learner"]
+    difference = rows["random"]["regret"] - rows["learner"]["regret"]
+    assert rows["random"]["more"] == pytest.approx(difference)
+
+
+def test_calibration_of_what_is_always_right_is_perfect() -> None:
+    assert calibration([(1.0, 1.0), (0.0, 0.0)]) == (0.0, 0.0)
+    assert calibration([(1.0, 0.0)] * 4) == (1.0, 1.0)
+    assert np.isnan(calibration([])[0])

@@ -1,0 +1,1 @@
+"""Small text worlds with a known optimum, to see whether a memory lets an agent learn."""

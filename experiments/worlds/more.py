@@ -1,0 +1,180 @@
+"""Worlds of the same kind as ``worlds``: one known from an issue, and some that nobody tuned on."""
+
+# ruff: noqa: D102, ARG002
+# What the methods of a world do is told once, by World.
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from experiments.worlds.worlds import Info, World
+
+
+class Tea(World):
+    """Three kinds of tea, each in a cupboard of its own; then brew. The goal names the kind."""
+
+    CUPBOARDS: ClassVar = {"green": "left", "black": "top", "mint": "low"}
+    horizon = 8
+
+    def begin(self, options: Info) -> None:
+        self.kind = self.random.choice(list(self.CUPBOARDS))
+        self.opened = self.held = ""
+
+    def goal(self) -> str:
+        return f"make {self.kind} tea"
+
+    def text(self) -> str:
+        if self.held:
+            return f"You hold a tin of {self.held} tea."
+        if self.opened:
+            return f"The {self.opened} cupboard is open. There are tins in it."
+        return "You stand in the kitchen before three cupboards."
+
+    def admissible(self) -> list[str]:
+        if self.held:
+            return ["brew", "put it back"]
+        if self.opened:
+            return ["take the tin", "close it"]
+        return [f"open the {where} cupboard" for where in self.CUPBOARDS.values()]
+
+    def do(self, command: str) -> tuple[float, bool]:
+        if command == "brew":
+            return float(self.held == self.kind), True
+        if command.startswith("open"):
+            self.opened = command.split()[2]
+        elif command == "close it":
+            self.opened = ""
+        elif command == "put it back":
+            self.held = ""
+        else:
+            kinds = {where: kind for kind, where in self.CUPBOARDS.items()}
+            self.held = kinds[self.opened]
+        return 0.0, False
+
+    @property
+    def state(self) -> object:
+        return self.kind, self.opened, self.held
+
+
+class Ferry(World):
+    """Five docks along a river: at each, one of four orders carries on with .8, else it drifts."""
+
+    DOCKS = ("Reedholm", "Saltby", "Old Mill", "Gravel Bar", "Eelpond")
+    ORDERS = ("row hard", "raise the sail", "pole along the bank", "drop the anchor")
+    RIGHT = (1, 0, 2, 0, 1)
+    optimum = 1.0
+    horizon = 20
+
+    def begin(self, options: Info) -> None:
+        self.at = 0
+
+    def text(self) -> str:
+        if self.at == len(self.DOCKS):
+            return "The sea lies open before you."
+        return f"The ferry lies at {self.DOCKS[self.at]}; the current is strong."
+
+    def admissible(self) -> list[str]:
+        return list(self.ORDERS)
+
+    def do(self, command: str) -> tuple[float, bool]:
+        right = command == self.ORDERS[self.RIGHT[self.at]]
+        if right and self.random.random() < 0.8:
+            self.at += 1
+        elif not right and self.random.random() < 0.5:
+            self.at = max(0, self.at - 1)
+        done = self.at == len(self.DOCKS)
+        return float(done), done
+
+    @property
+    def state(self) -> object:
+        return self.at
+
+
+class Ward(World):
+    """A complaint in many words: ask about it, then give one of six remedies; nine of ten heal."""
+
+    REMEDIES: ClassVar = {
+        "a burning throat": "honey",
+        "a swollen knee": "nettle",
+        "bad dreams": "hops",
+        "itching hands": "chamomile",
+    }
+    OTHERS = ("garlic", "willow")
+    TOLD = (
+        "A miller comes in with {}.",
+        "The child by the door has {} since Monday.",
+        "{} again, says the old sailor, and sighs.",
+        "Somebody is sent to you because of {}.",
+        "What helps against {}? asks the smith.",
+    )
+    optimum = 0.9
+    horizon = 4
+
+    def begin(self, options: Info) -> None:
+        self.complaint = self.random.choice(list(self.REMEDIES))
+        self.told = self.random.choice(self.TOLD)
+        self.examined = False
+
+    def text(self) -> str:
+        seen = self.told.format(self.complaint)
+        return f"{seen} You have had a close look." if self.examined else seen
+
+    def admissible(self) -> list[str]:
+        given = [f"give {one}" for one in (*self.REMEDIES.values(), *self.OTHERS)]
+        return given if self.examined else ["have a look", *given]
+
+    def do(self, command: str) -> tuple[float, bool]:
+        if command == "have a look":
+            self.examined = True
+            return 0.0, False
+        right = command == f"give {self.REMEDIES[self.complaint]}"
+        return float(right and self.examined and self.random.random() < self.optimum), True
+
+    @property
+    def state(self) -> object:
+        return self.complaint, self.examined
+
+
+class Market(World):
+    """What sells where: a return of several coins, a fee a step, and goods that come in turn."""
+
+    PRICES: ClassVar = {
+        "lamp oil": (2.0, 7.0, 1.0),
+        "wool": (6.0, 2.0, 3.0),
+        "cheese": (1.0, 3.0, 8.0),
+        "rope": (5.0, 1.0, 4.0),
+    }
+    TOWNS = ("Harrow", "Quill", "Stane")
+    TOLD = ("Your cart is full of {}.", "You carry {} today.", "{} lies on the cart, ready to go.")
+    optimum = 5.5
+    horizon = 6
+
+    def begin(self, options: Info) -> None:
+        self.goods = self.random.choice(list(self.PRICES))
+        self.told = self.random.choice(self.TOLD)
+        self.at = ""
+
+    def text(self) -> str:
+        where = f" You are in {self.at}." if self.at else " The road forks three ways."
+        return self.told.format(self.goods) + where
+
+    def admissible(self) -> list[str]:
+        roads = [f"go to {town}" for town in self.TOWNS if town != self.at]
+        return ["sell it", *roads] if self.at else roads
+
+    def do(self, command: str) -> tuple[float, bool]:
+        if command == "sell it":
+            return self.PRICES[self.goods][self.TOWNS.index(self.at)], True
+        self.at = command.removeprefix("go to ")
+        return -1.0, False
+
+    @property
+    def state(self) -> object:
+        return self.goods, self.at
+
+
+MORE = {"tea": (Tea, 150)}
+"""Worlds that were looked at while the learner was built."""
+
+HELD_OUT = {"ferry": (Ferry, 100), "ward": (Ward, 250), "market": (Market, 150)}
+"""Worlds that were first played when the learner was finished."""
