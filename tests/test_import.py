@@ -28,12 +28,12 @@ def test_importing_the_package_and_its_types_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("cvx.scoring", ["cvx.learn", "cvx.index"]),
-        ("cvx.learn.region_mdp", ["cvx.scoring", "cvx.learn.decay", "cvx.index", "cvx.learn.loop"]),
+        ("cvx.scoring", ["cvx.learn", "cvx.recall"]),
+        ("cvx.learn.region_mdp", ["cvx.scoring", "cvx.learn.decay", "cvx.learn.loop"]),
         ("cvx.learn.decay", ["cvx.scoring", "cvx.learn.region_mdp", "cvx.index", "cvx.store"]),
-        ("cvx.learn.episodes", ["cvx.learn.region_mdp", "cvx.scoring", "cvx.index"]),
+        ("cvx.learn.episodes", ["cvx.learn.region_mdp", "cvx.scoring"]),
         ("cvx.embed", ["cvx.index", "cvx.store", "cvx.learn", "cvx.scoring"]),
-        ("cvx.store", ["cvx.index", "cvx.embed", "cvx.learn", "cvx.scoring"]),
+        ("cvx.store", ["cvx.embed", "cvx.learn", "cvx.scoring"]),
         ("cvx.index", ["cvx.store", "cvx.embed", "cvx.learn", "cvx.scoring"]),
     ],
 )

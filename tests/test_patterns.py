@@ -22,8 +22,8 @@ from cvx.embed.chunks import chunk_text
 from cvx.embed.http import without_secrets
 from cvx.recall.signals.dates import read_dates
 from cvx.recall.titles import title_key
-from cvx.store.ownfiles import HALF_EXPORT
-from cvx.store.suspicion import reads_like_an_order
+from cvx.store.files import HALF_EXPORT
+from cvx.store.injection import reads_like_an_order
 from cvx.types import Event
 from tests.pattern_twin import PatternTwin, TooManyStepsError, hostile
 

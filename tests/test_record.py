@@ -171,7 +171,7 @@ def test_failures_are_listed_apart() -> None:
     record = Record()
     with record.transaction() as write:
         write.add_episode(EPISODE, recallable=False)
-    assert record.not_recallable() == [0, 1]
+    assert record.query("SELECT node FROM events WHERE NOT recallable") == [(0,), (1,)]
 
 
 def test_a_file_keeps_everything_after_closing(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cvx.learn.region_mdp import RegionMDP
-from cvx.store.spaces import reads
+from cvx.store.namespaces import reads
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Episode, Event
 

@@ -685,7 +685,7 @@ def test_an_erased_step_leaves_no_word_in_any_row() -> None:
         episode.act("play the vuvuzela")
         episode.end(1.0)
     memory.erase(episode.events)
-    left = " ".join(memory.record._connection().iterdump()).casefold()
+    left = " ".join(memory.record.database.connection().iterdump()).casefold()
     for word in ("zanzibar", "xylophone", "quagga", "vuvuzela"):
         assert word not in left
 

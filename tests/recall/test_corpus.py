@@ -14,7 +14,7 @@ from cvx.memory import Memory
 from cvx.recall.corpus import Corpus
 from cvx.recall.growing import Growing
 from cvx.recall.timelines import Timelines
-from cvx.store.spaces import space
+from cvx.store.namespaces import space
 from cvx.types import Event
 from tests.recall.rooms import axis, room
 

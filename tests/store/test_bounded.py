@@ -55,7 +55,7 @@ def test_counts_of_what_was_recalled_are_written_down_too() -> None:
 
 def test_where_nothing_can_be_written_the_oldest_of_what_is_noted_goes(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        memory.record._db.execute("PRAGMA max_page_count = 1")
+        memory.record.database.connection().execute("PRAGMA max_page_count = 1")
         asked = []
         for n in range(400):
             block = memory.context(f"where is the key? {n}")
@@ -63,7 +63,7 @@ def test_where_nothing_can_be_written_the_oldest_of_what_is_noted_goes(tmp_path:
             asked.append(block.decision)
             assert len(memory._backend.noted.decided) <= 256
         assert asked[-1] in memory._backend.noted.decided
-        memory.record._db.execute("PRAGMA max_page_count = 4294967294")
+        memory.record.database.connection().execute("PRAGMA max_page_count = 4294967294")
         memory.add("there is room again")
         assert 128 <= written(memory) <= 256
 

@@ -19,7 +19,7 @@ from cvx.memory.reembed import reembed
 from cvx.scoring import UsageTracker
 from cvx.scoring.usage import Whose
 from cvx.store.erase import Erased
-from cvx.store.learned import whose_use
+from cvx.store.rows import whose_use
 from cvx.types import Cue, Decision, Filter
 from tests.store.planted import opened
 from tests.store.processes import CONTEXT, consistent, embedder, export_until_killed

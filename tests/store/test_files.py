@@ -14,7 +14,7 @@ from cvx.errors import RecordIOError, StoreVersionError, UnknownError
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.store import Record
-from cvx.store.ownfiles import HALF_SNAPSHOT
+from cvx.store.files import HALF_SNAPSHOT
 from cvx.store.schema import SCHEMA_VERSION
 from cvx.types import Filter
 from tests.store.processes import embedder

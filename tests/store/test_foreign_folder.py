@@ -14,10 +14,10 @@ from cvx.errors import CvxError, RecordIOError
 from cvx.memory import Memory
 from cvx.memory.check import check, rescue
 from cvx.memory.transfer import export, import_export
-from cvx.store.compacting import size_of
+from cvx.store.database import describe
 from cvx.store.doctor.findings import Check
-from cvx.store.peek import describe
-from cvx.store.transfer.founding import STAGING
+from cvx.store.files import HALF_IMPORT
+from cvx.store.store import size_of
 from tests.store import planted
 from tests.store.processes import embedder
 
@@ -142,7 +142,7 @@ def test_only_files_of_our_own_are_deleted(store: Path) -> None:
         store / "index" / "9.json.tmp",
         store / "index" / "9.cvx.1234-0.tmp",
         store / "all.jsonl.1234.partial",
-        store / STAGING / "memory.db",
+        store / HALF_IMPORT / "memory.db",
     ]
     for path in (*theirs, *ours):
         path.parent.mkdir(exist_ok=True)
@@ -160,10 +160,10 @@ def test_a_linked_staging_folder_is_left_alone(store: Path, mine: Path, tmp_path
         export(memory, tmp_path / "all.jsonl")
     before = state(mine)
     (tmp_path / "new").mkdir()
-    (tmp_path / "new" / STAGING).symlink_to(mine)
-    with pytest.raises(RecordIOError, match=f"{STAGING} is a symbolic link"):
+    (tmp_path / "new" / HALF_IMPORT).symlink_to(mine)
+    with pytest.raises(RecordIOError, match=f"{HALF_IMPORT} is a symbolic link"):
         import_export(tmp_path / "new", tmp_path / "all.jsonl")
-    (store / STAGING).symlink_to(mine)
+    (store / HALF_IMPORT).symlink_to(mine)
     check(store, mend=True)
     assert state(mine) == before
 

@@ -12,8 +12,8 @@ from cvx.errors import DamagedStoreError, StoreVersionError
 from cvx.memory import Memory
 from cvx.memory.check import check, rescue
 from cvx.store import Record, rows
+from cvx.store.database import describe
 from cvx.store.doctor.findings import Check
-from cvx.store.peek import describe
 from tests.store import planted
 from tests.store.processes import embedder
 

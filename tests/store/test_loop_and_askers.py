@@ -15,7 +15,7 @@ from cvx.learn.decay import BlindDecay
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
 from cvx.scoring import Scorer
-from cvx.store.spaces import owner
+from cvx.store.namespaces import owner
 from cvx.types import Cue, Edge, Filter
 from tests.store.facade import memory
 from tests.store.processes import embedder

@@ -18,8 +18,8 @@ from cvx.errors import (
 )
 from cvx.memory import Memory
 from cvx.store import Record
+from cvx.store.files import refuse_network
 from cvx.store.lock import FileLock
-from cvx.store.ownfiles import refuse_network
 from cvx.types import Episode, Event
 from tests.store.processes import embedder
 
@@ -44,7 +44,7 @@ def interfere(record: Record, before: str, act: Callable[[], object]) -> None:
         if before in sql and todo:
             todo.pop()()
 
-    record._connection().set_trace_callback(see)
+    record.database.connection().set_trace_callback(see)
 
 
 @pytest.mark.requirement("B17")
@@ -83,9 +83,9 @@ def test_an_index_is_built_of_one_state(tmp_path: Path) -> None:
         record = Record(tmp_path / "m" / "memory.db")
         interfere(record, "FROM links", lambda: writer.link(lamp, cup))
         with record.reading():
-            before = (record.tail(), record.whole_links())
+            before = (record.tail(), record.links())
         assert before == (before[0], [])
-        assert len(record.whole_links()) == 1
+        assert len(record.links()) == 1
         record.close()
 
 

@@ -15,7 +15,7 @@ from cvx.memory.check import check
 from cvx.memory.reembed import reembed
 from cvx.store import Record
 from cvx.store.failpoints import ENVIRONMENT
-from cvx.store.staging import Target
+from cvx.store.reembed import Target
 from cvx.types import Event, Vector
 from tests.store import planted
 from tests.store.processes import embedder

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
-from cvx.store.text import pairs
+from cvx.store.fulltext import pairs
 from tests.store.processes import embedder
 
 ALSO = st.sampled_from(

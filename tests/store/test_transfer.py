@@ -24,8 +24,8 @@ from cvx.memory.transfer import (
     to_duckdb,
 )
 from cvx.store.failpoints import ENVIRONMENT
-from cvx.store.transfer.blueprint import Cause, _open_circles, depths
-from cvx.store.transfer.founding import STAGING
+from cvx.store.files import HALF_IMPORT
+from cvx.store.transfer.duck import Cause, _open_circles, depths
 from tests.store import planted
 from tests.store.processes import embedder
 
@@ -329,7 +329,7 @@ def test_the_doctor_clears_away_what_a_killed_import_left(store: Path, tmp_path:
     path, folder = exported(store, tmp_path / "all.jsonl"), tmp_path / "copy"
     killed_at("import.finished", folder, path)
     Memory.open(folder, embedder()).close()
-    assert [one.where for one in check(folder).findings] == [STAGING]
+    assert [one.where for one in check(folder).findings] == [HALF_IMPORT]
     assert check(folder, mend=True).done == ("removed import.partial",)
     assert check(folder, deep=True).findings == ()
 

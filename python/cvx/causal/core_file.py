@@ -19,7 +19,7 @@ from cvx.errors import (
     StoreError,
 )
 from cvx.extras import needs
-from cvx.store.ownfiles import sync_file, sync_folder
+from cvx.store.files import sync_file, sync_folder
 from cvx.store.transfer.duck import connect
 from cvx.types import Vector
 

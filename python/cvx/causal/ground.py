@@ -17,8 +17,8 @@ from cvx.errors import (
 )
 from cvx.index import RawIndex
 from cvx.store import Record, Writer
-from cvx.store.past import as_of
-from cvx.store.spaces import check_also, check_namespace, visible_sql
+from cvx.store.history import as_of
+from cvx.store.namespaces import check_also, check_namespace, visible_sql
 from cvx.types import DEFAULT_NAMESPACE, Edge, Event
 
 _MOST_AT_ONCE = 500

@@ -14,7 +14,7 @@ from cvx.causal.ground import StoreGround, store_links
 from cvx.causal.judges import Judge, Judgement, Pair, judgements
 from cvx.index import RawIndex
 from cvx.store import Record
-from cvx.store.spaces import visible_spaces, visible_sql
+from cvx.store.namespaces import visible_spaces, visible_sql
 from cvx.types import Edge, Event, Filter
 
 T = TypeVar("T")

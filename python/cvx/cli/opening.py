@@ -16,7 +16,7 @@ from cvx.errors import InvalidInputError, SettingsMismatchError, StoreNotFoundEr
 if TYPE_CHECKING:
     from cvx.embed import Embedder
     from cvx.memory import Memory
-    from cvx.store.peek import Description
+    from cvx.store.database import Description
 
 
 def folder_of(store: Path | None) -> Path:
@@ -68,7 +68,7 @@ def opened(
     """
     from cvx.memory import Memory
     from cvx.memory.settings import remembered
-    from cvx.store.peek import describe
+    from cvx.store.database import describe
 
     folder = folder_of(store)
     try:

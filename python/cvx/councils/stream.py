@@ -24,7 +24,7 @@ from cvx.recall.serving import Serving
 from cvx.recall.sources import Found
 from cvx.recall.view import View
 from cvx.scoring.recency import STREAM_DECAY, Decay
-from cvx.store.spaces import visible_spaces
+from cvx.store.namespaces import visible_spaces
 from cvx.types import Cue, Event, Filter, Vector
 
 _USUAL = 5.0

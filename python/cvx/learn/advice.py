@@ -15,7 +15,7 @@ from cvx.learn.attribution import features_of
 from cvx.learn.edges import edge_bonus
 from cvx.learn.episodes import OpenEpisode
 from cvx.scoring import Scorer, ScoringContext, UsageTracker
-from cvx.store.spaces import reads
+from cvx.store.namespaces import reads
 from cvx.types import Cue, Decision, Filter, Hit, Vector
 
 if TYPE_CHECKING:

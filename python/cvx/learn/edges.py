@@ -13,7 +13,7 @@ import numpy as np
 from cvx.causal.evidence import binned, granger
 from cvx.errors import InvalidInputError
 from cvx.scoring import ScoringContext
-from cvx.store.spaces import least_visible, owner, readers, reads
+from cvx.store.namespaces import least_visible, owner, readers, reads
 from cvx.types import Edge, Episode, Hit
 
 if TYPE_CHECKING:

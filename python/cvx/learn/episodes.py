@@ -23,7 +23,7 @@ from cvx.errors import (
 )
 from cvx.extras import needs
 from cvx.store import Record
-from cvx.store.reads import OWN_ENTITIES
+from cvx.store.rows import OWN_ENTITIES
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
 from cvx.validation import (
     VISIBILITIES,

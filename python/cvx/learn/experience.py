@@ -20,10 +20,9 @@ from cvx.learn.traces import timelines
 from cvx.learn.weighing import Weighing
 from cvx.scoring import UsageTracker
 from cvx.store import Record
-from cvx.store.reads import DISCARDED
+from cvx.store.namespaces import least_visible, readers, reads
 from cvx.store.replica import Replica
-from cvx.store.rows import AMONG, listed
-from cvx.store.spaces import least_visible, readers, reads
+from cvx.store.rows import AMONG, DISCARDED, listed
 from cvx.types import Episode, Hit
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ from cvx.scoring import (
 )
 from cvx.scoring.scorer import HOUR_US
 from cvx.store import Record
-from cvx.store.spaces import check_also, narrowed, visible_spaces
+from cvx.store.namespaces import check_also, narrowed, visible_spaces
 from cvx.types import (
     DEFAULT_NAMESPACE,
     Cue,

@@ -142,7 +142,7 @@ class RegionMDP:
         Parameters
         ----------
         readers : collection of str
-            Whom the asker goes by, see ``cvx.store.spaces.reads``.
+            Whom the asker goes by, see ``cvx.store.namespaces.reads``.
         """
         view = copy.copy(self)
         view._readers = tuple(readers)

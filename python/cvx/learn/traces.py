@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cvx.errors import UnknownError
-from cvx.store.spaces import least_visible, owner, readers
+from cvx.store.namespaces import least_visible, owner, readers
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector, task_of_tags
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Trace:
     outcome : float, optional
         Of the episode; without one, each step is judged by its own reward.
     readers : str, default ""
-        Who may read the episode, see ``cvx.store.spaces.readers``.
+        Who may read the episode, see ``cvx.store.namespaces.readers``.
     trust : float, default 1.0
         How much of a trial it counts as, in [0, 1].
     """

@@ -19,11 +19,11 @@ from cvx.memory.writes import declare_edge_kind
 from cvx.recall.cue import dense_text, lexical_text
 from cvx.scoring import logged_calibration
 from cvx.scoring.formulas import beta_mean
-from cvx.store.compacting import Compacted, compact
 from cvx.store.erase import Erased, check_erasable, erase, told_of
-from cvx.store.ownfiles import regular
-from cvx.store.retention import HistoryLimits
-from cvx.store.spaces import check_namespace
+from cvx.store.files import regular
+from cvx.store.history import HistoryLimits
+from cvx.store.namespaces import check_namespace
+from cvx.store.store import Compacted, compact
 from cvx.types import DEFAULT_NAMESPACE, Event
 
 
@@ -120,7 +120,7 @@ class Admin:
         self._backend.store.history.set_limits(HistoryLimits(decisions, changes))
 
     def compact(self) -> Compacted:
-        """Give back the room that a memory does not need; see ``cvx.store.compacting.compact``."""
+        """Give back the room that a memory does not need; see ``cvx.store.store.compact``."""
         return compact(self._backend.store)
 
     def transaction(self) -> AbstractContextManager[None]:

@@ -7,7 +7,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from cvx.calls import Calls
@@ -20,8 +19,8 @@ from cvx.errors import (
 from cvx.index import RawIndex
 from cvx.memory.usage_buffer import MUCH, UsageBuffer
 from cvx.store import IndexKind, Record, Store, Writer
-from cvx.store.event_versions import Versions
-from cvx.store.spaces import check_namespace, readers, reads
+from cvx.store.history import Versions
+from cvx.store.namespaces import check_namespace, readers, reads
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
 from cvx.validation import storable_text, storable_vector
 
@@ -113,14 +112,7 @@ class Backend:
         self.embedder = embedder
         info = self.embedder.info()
         self.dim, self.metric = int(info["dim"]), metric
-        self.kind = IndexKind(
-            lambda **settings: RawIndex(self.dim, metric=metric, **settings),
-            partial(RawIndex.load, verify=True, mmap=True),
-            str(info["id"]),
-            metric,
-            self.dim,
-            settings or {},
-        )
+        self.kind = IndexKind(str(info["id"]), metric, self.dim, settings or {})
         self.store = Store(
             folder,
             self.kind,

@@ -35,8 +35,8 @@ from cvx.memory.learner import (
     task_of,
 )
 from cvx.recall.cue import cue_hash
-from cvx.store.reads import DISCARDED, OPEN
-from cvx.store.suspicion import tags_with_mark
+from cvx.store.injection import tags_with_mark
+from cvx.store.rows import DISCARDED, OPEN
 from cvx.types import Cue, Decision, Episode, Event, Hit, Vector, Where, task_tag
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
 from cvx.learn.attribution import Attribution
 from cvx.memory.backend import Backend, Identity
 from cvx.recall.context import Context
-from cvx.store.learned import event_context
+from cvx.store.rows import event_context
 from cvx.types import Decision
 
 _whole = whole(0)

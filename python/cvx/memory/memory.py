@@ -56,8 +56,8 @@ from cvx.recall.context import Context
 from cvx.recall.trace import Hits
 from cvx.store import Record
 from cvx.store.erase import Erased, finish
-from cvx.store.past import as_of
-from cvx.store.spaces import check_also
+from cvx.store.history import as_of
+from cvx.store.namespaces import check_also
 from cvx.types import (
     AnEvent,
     Cue,

@@ -10,8 +10,8 @@ from cvx.embed import Embedder
 from cvx.errors import StoreNotFoundError
 from cvx.memory.memory import Memory
 from cvx.store import Record
+from cvx.store.reembed import Target
 from cvx.store.reembed import reembed as reembed_record
-from cvx.store.staging import Target
 
 
 def reembed(

@@ -16,7 +16,7 @@ from cvx.errors import (
     SettingsMismatchError,
     StoreError,
 )
-from cvx.store.peek import Description, describe
+from cvx.store.database import Description, describe
 from cvx.types import Vector
 
 OWN_VECTORS = "vectors of one's own"

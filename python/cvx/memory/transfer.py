@@ -11,13 +11,11 @@ import numpy as np
 
 from cvx.embed.spec import Absent
 from cvx.errors import DuplicateKeyError, ExportError
-from cvx.index import RawIndex
 from cvx.memory.memory import Memory
 from cvx.store import Record
 from cvx.store.transfer import Header, Imported, export_record, format_of, import_into
-from cvx.store.transfer.core import CoreEvent, core_events
-from cvx.store.transfer.formats import reader_of
-from cvx.store.transfer.founding import founded
+from cvx.store.transfer.duck import CoreEvent, core_events
+from cvx.store.transfer.importing import founded, reader_of
 from cvx.types import Event
 
 Progress = Callable[[int, int], None] | None
@@ -109,7 +107,7 @@ def import_export(
     incoming = reader_of(source, format_of(source, format))
     there = (target / "memory.db").exists()
     with Record(target / "memory.db") if there else founded(target) as record:
-        done = import_into(record, incoming, _index, again=again, progress=progress)
+        done = import_into(record, incoming, again=again, progress=progress)
         identity, dim = record.meta("embedder"), record.meta("dim")
         metric = record.meta("metric") or "cosine"
     if identity is not None and dim is not None:
@@ -117,10 +115,6 @@ def import_export(
         with Memory.open(target, Absent(identity, int(dim)), metric=metric) as memory:
             memory.admin.snapshot()
     return done
-
-
-def _index(dim: int, metric: str, **settings: int) -> RawIndex:
-    return RawIndex(dim, metric=metric, **settings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cvx.store import Writer
-from cvx.store.learned import event_context
+from cvx.store.rows import event_context
 from cvx.types import Decision, Hit
 
 MUCH = 2_048

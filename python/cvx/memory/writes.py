@@ -18,9 +18,9 @@ from cvx.errors import (
 from cvx.memory.backend import Backend, Identity
 from cvx.recall.render import entries_of
 from cvx.store import Writer
-from cvx.store.packing import changed_columns
-from cvx.store.spaces import visible_sql
-from cvx.store.suspicion import ORDER, tags_with_mark
+from cvx.store.injection import ORDER, tags_with_mark
+from cvx.store.namespaces import visible_sql
+from cvx.store.rows import changed_columns
 from cvx.types import DEFAULT_NAMESPACE, Edge, Event, Vector
 from cvx.validation import check_event, check_reward
 

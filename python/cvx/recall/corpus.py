@@ -18,8 +18,8 @@ from cvx.recall.naming import READ_SQL, Naming, renames
 from cvx.recall.postings import Postings
 from cvx.recall.timelines import Timelines
 from cvx.store import Record, Writer
+from cvx.store.namespaces import space
 from cvx.store.rows import AMONG, listed
-from cvx.store.spaces import space
 from cvx.types import IntArray
 
 GAP_US = 30 * 60 * 1_000_000

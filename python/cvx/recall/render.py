@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from cvx.escaping import quoted, quoted_line, unquoted
 from cvx.scoring.recency import Clock
-from cvx.store.suspicion import ORDER
+from cvx.store.injection import ORDER
 from cvx.types import Event
 
 OPEN = "<recalled>"

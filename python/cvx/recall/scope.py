@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cvx.errors import InvalidInputError
 from cvx.recall.corpus import Corpus
-from cvx.store.spaces import check_namespace, narrowed, visible_spaces, visible_sql
+from cvx.store.namespaces import check_namespace, narrowed, visible_spaces, visible_sql
 from cvx.types import DEFAULT_NAMESPACE, Filter, IntArray
 
 Mask = npt.NDArray[np.bool_]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.recall.view import View
-from cvx.store.wordsearch import words_of
+from cvx.store.fulltext import words_of
 from cvx.types import Edge, IntArray
 
 POOL = 100

@@ -15,7 +15,7 @@ from cvx.index import RawIndex
 from cvx.recall.corpus import Corpus
 from cvx.recall.scope import Mask, Scope
 from cvx.recall.titles import title_key
-from cvx.store.learned import event_context
+from cvx.store.rows import event_context
 from cvx.types import Cue, Edge, Filter, IntArray, Vector
 
 

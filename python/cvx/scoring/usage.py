@@ -13,7 +13,7 @@ from cvx.arguments import a_share, above_zero, among, number
 from cvx.scoring.formulas import beta_mean, censored_failure, usage_ratio
 from cvx.scoring.scorer import Feature, ScoringContext
 from cvx.store import Record, Writer
-from cvx.store.learned import use_context, whose_use
+from cvx.store.rows import use_context, whose_use
 from cvx.types import Hit
 
 
@@ -35,7 +35,7 @@ class Whose(NamedTuple):
     Attributes
     ----------
     readers : str, default ""
-        Who may read them, see ``cvx.store.spaces.readers``.
+        Who may read them, see ``cvx.store.namespaces.readers``.
     source : str, default ""
         Where they come from.
     """
@@ -94,7 +94,7 @@ class UsageTracker:
         Parameters
         ----------
         readers : collection of str
-            Whom the asker goes by, see ``cvx.store.spaces.reads``.
+            Whom the asker goes by, see ``cvx.store.namespaces.reads``.
         without : collection of str
             Sources whose episodes do not count.
         """

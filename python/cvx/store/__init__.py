@@ -1,9 +1,10 @@
-"""The record of what happened, and the one place that writes it to disk.
+"""The record of what happened, the index that follows it, and the one place that writes to disk.
 
-From below: ``rows`` (columns and checksums), ``text`` (FTS5), ``versions`` and ``schema`` (tables,
-migrations), ``lock``, ``journalled`` to ``reads`` (reading), ``journalling`` to ``writer``
-(writing), ``transactions``, ``record`` (one SQLite database), ``replica`` (an index that follows
-it), ``snapshots``, ``store`` (all of these in one folder), ``erase``, ``past``.
+From below: ``rows`` (columns, checksums, nouns as rows), ``fulltext``, ``schema`` (tables and
+migrations), ``lock``, ``database`` (one SQLite file), ``writer``, ``transactions``, ``record``,
+``history`` (what is kept of the past), ``replica`` (an index that follows the record),
+``snapshots``, ``store`` (all of these in one folder), ``erase``, ``reembed``; ``doctor`` and
+``transfer`` stand above.
 """
 
 from cvx.store.record import Record

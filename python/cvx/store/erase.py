@@ -14,16 +14,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from cvx.errors import StoreError, UnknownError
-from cvx.store import rows, text
-from cvx.store.cached import Index
+from cvx.store import fulltext, rows
 from cvx.store.failpoints import reach
-from cvx.store.learned import event_context, whose_use
-from cvx.store.ownfiles import HALF_EXPORT, HALF_SNAPSHOT, LOST_SNAPSHOT, SNAPSHOT
-from cvx.store.quoting import Quotations, strings_of
+from cvx.store.files import HALF_EXPORT, HALF_IMPORT, HALF_SNAPSHOT, LOST_SNAPSHOT, SNAPSHOT
+from cvx.store.quotations import Quotations, strings_of
 from cvx.store.record import Record
+from cvx.store.rows import event_context, whose_use
 from cvx.store.schema import version_of
 from cvx.store.store import Store
-from cvx.store.transfer.founding import STAGING
 from cvx.store.writer import Writer
 from cvx.types import Cue
 
@@ -104,7 +102,7 @@ class _Gone:
         )
 
 
-def erase(store: Store[Index], events: Sequence[int]) -> Erased:
+def erase(store: Store, events: Sequence[int]) -> Erased:
     """Erase events: row, text index, vectors, edges, counts, logged decisions, free pages.
 
     A decision in which an erased event was recalled loses that hit, its rendered text and the
@@ -154,7 +152,7 @@ def check_erasable(record: Record, events: Sequence[int]) -> None:
         _rows_of(record.query, aside, event)
 
 
-def finish(store: Store[Index]) -> bool:
+def finish(store: Store) -> bool:
     """Clean the files after an erase, or after one that was broken off; tell if all is done."""
     if store.record.meta(_PENDING) is None:
         return True
@@ -177,7 +175,7 @@ def _remove_copies(folder: Path) -> bool:
     Nobody can say which events are in such a file.
     """
     index = folder / "index"
-    copies = [p for p in folder.iterdir() if HALF_EXPORT.fullmatch(p.name) or p.name == STAGING]
+    copies = [p for p in folder.iterdir() if HALF_EXPORT.fullmatch(p.name) or p.name == HALF_IMPORT]
     if index.is_dir() and not index.is_symlink():
         kinds = SNAPSHOT, HALF_SNAPSHOT, LOST_SNAPSHOT
         copies += (p for p in index.iterdir() if any(kind.fullmatch(p.name) for kind in kinds))
@@ -360,7 +358,7 @@ def _forget_rows(write: Writer, gone: _Gone) -> None:
     _scrub_journal(db, gone)
     _scrub_aside(db, gone)
     # Contentless tables keep the words of deleted rows until they are merged away.
-    text.refill(db)
+    fulltext.refill(db)
     write.journal("erase", sorted(gone.nodes))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cvx.errors import LockTimeoutError, RecordIOError, StoreError
-from cvx.store.ownfiles import read_own, refuse_link
+from cvx.store.files import read_own, refuse_link
 
 _TAIL = re.compile(rb"(\d{20}) ([0-9a-f]{8})\n")
 _SIZE = 30

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import os
+import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any, TypeVar
 
-from cvx.errors import (
-    RecordIOError,
-    StoreError,
-    StoreNotFoundError,
-    StoreVersionError,
-)
-from cvx.store import rows
+from cvx.errors import DamagedStoreError, StoreError
+from cvx.store import fulltext, rows
+from cvx.store.database import Database, reaches, tail_of
 from cvx.store.failpoints import reach
-from cvx.store.following import Follower, typed_error
-from cvx.store.lock import FileLock, Tail, keep_after_fork, tail_in
-from cvx.store.ownfiles import make_private, refuse_link, refuse_network
-from cvx.store.reading import Still, connect, connect_to_read
-from cvx.store.schema import SCHEMA_VERSION, migrate, version_of
-from cvx.store.transactions import MOST_LOG, Transactions
+from cvx.store.lock import Tail
+from cvx.store.rows import DISCARDED, OPEN, OWN_ENTITIES, event_context, event_of
+from cvx.store.transactions import Follower, Transactions
+from cvx.store.writer import Writer
+from cvx.types import Edge, Episode, Event, IntArray
 
-_CACHE_KIB = 32_768
-# Each checkpoint waits for the disk twice: seldom is cheaper, and 16 MB are read back in no time.
-_CHECKPOINT_PAGES = 3_000
+_UNREADABLE = (ValueError, TypeError, RecursionError)
+"""What reading a row raises that another program wrote: no JSON, or no floats."""
+_JSON = ("cue", "hits", "action_scores", "followed", "record")
+
+T = TypeVar("T")
 
 
-class Record(Transactions):
+class Record:
     """Everything that was written, in the standard library's SQLite.
 
     Reading is done by the methods here; writing only inside ``transaction``, one writer at a time
@@ -47,6 +45,16 @@ class Record(Transactions):
     clock : callable, optional
         Returns the time of recording in microseconds since 1970-01-01 UTC; the system's by
         default. A transaction is recorded later than the one before it, whatever the clock says.
+
+    Attributes
+    ----------
+    database : Database
+        The file, its lock and its connection.
+    damaged : dict of str to None
+        The rows that were left out because they are not what was written, in the order in which
+        they were met. Reading what was asked for by name raises instead.
+    refused : set of int
+        The nodes whose rows the index would not take: no recall shows their events.
 
     Raises
     ------
@@ -78,99 +86,15 @@ class Record(Transactions):
         read_only: bool = False,
     ) -> None:
         self.path = str(path)
-        self._refusal = None
-        self._still: Still | None = None
         self.damaged: dict[str, None] = {}
         self.refused: set[int] = set()
-        self.blocks_taken_back = 0
         self._clock = clock or (lambda: time.time_ns() // 1000)
-        self._lock = threading.RLock()
-        self._writing = False
-        # The thread that makes several transactions durable at once, if any.
-        self._block: int | None = None
-        self._closed = False
-        self._most_log = MOST_LOG
-        self._followers: list[Follower] = []
-        self._numbers: Iterator[int] = iter(())
-        self._process = os.getpid()
-        self._file: FileLock | None = None
-        try:
-            if read_only:
-                self._db, self._still = connect_to_read(Path(path))
-            else:
-                if self.path != ":memory:":
-                    refuse_link(Path(path))
-                    make_private(Path(path))
-                self._db = connect(self.path)
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"{self.path} cannot be opened ({error}): give a file in an existing folder"
-            ) from error
-        try:
-            if read_only:
-                self._open_to_read()
-            else:
-                self._open()
-        except BaseException:
-            self._db.close()
-            if self._file is not None:
-                self._file.close()
-            raise
-        _open_records[id(self)] = self._db
+        self.database = Database(self.path, read_only=read_only)
+        self._transactions = Transactions(self.database, self._clock)
+        if read_only:
+            self.refuse_writes(f"{self.path} was opened to be read only: open it without read_only")
 
-    def _open(self) -> None:
-        # Looked at before anything is written: a file of somebody else stays as it is.
-        self._version()
-        self._db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
-        if self.path != ":memory:":
-            refuse_network(Path(self.path).parent)
-            self._file = FileLock(self._lock_path())
-        with self.locked(), self.typed_errors():
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.execute("PRAGMA foreign_keys = ON")
-            self._db.execute("PRAGMA secure_delete = ON")
-            self._db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-            self._db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-            self._db.execute(f"PRAGMA journal_size_limit = {MOST_LOG}")
-            version = self._version()
-            if version != SCHEMA_VERSION:
-                migrate(self._db, version)
-            if self._file is not None and self._file.tail() is None:
-                self._file.note(self.tail())
-
-    def _open_to_read(self) -> None:
-        version = self._version()
-        if version == 0:
-            raise StoreNotFoundError(f"{self.path} is empty: open it to write, and it is made")
-        if version != SCHEMA_VERSION:
-            raise StoreVersionError(
-                f"{self.path} has schema version {version}, only {SCHEMA_VERSION} can be read "
-                "without writing: open it once without read_only, or a copy of it"
-            )
-        self.refuse_writes(f"{self.path} was opened to be read only: open it without read_only")
-
-    def _lock_path(self) -> Path:
-        path = Path(self.path)
-        return path.with_name("LOCK" if path.name == "memory.db" else f"{path.name}.lock")
-
-    def _version(self) -> int:
-        """The schema version of the file, 0 for an empty one."""
-        try:
-            version = version_of(self._db, self.path)
-        except sqlite3.DatabaseError as error:
-            typed = typed_error(self.path, error)
-            if isinstance(typed, RecordIOError):
-                raise typed from error
-            raise StoreVersionError(
-                f"{self.path} is no record of cvx ({error}): give another file"
-            ) from error
-        if version > SCHEMA_VERSION:
-            raise StoreVersionError(
-                f"{self.path} has schema version {version}, this cvx reads 1 to {SCHEMA_VERSION}: "
-                "open it with the cvx that wrote it"
-            )
-        return version
+    # The file.
 
     def close(self) -> None:
         """Close the database. Closing it again does nothing.
@@ -180,25 +104,12 @@ class Record(Transactions):
         StoreError
             This thread is writing to it, or to the same file through another object; it stays open.
         """
-        with self._lock:
-            if os.getpid() != self._process:
-                self._closed = True
-            if self._closed:
-                return
-            if self.writing:
+        with self.mutex:
+            if self.writing and not self.closed:
                 raise StoreError(
                     f"something is being written to {self.path}: close it after that has ended"
                 )
-        # The last connection to close writes the log back: a checkpoint like any other.
-        with self.locked():
-            if not self._closed:
-                self._closed = True
-                _open_records.pop(id(self), None)
-                with suppress(sqlite3.Error):
-                    self._db.close()
-                    reach("close.checkpointed")
-        if self._file is not None:
-            self._file.close()
+        self.database.close()
 
     def __enter__(self) -> Record:
         return self
@@ -209,59 +120,13 @@ class Record(Transactions):
     @property
     def closed(self) -> bool:
         """Whether it was closed."""
-        return self._closed
-
-    def _connection(self) -> sqlite3.Connection:
-        if os.getpid() != self._process:
-            raise StoreError(
-                f"{self.path} was opened by process {self._process}, this is {os.getpid()}: open "
-                "it again in the child"
-            )
-        if self._closed:
-            raise StoreError(f"the record {self.path} is closed: open it again")
-        return self._db
+        return self.database.closed
 
     def copy(self) -> Record:
         """Return the whole record once more, in RAM."""
         twin = Record(clock=self._clock)
-        with self._lock, self.typed_errors():
-            self._connection().backup(twin._db)
+        self.database.copy_into(twin.database)
         return twin
-
-    def now(self) -> int:
-        """Return the time of the clock of recording, in microseconds since 1970-01-01 UTC."""
-        return self._clock()
-
-    def lost_tail(self) -> Tail | None:
-        """Return the end that the lock file remembers, if the record does not reach it."""
-        with self.locked():
-            noted = self._noted_tail()
-            if noted is None or not self.keeps_changes_after(noted.seq - 1):
-                return None
-            return None if self.reaches(noted) else noted
-
-    def _noted_tail(self) -> Tail | None:
-        if self._file is not None:
-            return self._file.tail()
-        return None if self.path == ":memory:" else tail_in(self._lock_path())
-
-    def data_version(self) -> int:
-        """Return a number that differs after another connection has committed.
-
-        Raises
-        ------
-        RecordIOError
-            The file is read as it stands, and somebody has written to it.
-        """
-        if self._still is not None:
-            self._still.check()
-        return super().data_version()
-
-    def forget_lost_tail(self) -> None:
-        """Take the record as it is for the whole of it."""
-        with self.locked():
-            if self._file is not None:
-                self._file.note(self.tail())
 
     def compact(self) -> bool:
         """Write the database anew, without free pages, and empty the write-ahead log.
@@ -271,22 +136,559 @@ class Record(Transactions):
         bool
             Whether the log could be emptied; another process that is reading keeps it.
         """
-        with self.locked(), self.typed_errors():
-            db = self._writable()
+        with self.locked(), self.database.typed_errors():
+            db = self._transactions.writable()
             db.execute("VACUUM")
             reach("erase.vacuumed")
             busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             reach("erase.truncated")
             return not busy
 
+    @property
+    def mutex(self) -> threading.RLock:
+        """What keeps the threads of this process apart; may be taken again by its holder."""
+        return self.database.mutex
 
-_open_records: dict[int, sqlite3.Connection] = {}
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep every other writer out, without a transaction; not inside one."""
+        return self.database.locked()
 
+    def data_version(self) -> int:
+        """Return a number that differs after another connection has committed.
 
-def _after_fork_in_child() -> None:
-    for connection in _open_records.values():
-        keep_after_fork(connection)
-    _open_records.clear()
+        Raises
+        ------
+        RecordIOError
+            The file is read as it stands, and somebody has written to it.
+        """
+        return self.database.data_version()
 
+    def lost_tail(self) -> Tail | None:
+        """Return the end that the lock file remembers, if the record does not reach it."""
+        with self.locked():
+            noted = self.database.noted_tail()
+            if noted is None or not self.keeps_changes_after(noted.seq - 1):
+                return None
+            return None if self.reaches(noted) else noted
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+    def forget_lost_tail(self) -> None:
+        """Take the record as it is for the whole of it."""
+        with self.locked():
+            self.database.note_tail()
+
+    # Writing.
+
+    def transaction(self) -> AbstractContextManager[Writer]:
+        """Open the one door for writing: all of the block is stored, or none of it.
+
+        Yields
+        ------
+        Writer
+            What may be written.
+
+        Raises
+        ------
+        StoreError
+            A transaction of this record is open already in this thread.
+        StoreError, ReadOnlyError
+            The record was closed, was opened before a fork, or may only be read.
+        RecordIOError
+            The disk is full or failed; nothing was stored.
+        """
+        return self._transactions.one()
+
+    def together(self) -> AbstractContextManager[None]:
+        """Make every transaction of the block durable at its end, or none of them.
+
+        What is written can be read at once through this record, by nobody else before the end.
+        Other threads and processes that want to write wait that long. A transaction that fails is
+        taken back alone; an error that leaves the block takes back all, and what was built on
+        the record in RAM, such as an ``ActiveMemory``, must be made anew.
+
+        Raises
+        ------
+        StoreError
+            A transaction, or another such block, is open already in this thread.
+        StoreError, ReadOnlyError
+            The record was closed, was opened before a fork, or may only be read.
+        RecordIOError
+            The disk is full or failed; nothing of the block was stored.
+        """
+        return self._transactions.together()
+
+    def take_decision_number(self) -> int:
+        """Return a number for a decision that nobody else has or ever gets."""
+        return self._transactions.take_decision_number()
+
+    @property
+    def writing(self) -> bool:
+        """Whether something is written that is not durable yet."""
+        return self._transactions.writing
+
+    @property
+    def blocks_taken_back(self) -> int:
+        """How many blocks of transactions ended with an error, through this object."""
+        return self._transactions.blocks_taken_back
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it refuses to be written to."""
+        return self._transactions.refusal is not None
+
+    def refuse_writes(self, why: str) -> None:
+        """Let nothing be written from here on; the error says why."""
+        self._transactions.refusal = why
+
+    def follow(self, follower: Follower) -> None:
+        """Tell ``follower`` of every transaction from now on."""
+        self._transactions.followers.append(follower)
+
+    def follower_of(self, index: object) -> Any:
+        """Return what keeps an index level with the record, None where nothing does."""
+        found = self._transactions.followers
+        return next((one for one in found if getattr(one, "index", None) is index), None)
+
+    def refresh(self) -> None:
+        """Let the followers see what other processes committed."""
+        for follower in self._transactions.followers:
+            follower.refresh()
+
+    def now(self) -> int:
+        """Return the time of the clock of recording, in microseconds since 1970-01-01 UTC."""
+        return self._clock()
+
+    # Rows of any table.
+
+    def reading(self) -> AbstractContextManager[None]:
+        """See one state of the record in all reads of the block, whoever commits meanwhile.
+
+        Blocks may stand inside each other and inside a transaction, which is a state of its own;
+        nothing may be written inside one.
+        """
+        return self.database.reading()
+
+    def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of one statement, unchecked."""
+        return self.database.query(sql, values)
+
+    def checked(
+        self, table: str, rest: str = "", values: Sequence[object] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Return rows of a table with their checksums, every one as it was written.
+
+        Parameters
+        ----------
+        table : str
+            One of ``rows.COLUMNS``.
+        rest : str
+            SQL after the name of the table.
+        values : sequence
+            For its placeholders.
+
+        Raises
+        ------
+        DamagedStoreError
+            A row, named, is not what was written.
+        """
+        found = self._read(table, rest, values)
+        for row in found:
+            if not rows.whole(row):
+                raise DamagedStoreError(
+                    f"{self.path}: row {rows.key_of(table, row)} of {table} is not what was "
+                    "written: restore a copy, or let doctor save the rest"
+                )
+        return found
+
+    def whole(
+        self, table: str, rest: str = "", values: Sequence[object] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows that are as they were written, and note the others as damaged."""
+        found = []
+        for row in self._read(table, rest, values):
+            if rows.whole(row):
+                found.append(row)
+            else:
+                self.damaged[f"{table} {rows.key_of(table, row)}"] = None
+        return found
+
+    def _read(self, table: str, rest: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        names = ", ".join(rows.COLUMNS[table])
+        return self.query(f"SELECT {names}, crc FROM {table} {rest}", values)
+
+    def columns(
+        self, table: str, rest: str = "", values: Sequence[object] = ()
+    ) -> dict[str, Sequence[Any]]:
+        """Return what ``checked`` does column by column, as it is stored."""
+        names = rows.COLUMNS[table]
+        found = self.checked(table, rest, values)
+        columns = zip(*found, strict=True) if found else ((),) * (len(names) + 1)
+        # The checksum comes last, and has done its work.
+        return dict(zip(names, columns, strict=False))
+
+    def damage(self) -> list[str]:
+        """Read everything, and name each row or page that is not what was written."""
+        with self.mutex:
+            db = self.database.connection()
+            factory = db.text_factory
+            db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            try:
+                found = [f"{d.table} {list(d.key)}" for d in rows.damaged(db)]
+                pages = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
+            except sqlite3.DatabaseError as error:
+                return [str(error)]
+            finally:
+                db.text_factory = factory
+        return found + [page for page in pages if page != "ok"]
+
+    # What the record says of itself.
+
+    def meta(self, key: str) -> str | None:
+        """Return what the record says of itself under a key, or None."""
+        found = self.query("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(found[0][0]) if found else None
+
+    def told(self, key: str, kind: type[T]) -> T:
+        """Return what the record says of itself under a key, JSON of a kind; an empty one if none.
+
+        Raises
+        ------
+        DamagedStoreError
+            It says something else.
+        """
+        said = self.meta(key)
+        if said is None:
+            return kind()
+        try:
+            value = json.loads(said)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, kind):
+            raise DamagedStoreError(
+                f"{self.path} says {said[:40]!r} of {key}, which cvx never does: restore a copy"
+            )
+        return value
+
+    # The journal.
+
+    def tail(self) -> Tail:
+        """Return the end of the journal."""
+        with self.mutex, self.database.typed_errors():
+            return tail_of(self.database.connection())
+
+    def reaches(self, tail: Tail) -> bool:
+        """Return whether the journal once ended exactly so."""
+        with self.mutex, self.database.typed_errors():
+            return reaches(self.database.connection(), tail)
+
+    def keeps_changes_after(self, seq: int) -> bool:
+        """Return whether the journal still has every row after a number."""
+        first = self.query("SELECT min(seq) FROM journal")[0][0]
+        return first is None or int(first) <= seq + 1
+
+    def journal(
+        self, after: int = 0, op: str | None = None, *, recorded_after: int | None = None
+    ) -> list[tuple[int, int, str, Any]]:
+        """Return what changed as (seq, recorded, op, body), in order.
+
+        Parameters
+        ----------
+        after : int, default 0
+            Only what has a larger number.
+        op : str, optional
+            Only changes of one kind.
+        recorded_after : int, optional
+            Only what was recorded later.
+        """
+        found = self.checked(
+            "journal",
+            "WHERE seq > ?1 AND (?2 IS NULL OR op = ?2) AND (?3 IS NULL OR recorded > ?3)"
+            " ORDER BY seq",
+            (after, op, recorded_after),
+        )
+        return [(row[0], row[1], row[2], self._body(row)) for row in found]
+
+    def _body(self, row: tuple[Any, ...]) -> list[Any]:
+        try:
+            body = json.loads(row[3])
+        except _UNREADABLE:
+            body = None
+        if not isinstance(body, list):
+            raise DamagedStoreError(
+                f"{self.path}: change {row[0]} of the journal cannot be read: let doctor repair it"
+            )
+        return body
+
+    # Episodes and events.
+
+    def next_ids(self) -> tuple[int, int]:
+        """Return the first free episode id, and entity id that is not above `OWN_ENTITIES`."""
+        row = self.query(
+            "SELECT (SELECT ifnull(max(episode_id), -1) FROM episodes),"
+            " max((SELECT ifnull(max(entity), -1) FROM events WHERE entity < ?1),"
+            " (SELECT ifnull(max(entity), -1) FROM episodes WHERE entity < ?1))",
+            (OWN_ENTITIES,),
+        )[0]
+        return row[0] + 1, row[1] + 1
+
+    def episodes(self, ids: Iterable[int] | None = None) -> list[Episode]:
+        """Return every closed episode with its steps, or those of these ids, in order."""
+        which, chosen = "IS NOT NULL", tuple[str, ...]()
+        if ids is not None:
+            which, chosen = rows.AMONG, (rows.listed(ids),)
+        with self.reading():
+            steps: dict[int | None, list[Event]] = {}
+            for event in self._events(f"WHERE episode {which} ORDER BY event_id", chosen):
+                steps.setdefault(event.episode_id, []).append(event)
+            return [
+                Episode(
+                    episode_id=row[0],
+                    entity_id=row[1],
+                    namespace=row[2],
+                    kind=row[3],
+                    goal=row[4],
+                    task_type=row[5],
+                    reward=row[6],
+                    metadata=json.loads(row[7]),
+                    steps=tuple(steps.get(row[0], ())),
+                )
+                for row in self.checked(
+                    "episodes",
+                    f"WHERE episode_id {which} AND kind NOT LIKE '{OPEN}%'"
+                    f" AND kind NOT LIKE '{DISCARDED}%' ORDER BY episode_id",
+                    chosen,
+                )
+            ]
+
+    def unfinished(self, episode_id: int) -> Episode | None:
+        """Return an episode that is open or discarded, with its steps; None if it is neither.
+
+        Its ``kind`` says which of the two, and it has no ``reward``.
+        """
+        with self.reading():
+            found = self.checked("episodes", "WHERE episode_id = ?", (episode_id,))
+            if not found or not found[0][3].startswith((OPEN, DISCARDED)):
+                return None
+            row = found[0]
+            steps = self._events("WHERE episode = ? ORDER BY event_id", (episode_id,))
+        return Episode(
+            episode_id=row[0],
+            entity_id=row[1],
+            namespace=row[2],
+            kind=row[3],
+            goal=row[4],
+            task_type=row[5],
+            metadata=json.loads(row[7]),
+            steps=tuple(steps),
+        )
+
+    def events(self, ids: Iterable[int] | None = None) -> list[Event]:
+        """Return every event, or those of these ids, in the order of writing.
+
+        Raises
+        ------
+        DamagedStoreError
+            A row is not what was written.
+        """
+        if ids is None:
+            return self._events("ORDER BY event_id")
+        return self._events(f"WHERE event_id {rows.AMONG} ORDER BY event_id", (rows.listed(ids),))
+
+    def _events(self, rest: str, values: Sequence[object] = ()) -> list[Event]:
+        out = []
+        for row in self.checked("events", rest, values):
+            try:
+                out.append(event_of(row))
+            except _UNREADABLE as error:
+                raise DamagedStoreError(
+                    f"{self.path}: row {row[0]} of events cannot be read ({error}): let doctor "
+                    "repair it"
+                ) from error
+        return out
+
+    def whole_events(self, ids: Iterable[int]) -> list[Event]:
+        """Return those of these events that are what was written, by id.
+
+        Others are noted in ``damaged``: one bad row does not keep the rest of an answer back.
+        """
+        out: list[Event] = []
+        rest = f"WHERE event_id {rows.AMONG} ORDER BY event_id"
+        for row in self.whole("events", rest, (rows.listed(ids),)):
+            try:
+                out.append(event_of(row))
+            except _UNREADABLE:
+                self.damaged[f"events [{row[0]}]"] = None
+        return out
+
+    def event_of_key(self, key: str, namespace: str) -> int | None:
+        """Return the event that is called so elsewhere, None if there is none."""
+        found = self.query(
+            "SELECT event_id FROM events WHERE namespace = ? AND key = ?", (namespace, key)
+        )
+        return int(found[0][0]) if found else None
+
+    def public_namespaces(self) -> list[str]:
+        """Return the namespaces that hold something public."""
+        found = self.query(
+            "WITH RECURSIVE seen (name) AS ("
+            " SELECT min(namespace) FROM events WHERE visibility = 'public'"
+            " UNION ALL SELECT (SELECT min(namespace) FROM events"
+            " WHERE visibility = 'public' AND namespace > name) FROM seen WHERE name IS NOT NULL)"
+            " SELECT name FROM seen WHERE name IS NOT NULL"
+        )
+        return [row[0] for row in found]
+
+    def quarantined_sources(self) -> frozenset[str]:
+        """Return the sources of which something is in quarantine."""
+        found = self.query("SELECT DISTINCT source FROM events WHERE state = 'quarantined'")
+        return frozenset(row[0] for row in found if row[0])
+
+    def holders(self, word: str, *, after: int = -1, most: int) -> IntArray:
+        """Return the first events above an id that hold a word, see ``cvx.store.fulltext``."""
+        with self.mutex, self.database.typed_errors():
+            return fulltext.holders(self.database.connection(), word, after, most)
+
+    def holding(self, word: str, events: IntArray) -> IntArray:
+        """Return which of these events hold a word, ascending."""
+        with self.mutex, self.database.typed_errors():
+            return fulltext.holding(self.database.connection(), word, events)
+
+    def newest_holding(
+        self, words: Sequence[str], k: int, where: str, values: Sequence[object]
+    ) -> list[int]:
+        """Return the newest events that hold all words, see ``cvx.store.fulltext.newest``."""
+        with self.mutex, self.database.typed_errors():
+            return fulltext.newest(self.database.connection(), words, k, where, values)
+
+    # Nodes of the index, and the edges that join them.
+
+    def events_of_nodes(self, nodes: Sequence[int], *, active: bool = False) -> dict[int, int]:
+        """Return the event of each of these nodes, those of aliases included.
+
+        Parameters
+        ----------
+        nodes : sequence of int
+            Index rows.
+        active : bool, default False
+            Leave out events that were archived or quarantined.
+        """
+        state = " AND state = 'active'" if active else ""
+        return self._by_node("event_id", f"{{node}} {rows.AMONG}{state}", nodes)
+
+    def doubted(self, nodes: Sequence[int]) -> dict[int, float]:
+        """Return the trust in those of these nodes whose sources are not fully trusted."""
+        return self._by_node("trust", f"{{node}} {rows.AMONG} AND trust < 1", nodes)
+
+    def put_away(self) -> set[int]:
+        """Return the nodes of all events that were archived or quarantined, aliases included."""
+        return set(self._by_node("event_id", "state <> 'active' AND {node} IS NOT NULL"))
+
+    def _by_node(
+        self, column: str, condition: str, nodes: Sequence[int] | None = None
+    ) -> dict[int, Any]:
+        """Return a column of the events of nodes, for those that fulfil a condition."""
+        found = self.query(
+            f"SELECT node, {column} FROM events WHERE {condition.format(node='node')}"
+            f" UNION ALL SELECT aliases.node, {column} FROM aliases JOIN events USING (event_id)"
+            f" WHERE {condition.format(node='aliases.node')}",
+            () if nodes is None else (rows.listed(nodes),),
+        )
+        return dict(found)
+
+    def nodes_of_events(self, events: Sequence[int]) -> dict[int, list[int]]:
+        """Return the nodes of each of these events, its own before those of its aliases."""
+        out: dict[int, list[int]] = {}
+        for event, node in self.query(
+            f"SELECT event_id, node FROM events WHERE event_id {rows.AMONG}"
+            " AND node IS NOT NULL UNION ALL SELECT event_id, node FROM aliases"
+            f" WHERE event_id {rows.AMONG}",
+            (rows.listed(events),),
+        ):
+            out.setdefault(event, []).append(node)
+        return out
+
+    def own_nodes(self, nodes: Sequence[int]) -> dict[int, int]:
+        """Return, for those of these nodes that are aliases, the nodes of their events."""
+        found = self.query(
+            "SELECT aliases.node, events.node FROM aliases JOIN events USING (event_id)"
+            f" WHERE aliases.node {rows.AMONG}",
+            (rows.listed(nodes),),
+        )
+        return dict(found)
+
+    def links(self) -> list[Edge]:
+        """Return every edge, by its ends and kind; damaged ones are left out, and noted."""
+        return [Edge(*r[:7]) for r in self.whole("links", "ORDER BY from_node, to_node, kind")]
+
+    def links_of(self, nodes: Sequence[int], *, incoming: bool) -> list[Edge]:
+        """Return the edges that end at these nodes, or start there; damaged ones are left out."""
+        column = "to_node" if incoming else "from_node"
+        rest = f"WHERE {column} {rows.AMONG} ORDER BY weight DESC, from_node, to_node, kind"
+        return [Edge(*row[:7]) for row in self.whole("links", rest, (rows.listed(nodes),))]
+
+    # What outcomes wrote.
+
+    def decays(self) -> list[tuple[int, int, float, float]]:
+        """Return every decay as (episode, node, reward before, reward after), oldest first."""
+        return [row[:4] for row in self.checked("decays", "ORDER BY recorded, episode, node")]
+
+    def usage(self) -> list[tuple[str, float, float, float]]:
+        """Return every count as (context, retrieved, followed, helped)."""
+        return [row[:4] for row in self.checked("usage", "ORDER BY context")]
+
+    def used(self, events: Sequence[int]) -> dict[int, tuple[int, int | None]]:
+        """Return how often events were retrieved, and when they were used last.
+
+        Returns
+        -------
+        dict of int to (int, int or None)
+            By event; those never retrieved or used are not in it. Times are in the unit of the
+            events' timestamps.
+        """
+        contexts = {event_context(event): event for event in events}
+        found = self.checked("usage", f"WHERE context {rows.AMONG}", (json.dumps(list(contexts)),))
+        return {contexts[row[0]]: (row[1], row[4]) for row in found}
+
+    def newest_decisions(self, page: int = 500) -> Iterator[dict[str, Any]]:
+        """Yield decisions as ``decisions`` returns them, the last one first."""
+        before = 2**63 - 1
+        while True:
+            found = self._decisions(
+                "WHERE decision_id < ? ORDER BY decision_id DESC LIMIT ?", (before, page)
+            )
+            yield from found
+            if len(found) < page:
+                return
+            before = found[-1]["decision_id"]
+
+    def decisions(self, episode_id: int | None = None) -> list[dict[str, Any]]:
+        """Return decisions as plain dictionaries, of one episode or of all.
+
+        Returns
+        -------
+        list of dict
+            ``decision_id``, ``episode``, ``cue``, ``hits`` (lists of node, entity, distance,
+            score, factors as [name, value, weight]), ``action_scores``, ``rendered``,
+            ``action``, ``followed``, ``outcome``, ``recorded``, ``record`` (what else was noted).
+        """
+        return self._decisions(
+            "WHERE ?1 IS NULL OR episode = ?1 ORDER BY decision_id", (episode_id,)
+        )
+
+    def decision(self, decision_id: int) -> dict[str, Any] | None:
+        """Return one decision as ``decisions`` does, None if it was never written."""
+        found = self._decisions("WHERE decision_id = ?", (decision_id,))
+        return found[0] if found else None
+
+    def _decisions(self, rest: str, values: Sequence[object]) -> list[dict[str, Any]]:
+        found = self.checked("decisions", rest, values)
+        names = rows.COLUMNS["decisions"]
+        out = [dict(zip(names, row[:-1], strict=True)) for row in found]
+        for row in out:
+            for name in _JSON:
+                row[name] = json.loads(row[name])
+        return out
+
+    def state(self, name: str) -> Mapping[str, Any] | None:
+        """Return the state of a model, or None if none was stored under that name."""
+        found = self.checked("model_state", "WHERE name = ?", (name,))
+        return dict(json.loads(found[0][1])) if found else None

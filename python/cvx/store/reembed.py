@@ -1,15 +1,19 @@
 """Moving a store to another embedder, which may be broken off at any point and gone on with.
 
-New vectors collect in a table of their own, a batch a transaction, while the store is read and
-written as before. When every text has one, a single transaction puts them in the place of the old
-ones: until it commits, everybody sees the old vectors, from then on the new ones.
+New vectors collect in a table of their own, a batch a transaction, each with a checksum, while
+the store is read and written as before. When every text has one, a single transaction puts them
+in the place of the old ones: until it commits, everybody sees the old vectors, from then on the
+new ones.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Self
 
 import numpy as np
 
@@ -19,12 +23,69 @@ from cvx.errors import (
     InvalidVectorError,
     SettingsMismatchError,
 )
-from cvx.store import rows, staging
+from cvx.store import rows, schema
 from cvx.store.failpoints import reach
 from cvx.store.record import Record
-from cvx.store.staging import META, Target
 from cvx.store.writer import Writer
 from cvx.types import Vector
+
+META = "reembed"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a store is to be moved.
+
+    Parameters
+    ----------
+    embedder : str
+        The id of the embedder.
+    dim : int
+        Dimension of its vectors.
+    spec : str or None
+        How to make it (``cvx.embed.spec``), where that is known.
+    """
+
+    embedder: str
+    dim: int
+    spec: str | None = None
+
+    def to_text(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read it back."""
+        return cls(**json.loads(text))
+
+
+def put_staged(db: sqlite3.Connection, vectors: Iterable[tuple[int, bytes]]) -> None:
+    """Store vectors by node."""
+    db.executemany(
+        "INSERT OR REPLACE INTO staged VALUES (?, ?, ?)",
+        ((node, raw, checksum(node, raw)) for node, raw in vectors),
+    )
+
+
+def checksum(node: int, raw: bytes) -> int:
+    """Return the checksum of a row."""
+    return zlib.crc32(raw, zlib.crc32(b"%d" % node))
+
+
+def damaged_staged(db: sqlite3.Connection) -> list[int]:
+    """Return the nodes whose vectors are not what was written, and those that no event has."""
+    wrong = [
+        node
+        for node, raw, crc in db.execute("SELECT node, embedding, crc FROM staged ORDER BY node")
+        if checksum(node, raw) != crc
+    ]
+    unknown = db.execute(
+        "SELECT node FROM staged WHERE node NOT IN (SELECT node FROM events WHERE node IS NOT NULL"
+        " UNION ALL SELECT node FROM aliases)"
+    )
+    return sorted({*wrong, *(row[0] for row in unknown)})
+
 
 _TEXTS = (
     "SELECT node, text FROM events WHERE embedding IS NOT NULL AND node IS NOT NULL"
@@ -148,12 +209,12 @@ def _begin(record: Record, target: Target, *, restart: bool) -> bool:
                     f"a move to {before.embedder} is under way: go on with that, or give it up "
                     "with restart"
                 )
-            staging.drop(write.connection)
+            schema.drop_staged(write.connection)
             write.connection.execute("DELETE FROM meta WHERE key = ?", (META,))
         if record.meta("embedder") == target.embedder:
             return False
         _check_texts(record)
-        staging.create(write.connection)
+        schema.create_staged(write.connection)
         write.set_meta(META, target.to_text())
     return True
 
@@ -201,7 +262,7 @@ def _stage(write: Writer, nodes: Sequence[int], vectors: Vector) -> None:
             (str(list(nodes)),),
         )
     }
-    staging.put(
+    put_staged(
         db,
         ((node, row.tobytes()) for node, row in zip(nodes, vectors, strict=True) if node in there),
     )
@@ -209,7 +270,7 @@ def _stage(write: Writer, nodes: Sequence[int], vectors: Vector) -> None:
 
 def _drop_damaged(write: Writer) -> bool:
     """Throw away vectors that are not what was written; tell whether there were any."""
-    wrong = staging.damaged_rows(write.connection)
+    wrong = damaged_staged(write.connection)
     write.connection.executemany("DELETE FROM staged WHERE node = ?", ((node,) for node in wrong))
     return bool(wrong)
 
@@ -233,7 +294,7 @@ def _switch(write: Writer, target: Target) -> None:
         )
         db.execute(rows.renew_crc_sql(table, "embedding IS NOT NULL"))
     _forget_older_vectors(db)
-    staging.drop(db)
+    schema.drop_staged(db)
     db.execute("DELETE FROM meta WHERE key IN (?, 'embedder_spec')", (META,))
     write.set_meta("embedder", target.embedder)
     write.set_meta("dim", str(target.dim))

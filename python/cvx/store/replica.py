@@ -6,21 +6,16 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Generic
+from typing import Any
 
 import numpy as np
 
-from cvx.errors import (
-    CvxError,
-    DamagedRowsWarning,
-    DamagedStoreError,
-    StoreError,
-    UnknownError,
-)
-from cvx.store.cached import CachedIndex, Index
+from cvx.errors import CvxError, DamagedRowsWarning, DamagedStoreError, StoreError, UnknownError
+from cvx.index import RawIndex
+from cvx.store import rows
+from cvx.store.namespaces import space
 from cvx.store.record import Record
 from cvx.store.rowcheck import node_bound
-from cvx.store.spaces import space
 from cvx.store.writer import Writer
 
 _CHUNK = 20_000
@@ -32,7 +27,7 @@ _MOST_BEHIND = 4096
 """So many transactions may wait for the next read, which takes them into the index all at once."""
 
 
-class Replica(Generic[Index]):
+class Replica:
     """Keeps an index equal to the record.
 
     A node's id is its place in the order of insertion, so ids that the record does not use
@@ -45,12 +40,12 @@ class Replica(Generic[Index]):
     fresh : callable or None
         Makes an empty index; ``None`` where the index may hold more than the record has, and so is
         never built anew.
-    loaded : (index, int), optional
+    loaded : (RawIndex, int), optional
         A snapshot and the number of the journal it holds; without it the index is built.
 
     Attributes
     ----------
-    index : Index
+    index : RawIndex
         Stays the same object, whatever happens to it.
     seq : int
         How far of the journal it holds.
@@ -65,8 +60,8 @@ class Replica(Generic[Index]):
     def __init__(
         self,
         record: Record,
-        fresh: Callable[[], Index] | None,
-        loaded: tuple[Index, int] | None = None,
+        fresh: Callable[[], RawIndex] | None,
+        loaded: tuple[RawIndex, int] | None = None,
     ) -> None:
         self.record = record
         self.fresh = fresh
@@ -156,7 +151,7 @@ class Replica(Generic[Index]):
             self.incomplete = False
             self._tell_what_is_left_out(known)
 
-    def _empty(self) -> Index:
+    def _empty(self) -> RawIndex:
         if self.fresh is None:
             raise StoreError(
                 f"{self.record.path} has rows that the index has not, or others in their place: "
@@ -251,7 +246,7 @@ class Replica(Generic[Index]):
         given = self._given()
         if first < given:
             # There already: an index that came without the number of the journal that it holds.
-            known = self.record.index_rows(first, min(last, given - 1))
+            known = _node_rows(self.record, first, min(last, given - 1))
             if any(
                 n not in self.index or self.index.step(n)[:3] != (n, who, when)
                 for n, who, when, *_ in known
@@ -265,7 +260,7 @@ class Replica(Generic[Index]):
         return True
 
 
-def build(record: Record, index: CachedIndex, first: int = 0) -> None:
+def build(record: Record, index: RawIndex, first: int = 0) -> None:
     """Put everything of a record from a node on into an index.
 
     Rows that are damaged, or that no index takes, are left out and noted in the record.
@@ -279,12 +274,20 @@ def build(record: Record, index: CachedIndex, first: int = 0) -> None:
         with suppress(CvxError):
             # One that cannot be declared is that of no link either.
             index.declare_edge_kind(kind)
-    bound = node_bound(record.count_of_nodes())
-    for node in record.nodes_from(bound + 1):
+    (count,) = record.query(
+        "SELECT (SELECT count(node) FROM events) + (SELECT count(*) FROM aliases)"
+    )[0]
+    bound = node_bound(count)
+    beyond = record.query(
+        "SELECT node FROM events WHERE node > ?1 AND typeof(node) = 'integer'"
+        " UNION ALL SELECT node FROM aliases WHERE node > ?1",
+        (bound,),
+    )
+    for (node,) in beyond:
         _refuse(record, node, f"its id is beyond {bound}")
     _insert_all(record, index, first, bound)
     _fill(index, _next_node(record, index))
-    for edge in record.whole_links():
+    for edge in record.links():
         try:
             _link(index, edge.from_node, edge.to_node, edge.kind, edge.weight)
         except _REFUSED as error:
@@ -292,7 +295,7 @@ def build(record: Record, index: CachedIndex, first: int = 0) -> None:
             record.damaged[f"links {ends} ({error})"] = None
 
 
-def _next_node(record: Record, index: CachedIndex) -> int:
+def _next_node(record: Record, index: RawIndex) -> int:
     told = record.meta("next_node") or "0"
     bound = node_bound(int(index.stats()["nodes"]))
     if not (told.isdecimal() and told.isascii()) or not 0 <= int(told[:20]) <= bound:
@@ -303,30 +306,73 @@ def _next_node(record: Record, index: CachedIndex) -> int:
     return int(told)
 
 
-def _insert_all(record: Record, index: CachedIndex, first: int, last: int) -> None:
-    while (end := record.last_node(first, last, _CHUNK)) is not None:
+def _insert_all(record: Record, index: RawIndex, first: int, last: int) -> None:
+    while True:
+        (end,) = record.query(
+            "SELECT max(node) FROM (SELECT node FROM events WHERE node BETWEEN ?1 AND ?2"
+            " UNION ALL SELECT node FROM aliases WHERE node BETWEEN ?1 AND ?2"
+            " ORDER BY node LIMIT ?3)",
+            (first, last, _CHUNK),
+        )[0]
+        if end is None:
+            return
         _insert(record, index, first, end)
         first = end + 1
 
 
-def _insert(record: Record, index: CachedIndex, first: int, last: int) -> None:
-    rows = record.index_rows(first, last)
+_AT = {name: place for place, name in enumerate(rows.COLUMNS["events"])}
+_OF_A_NODE = [
+    _AT[name]
+    for name in (
+        "node", "entity", "timestamp", "embedding", "reward", "namespace", "visibility", "tags",
+        "action",
+    )
+]  # fmt: skip
+
+
+def _node_rows(record: Record, first: int, last: int) -> list[tuple[Any, ...]]:
+    """Return what an index holds of the nodes from first to last, by node.
+
+    Rows that are damaged, and aliases of such events, are left out and noted in the record.
+
+    Returns
+    -------
+    list of tuple
+        node, entity, timestamp, embedding, reward, namespace, visibility, tags, action, whether
+        it advises.
+    """
+    between, bounds = "WHERE node BETWEEN ? AND ? ORDER BY node", (first, last)
+    found = [_node_row(row) for row in record.whole("events", between, bounds)]
+    for node, event, _, embedding, *_ in record.whole("aliases", between, bounds):
+        for row in record.whole("events", "WHERE event_id = ?", (event,)):
+            _, entity, time, _, *rest = _node_row(row)
+            found.append((node, entity, time, embedding, *rest))
+    return sorted(found, key=lambda row: row[0])
+
+
+def _node_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    advises = bool(row[_AT["recallable"]]) and row[_AT["state"]] == "active"
+    return (*(row[place] for place in _OF_A_NODE), advises)
+
+
+def _insert(record: Record, index: RawIndex, first: int, last: int) -> None:
+    found = _node_rows(record, first, last)
     at = 0
-    while at < len(rows):
+    while at < len(found):
         end = at + 1
-        while end < len(rows) and rows[end][0] == rows[end - 1][0] + 1:
+        while end < len(found) and found[end][0] == found[end - 1][0] + 1:
             end += 1
-        _fill(index, rows[at][0])
+        _fill(index, found[at][0])
         try:
-            _insert_rows(index, rows[at:end])
+            _insert_rows(index, found[at:end])
         except _REFUSED:
-            _insert_one_by_one(record, index, rows[at:end])
+            _insert_one_by_one(record, index, found[at:end])
         at = end
 
 
-def _insert_one_by_one(record: Record, index: CachedIndex, rows: Sequence[tuple[Any, ...]]) -> None:
+def _insert_one_by_one(record: Record, index: RawIndex, found: Sequence[tuple[Any, ...]]) -> None:
     """Insert what can be, and name the rows that the index refuses: no row stops a store."""
-    for row in rows:
+    for row in found:
         _fill(index, row[0])
         try:
             _insert_rows(index, [row])
@@ -339,7 +385,7 @@ def _refuse(record: Record, node: int, why: str) -> None:
     record.damaged[f"the event of node {node} ({why})"] = None
 
 
-def _fill(index: CachedIndex, until: int) -> None:
+def _fill(index: RawIndex, until: int) -> None:
     missing = until - int(index.stats()["ids_given"])
     if missing > 0:
         index.skip_ids(missing)
@@ -373,8 +419,10 @@ def _joined(changes: Iterable[tuple[int, int, str, Any]]) -> Iterator[tuple[int,
         yield waiting
 
 
-def _insert_rows(index: CachedIndex, rows: Sequence[tuple[Any, ...]]) -> None:
-    _, entities, times, blobs, rewards, names, seen, tags, actions, advise = zip(*rows, strict=True)
+def _insert_rows(index: RawIndex, found: Sequence[tuple[Any, ...]]) -> None:
+    _, entities, times, blobs, rewards, names, seen, tags, actions, advise = zip(
+        *found, strict=True
+    )
     given = [blob for blob in blobs if blob is not None]
     vectors: Any
     if len(given) == len(blobs):
@@ -393,7 +441,7 @@ def _insert_rows(index: CachedIndex, rows: Sequence[tuple[Any, ...]]) -> None:
     )
 
 
-def _link(index: CachedIndex, a: int, b: int, kind: str, weight: float) -> None:
+def _link(index: RawIndex, a: int, b: int, kind: str, weight: float) -> None:
     if a not in index or b not in index:
         return
     if kind not in index.edge_kinds:
@@ -401,7 +449,7 @@ def _link(index: CachedIndex, a: int, b: int, kind: str, weight: float) -> None:
     index.add_edge(a, b, kind, weight)
 
 
-def _unlink(index: CachedIndex, a: int, b: int, kind: str) -> None:
+def _unlink(index: RawIndex, a: int, b: int, kind: str) -> None:
     # It may be gone already, with one of its ends.
     with suppress(UnknownError):
         index.remove_edge(a, b, kind)

@@ -19,9 +19,8 @@ import numpy as np
 from cvx.arguments import whole
 from cvx.errors import InvalidInputError
 from cvx.store import rows
-from cvx.store.packing import unpacked
-from cvx.store.reads import event_of
-from cvx.store.rows import MOST_ID
+from cvx.store.history import FIRST_KEPT, LIMITS, HistoryLimits
+from cvx.store.rows import MOST_ID, event_of, unpacked
 from cvx.types import Edge, Episode
 from cvx.validation import (
     DEEPEST,
@@ -364,3 +363,51 @@ _OPS: Mapping[str, Callable[[Any], None]] = {
     "lost": _check_id,
 }
 """Every kind of change in the journal; ``lost`` stands for one whose content is gone."""
+
+
+_METRICS = ("cosine", "l2", "ip")
+_NUMBER = re.compile("0|[1-9][0-9]{0,18}")
+
+
+def may_say(key: str, value: Any) -> bool:
+    """Return whether a record may say this of itself, for another one to take over."""
+    check = TAKEN_OVER.get(key)
+    try:
+        return check is not None and check(storable_text(key, value))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _settings(told: str) -> bool:
+    values = json.loads(told)
+    return isinstance(values, dict) and all(
+        isinstance(value, int) and -(2**63) <= value < 2**63 for value in values.values()
+    )
+
+
+def _kinds(told: str) -> bool:
+    names = json.loads(told)
+    return isinstance(names, list) and all(
+        isinstance(name, str) and KIND.fullmatch(name) for name in names
+    )
+
+
+def _is_number(told: str) -> bool:
+    return _NUMBER.fullmatch(told) is not None and int(told) <= 2**62
+
+
+TAKEN_OVER: Mapping[str, Callable[[str], bool]] = {
+    "embedder": lambda told: 0 < len(told) < 2000,
+    "dim": lambda told: _is_number(told) and 1 <= int(told) <= 2**16,
+    "metric": lambda told: told in _METRICS,
+    "index": _settings,
+    "edge_kinds": _kinds,
+    "next_node": _is_number,
+    "next_event": _is_number,
+    "next_decision": _is_number,
+    "whole_since": _is_number,
+    FIRST_KEPT: _is_number,
+    LIMITS: lambda told: HistoryLimits.read(told) is not None,
+    "embedder_spec": lambda told: len(told) < 2000,
+}
+"""What a record says of itself that another one takes over, and what may be said."""

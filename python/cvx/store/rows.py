@@ -1,12 +1,19 @@
-"""Columns of every table that is checked, and the checksum of a row."""
+"""Rows of the tables: their columns and checksums, and how the nouns are stored in them."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cvx.types import Decision, Event, Vector
+from cvx.validation import check_cue, check_event, optional_text, storable_metadata, storable_text
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "episodes": (
@@ -18,6 +25,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "action", "metadata", "reward", "recallable", "episode", "tags", "recorded", "source",
         "trust", "visibility", "salience", "state", "key",
     ),
+    "aliases": ("node", "event_id", "text", "embedding", "recorded"),
     "links": ("from_node", "to_node", "kind", "weight", "why", "evidence", "recorded"),
     "usage": ("context", "retrieved", "followed", "helped", "last_used"),
     "decays": ("episode", "node", "before", "after", "recorded"),
@@ -26,10 +34,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "followed", "outcome", "recorded", "record",
     ),
     "model_state": ("name", "value", "recorded"),
-    "aliases": ("node", "event_id", "text", "embedding", "recorded"),
     "journal": ("seq", "recorded", "op", "body", "chain"),
 }  # fmt: skip
-"""In the order of the table, without the last column, ``crc``."""
+"""In the order of the table, without the last column, ``crc``; no table refers to a later one."""
 
 KEYS: dict[str, tuple[str, ...]] = {
     "episodes": ("episode_id",),
@@ -43,6 +50,10 @@ KEYS: dict[str, tuple[str, ...]] = {
     "journal": ("seq",),
 }
 
+OPEN, DISCARDED = "open ", "discarded "
+"""What stands before the kind of an episode that has no outcome yet, or never gets one."""
+OWN_ENTITIES = 2**62
+"""Entities that nobody named are given numbers below this one; those of the user may lie beyond."""
 MOST_ID = 2**53
 """The bound of ids and counts: so far every number is exact in JSON, frames and other languages."""
 
@@ -94,6 +105,17 @@ def whole(row: Sequence[object]) -> bool:
         return False
 
 
+def stored_columns(table: str) -> tuple[str, ...]:
+    """Return the columns of a table, the checksum last."""
+    return (*COLUMNS[table], "crc")
+
+
+def key_of(table: str, row: Sequence[Any]) -> list[Any]:
+    """Return the primary key of a row in the order of its columns."""
+    names = COLUMNS[table]
+    return [row[names.index(name)] for name in KEYS[table]]
+
+
 AMONG = "IN (SELECT value FROM json_each(?1))"
 """A condition on a column: one of the numbers that the first value lists, see ``listed``."""
 
@@ -105,7 +127,7 @@ def listed(numbers: Iterable[int]) -> str:
 
 def insert_sql(table: str, *, replace: bool = False) -> str:
     """Return the statement that inserts a row with its checksum."""
-    names = (*COLUMNS[table], "crc")
+    names = stored_columns(table)
     verb = "INSERT OR REPLACE" if replace else "INSERT"
     return f"{verb} INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 
@@ -129,3 +151,221 @@ def damaged(db: sqlite3.Connection, tables: Iterable[str] = tuple(COLUMNS)) -> I
         for row in cursor:
             if not whole(row[width:]):
                 yield Damage(table, tuple(row[:width]))
+
+
+_compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+def json_of(value: object) -> str:
+    """Return JSON as the record keeps it; nothing at all is an empty object."""
+    return _compact(value) if value else "{}"
+
+
+def metadata_of(value: Mapping[str, Any]) -> str:
+    """Return metadata as JSON.
+
+    Raises
+    ------
+    InvalidInputError
+        It is no mapping, or JSON cannot hold it.
+    """
+    return json_of(storable_metadata("metadata", value))
+
+
+def bytes_of(vector: Vector | None) -> bytes | None:
+    """Return a vector as little-endian float32."""
+    return None if vector is None else np.ascontiguousarray(vector, dtype="<f4").tobytes()
+
+
+def event_row(
+    event: Event, ids: tuple[int, int | None, int | None], recallable: bool, recorded: int
+) -> tuple[object, ...]:
+    """Return an event in the order of its columns; ids are its own, its node's, its episode's.
+
+    Raises
+    ------
+    InvalidInputError
+        A field that cannot be stored, by name.
+    """
+    check_event(event)
+    number, node, episode = ids
+    return (
+        number,
+        int(event.timestamp),
+        event.text,
+        bytes_of(event.vector),
+        int(event.entity_id),
+        node,
+        event.namespace,
+        event.kind,
+        event.action,
+        metadata_of(event.metadata),
+        None if event.reward is None else float(event.reward),
+        int(recallable),
+        episode,
+        _compact(event.tags) if event.tags else "[]",
+        recorded,
+        event.source,
+        float(event.trust),
+        event.visibility,
+        None if event.salience is None else float(event.salience),
+        event.state,
+        event.key,
+    )
+
+
+def decision_row(decision: Decision, recorded: int, record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return a decision in the order of its columns.
+
+    Raises
+    ------
+    InvalidInputError
+        A text that cannot be stored, by name.
+    """
+    check_cue(decision.cue)
+    storable_text("rendered", decision.rendered)
+    optional_text("action", decision.action)
+    noted = dict(record)
+    if decision.propensities is not None:
+        noted["propensities"] = decision.propensities
+    if decision.predicted is not None:
+        noted["predicted"] = decision.predicted
+    if decision.drawn_from is not None:
+        noted["drawn_from"] = decision.drawn_from._asdict()
+    cue = decision.cue
+    asked = {
+        "goal": cue.goal,
+        "step": cue.step,
+        "questions": cue.questions,
+        "text": cue.text,
+        "task_type": cue.task_type,
+        "time": cue.time,
+        "place": cue.place,
+        "region": decision.region,
+    }
+    hits = [
+        [h.node, h.entity_id, h.distance, h.score, [f[:3] for f in h.factors]]
+        for h in decision.hits
+    ]
+    return (
+        decision.decision_id,
+        decision.episode_id,
+        json.dumps(asked, separators=(",", ":")),
+        json.dumps(hits, separators=(",", ":")),
+        json.dumps(decision.action_scores, separators=(",", ":")),
+        decision.rendered,
+        decision.action,
+        json.dumps(decision.followed),
+        None if decision.outcome is None else float(decision.outcome),
+        recorded,
+        json_of(noted),
+    )
+
+
+VERSIONED = (
+    "timestamp", "text", "embedding", "node", "kind", "action", "metadata", "tags", "recorded",
+    "trust", "salience",
+)  # fmt: skip
+"""The columns of an event that a new version may change, but for its reward and state."""
+
+
+def packed(before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return these columns of a row as the journal keeps them, a vector in base64."""
+    told = {name: before[name] for name in VERSIONED}
+    if told["embedding"] is not None:
+        told["embedding"] = base64.b64encode(told["embedding"]).decode("ascii")
+    return told
+
+
+def unpacked(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns as the table has them.
+
+    Raises
+    ------
+    ValueError
+        Not what ``packed`` made.
+    """
+    if not isinstance(told, Mapping) or set(told) != set(VERSIONED):
+        raise ValueError(f"a version has the columns {', '.join(VERSIONED)}, not {told!r:.60}")
+    row = dict(told)
+    if row["embedding"] is not None:
+        try:
+            row["embedding"] = base64.b64decode(row["embedding"], validate=True)
+        except (binascii.Error, TypeError) as error:
+            raise ValueError(f"the vector of a version is no base64: {error}") from error
+    return row
+
+
+def changed_columns(before: Event, after: Event) -> dict[str, object]:
+    """Return the columns that differ between two states of an event, as the table has them."""
+    names = COLUMNS["events"]
+    pair = [event_row(one, (0, None, None), True, 0) for one in (before, after)]
+    old, new = (dict(zip(names, row, strict=True)) for row in pair)
+    return {name: new[name] for name in VERSIONED if old[name] != new[name]}
+
+
+def event_of(row: Sequence[Any]) -> Event:
+    """Return the event of a row, in the order of ``COLUMNS``."""
+    return Event(
+        event_id=row[0],
+        timestamp=row[1],
+        text=row[2],
+        vector=None if row[3] is None else np.frombuffer(row[3], dtype="<f4"),
+        entity_id=row[4],
+        node=row[5],
+        namespace=row[6],
+        kind=row[7],
+        action=row[8],
+        metadata=json.loads(row[9]),
+        reward=row[10],
+        episode_id=row[12],
+        tags=() if row[13] == "[]" else tuple(json.loads(row[13])),
+        recorded=row[14],
+        source=row[15],
+        trust=row[16],
+        visibility=row[17],
+        salience=row[18],
+        state=row[19],
+        key=row[20],
+    )
+
+
+_WHOSE = "\x1f"
+
+
+def event_context(event: int) -> str:
+    """Return the context in which the use of a single event is counted."""
+    return f'["event",{event}]'
+
+
+def use_context(context: Any, readers: str, source: str) -> Any:
+    """Return a context of use together with whose use is counted, as it is stored.
+
+    Parameters
+    ----------
+    context : Any
+        What JSON can hold.
+    readers : str
+        Who may read the episodes in which it was counted, see ``cvx.store.namespaces.readers``.
+    source : str
+        Where these come from.
+
+    Examples
+    --------
+    >>> use_context(["clean", 4], "", "")
+    ['clean', 4]
+    >>> whose_use(use_context(["clean", 4], "ana", "web"))
+    (['clean', 4], 'ana', 'web')
+    """
+    return [_WHOSE, readers, source, context] if readers or source else context
+
+
+def whose_use(stored: Any) -> tuple[Any, str, str]:
+    """Return a context of use, and who may read the episodes in which it was counted, and whence.
+
+    The opposite of ``use_context``.
+    """
+    match stored:
+        case [str(mark), str(readers), str(source), context] if mark == _WHOSE:
+            return context, readers, source
+    return stored, "", ""

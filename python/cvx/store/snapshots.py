@@ -11,17 +11,14 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Generic
 
 from cvx.errors import RecordIOError, SnapshotError
-from cvx.store.cached import Index
+from cvx.index import RawIndex
 from cvx.store.failpoints import reach
-from cvx.store.lock import Tail
-from cvx.store.ownfiles import (
+from cvx.store.files import (
     HALF_SNAPSHOT,
     SNAPSHOT,
     make_folders,
@@ -30,6 +27,7 @@ from cvx.store.ownfiles import (
     regular,
     sync_folder,
 )
+from cvx.store.lock import Tail
 from cvx.store.record import Record
 
 KEEP = 2
@@ -81,7 +79,7 @@ class Manifest:
             return None
 
 
-class Snapshots(Generic[Index]):
+class Snapshots:
     """The folder of snapshots of one record.
 
     Parameters
@@ -91,8 +89,6 @@ class Snapshots(Generic[Index]):
         are left alone.
     record : Record
         What the snapshots are of.
-    load : callable
-        From a path to an index.
     kind : (str, str, int)
         Embedder, metric and dimension.
 
@@ -111,13 +107,11 @@ class Snapshots(Generic[Index]):
         self,
         folder: Path,
         record: Record,
-        load: Callable[[Path], Index],
         kind: tuple[str, str, int],
     ) -> None:
         self.folder = folder
         self.record = record
         self.refused: list[str] = []
-        self._load = load
         self._kind = kind
         refuse_link(folder)
         if record.frozen:
@@ -166,7 +160,7 @@ class Snapshots(Generic[Index]):
         """Return the number of the journal that the oldest snapshot of this record holds."""
         return min((one.seq for one in self.manifests()), default=None)
 
-    def newest(self) -> tuple[Index, int] | None:
+    def newest(self) -> tuple[RawIndex, int] | None:
         """Return the newest snapshot that is whole and fits, with its number, or None."""
         for one in self.manifests():
             path = self.folder / f"{one.seq}.cvx"
@@ -179,7 +173,7 @@ class Snapshots(Generic[Index]):
             else:
                 try:
                     if path.stat().st_size == one.size:
-                        return self._load(path), one.seq
+                        return load(path), one.seq
                     self._refuse(f"{path.name}: not {one.size} bytes long")
                 except (SnapshotError, OSError) as error:
                     self._refuse(f"{path.name}: {error}")
@@ -189,7 +183,7 @@ class Snapshots(Generic[Index]):
         if why not in self.refused:
             self.refused.append(why)
 
-    def write(self, index: Index, tail: Tail) -> None:
+    def write(self, index: RawIndex, tail: Tail) -> None:
         """Write a snapshot; the caller keeps writers out, here and in other processes.
 
         Raises
@@ -243,6 +237,11 @@ class Snapshots(Generic[Index]):
                     path = self.folder / f"{one.seq}.{ending}"
                     with suppress(OSError):
                         path.rename(path.with_name(f"{path.name}.lost"))
+
+
+def load(path: Path) -> RawIndex:
+    """Read a snapshot, mapped, with everything in it checked."""
+    return RawIndex.load(path, verify=True, mmap=True)
 
 
 def _write_whole(path: Path, content: bytes) -> None:

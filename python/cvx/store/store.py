@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, NamedTuple
 
 from cvx.errors import (
     DamagedStoreError,
@@ -19,15 +19,62 @@ from cvx.errors import (
     SnapshotError,
     StoreNotFoundError,
 )
-from cvx.store.cached import Index
+from cvx.index import RawIndex
+from cvx.store.database import describe
 from cvx.store.failpoints import reach
-from cvx.store.guard import EmbedderGuard
+from cvx.store.files import make_folders, regular
+from cvx.store.history import History, HistoryLimits
 from cvx.store.lock import Tail
-from cvx.store.ownfiles import make_folders
 from cvx.store.record import Record
 from cvx.store.replica import Replica
-from cvx.store.retention import History, HistoryLimits
 from cvx.store.snapshots import Snapshots
+from cvx.store.writer import Writer
+
+
+class EmbedderGuard:
+    """Follows a record, and refuses once another process has moved it to another embedder.
+
+    An index and an embedder that were opened before the move know nothing of it: what they would
+    write and answer is of other vectors than what is stored.
+
+    Parameters
+    ----------
+    record : Record
+        What is followed.
+    embedder : str
+        The id of the embedder that it was opened with.
+    """
+
+    def __init__(self, record: Record, embedder: str) -> None:
+        self._record = record
+        self._embedder = embedder
+
+    def begun(self, write: Writer) -> None:
+        """Refuse a transaction, before anything is written.
+
+        Raises
+        ------
+        SettingsMismatchError
+            The vectors are those of another embedder by now.
+        """
+        del write
+        self.refresh()
+
+    def ended(self) -> None:
+        """Do nothing: what was begun was right."""
+
+    def taken_back(self) -> None:
+        """Do nothing: it holds nothing of them."""
+
+    def refresh(self) -> None:
+        """Refuse to read, as ``begun`` to write."""
+        stored = self._record.meta("embedder")
+        if stored != self._embedder:
+            raise SettingsMismatchError(
+                f"{self._record.path} was opened with {self._embedder} and has been moved to "
+                f"{stored} since: open it again with that embedder"
+            )
+
 
 _FIRST_SNAPSHOT = 5_000
 _MOST_UNREAD = 1_000
@@ -36,15 +83,11 @@ would have to be read at the next opening."""
 
 
 @dataclass(frozen=True, slots=True)
-class IndexKind(Generic[Index]):
+class IndexKind:
     """Which index a store has.
 
     Parameters
     ----------
-    fresh : callable
-        Makes an empty one from the settings.
-    load : callable
-        Reads a snapshot.
     embedder, metric : str
         What the vectors are, and how they are compared.
     dim : int
@@ -53,18 +96,37 @@ class IndexKind(Generic[Index]):
         Of the index of a store that is made; one that is there keeps its own.
     """
 
-    fresh: Callable[..., Index]
-    load: Callable[[Path], Index]
     embedder: str
     metric: str
     dim: int
     settings: Mapping[str, int] = field(default_factory=dict)
 
-    def empty(self, record: Record) -> Index:
+    @classmethod
+    def of(cls, folder: Path) -> IndexKind:
+        """Return the kind of index that a store has, as the store itself says it.
+
+        Raises
+        ------
+        SettingsMismatchError
+            The store does not say of which embedder its vectors are.
+        """
+        known = describe(folder)
+        if known.embedder is None or known.dim is None:
+            raise SettingsMismatchError(
+                f"{folder} names no embedder: open it once with the right one"
+            )
+        return cls(known.embedder, known.metric, known.dim)
+
+    @property
+    def made(self) -> tuple[str, str, int]:
+        """Embedder, metric and dimension, as a snapshot names them."""
+        return self.embedder, self.metric, self.dim
+
+    def empty(self, record: Record) -> RawIndex:
         """Make an empty index for a record, with the settings that it was made with."""
         settings = record.told("index", dict)
         try:
-            return self.fresh(**settings)
+            return RawIndex(self.dim, metric=self.metric, **settings)
         except (InvalidInputError, TypeError) as error:
             raise DamagedStoreError(
                 f"{record.path} says {str(settings)[:80]} of its index, and none can be made with "
@@ -72,7 +134,7 @@ class IndexKind(Generic[Index]):
             ) from error
 
 
-class Store(Generic[Index]):
+class Store:
     """A folder with ``memory.db``, ``LOCK`` and ``index/``; or the same in RAM.
 
     Parameters
@@ -105,7 +167,7 @@ class Store(Generic[Index]):
     def __init__(
         self,
         folder: Path | None,
-        kind: IndexKind[Index],
+        kind: IndexKind,
         *,
         clock: Callable[[], int] | None = None,
         create: bool = True,
@@ -114,7 +176,7 @@ class Store(Generic[Index]):
         read_only: bool = False,
     ) -> None:
         self.folder = folder
-        self.snapshots: Snapshots[Index] | None = None
+        self.snapshots: Snapshots | None = None
         self._kind = kind
         self._process = os.getpid()
         if folder is not None:
@@ -133,7 +195,7 @@ class Store(Generic[Index]):
             self._written = self._nodes_written = self._changes_written = 0
             # Before the index: it must not follow what it cannot hold.
             self.record.follow(EmbedderGuard(self.record, kind.embedder))
-            self.replica: Replica[Index] = Replica(self.record, self.fresh, loaded)
+            self.replica = Replica(self.record, self.fresh, loaded)
             snapshots = self.snapshots
             self.history = History(
                 self.record, lambda: None if snapshots is None else snapshots.oldest()
@@ -189,11 +251,8 @@ class Store(Generic[Index]):
                 f"{self._kind.dim}: open it with the one that it was made with"
             )
 
-    def _open_snapshots(self, folder: Path, accept_lost_tail: bool) -> tuple[Index, int] | None:
-        kind = self._kind
-        snapshots = self.snapshots = Snapshots(
-            folder / "index", self.record, kind.load, (kind.embedder, kind.metric, kind.dim)
-        )
+    def _open_snapshots(self, folder: Path, accept_lost_tail: bool) -> tuple[RawIndex, int] | None:
+        snapshots = self.snapshots = Snapshots(folder / "index", self.record, self._kind.made)
         lost = self.record.lost_tail() or snapshots.ahead()
         if lost is not None:
             if not accept_lost_tail:
@@ -211,12 +270,12 @@ class Store(Generic[Index]):
                 "accept_lost_tail=True"
             )
 
-    def fresh(self) -> Index:
+    def fresh(self) -> RawIndex:
         """Make an empty index of the store's kind and settings."""
         return self._kind.empty(self.record)
 
     @property
-    def index(self) -> Index:
+    def index(self) -> RawIndex:
         """The index, level with the record as it was at the last ``refresh``."""
         return self.replica.index
 
@@ -313,3 +372,53 @@ class Store(Generic[Index]):
             "changes": self.record.query("SELECT count(*) FROM journal")[0][0],
             "most_changes": limits.changes,
         }
+
+
+class Compacted(NamedTuple):
+    """What compacting did.
+
+    Attributes
+    ----------
+    before, after : int
+        Bytes of all files of the store, without SQLite's shared memory.
+    complete : bool
+        Whether the write-ahead log could be emptied; another process that is reading keeps it.
+    """
+
+    before: int
+    after: int
+    complete: bool
+
+
+def compact(store: Store) -> Compacted:
+    """Write the database without free pages, keep one fresh snapshot, empty the log.
+
+    Raises
+    ------
+    RecordIOError, SnapshotError
+        There is no room for the copies that this takes for a moment; nothing is lost.
+    """
+    before = size_of(store.folder)
+    store.snapshot()
+    if store.snapshots is not None:
+        with store.record.locked():
+            store.snapshots.prune(1)
+    complete = store.record.compact()
+    return Compacted(before, size_of(store.folder), complete)
+
+
+def size_of(folder: Path | None) -> int:
+    """Return the bytes of all files that stay below a folder; 0 for a store in RAM."""
+    if folder is None:
+        return 0
+    total = 0
+    for path in folder.rglob("*"):
+        # SQLite's shared memory grows with the log that compacting writes, and goes at close.
+        if path.name.endswith("-shm"):
+            continue
+        try:
+            total += path.stat(follow_symlinks=False).st_size if regular(path) else 0
+        except FileNotFoundError:
+            # A log may go away while we look.
+            continue
+    return total

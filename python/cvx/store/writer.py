@@ -2,36 +2,139 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 from cvx.arguments import wrong
 from cvx.errors import (
+    DamagedStoreError,
     DuplicateKeyError,
     EpisodeEndedError,
     InvalidInputError,
     UnknownError,
 )
-from cvx.store import text
-from cvx.store.learned import event_context
-from cvx.store.learnedwriter import LearnedWriter
-from cvx.store.packing import bytes_of, event_row, json_of, packed
-from cvx.store.reads import DISCARDED, OPEN, OWN_ENTITIES
-from cvx.store.rows import COLUMNS
-from cvx.types import Edge, Episode, Event, Vector
-from cvx.validation import check_edge, check_episode, storable_text
+from cvx.store import fulltext, rows
+from cvx.store.lock import Tail
+from cvx.store.rows import (
+    DISCARDED,
+    OPEN,
+    OWN_ENTITIES,
+    bytes_of,
+    decision_row,
+    event_context,
+    event_row,
+    json_of,
+    packed,
+)
+from cvx.types import Decision, Edge, Episode, Event, Vector
+from cvx.validation import FURTHEST, check_edge, check_episode, storable_text
+
+_COUNTERS = ("next_node", "next_event", "next_decision")
 
 
-class Writer(LearnedWriter):
+def _counter(name: str, told: object) -> int:
+    if (
+        not isinstance(told, str)
+        or not re.fullmatch("[0-9]{1,16}", told)
+        or int(told) > rows.MOST_ID
+    ):
+        raise DamagedStoreError(
+            f"the record says {str(told)[:20]} of {name}, from which no id can be given: "
+            "`cvx doctor --repair` puts it right"
+        )
+    return int(str(told))
+
+
+class Writer:
     """The open end of one transaction; ``Record.transaction`` hands it out.
 
     It is of no use after the transaction has ended. Everything that an index must follow, or that
     a view of the past must take back, goes into the journal with it: ids and values before and
-    after, never a predicate.
+    after, never a predicate. Rows that are replaced leave what they were there, too.
+
+    Attributes
+    ----------
+    recorded : int
+        The time of recording of everything in the transaction.
+    tail : Tail
+        The end of the journal so far.
+    next_node, next_event, next_decision : int
+        The first ids that were never given.
     """
+
+    def __init__(self, connection: sqlite3.Connection, now: int) -> None:
+        self._db = connection
+        *tail, last = connection.execute(
+            "SELECT seq, chain, recorded FROM journal ORDER BY seq DESC LIMIT 1"
+        ).fetchone() or (0, 0, now - 1)
+        if not all(type(number) is int for number in tail):
+            raise DamagedStoreError(
+                f"the journal ends with {tail}, which is no change: save what is sound with "
+                "`cvx doctor --salvage`"
+            )
+        if type(last) is not int or last >= FURTHEST:
+            # A time that nobody wrote here: what follows it goes on from the last that was.
+            sound = "SELECT ifnull(max(recorded), 0) FROM journal WHERE recorded < ?"
+            last = connection.execute(sound, (FURTHEST,)).fetchone()[0]
+        self.tail = Tail(*tail)
+        self.recorded = max(now, last + 1)
+        found = dict(
+            connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?, ?)", _COUNTERS)
+        )
+        self._stored = {name: _counter(name, found.get(name)) for name in _COUNTERS}
+        self.next_node = self._stored["next_node"]
+        self.next_event = self._stored["next_event"]
+        self.next_decision = self._stored["next_decision"]
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The database, inside the transaction."""
+        return self._db
+
+    def finish(self) -> None:
+        """Store what the transaction counted; called once, before the commit."""
+        for name, stored in self._stored.items():
+            value = getattr(self, name)
+            if value != stored:
+                self.set_meta(name, str(value))
+
+    def erased_after(self, seq: int) -> bool:
+        """Return whether something may have been erased after a number of the journal."""
+        found = self._db.execute(
+            "SELECT EXISTS (SELECT 1 FROM journal WHERE seq > ?1 AND op = 'erase')"
+            " OR (SELECT min(seq) FROM journal) > ?1 + 1",
+            (seq,),
+        )
+        return bool(found.fetchone()[0])
+
+    def journal(self, op: str, body: object) -> None:
+        """Add a row to the journal."""
+        text_of_body = json.dumps(body, separators=(",", ":"), allow_nan=False)
+        seq, chain = self.tail.seq + 1, zlib.crc32(text_of_body.encode(), self.tail.chain)
+        self.put("journal", [(seq, self.recorded, op, text_of_body, chain)])
+        self.tail = Tail(seq, chain)
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Store what the record says of itself under a key."""
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def take_nodes(self, n: int) -> range:
+        """Return the next n node ids; none of them was given before, or ever will be again."""
+        first, self.next_node = self.next_node, self.next_node + n
+        return range(first, first + n)
+
+    def take_decisions(self, n: int) -> range:
+        """Return the next n decision ids; none of them was given before, or ever will be again."""
+        first, self.next_decision = self.next_decision, self.next_decision + n
+        return range(first, first + n)
+
+    # Episodes, events and links.
 
     def add_episode(self, episode: Episode, *, recallable: bool = True) -> int:
         """Store a closed episode with its steps.
@@ -56,7 +159,7 @@ class Writer(LearnedWriter):
         number = episode.episode_id
         if number is None:
             number = self._next("episodes", "episode_id")
-        self._put("episodes", [self._episode_row(number, episode)])
+        self.put("episodes", [self._episode_row(number, episode)])
         self.add_events(episode.steps, episode_id=number, recallable=recallable)
         self.journal("episode", [number])
         return number
@@ -88,7 +191,7 @@ class Writer(LearnedWriter):
         found = self._db.execute("SELECT ifnull(max(episode_id), -1) + 1 FROM episodes")
         number = int(found.fetchone()[0])
         begun = replace(episode, kind=f"{OPEN}{episode.kind}")
-        self._put("episodes", [self._episode_row(number, begun)])
+        self.put("episodes", [self._episode_row(number, begun)])
         return number
 
     def next_own_entity(self) -> int:
@@ -195,8 +298,8 @@ class Writer(LearnedWriter):
             stored.append(row)
             found.append((number, event.text))
         try:
-            self._put("events", stored)
-            text.add(self._db, found)
+            self.put("events", stored)
+            fulltext.add(self._db, found)
         except sqlite3.IntegrityError as error:
             if "events.key" not in str(error):
                 raise
@@ -204,7 +307,7 @@ class Writer(LearnedWriter):
                 f"{self._known_key(stored)} is the key of another event of its namespace: give "
                 "one of its own, or leave it out"
             ) from error
-        self._journal_nodes([row[5] for row in stored])
+        self.journal_nodes([row[5] for row in stored])
         return [number for number, _ in found]
 
     def _known_key(self, stored: Iterable[tuple[Any, ...]]) -> str:
@@ -220,7 +323,8 @@ class Writer(LearnedWriter):
             seen.add((namespace, key))
         return "a key"
 
-    def _journal_nodes(self, nodes: Iterable[Any]) -> None:
+    def journal_nodes(self, nodes: Iterable[Any]) -> None:
+        """Tell those that follow of new nodes, ascending."""
         runs: list[list[int]] = []
         for node in nodes:
             if node is None:
@@ -237,16 +341,16 @@ class Writer(LearnedWriter):
         """Give an event further vectors to be found by; returns their nodes."""
         listed = [(storable_text("an alias", words), vector) for words, vector in aliases]
         nodes = list(self.take_nodes(len(listed)))
-        before = text.whole(self._db, event_id)
-        self._put(
+        before = fulltext.whole(self._db, event_id)
+        self.put(
             "aliases",
             (
                 (node, event_id, words, bytes_of(vector), self.recorded)
                 for node, (words, vector) in zip(nodes, listed, strict=True)
             ),
         )
-        text.replace(self._db, event_id, before, text.whole(self._db, event_id))
-        self._journal_nodes(nodes)
+        fulltext.replace(self._db, event_id, before, fulltext.whole(self._db, event_id))
+        self.journal_nodes(nodes)
         return nodes
 
     def add_links(self, edges: Iterable[Edge]) -> None:
@@ -257,7 +361,7 @@ class Writer(LearnedWriter):
             ends = (e.from_node, e.to_node, e.kind)
             after = (float(e.weight), e.why, e.evidence, self.recorded)
             changes.append([*ends, self._link(ends), after])
-            self._put("links", [(*ends, *after)], replace=True)
+            self.put("links", [(*ends, *after)], replace=True)
         if changes:
             self.journal("link", changes)
 
@@ -299,8 +403,8 @@ class Writer(LearnedWriter):
         found = self._row("events", (event_id,))
         if found is None:
             raise UnknownError(f"there is no event {event_id}: it was erased or never given")
-        before = dict(zip(COLUMNS["events"], found, strict=True))
-        said = text.whole(self._db, event_id)
+        before = dict(zip(rows.COLUMNS["events"], found, strict=True))
+        said = fulltext.whole(self._db, event_id)
         (node,) = self.take_nodes(1)
         after = {**changed, "node": node, "recorded": self.recorded}
         self._db.execute(
@@ -308,7 +412,7 @@ class Writer(LearnedWriter):
             (*after.values(), event_id),
         )
         self._renew("events", "event_id = ?", [event_id])
-        text.replace(self._db, event_id, said, text.whole(self._db, event_id))
+        fulltext.replace(self._db, event_id, said, fulltext.whole(self._db, event_id))
         self.journal("version", [[event_id, packed(before), node]])
         if changed.get("text", before["text"]) != before["text"]:
             self._remove("usage", "context = ?", (event_context(event_id),))
@@ -325,7 +429,7 @@ class Writer(LearnedWriter):
             (old,),
         ).fetchall()
         self._remove("decays", "node = ?", (old,))
-        self._put("decays", ((game, new, a, b, self.recorded) for game, a, b in found))
+        self.put("decays", ((game, new, a, b, self.recorded) for game, a, b in found))
 
     def _move_links(self, old: int, new: int) -> None:
         found = self._db.execute(
@@ -385,6 +489,185 @@ class Writer(LearnedWriter):
         if changes:
             # The declaration of a kind of edge is called "kind" in the journal.
             self.journal("step_kind" if column == "kind" else column, changes)
+
+    # What outcomes write.
+
+    def add_decays(self, decays: Iterable[tuple[int, int, float, float]]) -> None:
+        """Store decays as (episode, node, reward before, reward after), and the new rewards."""
+        listed = [(game, node, float(a), float(b)) for game, node, a, b in decays]
+        self.put("decays", ((*row, self.recorded) for row in listed))
+        self.set_rewards((node, after) for _, node, _, after in listed)
+
+    def clear_decays(self, nodes: Iterable[int]) -> None:
+        """Forget the decays of these nodes; their rewards are set apart from this."""
+        for node in nodes:
+            self._remove("decays", "node = ?", (node,))
+
+    def undo_decays(self, events: Sequence[int]) -> None:
+        """Take back what failed episodes cost that have these events as steps.
+
+        What decayed in other episodes too keeps its share of that. A reward that was set since
+        stays what it is.
+        """
+        chosen = f"(SELECT episode FROM events WHERE event_id {rows.AMONG})"
+        found = self._db.execute(
+            f"SELECT DISTINCT node FROM decays WHERE episode IN {chosen}", (rows.listed(events),)
+        ).fetchall()
+        for (node,) in found:
+            lost = self._db.execute(
+                f"SELECT episode, before, after, episode IN {chosen} FROM decays WHERE node = ?2"
+                " ORDER BY recorded, episode",
+                (rows.listed(events), node),
+            ).fetchall()
+            reward = self._db.execute(
+                "SELECT reward FROM events WHERE node = ?", (node,)
+            ).fetchone()
+            untouched = reward is not None and reward[0] == lost[-1][2]
+            value, kept = lost[0][1], []
+            for episode, before, after, undone in lost:
+                if not undone:
+                    kept.append((episode, node, value, value * after / before if before else 0.0))
+                    value = kept[-1][3]
+            self._remove("decays", "node = ?", (node,))
+            self.put("decays", ((*row, self.recorded) for row in kept))
+            if untouched:
+                self.set_rewards([(node, value)])
+
+    def set_usage(self, counts: Iterable[tuple[str, float, float, float]]) -> None:
+        """Store counts as (context, retrieved, followed, helped), replacing older ones.
+
+        Whole numbers are given as integers: the table turns them into such.
+        """
+        self._overwrite("usage", [(*row, self._last_used(row[0])) for row in counts])
+
+    def add_usage(self, counts: Mapping[str, int]) -> None:
+        """Add to how often contexts were retrieved."""
+        new = []
+        for context, more in counts.items():
+            _, retrieved, followed, helped, last = self._usage(context)
+            new.append((context, retrieved + more, followed, helped, last))
+        self._overwrite("usage", new)
+
+    def touch(self, events: Mapping[int, int]) -> None:
+        """Note when events were used last, in the unit of their timestamps; the later one stays."""
+        new = []
+        for event, time in events.items():
+            *counts, last = self._usage(event_context(event))
+            new.append((*counts, time if last is None else max(time, last)))
+        self._overwrite("usage", new)
+
+    def count_use(self, contexts: Mapping[str, bool]) -> None:
+        """Add one to how often contexts were followed, and to helped where that is true."""
+        new = []
+        for context, paid in contexts.items():
+            _, retrieved, followed, helped, last = self._usage(context)
+            new.append((context, retrieved, followed + 1, helped + paid, last))
+        self._overwrite("usage", new)
+
+    def _usage(self, context: str) -> tuple[Any, ...]:
+        return self._row("usage", (context,)) or (context, 0, 0, 0, None)
+
+    def _last_used(self, context: str) -> int | None:
+        last: int | None = self._usage(context)[-1]
+        return last
+
+    def add_decisions(self, decisions: Iterable[tuple[Decision, Mapping[str, Any]]]) -> None:
+        """Store decisions that are new, each with what else is to be noted of it.
+
+        A hit is kept as node, entity, distance, score and its factors.
+        """
+        listed = [decision_row(decision, self.recorded, record) for decision, record in decisions]
+        self.put("decisions", listed)
+        self.next_decision = max(self.next_decision, *(int(row[0]) + 1 for row in listed), 0)
+
+    def set_decision(self, decision: Decision, record: Mapping[str, Any] | None = None) -> None:
+        """Store one decision, in the place of what is known of it, if anything is.
+
+        Parameters
+        ----------
+        decision : Decision
+            With its number.
+        record : mapping, optional
+            What else is to be noted; anything JSON can hold. Propensities of the decision are
+            noted by themselves, as "propensities".
+        """
+        self._overwrite("decisions", [decision_row(decision, self.recorded, record or {})])
+        self.next_decision = max(self.next_decision, decision.decision_id + 1)
+
+    def take_feedback(
+        self,
+        decision_id: int,
+        record: Mapping[str, Any],
+        *,
+        action: str | None,
+        outcome: float | None,
+        followed: Sequence[int],
+    ) -> None:
+        """Note what became of a decision that is stored already.
+
+        Parameters
+        ----------
+        decision_id : int
+            Its number.
+        record : mapping
+            Replaces what was noted of it.
+        action, outcome
+            As for ``Decision``.
+        followed : sequence of int
+            Nodes.
+        """
+        old = self._row("decisions", (decision_id,))
+        if old is None:
+            raise UnknownError(f"there is no decision {decision_id}: write it first")
+        row = dict(zip(rows.COLUMNS["decisions"], old, strict=True))
+        row["followed"], row["record"] = json.dumps(list(followed)), json_of(record)
+        row["action"], row["outcome"] = action, outcome
+        self._overwrite("decisions", [tuple(row.values())])
+
+    def set_state(self, name: str, value: Mapping[str, Any]) -> None:
+        """Store the state of a model as JSON, replacing the older one."""
+        self._overwrite("model_state", [(name, json_of(value), self.recorded)])
+
+    # Rows with their checksums.
+
+    def put(
+        self, table: str, values: Iterable[tuple[object, ...]], *, replace: bool = False
+    ) -> None:
+        """Store rows with their checksums."""
+        self._db.executemany(
+            rows.insert_sql(table, replace=replace), ((*row, rows.row_crc(*row)) for row in values)
+        )
+
+    def _overwrite(self, table: str, values: Iterable[tuple[object, ...]]) -> None:
+        """Put rows in the place of those with their keys, and what was there into the journal."""
+        names, keys = rows.COLUMNS[table], rows.KEYS[table]
+        listed = list(values)
+        changes = []
+        for row in listed:
+            key = [row[names.index(name)] for name in keys]
+            changes.append([table, key, self._row(table, key)])
+        self.put(table, listed, replace=True)
+        if changes:
+            self.journal("row", changes)
+
+    def _remove(self, table: str, where: str, values: Sequence[object]) -> None:
+        """Take rows away, and put what was there into the journal."""
+        names, keys = rows.COLUMNS[table], rows.KEYS[table]
+        found = self._db.execute(f"SELECT {', '.join(names)} FROM {table} WHERE {where}", values)
+        changes = [[table, [row[names.index(name)] for name in keys], row] for row in found]
+        self._db.execute(f"DELETE FROM {table} WHERE {where}", values)
+        if changes:
+            self.journal("row", changes)
+
+    def _row(self, table: str, key: Sequence[object]) -> tuple[Any, ...] | None:
+        where = " AND ".join(f"{name} = ?" for name in rows.KEYS[table])
+        found: tuple[Any, ...] | None = self._db.execute(
+            f"SELECT {', '.join(rows.COLUMNS[table])} FROM {table} WHERE {where}", key
+        ).fetchone()
+        return found
+
+    def _renew(self, table: str, where: str, keys: Sequence[object]) -> None:
+        self._db.executemany(rows.renew_crc_sql(table, where), ((key,) for key in keys))
 
 
 def _ids(steps: Iterable[Event]) -> list[int]:

@@ -122,8 +122,8 @@ def _texts(given: str) -> list[str]:
 
 def _discard(folder: Path, *, as_json: bool) -> None:
     from cvx.store import Record
-    from cvx.store.doctor.aside import discard
-    from cvx.store.peek import describe
+    from cvx.store.database import describe
+    from cvx.store.doctor.rowrepair import discard
 
     describe(folder)
     with Record(folder / "memory.db") as record:

@@ -40,7 +40,7 @@ def reembed(
     from cvx.embed.spec import embedder_from
     from cvx.memory.reembed import reembed as move
     from cvx.memory.settings import remembered
-    from cvx.store.peek import describe
+    from cvx.store.database import describe
 
     folder = folder_of(store)
     before = describe(folder)

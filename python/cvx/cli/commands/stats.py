@@ -17,8 +17,8 @@ def stats(store: Store = None, json: Json = False) -> None:
     For example:
       cvx stats --json
     """
-    from cvx.store.compacting import size_of
-    from cvx.store.doctor.aside import set_aside
+    from cvx.store.doctor.rowrepair import set_aside
+    from cvx.store.store import size_of
 
     with opened(store, embeds=False, reads=True) as memory:
         counts = memory.admin.stats()

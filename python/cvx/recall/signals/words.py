@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from cvx.store.text import pairs
+from cvx.store.fulltext import pairs
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")
 

@@ -2,15 +2,11 @@
 
 ``examine`` only reads; ``repair`` changes what findings name and says what it did. Nothing that
 was ever acknowledged is deleted: a row that cannot be put right moves to the table ``set_aside``.
-
-From below: ``findings``, one module a group of checks (``rowwise``, ``words``, ``graph``,
-``history``, ``folder``), ``examination``; ``bitflip``, ``aside``, ``rowrepair``, ``repairing``;
-``salvaging``.
 """
 
 from cvx.store.doctor.examination import examine
 from cvx.store.doctor.findings import Finding, Report
-from cvx.store.doctor.repairing import repair
-from cvx.store.doctor.salvaging import Salvaged, salvage
+from cvx.store.doctor.repair import repair
+from cvx.store.doctor.salvage import Salvaged, salvage
 
 __all__ = ["Finding", "Report", "Salvaged", "examine", "repair", "salvage"]

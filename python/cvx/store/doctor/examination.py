@@ -8,20 +8,18 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from cvx.errors import CvxError, RecordIOError, StoreNotFoundError, StoreVersionError
-from cvx.store.cached import Index
-from cvx.store.doctor import folder as files
-from cvx.store.doctor import graph, history, rowwise, words
+from cvx.store.database import describe, read_only
+from cvx.store.doctor import folder_checks, record_checks
 from cvx.store.doctor.findings import Check, Finding, Report
-from cvx.store.doctor.remains import remains
-from cvx.store.peek import describe, read_only
+from cvx.store.doctor.folder_checks import remains
+from cvx.store.reembed import Target, damaged_staged
 from cvx.store.schema import SCHEMA_VERSION, foreign
-from cvx.store.staging import Target, damaged_rows
 from cvx.store.store import IndexKind
 
 
 def examine(
     folder: Path,
-    kind: IndexKind[Index] | None = None,
+    kind: IndexKind | None = None,
     *,
     look_for: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
@@ -50,15 +48,15 @@ def examine(
         There is no room, or no right, to look at it; that is no damage.
     """
     findings: list[Finding] = []
-    seen = files.look(folder)
+    seen = folder_checks.look(folder)
     if "memory.db" in seen.misplaced:
-        found_there = tuple(files.misplaced(seen))
+        found_there = tuple(folder_checks.misplaced(seen))
         return Report(found_there, left=found_there)
     try:
         _check_version(folder)
         with read_only(folder) as db:
             db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-            counts = rowwise.count_rows(db)
+            counts = record_checks.count_rows(db)
             checks = _checks(db, folder, seen, kind, findings)
             if look_for:
                 checks.append(lambda: remains(db, folder, look_for))
@@ -93,8 +91,8 @@ def _check_version(folder: Path) -> None:
 def _checks(
     db: sqlite3.Connection,
     folder: Path,
-    seen: files.Seen,
-    kind: IndexKind[Index] | None,
+    seen: folder_checks.Seen,
+    kind: IndexKind | None,
     found: list[Finding],
 ) -> list[Callable[[], Iterator[Finding]]]:
     def damaged(table: str) -> set[object]:
@@ -102,18 +100,20 @@ def _checks(
 
     return [
         lambda: _foreign_parts(db),
-        lambda: rowwise.damaged_rows(db),
-        lambda: rowwise.unstorable_rows(db),
-        lambda: rowwise.damaged_pages(db),
-        lambda: words.differing_words(db, damaged("events") | _owners(db, damaged("aliases"))),
-        lambda: graph.orphans(db),
-        lambda: graph.counters(db),
-        lambda: history.gaps(db),
-        lambda: history.breaks(db, damaged("journal")),
-        lambda: files.misplaced(seen),
-        lambda: files.lock_and_tail(db, seen),
-        lambda: files.snapshots(db, folder, seen, kind),
-        lambda: files.stray_files(folder),
+        lambda: record_checks.damaged_rows(db),
+        lambda: record_checks.unstorable_rows(db),
+        lambda: record_checks.damaged_pages(db),
+        lambda: record_checks.differing_words(
+            db, damaged("events") | _owners(db, damaged("aliases"))
+        ),
+        lambda: record_checks.orphans(db),
+        lambda: record_checks.counters(db),
+        lambda: record_checks.gaps(db),
+        lambda: record_checks.breaks(db, damaged("journal")),
+        lambda: folder_checks.misplaced(seen),
+        lambda: folder_checks.lock_and_tail(db, seen),
+        lambda: folder_checks.snapshots(db, folder, seen, kind),
+        lambda: folder_checks.stray_files(folder),
         lambda: _unfinished(db),
     ]
 
@@ -155,7 +155,7 @@ def _unfinished(db: sqlite3.Connection) -> Iterator[Finding]:
             "memory.db",
             f"a move to {target.embedder} is under way; the store works, `cvx reembed` goes on",
         )
-        for node in damaged_rows(db):
+        for node in damaged_staged(db):
             yield Finding(
                 Check.STAGED_ROW,
                 f"staged [{node}]",

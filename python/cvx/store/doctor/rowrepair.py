@@ -2,22 +2,170 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from cvx.errors import DamagedStoreError
 from cvx.store import rows
-from cvx.store.doctor import aside
-from cvx.store.doctor.bitflip import put_right
 from cvx.store.doctor.findings import Check, Finding
-from cvx.store.doctor.history import PLACEHOLDER
-from cvx.store.doctor.rowwise import row_check
+from cvx.store.doctor.record_checks import PLACEHOLDER, row_check
+from cvx.store.record import Record
+from cvx.store.rows import row_crc
+from cvx.store.schema import SET_ASIDE
 from cvx.store.writer import Writer
 from cvx.validation import cleaned
+
+Row = tuple[Any, ...]
+_MOST_BITS = 400_000
+"""Larger rows are not tried: it would take minutes."""
+
+
+def put_right(row: Sequence[object], crc: object) -> Row | None:
+    """Return a row as it was written, if a single flipped bit explains its checksum.
+
+    Parameters
+    ----------
+    row : sequence
+        Its values, without the checksum; text that is no UTF-8 with surrogate escapes.
+    crc : object
+        The checksum that is stored with it.
+
+    Returns
+    -------
+    tuple or None
+        The values. They are those of ``row`` where the flip was in the checksum itself.
+
+    Examples
+    --------
+    >>> crc = row_crc(1, "a mug", 0.5)
+    >>> put_right((1, "a muf", 0.5), crc), put_right((1, "a cup", 0.5), crc)
+    ((1, 'a mug', 0.5), None)
+    """
+    if not isinstance(crc, int):
+        return None
+    try:
+        if (row_crc(*row) ^ crc).bit_count() == 1:
+            return tuple(row)
+    except (TypeError, ValueError):
+        return None
+    if sum(map(_bits, row)) > _MOST_BITS:
+        return None
+    for place, value in enumerate(row):
+        for other in _flipped(value):
+            candidate = (*row[:place], other, *row[place + 1 :])
+            if row_crc(*candidate) == crc:
+                return candidate
+    return None
+
+
+def _bits(value: object) -> int:
+    if isinstance(value, bytes):
+        return 8 * len(value)
+    return 32 * len(value) if isinstance(value, str) else 64
+
+
+def _flipped(value: object) -> Iterator[object]:
+    """Yield everything that the value may have been, one bit away in the file."""
+    if isinstance(value, int):
+        yield from (other for bit in range(64) if -(2**63) <= (other := value ^ (1 << bit)) < 2**63)
+    elif isinstance(value, float):
+        (raw,) = struct.unpack("<Q", struct.pack("<d", value))
+        for bit in range(64):
+            yield struct.unpack("<d", struct.pack("<Q", raw ^ (1 << bit)))[0]
+        # A whole number is kept as an integer in the file, also where the column is a REAL.
+        if value.is_integer() and abs(value) < 2**62:
+            yield from (float(int(value) ^ (1 << bit)) for bit in range(48))
+    elif isinstance(value, bytes):
+        yield from _bytes_flipped(value)
+    elif isinstance(value, str):
+        for raw_text in _bytes_flipped(value.encode("utf-8", "surrogateescape")):
+            try:
+                yield raw_text.decode("utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+def _bytes_flipped(raw: bytes) -> Iterator[bytes]:
+    changed = bytearray(raw)
+    for at in range(len(changed)):
+        for bit in range(8):
+            changed[at] ^= 1 << bit
+            yield bytes(changed)
+            changed[at] ^= 1 << bit
+
+
+TABLE = "set_aside"
+
+
+def _stored(db: sqlite3.Connection, table: str, key: Sequence[object]) -> Row | None:
+    """Return a row with its checksum, however damaged; None where it is gone."""
+    names = (*rows.COLUMNS[table], "crc")
+    condition, values = _where(table, key)
+    found: Row | None = db.execute(
+        f"SELECT {', '.join(names)} FROM {table} WHERE {condition}", values
+    ).fetchone()
+    return found
+
+
+def set_row_aside(
+    db: sqlite3.Connection, table: str, key: Sequence[object], why: str, recorded: int
+) -> None:
+    """Move one row into the table ``set_aside``, as it reads now."""
+    row = _stored(db, table, key)
+    if row is None:
+        return
+    names = (*rows.COLUMNS[table], "crc")
+    kept = {name: _plain(value) for name, value in zip(names, row, strict=True)}
+    db.execute(SET_ASIDE)
+    db.execute(
+        f"INSERT INTO {TABLE} (recorded, why, from_table, row) VALUES (?, ?, ?, ?)",
+        (recorded, why, table, json.dumps(kept)),
+    )
+    condition, values = _where(table, key)
+    db.execute(f"DELETE FROM {table} WHERE {condition}", values)
+
+
+def set_aside(record: Record) -> int:
+    """Return how many rows repairs have moved here."""
+    if not record.query("SELECT 1 FROM sqlite_master WHERE name = ?", (TABLE,)):
+        return 0
+    return int(record.query(f"SELECT count(*) FROM {TABLE}")[0][0])
+
+
+def discard(record: Record) -> int:
+    """Throw away for good what repairs have moved here; returns how many rows that were."""
+    number = set_aside(record)
+    if number:
+        with record.transaction() as write:
+            write.connection.execute(f"DROP TABLE {TABLE}")
+        record.compact()
+    return number
+
+
+def _where(table: str, key: Sequence[object]) -> tuple[str, list[object]]:
+    """Return the condition for one primary key, damaged text included."""
+    conditions, values = list[str](), list[object]()
+    for name, value in zip(rows.KEYS[table], key, strict=True):
+        if isinstance(value, str):
+            conditions.append(f"CAST({name} AS BLOB) = ?")
+            values.append(value.encode("utf-8", "surrogateescape"))
+        else:
+            conditions.append(f"{name} IS ?")
+            values.append(value)
+    return " AND ".join(conditions), values
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode("ascii")}
+    return value
+
 
 _MOST_LOST = 1_000_000
 """So many missing changes are marked as lost: a larger gap is that of a number nobody wrote."""
@@ -63,7 +211,7 @@ def mend(write: Writer, findings: Iterable[Finding]) -> Mended:
 
 def _damaged(write: Writer, table: str, key: Sequence[object], out: Mended) -> None:
     db = write.connection
-    row = aside.read(db, table, key)
+    row = _stored(db, table, key)
     if row is None:
         return
     shown = f"{table} {list(key)}"
@@ -81,7 +229,7 @@ def _damaged(write: Writer, table: str, key: Sequence[object], out: Mended) -> N
 
 def _unstorable(write: Writer, table: str, key: Sequence[object], out: Mended) -> None:
     """Replace what cannot be stored in the texts of a row; move it aside where that is no cure."""
-    row = aside.read(write.connection, table, key)
+    row = _stored(write.connection, table, key)
     if row is None:
         return
     clean = cleaned_row(table, row[:-1])
@@ -97,7 +245,7 @@ def _unstorable(write: Writer, table: str, key: Sequence[object], out: Mended) -
     _move_aside(write, table, key, row, why, out)
 
 
-def cleaned_row(table: str, row: aside.Row) -> aside.Row:
+def cleaned_row(table: str, row: Row) -> Row:
     """Return a row, without its checksum, in which what cannot be stored is replaced."""
     return tuple(_clean(name, value) for name, value in zip(rows.COLUMNS[table], row, strict=True))
 
@@ -110,7 +258,7 @@ def _clean(name: str, value: Any) -> Any:
 
 
 def _move_aside(
-    write: Writer, table: str, key: Sequence[object], row: aside.Row, why: str, out: Mended
+    write: Writer, table: str, key: Sequence[object], row: Row, why: str, out: Mended
 ) -> None:
     """Move a row into ``set_aside`` with what only makes sense beside it."""
     db, shown = write.connection, f"{table} {list(key)}"
@@ -123,13 +271,13 @@ def _move_aside(
     elif table == "aliases":
         out.texts_changed = True
         _hanging_on(write, [row[0]], out)
-    aside.move(db, table, key, why, write.recorded)
+    set_row_aside(db, table, key, why, write.recorded)
     out.done.append(f"moved {shown} to the table set_aside: {why}")
 
 
-def _rewrite(db: sqlite3.Connection, table: str, key: Sequence[object], right: aside.Row) -> bool:
+def _rewrite(db: sqlite3.Connection, table: str, key: Sequence[object], right: Row) -> bool:
     names = rows.COLUMNS[table]
-    condition, values = aside.where(table, key)
+    condition, values = _where(table, key)
     assignments = ", ".join(f"{name} = ?" for name in (*names, "crc"))
     try:
         db.execute(
@@ -142,7 +290,7 @@ def _rewrite(db: sqlite3.Connection, table: str, key: Sequence[object], right: a
     return True
 
 
-def _event(write: Writer, row: aside.Row, why: str, out: Mended) -> None:
+def _event(write: Writer, row: Row, why: str, out: Mended) -> None:
     """Move aside what only makes sense with the event."""
     db, event = write.connection, row[0]
     out.texts_changed = True
@@ -152,8 +300,8 @@ def _event(write: Writer, row: aside.Row, why: str, out: Mended) -> None:
     nodes = [*aliases, own] if isinstance(own, int) else aliases
     _hanging_on(write, nodes, out)
     for node in aliases:
-        aside.move(db, "aliases", (node,), f"its event {event}: {why}", write.recorded)
-    aside.move(db, "usage", (f'["event",{event}]',), f"its event: {why}", write.recorded)
+        set_row_aside(db, "aliases", (node,), f"its event {event}: {why}", write.recorded)
+    set_row_aside(db, "usage", (f'["event",{event}]',), f"its event: {why}", write.recorded)
 
 
 def _hanging_on(write: Writer, nodes: Sequence[int], out: Mended) -> None:
@@ -165,12 +313,12 @@ def _hanging_on(write: Writer, nodes: Sequence[int], out: Mended) -> None:
             "SELECT from_node, to_node, kind FROM links WHERE from_node = ?1 OR to_node = ?1",
             (node,),
         ).fetchall():
-            aside.move(db, "links", key, why, write.recorded)
+            set_row_aside(db, "links", key, why, write.recorded)
         for key in db.execute(
             "SELECT episode, node FROM decays WHERE node = ?", (node,)
         ).fetchall():
-            aside.move(db, "decays", key, why, write.recorded)
-        aside.move(db, "usage", (f'["node",{node}]',), why, write.recorded)
+            set_row_aside(db, "decays", key, why, write.recorded)
+        set_row_aside(db, "usage", (f'["node",{node}]',), why, write.recorded)
 
 
 def _orphan(write: Writer, one: Finding, out: Mended) -> None:
@@ -179,7 +327,7 @@ def _orphan(write: Writer, one: Finding, out: Mended) -> None:
         _detach_one(write, table, one.key)
         out.done.append(f"detached {one.where} from an episode that does not exist")
         return
-    aside.move(write.connection, table, one.key, one.what, write.recorded)
+    set_row_aside(write.connection, table, one.key, one.what, write.recorded)
     out.texts_changed |= table == "aliases"
     if table == "aliases" and isinstance(one.key[0], int):
         out.nodes.add(one.key[0])
@@ -196,16 +344,16 @@ def _detach(write: Writer, table: str, episode: Any) -> None:
 
 def _detach_one(write: Writer, table: str, key: Sequence[object]) -> None:
     db = write.connection
-    row = aside.read(db, table, key)
+    row = _stored(db, table, key)
     if row is None or rows.row_crc(*row[:-1]) != row[-1]:
         return
-    condition, values = aside.where(table, key)
+    condition, values = _where(table, key)
     db.execute(f"UPDATE {table} SET episode = NULL WHERE {condition}", values)
     db.execute(rows.renew_crc_sql(table, condition), values)
 
 
 def _mark(write: Writer, seq: int, why: str, out: Mended) -> None:
-    aside.move(write.connection, "journal", (seq,), why, write.recorded)
+    set_row_aside(write.connection, "journal", (seq,), why, write.recorded)
     _fill_gap(write, seq, seq)
     out.done.append(f"moved journal [{seq}] to the table set_aside: {why}")
 

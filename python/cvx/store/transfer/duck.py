@@ -13,20 +13,103 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cvx.errors import ExportError, FileError
 from cvx.extras import needs
+from cvx.store import rows
+from cvx.store.files import written_whole
 from cvx.store.transfer import parquet
-from cvx.store.transfer.blueprint import Cause, depths, primary_causes
-from cvx.store.transfer.files import written_whole
-from cvx.store.transfer.header import Header
-from cvx.store.transfer.tables import ORDER, Batch, Row, check_rows, columns
+from cvx.store.transfer.format import Batch, Header, Row, check_rows
 
 if TYPE_CHECKING:
     import duckdb
+
+CAUSAL_KINDS = ("caused", "caused_success", "caused_failure", "granger_causal")
+"""Links of these kinds say that their end followed from their start."""
+
+_CANDIDATES = f"""
+WITH owner AS (
+    SELECT node, event_id FROM events WHERE node IS NOT NULL AND embedding IS NOT NULL
+    UNION ALL
+    SELECT aliases.node, event_id FROM aliases JOIN events USING (event_id)
+    WHERE events.embedding IS NOT NULL
+)
+SELECT effect.event_id, cause.event_id, links.why, links.kind
+FROM links
+JOIN owner AS cause ON cause.node = from_node
+JOIN owner AS effect ON effect.node = to_node
+WHERE links.kind IN ({", ".join("?" * len(CAUSAL_KINDS))})
+AND effect.event_id <> cause.event_id
+ORDER BY effect.event_id, links.weight DESC, links.recorded, from_node, links.kind
+"""
+
+
+class Cause(NamedTuple):
+    """The primary cause of an event.
+
+    Attributes
+    ----------
+    event : int
+        The cause.
+    relationship : str
+        How it led to the effect: the reason of the link, or its kind where it gives none.
+    """
+
+    event: int
+    relationship: str
+
+
+def primary_causes(db: sqlite3.Connection) -> dict[int, Cause]:
+    """Return the primary cause of every event that has one: its strongest causal link.
+
+    Of equally strong links the one recorded first counts. Links may form circles, causes may not:
+    the youngest event of a circle becomes a root. Events without a vector are left out.
+    """
+    causes: dict[int, Cause] = {}
+    for effect, cause, why, kind in db.execute(_CANDIDATES, CAUSAL_KINDS):
+        causes.setdefault(effect, Cause(cause, why or kind))
+    _open_circles(causes)
+    return causes
+
+
+def _open_circles(causes: dict[int, Cause]) -> None:
+    sound: set[int] = set()
+    for start in sorted(causes):
+        path: list[int] = []
+        event = start
+        while event in causes and event not in sound and event not in path:
+            path.append(event)
+            event = causes[event].event
+        if event in path:
+            circle = path[path.index(event) :]
+            del causes[max(circle)]
+        sound.update(path)
+
+
+def depths(causes: dict[int, Cause]) -> dict[int, int]:
+    """Return how many causes lie behind each event that has one, its root at 0.
+
+    Examples
+    --------
+    >>> depths({2: Cause(1, "because"), 3: Cause(2, "because")})
+    {2: 1, 3: 2}
+    """
+    out: dict[int, int] = {}
+    for start in causes:
+        path = []
+        event = start
+        while event in causes and event not in out:
+            path.append(event)
+            event = causes[event].event
+        depth = out.get(event, 0)
+        for one in reversed(path):
+            depth += 1
+            out[one] = depth
+    return out
+
 
 _BLUEPRINT = """
 CREATE SEQUENCE events_id START {next};
@@ -168,9 +251,9 @@ def write(
             db.execute(_BLUEPRINT.format(next=max(last, 1)))
             db.execute("CREATE TABLE cvx_header (told VARCHAR)")
             db.execute("INSERT INTO cvx_header VALUES (?)", [header.to_text()])
-            for table in ORDER:
+            for table in rows.COLUMNS:
                 files = _quoted(folder / table / "*.parquet")
-                chosen = ", ".join(_column(table, name) for name in columns(table))
+                chosen = ", ".join(_column(table, name) for name in rows.stored_columns(table))
                 db.execute(
                     f"CREATE TABLE cvx_{table} AS SELECT {chosen} FROM read_parquet({files})"
                 )
@@ -262,7 +345,7 @@ class DuckDB:
             tables = base_tables(db)
             if "cvx_header" not in tables:
                 raise ExportError(f"{path} is no export of cvx: it has no table cvx_header")
-            missing = {f"cvx_{table}" for table in ORDER} - tables.keys()
+            missing = {f"cvx_{table}" for table in rows.COLUMNS} - tables.keys()
             if missing or "events" not in tables:
                 raise ExportError(
                     f"{path} has no table {', '.join(sorted(missing) or ['events'])}: export again"
@@ -275,20 +358,13 @@ class DuckDB:
     def batches(self) -> Iterator[Batch]:
         """Yield every row, checked; see `Incoming`."""
         with opened(self._path) as db:
-            for table in ORDER:
-                number = 0
+            for table in rows.COLUMNS:
                 for some in self._rows(db, table):
                     check_rows(some, table, f"{self._path}, cvx_{table}")
-                    number += len(some)
                     yield table, some
-                if number != self.header.counts[table]:
-                    raise ExportError(
-                        f"{self._path} has {number} rows of {table}, {self.header.counts[table]} "
-                        "were written: export again. Nothing was taken in"
-                    )
 
     def _rows(self, db: duckdb.DuckDBPyConnection, table: str) -> Iterator[list[Row]]:
-        chosen = ", ".join(f"c.{name}" for name in columns(table))
+        chosen = ", ".join(f"c.{name}" for name in rows.stored_columns(table))
         rest = ""
         if table == "events":
             for name, other in (("text", "effect_text"), ("embedding", "embedding")):
@@ -300,7 +376,7 @@ class DuckDB:
             found = db.execute(f"SELECT {chosen} FROM {source} {rest}").fetchnumpy()
             parts = [
                 _values(column, name)
-                for column, name in zip(found.values(), columns(table), strict=True)
+                for column, name in zip(found.values(), rows.stored_columns(table), strict=True)
             ]
             some = list(zip(*parts, strict=True))
             if not some:
@@ -316,3 +392,80 @@ def _values(column: Any, name: str) -> list[Any]:
     if name == "helped":
         return [int(one) if isinstance(one, float) and one.is_integer() else one for one in listed]
     return listed
+
+
+_COLUMNS = ("event_id", "timestamp", "effect_text", "embedding", "cause_id", "relationship_text")
+_BATCH = 2_000
+_PLAIN = (
+    "SELECT event_id, epoch_us(timestamp), effect_text, embedding, cause_id, relationship_text"
+    " FROM main.events ORDER BY event_id"
+)
+# A row of events is never updated: a cause that was confirmed later stands beside it.
+_RETRIED = """
+SELECT event_id, epoch_us(events.timestamp), effect_text, embedding,
+    coalesce(events.cause_id, later.cause_id), coalesce(relationship_text, explanation)
+FROM main.events LEFT JOIN (
+    SELECT effect_id, arg_max(cause_id, judgement_id) AS cause_id,
+        arg_max(coalesce(explanation, ''), judgement_id) AS explanation
+    FROM main.judgements WHERE verdict = 'yes' GROUP BY effect_id
+) AS later ON later.effect_id = event_id
+ORDER BY event_id
+"""
+
+
+class CoreEvent(NamedTuple):
+    """A row of the blueprint's table.
+
+    Attributes
+    ----------
+    event_id : int
+        There.
+    timestamp : int
+        Microseconds since 1970-01-01 UTC.
+    effect_text : str
+        What it says.
+    embedding : list of float
+        Of a model that the file does not name.
+    cause_id : int or None
+        Its cause.
+    relationship_text : str or None
+        How that led to it.
+    """
+
+    event_id: int
+    timestamp: int
+    effect_text: str
+    embedding: list[float]
+    cause_id: int | None
+    relationship_text: str | None
+
+
+def core_events(path: Path) -> Iterator[tuple[list[CoreEvent], int]]:
+    """Yield batches of events in the order of their ids, each with the number of all.
+
+    Raises
+    ------
+    FileError
+        There is no such file, or it is none of DuckDB's.
+    ExportError
+        It has no table ``events`` with the blueprint's columns.
+    MissingExtraError
+        The package duckdb is not installed.
+    """
+    with opened(path) as db:
+        tables = base_tables(db)
+        found = db.execute(
+            "SELECT column_name FROM duckdb_columns() WHERE table_name = 'events'"
+            " AND schema_name = 'main'"
+        ).fetchall()
+        missing = set(_COLUMNS) - {column for (column,) in found}
+        if missing or "events" not in tables:
+            raise ExportError(
+                f"{path} has no table events with {', '.join(sorted(missing or _COLUMNS))}: give "
+                "the file of a CausalMemoryCore"
+            )
+        total = tables["events"]
+        retried = "judgements" in tables
+        cursor = db.execute(_RETRIED if retried else _PLAIN)
+        while rows := cursor.fetchmany(_BATCH):
+            yield [CoreEvent(*row) for row in rows], total

@@ -13,14 +13,14 @@ from typing import Any, TextIO
 from cvx.errors import ExportError, FileError
 from cvx.escaping import printable
 from cvx.store import rows
-from cvx.store.transfer.files import written_whole
-from cvx.store.transfer.header import Header
-from cvx.store.transfer.tables import ORDER, Batch, Row, columns
+from cvx.store.files import written_whole
+from cvx.store.transfer.format import Batch, Header, Row
 
 _VECTOR = "embedding"
 _UNREADABLE = (
     ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError
 )  # fmt: skip
+_ORDER = list(rows.COLUMNS)
 _LONGEST = 1 << 28
 """So many bytes may a line have: more than any text that was ever remembered."""
 
@@ -31,7 +31,7 @@ def write(path: Path, header: Header, found: Iterable[Batch]) -> None:
         file.write(header.to_text() + "\n")
         number = 0
         for table, some in found:
-            names = columns(table)
+            names = rows.stored_columns(table)
             for row in some:
                 file.write(_line(table, names, row))
             number += len(some)
@@ -84,7 +84,7 @@ class JsonLines:
 
     def batches(self) -> Iterator[Batch]:
         """Yield every row, checked; see `Incoming`."""
-        number, at, some = 0, 0, list[Row]()
+        number, table, some = 0, "", list[Row]()
         end: int | None = None
         with self._path.open("rb") as file:
             file.readline(_LONGEST)
@@ -92,19 +92,22 @@ class JsonLines:
                 where = f"{self._path}, line {place}"
                 if end is not None:
                     raise ExportError(f"{where}: there is something after the end")
-                table, row = _parsed(raw, where)
-                if table == "end":
+                its_table, row = _parsed(raw, where)
+                if its_table == "end":
                     end = row[0]
                     continue
-                if table != ORDER[at] or len(some) >= 5_000:
+                if its_table != table or len(some) >= 5_000:
                     if some:
-                        yield ORDER[at], some
-                    some = []
-                    at = _place(table, at, where)
+                        yield table, some
+                    if _ORDER.index(its_table) < _ORDER.index(table or its_table):
+                        raise ExportError(
+                            f"{where}: a row of {its_table} after those of {table}: sort by table"
+                        )
+                    table, some = its_table, []
                 some.append(row)
                 number += 1
         if some:
-            yield ORDER[at], some
+            yield table, some
         if end != number:
             raise ExportError(
                 f"{self._path} has {number} rows and "
@@ -113,20 +116,13 @@ class JsonLines:
             )
 
 
-def _place(table: str, at: int, where: str) -> int:
-    following = ORDER.index(table)
-    if following < at:
-        raise ExportError(f"{where}: a row of {table} after those of {ORDER[at]}: sort by table")
-    return following
-
-
 def _parsed(raw: bytes, where: str) -> tuple[str, Row]:
     try:
         told: dict[str, Any] = json.loads(raw)
         if "end" in told:
             return "end", (int(told["end"]),)
         table = told.pop("table")
-        row = _row(told, columns(table))
+        row = _row(told, rows.stored_columns(table))
         right = rows.row_crc(*row[:-1]) == row[-1]
     except _UNREADABLE as error:
         raise ExportError(

@@ -11,10 +11,9 @@ import numpy as np
 
 from cvx.errors import ExportError, FileError
 from cvx.extras import needs
-from cvx.store.ownfiles import open_own, read_own
-from cvx.store.transfer.files import written_whole
-from cvx.store.transfer.header import Header
-from cvx.store.transfer.tables import ORDER, Batch, Row, check_rows, columns
+from cvx.store import rows
+from cvx.store.files import open_own, read_own, written_whole
+from cvx.store.transfer.format import Batch, Header, Row, check_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,16 +40,16 @@ def write(path: Path, header: Header, types: Types, found: Iterable[Batch]) -> N
 
 def write_into(folder: Path, header: Header, types: Types, found: Iterable[Batch]) -> None:
     """Write the files of an export into a folder that is made here."""
-    numbers = dict.fromkeys(ORDER, 0)
+    numbers = dict.fromkeys(rows.COLUMNS, 0)
     folder.mkdir()
-    for table in ORDER:
+    for table in rows.COLUMNS:
         (folder / table).mkdir()
     for table, some in found:
         frame(table, types[table], some).write_parquet(
             folder / table / f"{numbers[table]:05}.parquet"
         )
         numbers[table] += 1
-    for table in ORDER:
+    for table in rows.COLUMNS:
         if not numbers[table]:
             frame(table, types[table], []).write_parquet(folder / table / "00000.parquet")
     (folder / "header.json").write_text(header.to_text() + "\n", encoding="utf-8")
@@ -63,7 +62,7 @@ def frame(table: str, types: Mapping[str, str], some: list[Row]) -> pl.DataFrame
 
     plain = {"INTEGER": pl.Int64, "REAL": pl.Float64, "TEXT": pl.String, "BLOB": pl.Binary}
     series = []
-    for place, name in enumerate(columns(table)):
+    for place, name in enumerate(rows.stored_columns(table)):
         values = [row[place] for row in some]
         if name == _VECTOR:
             series.append(_lists(values))
@@ -120,29 +119,22 @@ class Parquet:
 
     def batches(self) -> Iterator[Batch]:
         """Yield every row, checked; see `Incoming`."""
-        for table in ORDER:
-            number = 0
+        for table in rows.COLUMNS:
             folder = self._path / table
             if folder.is_symlink():
                 raise ExportError(f"{folder} is a symbolic link: give the folder that was exported")
             for path in sorted(folder.glob("*.parquet")):
                 some = _read(path, table)
                 check_rows(some, table, str(path))
-                number += len(some)
                 if some:
                     yield table, some
-            if number != self.header.counts[table]:
-                raise ExportError(
-                    f"{self._path / table} has {number} rows, {self.header.counts[table]} were "
-                    "written: export again. Nothing was taken in"
-                )
 
 
 def _read(path: Path, table: str) -> list[Row]:
     with needs("frames"):
         import polars as pl
 
-    wanted = columns(table)
+    wanted = rows.stored_columns(table)
     try:
         # An open file: no pattern, no address and no link stands for another one.
         with open_own(path) as file:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
-from cvx.store.text import UNSPACED
+from cvx.store.fulltext import UNSPACED
 
 _TOKEN = re.compile(rf"[^\W{UNSPACED}]+|[{UNSPACED}]")
 _RUN = 4

@@ -1,25 +1,21 @@
-"""What an export says of itself: enough to refuse what does not fit."""
+"""What every export holds: a header, and the rows of each table."""
 
 from __future__ import annotations
 
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from cvx.arguments import whole
-from cvx.errors import ExportError
+from cvx.errors import DamagedStoreError, ExportError
 from cvx.store import rows
-from cvx.store.retention import FIRST_KEPT, LIMITS, HistoryLimits
-from cvx.store.rowcheck import KIND
+from cvx.store.rowcheck import TAKEN_OVER, may_say
 from cvx.store.schema import SCHEMA_VERSION
-from cvx.validation import storable_text
 
 FORMAT = 1
-_METRICS = ("cosine", "l2", "ip")
-_NUMBER = re.compile("0|[1-9][0-9]{0,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,45 +116,99 @@ class Header:
                 raise ValueError(f"it says {value!r} of {key!r}")
 
 
-def may_say(key: str, value: Any) -> bool:
-    """Return whether a record may say this of itself, for another one to take over."""
-    check = TAKEN_OVER.get(key)
-    try:
-        return check is not None and check(storable_text(key, value))
-    except (ValueError, RecursionError):
-        return False
+Row = tuple[Any, ...]
+Batch = tuple[str, list[Row]]
+Progress = Callable[[int, int], None] | None
+
+_BATCH = 5_000
 
 
-def _settings(told: str) -> bool:
-    values = json.loads(told)
-    return isinstance(values, dict) and all(
-        isinstance(value, int) and -(2**63) <= value < 2**63 for value in values.values()
-    )
+def types(db: sqlite3.Connection, table: str) -> dict[str, str]:
+    """Return the declared type of each column: INTEGER, REAL, TEXT or BLOB."""
+    declared = {row[1]: row[2] for row in db.execute(f"PRAGMA table_info({table})")}
+    return {name: declared[name] for name in rows.stored_columns(table)}
 
 
-def _kinds(told: str) -> bool:
-    names = json.loads(told)
-    return isinstance(names, list) and all(
-        isinstance(name, str) and KIND.fullmatch(name) for name in names
-    )
+def batches(db: sqlite3.Connection) -> Iterator[Batch]:
+    """Yield every row of a record with its checksum, table by table, some thousand at once.
+
+    Raises
+    ------
+    DamagedStoreError
+        A row is not what was written.
+    """
+    for table in rows.COLUMNS:
+        key = ", ".join(rows.KEYS[table])
+        cursor = db.execute(
+            f"SELECT {', '.join(rows.stored_columns(table))} FROM {table} ORDER BY {key}"
+        )
+        while some := cursor.fetchmany(_BATCH):
+            for row in some:
+                if rows.row_crc(*row[:-1]) != row[-1]:
+                    raise DamagedStoreError(
+                        f"row {rows.key_of(table, row)} of {table} is not what was written: run "
+                        "`cvx doctor --repair` before you export"
+                    )
+            yield table, some
 
 
-def _is_number(told: str) -> bool:
-    return _NUMBER.fullmatch(told) is not None and int(told) <= 2**62
+def check_rows(some: Iterable[Row], table: str, where: str) -> None:
+    """Hold rows against their checksums.
+
+    Raises
+    ------
+    ExportError
+        One, named, is not what was written.
+    """
+    for place, row in enumerate(some):
+        if not rows.whole(row):
+            raise ExportError(
+                f"{where}, row {place} (key {rows.key_of(table, row)}) is not what was written: "
+                "export again. Nothing was taken in"
+            )
 
 
-TAKEN_OVER: Mapping[str, Callable[[str], bool]] = {
-    "embedder": lambda told: 0 < len(told) < 2000,
-    "dim": lambda told: _is_number(told) and 1 <= int(told) <= 2**16,
-    "metric": lambda told: told in _METRICS,
-    "index": _settings,
-    "edge_kinds": _kinds,
-    "next_node": _is_number,
-    "next_event": _is_number,
-    "next_decision": _is_number,
-    "whole_since": _is_number,
-    FIRST_KEPT: _is_number,
-    LIMITS: lambda told: HistoryLimits.read(told) is not None,
-    "embedder_spec": lambda told: len(told) < 2000,
-}
-"""What a record says of itself that another one takes over, and what may be said."""
+def counted(found: Iterable[Batch], total: int, progress: Progress) -> Iterator[Batch]:
+    """Pass batches on, and say how far they are."""
+    done = 0
+    for table, some in found:
+        yield table, some
+        done += len(some)
+        if progress is not None:
+            progress(done, total)
+
+
+class Incoming(Protocol):
+    """An export that is being read."""
+
+    header: Header
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield every row with its checksum, checked, in the order of ``rows.COLUMNS``.
+
+        Raises
+        ------
+        ExportError
+            A row, named, is not what was written, or the end is missing.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did.
+
+    Parameters
+    ----------
+    merged : bool
+        Whether the record held something before: ids are new ones then.
+    counts : mapping
+        Rows of each table that were taken in.
+    left_out : mapping
+        Rows of each table that a merge leaves out: what was learned and logged in another
+        history.
+    """
+
+    merged: bool
+    counts: Mapping[str, int]
+    left_out: Mapping[str, int]

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
-from cvx.store import rows, text
-from cvx.store.doctor.aside import Row
-from cvx.store.doctor.bitflip import put_right
-from cvx.store.doctor.graph import COUNTERS, highest_id
-from cvx.store.doctor.rowrepair import cleaned_row
-from cvx.store.doctor.rowwise import row_check
-from cvx.store.lock import Tail
-from cvx.store.ownfiles import make_folders, refuse_link
-from cvx.store.reading import connect
+from cvx.store import fulltext, rows
+from cvx.store.database import connect, tail_of
+from cvx.store.doctor.record_checks import COUNTERS, highest_id, row_check
+from cvx.store.doctor.rowrepair import Row, cleaned_row, put_right
+from cvx.store.files import make_folders, refuse_link
 from cvx.store.record import Record
-from cvx.store.transfer.header import may_say
-from cvx.store.transfer.tables import ORDER, columns
+from cvx.store.rowcheck import may_say
 from cvx.store.writer import Writer
 
 _AT_ONCE = 256
@@ -95,18 +89,18 @@ def salvage(folder: Path, target: Path) -> Salvaged:
 def _refuse_views(db: sqlite3.Connection) -> None:
     """Refuse a database in which something else stands in for a table: it may never end."""
     found = db.execute("SELECT name FROM sqlite_master WHERE type <> 'table'")
-    views = sorted({str(name) for (name,) in found} & {"meta", *ORDER})
+    views = sorted({str(name) for (name,) in found} & {"meta", *rows.COLUMNS})
     if views:
         raise sqlite3.DatabaseError(f"{', '.join(views)}: a view, not a table")
 
 
 def _copy(db: sqlite3.Connection, meta: dict[str, str], write: Writer) -> Salvaged:
-    counts, wrong, broken = dict.fromkeys(ORDER, 0), dict.fromkeys(ORDER, 0), []
+    counts, wrong, broken = dict.fromkeys(rows.COLUMNS, 0), dict.fromkeys(rows.COLUMNS, 0), []
     for key, value in meta.items():
         if may_say(key, value):
             write.set_meta(key, value)
     check = row_check(write.connection)
-    for table in ORDER:
+    for table in rows.COLUMNS:
         whole, found = _readable(db, table)
         if not whole:
             broken.append(table)
@@ -124,11 +118,8 @@ def _copy(db: sqlite3.Connection, meta: dict[str, str], write: Writer) -> Salvag
         told = meta.get(key, "0")
         following = int(told) if may_say(key, told) else 0
         write.set_meta(key, str(following if highest < following <= bound else highest + 1))
-    text.refill(write.connection)
-    last = write.connection.execute(
-        "SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1"
-    ).fetchone()
-    write.tail = Tail(*last) if last is not None else write.tail
+    fulltext.refill(write.connection)
+    write.tail = tail_of(write.connection)
     return Salvaged(counts, wrong, tuple(broken))
 
 
@@ -137,31 +128,27 @@ def _readable(db: sqlite3.Connection, table: str) -> tuple[bool, list[Row]]:
     if len(rows.KEYS[table]) == 1 and table not in ("usage", "model_state"):
         return _by_number(db, table)
     found: dict[tuple[object, ...], Row] = {}
-    key = ", ".join(rows.KEYS[table])
-    names = rows.COLUMNS[table]
-    places = [names.index(name) for name in rows.KEYS[table]]
-    for order in (key, ", ".join(f"{name} DESC" for name in rows.KEYS[table])):
-        whole = True
+    sql = f"SELECT {', '.join(rows.stored_columns(table))} FROM {table} ORDER BY "
+    # Where the one end cannot be reached, the other half may be read from the other one.
+    for end in ("", " DESC"):
         try:
-            for row in db.execute(
-                f"SELECT {', '.join(columns(table))} FROM {table} ORDER BY {order}"
-            ):
-                found[tuple(row[place] for place in places)] = row
+            for row in db.execute(sql + ", ".join(name + end for name in rows.KEYS[table])):
+                found[tuple(rows.key_of(table, row))] = row
+            return True, list(found.values())
         except sqlite3.DatabaseError:
-            # The other half may be read from the other end.
-            whole = False
-        if whole:
-            break
-    return whole, list(found.values())
+            continue
+    return False, list(found.values())
 
 
 def _by_number(db: sqlite3.Connection, table: str) -> tuple[bool, list[Row]]:
     whole, found = True, list[Row]()
-    place = rows.COLUMNS[table].index(rows.KEYS[table][0])
+    (key,) = rows.KEYS[table]
+    place = rows.COLUMNS[table].index(key)
+    sql = f"SELECT {', '.join(rows.stored_columns(table))} FROM {table} WHERE {key} > ?"
     after, limit, jump = -(2**62), _AT_ONCE, 1
     while jump < _FARTHEST:
         try:
-            some = list(_next(db, table, after, limit))
+            some = db.execute(f"{sql} ORDER BY {key} LIMIT ?", (after, limit)).fetchall()
         except sqlite3.DatabaseError:
             whole = False
             if limit > 1:
@@ -175,11 +162,3 @@ def _by_number(db: sqlite3.Connection, table: str) -> tuple[bool, list[Row]]:
         after, jump = some[-1][place], 1
         limit = min(2 * limit, _AT_ONCE)
     return whole, found
-
-
-def _next(db: sqlite3.Connection, table: str, after: int, limit: int) -> Iterator[Row]:
-    (key,) = rows.KEYS[table]
-    return db.execute(
-        f"SELECT {', '.join(columns(table))} FROM {table} WHERE {key} > ? ORDER BY {key} LIMIT ?",
-        (after, limit),
-    )

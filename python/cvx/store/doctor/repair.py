@@ -7,18 +7,16 @@ import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Generic
 
 from cvx.errors import CvxError, SnapshotError, StoreError
-from cvx.store import text
-from cvx.store.cached import Index
+from cvx.store import fulltext
+from cvx.store.database import connect
 from cvx.store.doctor.examination import examine
 from cvx.store.doctor.findings import Check, Finding, Report
-from cvx.store.doctor.graph import highest_id
+from cvx.store.doctor.record_checks import highest_id
 from cvx.store.doctor.rowrepair import Mended, mend
 from cvx.store.erase import finish
 from cvx.store.lock import FileLock
-from cvx.store.reading import connect
 from cvx.store.record import Record
 from cvx.store.schema import SCHEMA_VERSION, foreign, version_of
 from cvx.store.snapshots import Snapshots
@@ -34,7 +32,7 @@ _OUTSIDE = (*_LOST, *_BAD_SNAPSHOTS, Check.FILE, Check.SCHEMA, Check.PAGE)
 
 def repair(
     folder: Path,
-    kind: IndexKind[Index],
+    kind: IndexKind,
     report: Report,
     *,
     accept_lost_tail: bool = False,
@@ -88,12 +86,12 @@ def repair(
 
 
 @dataclass(frozen=True, slots=True)
-class _Repair(Generic[Index]):
+class _Repair:
     """One repair: each step looks for its findings, and says what it did."""
 
     record: Record
     folder: Path
-    kind: IndexKind[Index]
+    kind: IndexKind
     found: tuple[Finding, ...]
     done: list[str]
 
@@ -110,10 +108,8 @@ class _Repair(Generic[Index]):
             "changes are kept as index/*.lost"
         )
 
-    def snapshots(self) -> Snapshots[Index]:
-        kind = self.kind
-        made = (kind.embedder, kind.metric, kind.dim)
-        return Snapshots(self.folder / "index", self.record, kind.load, made)
+    def snapshots(self) -> Snapshots:
+        return Snapshots(self.folder / "index", self.record, self.kind.made)
 
     def build_secondary_indexes(self) -> None:
         if self.has(Check.SECONDARY_INDEX):
@@ -127,7 +123,7 @@ class _Repair(Generic[Index]):
                 name = str(one.key[0])
                 # Without these counters no transaction can begin.
                 with self.record.locked():
-                    highest, _ = highest_id(self.record._connection(), name)
+                    highest, _ = highest_id(self.record.database.connection(), name)
                     self.record.query(
                         "INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, str(highest + 1))
                     )
@@ -213,7 +209,7 @@ def _rest(write: Writer, found: list[Finding], mended: Mended) -> list[str]:
     if any(one.check is Check.JOURNAL_CHAIN for one in found):
         done.append("began the journal anew from here: what came before stays as it is")
     if mended.texts_changed or any(one.check in _WORDS for one in found):
-        text.refill(db)
+        fulltext.refill(db)
         done.append("built the text index anew")
     staged = [int(str(one.key[0])) for one in found if one.check is Check.STAGED_ROW]
     if staged:
@@ -226,9 +222,7 @@ def _lenient(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-def _reopened(
-    folder: Path, kind: IndexKind[Index], found: tuple[Finding, ...], done: list[str]
-) -> None:
+def _reopened(folder: Path, kind: IndexKind, found: tuple[Finding, ...], done: list[str]) -> None:
     """Open the whole store, finish what was begun, and leave a snapshot."""
     try:
         store = Store(folder, kind)

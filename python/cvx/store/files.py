@@ -9,12 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from cvx.errors import RecordIOError
+from cvx.errors import CvxError, FileError, RecordIOError
 
 SNAPSHOT = re.compile(r"(0|[1-9][0-9]{0,18})\.(json|cvx)")
 """What a snapshot is called: the number of the last change in it."""
@@ -24,6 +26,9 @@ LOST_SNAPSHOT = re.compile(SNAPSHOT.pattern + r"\.lost")
 """One of a history that the record does not know, set aside."""
 HALF_EXPORT = re.compile(r"\A.+\.[0-9]+\.partial(\.wal|\.tmp)?")
 """What an export writes to until it is whole, DuckDB's own log and folder beside it included."""
+HALF_IMPORT = "import.partial"
+"""Where a record grows before it gets its place. A process that was killed leaves it behind; the
+next import there, and the doctor, clear it away."""
 
 
 def sync_folder(folder: Path) -> None:
@@ -167,3 +172,33 @@ def refuse_network(folder: Path, mounts: str | None = None) -> None:
 
 
 _UNESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Give a path to write a file or a folder to, and put it in place when the block is done.
+
+    It is durable then, and was before it had its name.
+
+    Raises
+    ------
+    FileError
+        There is something at the place already, or the file system refused.
+    """
+    if path.exists():
+        raise FileError(f"{path} is there already: give another name, or remove it first")
+    beside = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        yield beside
+        sync_whole(beside)
+        beside.rename(path)
+        sync_folder(path.absolute().parent)
+    except CvxError:
+        raise
+    except OSError as error:
+        raise FileError(f"{path} cannot be written ({error.strerror or error})") from error
+    finally:
+        if beside.is_dir():
+            shutil.rmtree(beside, ignore_errors=True)
+        else:
+            beside.unlink(missing_ok=True)

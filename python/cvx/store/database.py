@@ -1,0 +1,570 @@
+"""A database file: connected to safely, kept from other writers, its errors named."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from cvx.errors import (
+    DamagedStoreError,
+    LostTailError,
+    RecordIOError,
+    StoreError,
+    StoreNotFoundError,
+    StoreVersionError,
+)
+from cvx.store import rows
+from cvx.store.failpoints import reach
+from cvx.store.files import make_private, refuse_link, refuse_network
+from cvx.store.lock import FileLock, Tail, keep_after_fork, tail_in
+from cvx.store.schema import SCHEMA_VERSION, migrate, version_of
+
+MOST_LOG = 16 * 2**20
+"""Bytes of the write-ahead log between transactions, unless somebody reads all the while."""
+_CACHE_KIB = 32_768
+# Each checkpoint waits for the disk twice: seldom is cheaper, and 16 MB are read back in no time.
+_CHECKPOINT_PAGES = 3_000
+_PATIENCE_MS, _USUAL_PATIENCE_MS = 100, 5_000
+"""How long SQLite waits for readers: to shorten the log, and else."""
+_SETTINGS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "foreign_keys = ON",
+    "secure_delete = ON",
+    f"cache_size = -{_CACHE_KIB}",
+    f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+    f"journal_size_limit = {MOST_LOG}",
+)
+
+_Print: TypeAlias = tuple[int, int, int]
+
+
+class Database:
+    """The SQLite file of a record, open in one process, with the lock that keeps writers apart.
+
+    Parameters
+    ----------
+    path : str
+        The file, or ":memory:". The lock is the file LOCK beside a ``memory.db``, or the file's
+        name with ``.lock``.
+    read_only : bool, default False
+        Read it without writing anything, also where nothing can be written.
+
+    Attributes
+    ----------
+    mutex : threading.RLock
+        What keeps the threads of this process apart; may be taken again by its holder.
+
+    Raises
+    ------
+    StoreVersionError
+        The file was written by a later version of cvx, or is no record at all.
+    DamagedStoreError
+        It has triggers, views, tables or indexes that no record has, or not those of one.
+    StoreError
+        The file cannot be opened.
+    StoreNotFoundError
+        There is nothing in it, and it is only to be read.
+    """
+
+    def __init__(self, path: str, *, read_only: bool = False) -> None:
+        self.path = path
+        self.mutex = threading.RLock()
+        self._closed = False
+        self._process = os.getpid()
+        self._file: FileLock | None = None
+        self._still: Still | None = None
+        self._most_log = MOST_LOG
+        try:
+            if read_only:
+                self._db, self._still = connect_to_read(Path(path))
+            else:
+                if path != ":memory:":
+                    refuse_link(Path(path))
+                    make_private(Path(path))
+                self._db = connect(path)
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"{path} cannot be opened ({error}): give a file in an existing folder"
+            ) from error
+        try:
+            if read_only:
+                self._check_readable()
+            else:
+                self._prepare()
+        except BaseException:
+            self._db.close()
+            if self._file is not None:
+                self._file.close()
+            raise
+        _open_connections[id(self)] = self._db
+
+    def _prepare(self) -> None:
+        # Looked at before anything is written: a file of somebody else stays as it is.
+        self._version()
+        self._db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
+        if self.path != ":memory:":
+            refuse_network(Path(self.path).parent)
+            self._file = FileLock(self._lock_path())
+        with self.locked(), self.typed_errors():
+            for setting in _SETTINGS:
+                self._db.execute(f"PRAGMA {setting}")
+            version = self._version()
+            if version != SCHEMA_VERSION:
+                migrate(self._db, version)
+            if self._file is not None and self._file.tail() is None:
+                self._file.note(tail_of(self._db))
+
+    def _check_readable(self) -> None:
+        version = self._version()
+        if version == 0:
+            raise StoreNotFoundError(f"{self.path} is empty: open it to write, and it is made")
+        if version != SCHEMA_VERSION:
+            raise StoreVersionError(
+                f"{self.path} has schema version {version}, only {SCHEMA_VERSION} can be read "
+                "without writing: open it once without read_only, or a copy of it"
+            )
+
+    def _lock_path(self) -> Path:
+        path = Path(self.path)
+        return path.with_name("LOCK" if path.name == "memory.db" else f"{path.name}.lock")
+
+    def _version(self) -> int:
+        """The schema version of the file, 0 for an empty one."""
+        try:
+            version = version_of(self._db, self.path)
+        except sqlite3.DatabaseError as error:
+            typed = typed_error(self.path, error)
+            if isinstance(typed, RecordIOError):
+                raise typed from error
+            raise StoreVersionError(
+                f"{self.path} is no record of cvx ({error}): give another file"
+            ) from error
+        if version > SCHEMA_VERSION:
+            raise StoreVersionError(
+                f"{self.path} has schema version {version}, this cvx reads 1 to {SCHEMA_VERSION}: "
+                "open it with the cvx that wrote it"
+            )
+        return version
+
+    def close(self) -> None:
+        """Close it. Closing it again does nothing."""
+        if self.closed:
+            return
+        # The last connection to close writes the log back: a checkpoint like any other.
+        with self.locked():
+            if not self._closed:
+                self._closed = True
+                _open_connections.pop(id(self), None)
+                with suppress(sqlite3.Error):
+                    self._db.close()
+                    reach("close.checkpointed")
+        if self._file is not None:
+            self._file.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, or was opened before a fork."""
+        return self._closed or os.getpid() != self._process
+
+    def connection(self) -> sqlite3.Connection:
+        """Return the open connection.
+
+        Raises
+        ------
+        StoreError
+            It was closed, or was opened before a fork.
+        """
+        if os.getpid() != self._process:
+            raise StoreError(
+                f"{self.path} was opened by process {self._process}, this is {os.getpid()}: open "
+                "it again in the child"
+            )
+        if self._closed:
+            raise StoreError(f"the record {self.path} is closed: open it again")
+        return self._db
+
+    @contextmanager
+    def typed_errors(self) -> Iterator[None]:
+        """Turn the errors of SQLite into those of cvx."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            typed = typed_error(self.path, error)
+            if typed is error:
+                raise
+            raise typed from error
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other writer out, without a transaction; not inside one."""
+        # The file first: while another process has it, this one's threads go on reading.
+        with self._file or nullcontext(), self.mutex:
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See one state in all reads of the block; as ``Record.reading``."""
+        with self.mutex:
+            db = self.connection()
+            if db.in_transaction:
+                yield
+                return
+            with self.typed_errors():
+                db.execute("BEGIN")
+                try:
+                    yield
+                finally:
+                    take_back(db)
+
+    def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of one statement."""
+        with self.mutex, self.typed_errors():
+            return self.connection().execute(sql, values).fetchall()
+
+    def data_version(self) -> int:
+        """Return a number that differs after another connection has committed.
+
+        Raises
+        ------
+        RecordIOError
+            The file is read as it stands, and somebody has written to it.
+        """
+        if self._still is not None:
+            self._still.check()
+        return int(self.query("PRAGMA data_version")[0][0])
+
+    def commit(self, db: sqlite3.Connection, tail: Tail) -> None:
+        """Commit, and write down beside the database how far its journal goes now."""
+        db.execute("COMMIT")
+        reach("transaction.committed")
+        if self._file is not None:
+            # What is written there is a hint: the record is whole without it.
+            with suppress(OSError):
+                self._file.note(tail)
+        reach("tail.written")
+        self._shorten_log(db)
+
+    def _shorten_log(self, db: sqlite3.Connection) -> None:
+        """Write the log back where a large transaction or a long read has left it too long."""
+        # It is committed: whatever fails here is tried again after another one.
+        with suppress(OSError, sqlite3.Error):
+            size = 0 if self._file is None else Path(f"{self.path}-wal").stat().st_size
+            if size <= MOST_LOG:
+                self._most_log = MOST_LOG
+            if size <= self._most_log:
+                return
+            db.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
+            try:
+                busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            finally:
+                db.execute(f"PRAGMA busy_timeout = {_USUAL_PATIENCE_MS}")
+            # While somebody reads what is in it, not again after every transaction.
+            self._most_log = size + MOST_LOG // 4 if busy else MOST_LOG
+
+    def noted_tail(self) -> Tail | None:
+        """Return the end of the journal that the lock file remembers, None if none is legible."""
+        if self._file is not None:
+            return self._file.tail()
+        return None if self.path == ":memory:" else tail_in(self._lock_path())
+
+    def note_tail(self) -> None:
+        """Let the lock file remember the end that the journal has; the caller holds the lock."""
+        if self._file is not None:
+            self._file.note(tail_of(self.connection()))
+
+    def copy_into(self, other: Database) -> None:
+        """Copy everything into another one."""
+        with self.mutex, self.typed_errors():
+            self.connection().backup(other.connection())
+
+
+_open_connections: dict[int, sqlite3.Connection] = {}
+
+
+def _after_fork_in_child() -> None:
+    for connection in _open_connections.values():
+        keep_after_fork(connection)
+    _open_connections.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def take_back(db: sqlite3.Connection) -> None:
+    """Roll back what is open."""
+    # After an I/O error SQLite may have taken it back by itself.
+    if db.in_transaction:
+        db.execute("ROLLBACK")
+
+
+def tail_of(db: sqlite3.Connection) -> Tail:
+    """Return the end of the journal."""
+    found = db.execute("SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1").fetchone()
+    return Tail(*found) if found else Tail(0, 0)
+
+
+def reaches(db: sqlite3.Connection, tail: Tail) -> bool:
+    """Return whether the journal once ended exactly so."""
+    if tail.seq == 0:
+        return True
+    found = db.execute("SELECT chain FROM journal WHERE seq = ?", (tail.seq,)).fetchone()
+    return found is not None and found[0] == tail.chain
+
+
+def connect(address: str | Path, *, uri: bool = False) -> sqlite3.Connection:
+    """Connect to a database, in autocommit, and trust nothing that its schema says.
+
+    Parameters
+    ----------
+    address : str or Path
+        A file, ":memory:", or an address of SQLite's.
+    uri : bool, default False
+        Whether it is an address.
+    """
+    db = sqlite3.connect(address, uri=uri, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.execute("PRAGMA cell_size_check = ON")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+class Still:
+    """A database that is read as it stands, and therefore must not change meanwhile.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._print = self._look()
+
+    def _look(self) -> _Print:
+        try:
+            found = self._path.stat()
+        except OSError as error:
+            raise RecordIOError(f"{self._path} cannot be read ({error.strerror})") from error
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def check(self) -> None:
+        """See that nobody has written since.
+
+        Raises
+        ------
+        RecordIOError
+            Somebody has.
+        """
+        if self._look() != self._print or _log_of(self._path) > 0:
+            raise RecordIOError(
+                f"{self._path} has changed since it was opened to be read only: open it again"
+            )
+
+
+def connect_to_read(path: Path) -> tuple[sqlite3.Connection, Still | None]:
+    """Connect to a database for reading.
+
+    Where SQLite's shared memory can be found or made, what others commit is seen. In a folder
+    that cannot be written to and has none, the file is read as it stands; that needs an empty
+    write-ahead log, as a clean close leaves it.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+
+    Returns
+    -------
+    connection : sqlite3.Connection
+        In autocommit.
+    still : Still or None
+        The file, if it is read as it stands.
+
+    Raises
+    ------
+    RecordIOError
+        It cannot be read, or only together with a write-ahead log that would have to be taken in;
+        or it is a link.
+    """
+    refuse_link(path)
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        return _connected(address), None
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorname", "") not in _NO_SHARED_MEMORY:
+            raise
+        if _log_of(path):
+            raise RecordIOError(
+                f"{path} was not closed: its write-ahead log can be read only where SQLite may "
+                "write beside it; copy the whole folder to such a place and open it there"
+            ) from error
+    still = Still(path)
+    return _connected(f"{address}&immutable=1"), still
+
+
+_NO_SHARED_MEMORY = ("SQLITE_CANTOPEN", "SQLITE_READONLY_CANTINIT", "SQLITE_READONLY_DIRECTORY")
+
+
+def _log_of(path: Path) -> int:
+    with suppress(OSError):
+        return path.with_name(f"{path.name}-wal").stat().st_size
+    return 0
+
+
+def _connected(address: str) -> sqlite3.Connection:
+    db = connect(address, uri=True)
+    try:
+        db.execute("PRAGMA temp_store = MEMORY")
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+_NO_ROOM = ("disk is full", "disk I/O error")
+_NO_ACCESS = ("unable to open database file", "readonly database")
+# "malformed JSON" too: JSON in a record is written by cvx alone, so that one is a damaged row.
+_DAMAGED = ("malformed", "not a database", "corrupt", "decode to UTF-8")
+
+
+def typed_error(path: str, error: sqlite3.DatabaseError) -> Exception:
+    """Return the error of cvx for one of SQLite, or the same where there is none."""
+    said = str(error)
+    if isinstance(error, sqlite3.IntegrityError):
+        return error
+    if any(words in said for words in _NO_ROOM):
+        return RecordIOError(
+            f"{path}: {said}: nothing of the transaction was stored; make room, then write again"
+        )
+    if any(words in said for words in _NO_ACCESS):
+        return RecordIOError(
+            f"{path}: {said}: make it and its folder writable, or open it with read_only=True"
+        )
+    if any(words in said for words in _DAMAGED):
+        return DamagedStoreError(
+            f"{path} is damaged ({said}): restore a copy, or let doctor save the rest"
+        )
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What the record of a store says of itself.
+
+    Parameters
+    ----------
+    uuid : str
+        Of the record, "" where its schema is older than that.
+    schema_version : int
+        Of its tables.
+    embedder : str or None
+        The id of the embedder of its vectors; None while nothing was opened with one.
+    metric : str
+        How they are compared.
+    dim : int or None
+        Length of the vectors.
+    spec : str or None
+        How to make the embedder, where the store was told (``cvx.embed.spec``).
+    """
+
+    uuid: str
+    schema_version: int
+    embedder: str | None
+    metric: str
+    dim: int | None
+    spec: str | None
+
+
+@contextmanager
+def read_only(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a record for reading, in one view of it that writers do not change.
+
+    Parameters
+    ----------
+    path : Path
+        The database, or the folder with ``memory.db`` in it.
+
+    Raises
+    ------
+    StoreNotFoundError
+        There is no such file, or nothing in it yet.
+    LostTailError
+        So it is, and LOCK remembers that something was written.
+    RecordIOError, DamagedStoreError
+        It cannot be read.
+    StoreVersionError, DamagedStoreError
+        It is a database of something else, or something else stands in for a table of it.
+    """
+    path = path if path.is_file() else path / "memory.db"
+    if not path.is_file():
+        raise _absent(path, "there is no memory.db in it")
+    try:
+        db, _ = connect_to_read(path)
+    except sqlite3.DatabaseError as error:
+        raise _typed(path, error) from error
+    with closing(db):
+        try:
+            db.execute("BEGIN")
+            if not version_of(db, str(path), to_examine=True):
+                raise _absent(path, "its memory.db is empty")
+            yield db
+        except sqlite3.DatabaseError as error:
+            raise _typed(path, error) from error
+
+
+def _typed(path: Path, error: sqlite3.DatabaseError) -> Exception:
+    # Only the making of a record, before its write-ahead log, is rolled back by a journal.
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK":
+        return _absent(path, "its making broke off")
+    return typed_error(str(path), error)
+
+
+def _absent(path: Path, what: str) -> StoreError:
+    """A record without anything in it was never made to the end, or it is lost."""
+    tail = tail_in(path.with_name("LOCK"))
+    if tail is not None and tail.seq:
+        return LostTailError(
+            f"{path.parent} was written up to change {tail.seq}, and {what}: restore a copy, or "
+            "begin anew in another folder"
+        )
+    return StoreNotFoundError(f"{path.parent} is no store: {what}; `cvx add` makes one")
+
+
+def describe(folder: Path) -> Description:
+    """Return what a store says of itself.
+
+    Raises
+    ------
+    StoreNotFoundError, LostTailError, RecordIOError, DamagedStoreError
+        As for ``read_only``.
+    StoreVersionError, DamagedStoreError
+        ``memory.db`` is a database of something else.
+    """
+    with read_only(folder) as db:
+        meta = dict(db.execute("SELECT key, value FROM meta WHERE typeof(value) = 'text'"))
+    dim = meta.get("dim")
+    if dim is not None and not re.fullmatch("[1-9][0-9]{0,8}", dim):
+        raise DamagedStoreError(
+            f"{folder / 'memory.db'} says that its vectors have {dim!r} dimensions: restore a copy"
+        )
+    return Description(
+        uuid=meta.get("uuid", ""),
+        schema_version=int(meta["schema_version"]),
+        embedder=meta.get("embedder"),
+        metric=meta.get("metric", "cosine"),
+        dim=None if dim is None else int(dim),
+        spec=meta.get("embedder_spec"),
+    )

@@ -1,0 +1,353 @@
+"""Checks of the folder: the lock, snapshots, what a crash left, what is left of erased text."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cvx.errors import CvxError, SnapshotError
+from cvx.index import RawIndex
+from cvx.store import rows
+from cvx.store.database import reaches, tail_of
+from cvx.store.doctor.findings import Check, Finding
+from cvx.store.files import HALF_EXPORT, HALF_IMPORT, HALF_SNAPSHOT, SNAPSHOT, read_own, regular
+from cvx.store.lock import Tail, parse_tail
+from cvx.store.record import Record
+from cvx.store.replica import Replica
+from cvx.store.snapshots import Manifest, Snapshots, load
+from cvx.store.store import IndexKind
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the files said before the record was read: they cannot be ahead of it by rights.
+
+    Parameters
+    ----------
+    lock : bytes or None
+        What was in LOCK; None where there was no such file.
+    manifests : mapping
+        What was in the manifest of each snapshot, by its path.
+    misplaced : mapping
+        What is wrong with something else in the place of a file of the store, by its name.
+    """
+
+    lock: bytes | None
+    manifests: Mapping[Path, bytes]
+    misplaced: Mapping[str, str]
+
+
+def look(folder: Path) -> Seen:
+    """Read the small files of a store, without taking the lock."""
+    lock = None
+    with suppress(OSError):
+        lock = read_own(folder / "LOCK")
+    manifests = {}
+    for path in _own_snapshots(folder):
+        # Another process may write a newer one meanwhile and remove this.
+        if path.suffix == ".json":
+            with suppress(OSError):
+                manifests[path] = read_own(path)
+    others = {}
+    for name, is_one, wanted in (
+        ("memory.db", Path.is_file, "file of the record"),
+        ("LOCK", Path.is_file, "lock file"),
+        ("index", Path.is_dir, "folder of snapshots"),
+    ):
+        path = folder / name
+        if path.is_symlink():
+            others[name] = f"the {wanted} is a symbolic link, which is not followed: move it away"
+        elif path.exists() and not is_one(path):
+            what = "a folder" if path.is_dir() else "a file" if path.is_file() else "no file"
+            others[name] = f"the {wanted} is {what}: move it away"
+    return Seen(lock, manifests, others)
+
+
+def _own_snapshots(folder: Path) -> list[Path]:
+    index = folder / "index"
+    if index.is_symlink() or not index.is_dir():
+        return []
+    return sorted(path for path in index.iterdir() if SNAPSHOT.fullmatch(path.name))
+
+
+def misplaced(seen: Seen) -> Iterator[Finding]:
+    """Name what stands where a file of the store goes: nothing can be opened beside it."""
+    for name, what in seen.misplaced.items():
+        yield Finding(Check.MISPLACED, name, what)
+
+
+def lock_and_tail(db: sqlite3.Connection, seen: Seen) -> Iterator[Finding]:
+    """Compare the tail that LOCK remembers with that of the record."""
+    if "LOCK" in seen.misplaced:
+        return
+    if seen.lock is None:
+        yield Finding(Check.LOCK_MISSING, "LOCK", "there is no lock file; the next writer makes it")
+        return
+    tail = parse_tail(seen.lock)
+    if tail is None:
+        if seen.lock:
+            yield Finding(Check.LOCK_DAMAGED, "LOCK", "the lock file does not say how far it went")
+        return
+    end = tail_of(db)
+    if not reaches(db, tail):
+        yield Finding(
+            Check.LOST_TAIL,
+            "LOCK",
+            f"changes up to {tail.seq} were written, the record ends at {end.seq} or has "
+            "another history: the newest changes are lost",
+        )
+    elif tail.seq < end.seq:
+        yield Finding(
+            Check.LOCK_OLD, "LOCK", f"it remembers change {tail.seq}, the record has {end.seq}"
+        )
+
+
+def snapshots(
+    db: sqlite3.Connection, folder: Path, seen: Seen, kind: IndexKind | None
+) -> Iterator[Finding]:
+    """Look at every snapshot, and at what lies beside them."""
+    found = db.execute("SELECT value FROM meta WHERE key = 'uuid'").fetchone()
+    own = None if found is None else found[0]
+    for path, raw in seen.manifests.items():
+        manifest = Manifest.from_bytes(raw)
+        if manifest is None or str(manifest.seq) != path.stem:
+            yield _damaged(path, "its manifest is not what was written")
+        else:
+            yield from _snapshot(db, path, manifest, own, kind)
+    for path in _own_snapshots(folder):
+        pair = path.with_suffix(".json")
+        if not regular(path):
+            what = f"{path.name} is a symbolic link, or no file"
+            yield Finding(Check.SNAPSHOT_FOREIGN, f"index/{path.stem}.cvx", what)
+        elif path.suffix == ".cvx" and not os.path.lexists(pair):
+            yield Finding(Check.STRAY_FILE, f"index/{path.name}", "a crash left it")
+
+
+def _damaged(path: Path, what: str) -> Finding:
+    return Finding(Check.SNAPSHOT_DAMAGED, f"index/{path.stem}.cvx", what)
+
+
+def _snapshot(
+    db: sqlite3.Connection,
+    path: Path,
+    manifest: Manifest,
+    own: str | None,
+    kind: IndexKind | None,
+) -> Iterator[Finding]:
+    where = f"index/{path.stem}.cvx"
+    if manifest.uuid != own:
+        yield Finding(Check.SNAPSHOT_FOREIGN, where, "it belongs to another store")
+    elif not reaches(db, Tail(manifest.seq, manifest.chain)):
+        yield Finding(
+            Check.SNAPSHOT_AHEAD,
+            where,
+            f"it holds change {manifest.seq}, which the record does not have: the newest changes "
+            "are lost",
+        )
+    elif kind is not None:
+        if (manifest.embedder, manifest.metric, manifest.dim) != kind.made:
+            yield Finding(Check.SNAPSHOT_FOREIGN, where, f"its vectors are of {manifest.embedder}")
+        else:
+            yield from _loaded(path.with_suffix(".cvx"), manifest)
+
+
+def _loaded(path: Path, manifest: Manifest) -> Iterator[Finding]:
+    try:
+        size = path.stat().st_size
+        if size == manifest.size:
+            load(path)
+        else:
+            yield _damaged(path, f"it has {size} bytes, {manifest.size} were written")
+    except (SnapshotError, OSError) as error:
+        # Gone with its manifest, another process has only replaced it.
+        if path.with_suffix(".json").exists():
+            yield _damaged(path, str(error))
+
+
+def stray_files(folder: Path) -> Iterator[Finding]:
+    """Name what a process that was killed left beside the record and the snapshots."""
+    found = [*folder.iterdir()]
+    if not (folder / "index").is_symlink() and (folder / "index").is_dir():
+        found += (folder / "index").iterdir()
+    for path in sorted(found):
+        inside = path.parent != folder
+        ours = HALF_SNAPSHOT if inside else HALF_EXPORT
+        if path.is_symlink() or not (ours.fullmatch(path.name) or path == folder / HALF_IMPORT):
+            continue
+        yield Finding(Check.STRAY_FILE, str(path.relative_to(folder)), "a crash left it")
+
+
+_MOST_NODES = 20
+"""Nodes that are named one by one."""
+
+
+def index_differences(folder: Path, kind: IndexKind) -> list[Finding]:
+    """Compare the newest good snapshot, brought up to date, with an index built from the record.
+
+    Both are made from a copy of the record in RAM; nothing on disk changes but that a missing
+    lock file is made.
+    """
+    try:
+        with Record(folder / "memory.db") as record:
+            loaded = Snapshots(folder / "index", record, kind.made).newest()
+            twin = record.copy()
+        with twin:
+            built = Replica(twin, lambda: kind.empty(twin)).index
+            if loaded is None:
+                return []
+            stored = Replica(twin, lambda: kind.empty(twin), loaded).index
+    except CvxError as error:
+        return [Finding(Check.INDEX_DIFFERS, "index", f"it cannot be built: {error}")]
+    where = f"index/{loaded[1]}.cvx"
+    return [Finding(Check.INDEX_DIFFERS, where, what) for what in _differences(stored, built)]
+
+
+def _differences(stored: RawIndex, built: RawIndex) -> Iterator[str]:
+    given = [int(index.stats()["ids_given"]) for index in (stored, built)]
+    if given[0] != given[1]:
+        yield f"it has given {given[0]} ids, the record {given[1]}"
+        return
+    nodes = [node for node in range(given[0]) if _node(stored, node) != _node(built, node)]
+    for node in nodes[:_MOST_NODES]:
+        yield f"node {node} differs from its row in the record"
+    if len(nodes) > _MOST_NODES:
+        yield f"{len(nodes) - _MOST_NODES} further nodes differ"
+    edges = [
+        {(e.from_node, e.to_node, e.kind, e.weight) for e in index.edges()}
+        for index in (stored, built)
+    ]
+    for a, b, kind, _ in sorted(edges[0] ^ edges[1])[:_MOST_NODES]:
+        yield f"the edge {a} -> {b} ({kind}) is not the same in both"
+
+
+def _node(index: RawIndex, node: int) -> tuple[object, ...] | None:
+    if node not in index:
+        return None
+    vector = index.vector(node)
+    return (
+        index.step(node),
+        index.namespace(node),
+        index.tags(node),
+        index.recallable(node),
+        None if vector is None else vector.tobytes(),
+    )
+
+
+_CHUNK = 1 << 20
+_WORDS = ("events_words", "events_pairs")
+
+
+def remains(db: sqlite3.Connection, folder: Path, texts: Sequence[str]) -> Iterator[Finding]:
+    """Name every row and every file that says one of some texts; no finding repeats the text.
+
+    Rows of every table are looked through whatever the case, files byte by byte: for UTF-8, for
+    the escapes of JSON, and for those of JSON within JSON. What is compressed (Parquet, DuckDB) or
+    torn apart (a long text in free pages of the database) is not found.
+
+    Parameters
+    ----------
+    db : Connection
+        The record, to read.
+    folder : Path
+        Of the store: every file below it is read, links are not followed.
+    texts : sequence of str
+        None of them empty.
+    """
+    forms = {form for text in texts for form in _forms(text)}
+    tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    folded = {form.casefold() for form in forms}
+    in_rows = [
+        found
+        for table in tables
+        if not table.startswith(_WORDS)
+        for found in _in_table(db, table, folded)
+    ]
+    yield from in_rows
+    yield from _in_words(db, texts)
+    needles = [form.encode() for form in forms]
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        # Where rows say it, the bytes of the database are theirs.
+        if in_rows and name.startswith("memory.db"):
+            continue
+        if regular(path) and _holds(path, needles):
+            yield Finding(Check.REMAINS, name, f"the file holds it: {_cure(name)}")
+
+
+def _forms(text: str) -> list[str]:
+    once = json.dumps(text)[1:-1]
+    return [text, once, json.dumps(once)[1:-1]]
+
+
+def _cure(name: str) -> str:
+    if name.startswith("memory.db"):
+        return "in pages that are free or overwritten; `cvx compact` writes them anew"
+    if name.startswith("index" + os.sep):
+        return "it is a cache; erase what says it, or delete the file"
+    return "it is none of the record; see whose it is, and delete it"
+
+
+def _in_table(db: sqlite3.Connection, table: str, forms: set[str]) -> Iterator[Finding]:
+    names = [row[1] for row in db.execute(f'PRAGMA table_info("{_plain(table)}")')]
+    keys = rows.KEYS.get(table, tuple(names[:1]))
+    quoted = ", ".join(f'"{_plain(name)}"' for name in names)
+    for row in db.execute(f'SELECT {quoted} FROM "{_plain(table)}"'):
+        told = dict(zip(names, row, strict=True))
+        said = [name for name, value in told.items() if _says(value, forms)]
+        if said:
+            shown = [f"its {name}" if name in said else told[name] for name in keys]
+            what = f"it is in {', '.join(said)}: {_cure_of(table, told)}"
+            yield Finding(Check.REMAINS, f"{table} {shown}", what)
+
+
+def _cure_of(table: str, row: dict[str, object]) -> str:
+    if table in ("events", "aliases"):
+        return f"`cvx forget {row['event_id']} --erase`"
+    if table == "set_aside":
+        return "`cvx doctor --discard`"
+    if table in rows.COLUMNS:
+        return "it goes with the event that it quotes, unless another says the same"
+    return "the table is none of a record"
+
+
+def _says(value: object, forms: set[str]) -> bool:
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if not isinstance(value, str):
+        return False
+    folded = value.casefold()
+    return any(form in folded for form in forms)
+
+
+def _in_words(db: sqlite3.Connection, texts: Sequence[str]) -> Iterator[Finding]:
+    """Name what the text index finds by a text, and no event or alias says."""
+    there = "SELECT 1 FROM events WHERE event_id = ?1"
+    for text in texts:
+        phrase = '"' + text.replace("\0", " ").replace('"', '""') + '"'
+        for table in _WORDS:
+            found = db.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (phrase,))
+            for (event,) in found.fetchall():
+                if db.execute(there, (event,)).fetchone() is None:
+                    where, what = f"{table} [{event}]", "the words of the text index say it"
+                    yield Finding(Check.REMAINS, where, f"{what}: `cvx doctor --repair`")
+
+
+def _plain(name: str) -> str:
+    return name.replace('"', '""')
+
+
+def _holds(path: Path, needles: Sequence[bytes]) -> bool:
+    longest = max(map(len, needles))
+    before = b""
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            window = before + chunk
+            if any(needle in window for needle in needles):
+                return True
+            before = window[-(longest - 1) :] if longest > 1 else b""
+    return False

@@ -1,0 +1,306 @@
+"""Checks of the record: rows, pages, the text index, references, the journal."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import zlib
+from collections.abc import Collection, Iterator, Mapping
+
+from cvx.store import fulltext, rows
+from cvx.store.doctor.findings import Check, Finding
+from cvx.store.history import FIRST_KEPT, number_of
+from cvx.store.rowcheck import RowCheck, node_bound
+
+_MOST = 1000
+_OF_AN_INDEX = re.compile(r"missing from index|entries in index|non-unique entry in index")
+_OF_A_ROW = re.compile(r"CHECK constraint failed|NULL value in|non-\w+ value in")
+
+
+def damaged_rows(db: sqlite3.Connection) -> Iterator[Finding]:
+    """Name every row that is not what was written."""
+    for table in rows.COLUMNS:
+        try:
+            for damage in rows.damaged(db, (table,)):
+                yield Finding(
+                    Check.ROW,
+                    f"{damage.table} {_shown(damage.key)}",
+                    "the row is not what was written: its checksum does not hold",
+                    damage.table,
+                    damage.key,
+                )
+        except sqlite3.DatabaseError as error:
+            yield Finding(Check.PAGE, table, f"the table cannot be read to its end ({error})")
+
+
+def unstorable_rows(db: sqlite3.Connection) -> Iterator[Finding]:
+    """Name every row that is whole and that cvx could not have written."""
+    check = row_check(db)
+    for table, names in rows.COLUMNS.items():
+        width = len(rows.KEYS[table])
+        key = ", ".join(rows.KEYS[table])
+        for found in db.execute(f"SELECT {key}, {', '.join(names)}, crc FROM {table}"):
+            row = found[width:]
+            what = check.refusal(table, row[:-1]) if rows.whole(row) else None
+            if what is not None:
+                where = f"{table} {_shown(found[:width])}"
+                yield Finding(Check.VALUE, where, what, table, found[:width])
+
+
+def row_check(db: sqlite3.Connection) -> RowCheck:
+    """Return what says of the rows of a record whether cvx could have written them."""
+    meta = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('dim', 'metric')"))
+    (count,) = db.execute(
+        "SELECT (SELECT count(node) FROM events) + (SELECT count(*) FROM aliases)"
+    ).fetchone()
+    dim = str(meta.get("dim", "0"))
+    return RowCheck(
+        db, int(dim) if dim.isdecimal() else 0, str(meta.get("metric")), node_bound(count)
+    )
+
+
+def damaged_pages(db: sqlite3.Connection) -> Iterator[Finding]:
+    """Name what SQLite itself finds wrong with its pages and indexes."""
+    try:
+        said = [str(row[0]) for row in db.execute(f"PRAGMA integrity_check({_MOST})")]
+    except sqlite3.DatabaseError as error:
+        said = [str(error)]
+    for text in said:
+        # What concerns the content of a row is found, and named better, by its checksum.
+        if text == "ok" or _OF_A_ROW.search(text):
+            continue
+        check = Check.SECONDARY_INDEX if _OF_AN_INDEX.search(text) else Check.PAGE
+        yield Finding(check, "memory.db", text)
+
+
+def count_rows(db: sqlite3.Connection) -> dict[str, int]:
+    """Return how many rows each checked table has; those that cannot be read have none."""
+    out = {}
+    for table in rows.COLUMNS:
+        try:
+            out[table] = int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+        except sqlite3.DatabaseError:
+            out[table] = 0
+    return out
+
+
+def _shown(key: tuple[object, ...]) -> str:
+    return str(list(key)).encode("ascii", "backslashreplace").decode()
+
+
+def differing_words(db: sqlite3.Connection, damaged: Collection[object]) -> Iterator[Finding]:
+    """Name every event that the text index misses, holds beside its right, or holds otherwise.
+
+    The index is built once more in RAM, by the same code, and both are compared posting by
+    posting.
+
+    Parameters
+    ----------
+    db : Connection
+        Read-only; what is made goes into its temporary schema.
+    damaged : collection
+        Events whose rows are damaged: what their texts were is not known.
+    """
+    tables = dict(
+        db.execute(
+            "SELECT name, sql FROM main.sqlite_master"
+            " WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'"
+        ).fetchall()
+    )
+    factory, db.text_factory = db.text_factory, lambda raw: raw.decode("utf-8", "replace")
+    for table, sql in tables.items():
+        # An unqualified name means the temporary table from here on: ``text`` fills the twin.
+        db.execute(sql.replace(f" {table} ", f" temp.{table} ", 1))
+    try:
+        fulltext.refill(db)
+        for table in tables:
+            yield from _compared(db, table, set(damaged))
+    finally:
+        db.text_factory = factory
+        for table in tables:
+            db.execute(f"DROP TABLE temp.{table}")
+
+
+def _compared(db: sqlite3.Connection, table: str, damaged: set[object]) -> Iterator[Finding]:
+    expected = _postings(db, "temp", table)
+    try:
+        stored = _postings(db, "main", table)
+    except sqlite3.DatabaseError as error:
+        yield Finding(Check.WORD_DIFFERENT, table, f"the text index cannot be read ({error})")
+        return
+    for event in sorted(expected.keys() | stored.keys()):
+        if event in damaged or expected.get(event) == stored.get(event):
+            continue
+        if event not in stored:
+            check, what = Check.WORD_MISSING, "is not in the text index: its words do not find it"
+        elif event not in expected:
+            check, what = Check.WORD_EXTRA, "is in the text index, and there is no such text"
+        else:
+            check, what = Check.WORD_DIFFERENT, "is in the text index with other words"
+        yield Finding(check, f"{table} [{event}]", f"event {event} {what}", table, (event,))
+
+
+def _postings(db: sqlite3.Connection, schema: str, table: str) -> dict[int, int]:
+    """Return a fingerprint of the words of each event and their places."""
+    vocabulary = f"temp.vocabulary_of_{schema}_{table}"
+    db.execute(
+        f"CREATE VIRTUAL TABLE {vocabulary} USING fts5vocab('{schema}', '{table}', 'instance')"
+    )
+    try:
+        found: dict[int, int] = {}
+        for term, event, place in db.execute(f"SELECT term, doc, offset FROM {vocabulary}"):
+            mark = zlib.crc32(f"{place} {term}".encode())
+            found[event] = found.get(event, 0) + mark + (1 << 64)
+        return found
+    finally:
+        db.execute(f"DROP TABLE {vocabulary}")
+
+
+_NODES = "(SELECT node FROM events WHERE node IS NOT NULL UNION ALL SELECT node FROM aliases)"
+_EARLIER = (
+    "(SELECT ifnull(json_extract(value, '$[1].node'), -1) FROM journal, json_each(body)"
+    " WHERE op = 'version' AND json_valid(body))"
+)
+"""Nodes of earlier versions: a loop that counted them may write that down later."""
+_ORPHANS = (
+    (
+        "links",
+        ("from_node", "to_node", "kind"),
+        f"from_node NOT IN {_NODES} OR to_node NOT IN {_NODES}",
+        "the link ends at a node that no event has",
+    ),
+    (
+        "aliases",
+        ("node",),
+        "event_id NOT IN (SELECT event_id FROM events)",
+        "the alias is of an event that does not exist",
+    ),
+    (
+        "decays",
+        ("episode", "node"),
+        f"node NOT IN {_NODES}",
+        "the decay is of a node that no event has",
+    ),
+    (
+        "usage",
+        ("context",),
+        "(context LIKE '[\"event\",%]' AND json_valid(context)"
+        " AND json_extract(context, '$[1]') NOT IN (SELECT event_id FROM events))"
+        " OR (context LIKE '[\"node\",%]' AND json_valid(context)"
+        f" AND json_extract(context, '$[1]') NOT IN {_NODES}"
+        f" AND json_extract(context, '$[1]') NOT IN {_EARLIER})",
+        "the count is of an event that does not exist",
+    ),
+    (
+        "events",
+        ("event_id",),
+        "episode IS NOT NULL AND episode NOT IN (SELECT episode_id FROM episodes)",
+        "the event is a step of an episode that does not exist",
+    ),
+    (
+        "decisions",
+        ("decision_id",),
+        "episode IS NOT NULL AND episode NOT IN (SELECT episode_id FROM episodes)",
+        "the decision was made in an episode that does not exist",
+    ),
+)
+
+
+def orphans(db: sqlite3.Connection) -> Iterator[Finding]:
+    """Name every row that refers to one that does not exist."""
+    for table, key, condition, what in _ORPHANS:
+        for row in db.execute(f"SELECT {', '.join(key)} FROM {table} WHERE {condition}"):
+            yield Finding(Check.ORPHAN, f"{table} {list(row)}", what, table, tuple(row))
+
+
+def counters(db: sqlite3.Connection) -> Iterator[Finding]:
+    """Name counters from which an id would be given twice, or one that no record can have."""
+    for name in COUNTERS:
+        highest, bound = highest_id(db, name)
+        found = db.execute("SELECT value FROM meta WHERE key = ?", (name,)).fetchone()
+        told = "-1" if found is None else str(found[0])
+        following = int(told) if re.fullmatch("[0-9]{1,16}", told) else -1
+        if not highest < following <= bound:
+            yield Finding(
+                Check.COUNTER,
+                f"meta ['{name}']",
+                f"the next id is {told[:20]}: {highest} was given, and the most is {bound}",
+                "meta",
+                (name,),
+            )
+
+
+COUNTERS: Mapping[str, tuple[str, int]] = {
+    "next_node": (_NODES, -1),
+    "next_event": ("(SELECT event_id AS node FROM events)", 0),
+    "next_decision": ("(SELECT decision_id AS node FROM decisions)", -1),
+}
+"""Where the ids are that each has given, and the one before the first."""
+
+
+def highest_id(db: sqlite3.Connection, counter: str) -> tuple[int, int]:
+    """Return the highest id that a counter has given by rights, and the most it may say."""
+    ids, least = COUNTERS[counter]
+    bound = rows.MOST_ID
+    if counter == "next_node":
+        bound = node_bound(db.execute(f"SELECT count(*) FROM {ids}").fetchone()[0])
+    found = f"SELECT max(node) FROM {ids} WHERE node < ? AND typeof(node) = 'integer'"
+    highest = db.execute(found, (bound,)).fetchone()[0]
+    return least if highest is None else int(highest), bound
+
+
+PLACEHOLDER = "lost"
+"""The op of a row that stands for one whose content is gone."""
+
+
+def gaps(db: sqlite3.Connection) -> Iterator[Finding]:
+    """Name runs of numbers that are missing, at the end too."""
+    expected, previous = _first_kept(db), 0
+    for (seq,) in db.execute("SELECT seq FROM journal ORDER BY seq"):
+        if seq != expected:
+            yield _gap(expected, seq - 1)
+        expected, previous = seq + 1, seq
+    given = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
+    if given is not None and given[0] > previous:
+        yield _gap(previous + 1, given[0])
+
+
+def _first_kept(db: sqlite3.Connection) -> int:
+    """Return from which number on the journal is kept."""
+    found = db.execute("SELECT value FROM meta WHERE key = ?", (FIRST_KEPT,)).fetchone()
+    return (number_of(str(found[0])) if found else None) or 1
+
+
+def _gap(first: int, last: int) -> Finding:
+    return Finding(
+        Check.JOURNAL_GAP,
+        f"journal [{first}..{last}]",
+        f"{last - first + 1} changes are missing: an index that follows did not hear of them",
+        "journal",
+        (first, last),
+    )
+
+
+def breaks(db: sqlite3.Connection, damaged: Collection[object]) -> Iterator[Finding]:
+    """Name rows that do not follow from the one before them.
+
+    An erase takes words out of older rows and leaves their chain as it was, since it names the
+    history; only what is younger than the last erase can be held to it.
+    """
+    start = db.execute("SELECT ifnull(max(seq), 0) FROM journal WHERE op = 'erase'").fetchone()[0]
+    before: tuple[int, int] | None = (0, 0) if start == 0 and _first_kept(db) == 1 else None
+    for seq, body, chain in db.execute(
+        "SELECT seq, body, chain FROM journal WHERE seq >= ? ORDER BY seq", (start,)
+    ):
+        follows = before is not None and before[0] + 1 == seq
+        if follows and before is not None and seq not in damaged:
+            raw = str(body).encode("utf-8", "surrogateescape")
+            if zlib.crc32(raw, before[1]) != chain:
+                yield Finding(
+                    Check.JOURNAL_CHAIN,
+                    f"journal [{seq}]",
+                    "the change does not follow from the one before it: one of them was replaced",
+                    "journal",
+                    (seq,),
+                )
+        before = None if seq in damaged else (seq, chain)

@@ -1,0 +1,300 @@
+"""The past of a record: how much of it is kept, earlier versions of events, views as of a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from cvx.arguments import whole
+from cvx.errors import UnknownError
+from cvx.store import fulltext, rows
+from cvx.store.record import Record
+from cvx.store.rows import event_of, unpacked
+from cvx.store.writer import Writer
+from cvx.types import Event
+
+LIMITS = "history"
+"""Under this the record has the limits of its history."""
+FIRST_KEPT = "journal_since"
+"""Under this the record says from which number on its journal is kept, if not from 1."""
+_LOOK_EVERY = 1_024
+_at_least_one = whole(1, 2**53)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLimits:
+    """How much of its past a store keeps.
+
+    Parameters
+    ----------
+    decisions : int, default 100_000
+        The newest ones, at least 1.
+    changes : int, default 1_000_000
+        The newest rows of the journal, at least 1: views of the past reach as far back. Those
+        that the snapshots of the index lack are kept however many they are.
+
+    Raises
+    ------
+    InvalidInputError
+        A number below 1.
+    """
+
+    decisions: int = 100_000
+    changes: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            _at_least_one(name, value)
+
+    @classmethod
+    def read(cls, told: str) -> HistoryLimits | None:
+        """Return what a record says of them, None where that is not legible."""
+        try:
+            return cls(**json.loads(told))
+        except (ValueError, TypeError, RecursionError):
+            return None
+
+    @classmethod
+    def stored(cls, record: Record) -> HistoryLimits:
+        """Return those of a record; the usual ones where it says nothing legible."""
+        return cls.read(record.meta(LIMITS) or "{}") or cls()
+
+
+def number_of(said: str | None) -> int | None:
+    """Return a number that a record says under a key, None for anything else."""
+    return int(said) if said is not None and said.isdecimal() and len(said) < 19 else None
+
+
+class History:
+    """Follows a record, and drops what is beyond its limits.
+
+    That happens at the beginning of a transaction, each time that a thousand changes were made,
+    or an eighth of a smaller limit.
+
+    Parameters
+    ----------
+    record : Record
+        What is followed.
+    oldest_snapshot : callable
+        Returns the number of the journal that the oldest snapshot of the index holds, or None.
+    """
+
+    def __init__(self, record: Record, oldest_snapshot: Callable[[], int | None]) -> None:
+        self._record = record
+        self._oldest_snapshot = oldest_snapshot
+        self._due = 0
+        self.held_back = False
+
+    def begun(self, write: Writer) -> None:
+        """Drop what is beyond the limits, if it is time to look."""
+        if write.tail.seq >= self._due:
+            self.shorten(write)
+
+    def ended(self) -> None:
+        """Do nothing: the next transaction looks."""
+
+    def taken_back(self) -> None:
+        """Look again: what was dropped may be back."""
+        self._due = 0
+
+    def refresh(self) -> None:
+        """Do nothing: reading drops nothing."""
+
+    def set_limits(self, limits: HistoryLimits) -> None:
+        """Store other limits, and drop what is beyond them."""
+        with self._record.transaction() as write:
+            write.set_meta(LIMITS, json.dumps(asdict(limits)))
+            self.shorten(write)
+
+    def shorten(self, write: Writer) -> None:
+        """Drop what is beyond the limits now."""
+        limits = HistoryLimits.stored(self._record)
+        self._shorten_decisions(write, limits.decisions)
+        self._shorten_journal(write, limits.changes)
+        smaller = min(limits.decisions, limits.changes)
+        self._due = write.tail.seq + min(_LOOK_EVERY, smaller // 8 + 1)
+
+    def _shorten_decisions(self, write: Writer, most: int) -> None:
+        beyond = write.connection.execute("SELECT count(*) FROM decisions").fetchone()[0] - most
+        if beyond > 0:
+            write.connection.execute(
+                "DELETE FROM decisions WHERE decision_id IN"
+                " (SELECT decision_id FROM decisions ORDER BY decision_id LIMIT ?)",
+                (beyond,),
+            )
+
+    def _shorten_journal(self, write: Writer, most: int) -> None:
+        db = write.connection
+        first = db.execute("SELECT min(seq) FROM journal").fetchone()[0]
+        upto = write.tail.seq - most
+        if first is None or upto < first:
+            self.held_back = False
+            return
+        snapshot = self._oldest_snapshot()
+        # The row of its own number tells the snapshot's history from others.
+        self.held_back = snapshot is not None and snapshot <= upto
+        if snapshot is not None:
+            upto = min(upto, snapshot - 1)
+        if upto < first:
+            return
+        dropped = db.execute("SELECT max(recorded) FROM journal WHERE seq <= ?", (upto,))
+        since = max(dropped.fetchone()[0], number_of(self._record.meta("whole_since")) or 0)
+        db.execute("DELETE FROM journal WHERE seq <= ?", (upto,))
+        write.set_meta(FIRST_KEPT, str(upto + 1))
+        write.set_meta("whole_since", str(since))
+
+
+class Versions:
+    """Finds the earlier versions of events; reads each change of the journal once.
+
+    Parameters
+    ----------
+    record : Record
+        Whose journal it is.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._forget()
+        record.follow(self)
+
+    def _forget(self) -> None:
+        self._seen = 0
+        self._changes: dict[int, list[int]] = {}
+
+    # What a record asks of those that follow it.
+
+    def begun(self, write: Writer) -> None:
+        """Nothing is to be done before a transaction."""
+
+    def ended(self) -> None:
+        """Nothing is to be done after one."""
+
+    def taken_back(self) -> None:
+        """Forget everything: some of it may never have been."""
+        self._forget()
+
+    def refresh(self) -> None:
+        """Nothing is to be done before reading."""
+
+    def of(self, event: Event) -> tuple[Event, ...]:
+        """Return the earlier versions of an event, oldest first."""
+        with self._record.reading():
+            self._catch_up()
+            numbers = self._changes.get(event.id, [])
+            found = self._record.columns(
+                "journal",
+                f"WHERE seq {rows.AMONG} AND op = 'version' ORDER BY seq",
+                (rows.listed(numbers),),
+            )
+            now = self._record.columns("events", "WHERE event_id = ?", (event.id,))
+        if not now["event_id"]:
+            return ()
+        row = {name: column[0] for name, column in now.items()}
+        out: list[Event] = []
+        for body in found["body"]:
+            for number, before, _ in json.loads(body):
+                if number == event.id:
+                    earlier = row | unpacked(before)
+                    made = event_of([earlier[name] for name in rows.COLUMNS["events"]])
+                    out.append(made.as_version(len(out) + 1))
+        return tuple(out)
+
+    def _catch_up(self) -> None:
+        tail = self._record.tail().seq
+        if tail == self._seen:
+            return
+        for seq, body in self._record.query(
+            "SELECT seq, body FROM journal WHERE seq > ? AND op = 'version' ORDER BY seq",
+            (self._seen,),
+        ):
+            for number, *_ in json.loads(body):
+                self._changes.setdefault(number, []).append(seq)
+        self._seen = tail
+
+
+_BY_TIME = (
+    "decisions", "decays", "model_state", "aliases", "events", "episodes", "journal",
+)  # fmt: skip
+_COLUMNS = {
+    "state": "state",
+    "recallable": "recallable",
+    "metadata": "metadata",
+    "step_kind": "kind",
+}
+"""Columns of events by what the journal calls a change to them."""
+
+
+def as_of(record: Record, recorded: int) -> Record:
+    """Return a read-only copy in RAM that knows nothing of what was recorded later.
+
+    What was erased since is not in it. Counts of use, decays, decisions and the state of models
+    are what they were then.
+
+    Parameters
+    ----------
+    record : Record
+        The record of today.
+    recorded : int
+        In microseconds since 1970-01-01 UTC; what was recorded at that time is known.
+
+    Raises
+    ------
+    UnknownError
+        A time from which what was overwritten since is not kept: by an older format, or any more.
+    """
+    since = int(record.meta("whole_since") or 0)
+    if recorded < since:
+        raise UnknownError(
+            f"{record.path} keeps what was overwritten from {since} on, not at {recorded}: its "
+            "journal reaches no further back, or an older version of cvx wrote it until then; ask "
+            "for a later time"
+        )
+    past = record.copy()
+    later = past.journal(recorded_after=recorded)
+    with past.transaction() as write:
+        db = write.connection
+        for _, _, op, body in reversed(later):
+            for entry in reversed(body):
+                if op == "row":
+                    table, key, before = entry
+                    where = " AND ".join(f"{name} = ?" for name in rows.KEYS[table])
+                    if before is None:
+                        db.execute(f"DELETE FROM {table} WHERE {where}", key)
+                    else:
+                        # In one statement: steps name their episode all the while.
+                        put = rows.insert_sql(table, replace=True)
+                        db.execute(put, (*before, rows.row_crc(*before)))
+                elif op == "link":
+                    a, b, kind, before, _ = entry
+                    db.execute(
+                        "DELETE FROM links WHERE from_node = ? AND to_node = ? AND kind = ?",
+                        (a, b, kind),
+                    )
+                    if before is not None:
+                        values = (a, b, kind, *before)
+                        db.execute(rows.insert_sql("links"), (*values, rows.row_crc(*values)))
+                elif op == "reward":
+                    db.execute("UPDATE events SET reward = ? WHERE node = ?", (entry[1], entry[0]))
+                elif op == "version":
+                    number, told, _ = entry
+                    before = unpacked(told)
+                    names = ", ".join(f"{name} = ?" for name in before)
+                    db.execute(
+                        f"UPDATE events SET {names} WHERE event_id = ?", (*before.values(), number)
+                    )
+                elif op in _COLUMNS:
+                    db.execute(
+                        f"UPDATE events SET {_COLUMNS[op]} = ? WHERE event_id = ?",
+                        (entry[1], entry[0]),
+                    )
+                elif op == "kind":
+                    kinds = json.loads(past.meta("edge_kinds") or "[]")
+                    write.set_meta("edge_kinds", json.dumps([k for k in kinds if k != entry]))
+        for table in _BY_TIME:
+            db.execute(f"DELETE FROM {table} WHERE recorded > ?", (recorded,))
+        db.execute(rows.renew_crc_sql("events", "true"))
+        fulltext.refill(db)
+    past.refuse_writes("this is a view of the past: write to the memory itself")
+    return past

@@ -1,0 +1,592 @@
+"""Taking an export in: whole, into an empty record as it was, or into another under new ids."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from cvx.errors import (
+    CvxError,
+    ExportError,
+    InvalidInputError,
+    RecordIOError,
+    SettingsMismatchError,
+)
+from cvx.index import RawIndex
+from cvx.store import fulltext, rows
+from cvx.store.database import read_only, tail_of
+from cvx.store.doctor.record_checks import COUNTERS, breaks, gaps, highest_id, orphans
+from cvx.store.failpoints import reach
+from cvx.store.files import HALF_IMPORT, make_folders, refuse_link, sync_folder
+from cvx.store.injection import tags_with_mark
+from cvx.store.lock import Tail
+from cvx.store.record import Record
+from cvx.store.replica import build
+from cvx.store.rowcheck import RowCheck
+from cvx.store.rows import use_context, whose_use
+from cvx.store.transfer import jsonlines, parquet
+from cvx.store.transfer.format import (
+    Batch,
+    Header,
+    Imported,
+    Incoming,
+    Progress,
+    Row,
+    batches,
+    counted,
+    types,
+)
+from cvx.store.writer import Writer
+from cvx.types import Edge
+
+FORMATS = {"jsonl": (".jsonl", ".ndjson"), "parquet": (".parquet",), "duckdb": (".duckdb", ".db")}
+"""Endings of names by format; the first is the usual one."""
+
+
+def format_of(path: Path, wanted: str | None = None) -> str:
+    """Return the format that is named, or that the name of a file says.
+
+    Raises
+    ------
+    InvalidInputError
+        Neither says one.
+
+    Examples
+    --------
+    >>> format_of(Path("all.jsonl")), format_of(Path("all"), "parquet")
+    ('jsonl', 'parquet')
+    """
+    if wanted is not None:
+        if wanted in FORMATS:
+            return wanted
+    elif str(path) == "-":
+        return "jsonl"
+    else:
+        for name, endings in FORMATS.items():
+            if path.suffix.lower() in endings:
+                return name
+    asked = wanted if wanted is not None else path.name
+    raise InvalidInputError(
+        f"{asked!r} is no format: give one of {', '.join(FORMATS)}, or a file that ends in "
+        f"{', '.join(ending for endings in FORMATS.values() for ending in endings)}"
+    )
+
+
+def export_record(
+    record: Record, path: Path, wanted: str | None = None, progress: Progress = None
+) -> Header:
+    """Write everything of a record to a file, or a folder for Parquet.
+
+    What others write meanwhile is not in it: it is one view of the record.
+
+    Parameters
+    ----------
+    record : Record
+        What is written.
+    path : Path
+        Where to; there must be nothing. "-" is the standard output, in JSON Lines.
+    wanted : {"jsonl", "parquet", "duckdb"}, optional
+        The format; by default what the name says.
+    progress : callable, optional
+        Is told (rows written, of how many).
+
+    Returns
+    -------
+    Header
+        What was written.
+
+    Raises
+    ------
+    InvalidInputError
+        No format.
+    FileError
+        It cannot be written there.
+    DamagedStoreError
+        A row is not what was written.
+    MissingExtraError
+        The package for the format is not installed.
+    """
+    kind = format_of(path, wanted)
+    with _view(record) as db:
+        header = Header.of(db)
+        found = counted(batches(db), header.total, progress)
+        if kind == "jsonl":
+            jsonlines.write(path, header, found)
+            return header
+        declared = {table: types(db, table) for table in rows.COLUMNS}
+        if kind == "parquet":
+            parquet.write(path, header, declared, found)
+        else:
+            from cvx.store.transfer import duck
+
+            duck.write(path, header, declared, found, db)
+    return header
+
+
+@contextmanager
+def _view(record: Record) -> Iterator[sqlite3.Connection]:
+    if record.path == ":memory:":
+        with record.mutex:
+            yield record.database.connection()
+    else:
+        with read_only(Path(record.path)) as db:
+            yield db
+
+
+def reader_of(path: Path, kind: str) -> Incoming:
+    """Return what reads an export of a format."""
+    if kind == "jsonl":
+        return jsonlines.JsonLines(path)
+    if kind == "parquet":
+        return parquet.Parquet(path)
+    from cvx.store.transfer import duck
+
+    return duck.DuckDB(path)
+
+
+def import_into(
+    record: Record,
+    incoming: Incoming,
+    *,
+    again: bool = False,
+    progress: Progress = None,
+) -> Imported:
+    """Take an export in, all of it or nothing, in one transaction.
+
+    An empty record becomes what was exported, ids and journal included, and takes over its
+    embedder. One that holds something gets the events under new ids, recorded now. Every row is
+    held to what a write is held to, and an index is made of them, before anything is committed.
+
+    Parameters
+    ----------
+    record : Record
+        One that no index follows.
+    incoming : Incoming
+        The export.
+    again : bool, default False
+        Take it in although that was done before, or it is this record's own.
+    progress : callable, optional
+        Is told (rows read, of how many).
+
+    Raises
+    ------
+    SettingsMismatchError
+        Its vectors are those of another embedder.
+    ExportError
+        It is damaged, cut, holds what no cvx could have written, or was taken in before; nothing
+        was stored.
+    """
+    try:
+        with record.transaction() as write:
+            first = write.next_node
+            done = _take_in(record, write, incoming, again=again, progress=progress)
+            _feed(record, first)
+            return done
+    except sqlite3.IntegrityError as error:
+        raise ExportError(
+            f"the export contradicts itself, a row is there twice or refers to none ({error}): "
+            "export again. Nothing was taken in"
+        ) from error
+
+
+def _feed(record: Record, first: int) -> None:
+    """Make an index of the nodes from a number on, only to see that one can be made."""
+    dim, metric = record.meta("dim"), record.meta("metric")
+    if dim is None or metric is None:
+        return
+    known = len(record.damaged)
+    try:
+        settings = record.told("index", dict)
+        RawIndex(int(dim), metric=metric, **settings)
+        # How well it would find is no matter here: few links are soon made.
+        quick = settings | {"m": 2, "ef_construction": 2}
+        build(record, RawIndex(int(dim), metric=metric, **quick), first)
+    except (CvxError, TypeError, ValueError) as error:
+        raise ExportError(
+            f"no index can be made of the export ({error}): export again. Nothing was taken in"
+        ) from error
+    refused = [*record.damaged][known:]
+    if refused:
+        raise ExportError(
+            f"no index takes {len(refused)} rows of the export ({'; '.join(refused[:3])}): export "
+            "again. Nothing was taken in"
+        )
+
+
+def _take_in(
+    record: Record, write: Writer, incoming: Incoming, *, again: bool, progress: Progress
+) -> Imported:
+    header = incoming.header
+    taken = record.told("imported", list)
+    if not again and (header.name in taken or header.uuid == record.meta("uuid")):
+        raise ExportError(
+            "this export was taken in before, or is this store's own: its events are here; "
+            "say again (--again) to have them twice"
+        )
+    empty = record.tail().seq == 0 and not record.query("SELECT 1 FROM events LIMIT 1")
+    if not empty:
+        _check_embedder(record, header)
+    done = (restore if empty else merge)(write, incoming, progress)
+    write.set_meta("imported", json.dumps([*taken, header.name]))
+    reach("import.finished")
+    return done
+
+
+def _check_embedder(record: Record, header: Header) -> None:
+    for name in ("embedder", "dim", "metric"):
+        own, other = record.meta(name), header.meta.get(name)
+        if own != other:
+            raise SettingsMismatchError(
+                f"the export holds vectors of {name} {other}, this store those of {own}: import "
+                "into a new store, move that one with reembed, and export it again"
+            )
+
+
+def restore(write: Writer, incoming: Incoming, progress: Progress) -> Imported:
+    """Store every row as it is: ids, times of recording and the journal included.
+
+    Raises
+    ------
+    ExportError
+        A row could not have been written by cvx, or they do not fit together.
+    """
+    db, header = write.connection, incoming.header
+    db.execute("PRAGMA defer_foreign_keys = ON")
+    for table, some in _checked(db, incoming, progress):
+        db.executemany(rows.insert_sql(table), some)
+        reach("import.written")
+    fulltext.refill(db)
+    for key, value in header.meta.items():
+        write.set_meta(key, value)
+    _take_counters(write, header)
+    _check_whole(db, header)
+    write.tail = Tail(header.seq, header.chain)
+    if not _journal_covers_all(db):
+        # An index that followed the empty record would miss what was there before its journal.
+        write.journal("erase", [])
+    return Imported(merged=False, counts=header.counts, left_out={})
+
+
+def _checked(db: sqlite3.Connection, incoming: Incoming, progress: Progress) -> Iterator[Batch]:
+    """Yield the rows of an export, each such as cvx could have written, as many as it says.
+
+    An event that reads like an order is marked as one, whatever the export says of it.
+
+    Raises
+    ------
+    ExportError
+        A row, named, could not; or there are more or fewer.
+    """
+    header = incoming.header
+    check = RowCheck(db, int(header.meta.get("dim", 0)), header.meta.get("metric", ""))
+    numbers = dict.fromkeys(rows.COLUMNS, 0)
+    for table, some in counted(incoming.batches(), header.total, progress):
+        for row in some:
+            why = check.refusal(table, row[:-1])
+            if why is not None:
+                raise ExportError(
+                    f"row {rows.key_of(table, row)} of {table} could not have been written by cvx "
+                    f"({why}): export again. Nothing was taken in"
+                )
+        numbers[table] += len(some)
+        if numbers[table] > header.counts[table]:
+            break
+        yield table, [_marked(row) for row in some] if table == "events" else some
+    for table, number in numbers.items():
+        if number != header.counts[table]:
+            raise ExportError(
+                f"the export has {number} rows of {table} or more, {header.counts[table]} were "
+                "written: export again. Nothing was taken in"
+            )
+
+
+_TEXT, _TAGS = (rows.COLUMNS["events"].index(name) for name in ("text", "tags"))
+
+
+def _marked(row: Row) -> Row:
+    """Return an event's row with the mark that it would have got here."""
+    tags = json.loads(row[_TAGS])
+    marked = tags_with_mark(tags, row[_TEXT])
+    if len(marked) == len(tags):
+        return row
+    changed = (*row[:_TAGS], json.dumps(marked, separators=(",", ":")), *row[_TAGS + 1 : -1])
+    return (*changed, rows.row_crc(*changed))
+
+
+def _take_counters(write: Writer, header: Header) -> None:
+    """Go on from the first free ids that the export says; they are bounded by those given."""
+    for name in COUNTERS:
+        given, bound = highest_id(write.connection, name)
+        following = int(header.meta.get(name, given + 1))
+        if not given < following <= bound:
+            raise ExportError(
+                f"the export says {name} {following}, with ids up to {given}: more than that, and "
+                f"at most {bound}, is possible. Import it into a store that holds something, where "
+                "everything gets new ids; nothing was taken in"
+            )
+        setattr(write, name, following)
+
+
+def _check_whole(db: sqlite3.Connection, header: Header) -> None:
+    """Ask what the doctor would find between rows that are each sound."""
+    for finding in (*orphans(db), *gaps(db), *breaks(db, ())):
+        raise ExportError(
+            f"the export contradicts itself: {finding.where}: {finding.what}. Nothing was taken in"
+        )
+    if tail_of(db) != (header.seq, header.chain):
+        raise ExportError(
+            f"the export says that its journal ends at {header.seq}, and it ends elsewhere: export "
+            "again. Nothing was taken in"
+        )
+
+
+def _journal_covers_all(db: sqlite3.Connection) -> bool:
+    runs = db.execute(
+        "SELECT total(json_extract(value, '$[1]') - json_extract(value, '$[0]') + 1)"
+        " FROM journal, json_each(body) WHERE op = 'insert'"
+    )
+    nodes = db.execute("SELECT (SELECT count(node) FROM events) + (SELECT count(*) FROM aliases)")
+    return bool(runs.fetchone()[0] >= nodes.fetchone()[0])
+
+
+_LEFT_OUT = ("decisions", "model_state", "journal")
+"""What was logged and learned, and the order of it, belong to the history they are of."""
+
+
+class _NewIds:
+    """The ids that things of an export get here, one after the other in their order.
+
+    Parameters
+    ----------
+    write : Writer
+        Who knows which ids were never given.
+    """
+
+    def __init__(self, write: Writer) -> None:
+        episodes = "SELECT ifnull(max(episode_id), -1) + 1 FROM episodes"
+        self.next = {
+            "event": write.next_event,
+            "node": write.next_node,
+            "episode": int(write.connection.execute(episodes).fetchone()[0]),
+        }
+        self._known: dict[tuple[str, int], int] = {}
+
+    def give(self, kind: str, old: int) -> int:
+        """Return a new id for something that comes in."""
+        if (kind, old) in self._known:
+            raise ExportError(f"the export has {kind} {old} twice: nothing was taken in")
+        new = self._known[kind, old] = self.next[kind]
+        self.next[kind] += 1
+        return new
+
+    def of(self, kind: str, old: int) -> int:
+        """Return the new id of something that came in."""
+        new = self._known.get((kind, old))
+        if new is None:
+            raise ExportError(
+                f"the export refers to {kind} {old}, which is not in it: nothing was taken in"
+            )
+        return new
+
+    def of_or_give(self, kind: str, old: int) -> int:
+        """Return the new id of something that came in, or that is gone and still referred to."""
+        new = self._known.get((kind, old))
+        return self.give(kind, old) if new is None else new
+
+
+_RENUMBERED: Mapping[str, Mapping[str, tuple[str, Callable[[_NewIds, str, int], int]]]] = {
+    "episodes": {"episode_id": ("episode", _NewIds.give)},
+    "events": {
+        "event_id": ("event", _NewIds.give),
+        "node": ("node", _NewIds.give),
+        "episode": ("episode", _NewIds.of),
+    },
+    "aliases": {"node": ("node", _NewIds.give), "event_id": ("event", _NewIds.of)},
+    "decays": {"episode": ("episode", _NewIds.of_or_give), "node": ("node", _NewIds.of)},
+}
+"""Columns that hold ids, by table: of what, and whether they are given here."""
+
+
+def merge(write: Writer, incoming: Incoming, progress: Progress) -> Imported:
+    """Add the events of an export with their aliases, links, episodes, counts and decays.
+
+    Raises
+    ------
+    ExportError
+        A key of an event is taken.
+    """
+    db, counts = write.connection, incoming.header.counts
+    ids = _NewIds(write)
+    _add_kinds(write, json.loads(incoming.header.meta.get("edge_kinds", "[]")))
+    for table, some in _checked(db, incoming, progress):
+        if table in _RENUMBERED:
+            _add_renumbered(write, table, some, ids)
+        elif table == "links":
+            write.add_links(
+                Edge(ids.of("node", row[0]), ids.of("node", row[1]), *row[2:6]) for row in some
+            )
+        elif table == "usage":
+            _add_usage(write, some, ids)
+        reach("import.written")
+    fulltext.refill(db)
+    write.next_event, write.next_node = ids.next["event"], ids.next["node"]
+    left_out = {table: counts[table] for table in _LEFT_OUT if counts[table]}
+    taken = {table: 0 if table in _LEFT_OUT else number for table, number in counts.items()}
+    return Imported(merged=True, counts=taken, left_out=left_out)
+
+
+def _add_kinds(write: Writer, names: list[str]) -> None:
+    db = write.connection
+    found = db.execute("SELECT value FROM meta WHERE key = 'edge_kinds'").fetchone()
+    known = json.loads(found[0]) if found else []
+    for name in names:
+        if name not in known:
+            known.append(name)
+            write.journal("kind", [name])
+    if names:
+        write.set_meta("edge_kinds", json.dumps(known))
+
+
+def _add_renumbered(write: Writer, table: str, some: list[Row], ids: _NewIds) -> None:
+    """Store rows under new ids, recorded now."""
+    new = []
+    for row in some:
+        told = dict(zip(rows.COLUMNS[table], row, strict=False))
+        for name, (kind, number) in _RENUMBERED[table].items():
+            if told[name] is not None:
+                told[name] = number(ids, kind, told[name])
+        told["recorded"] = write.recorded
+        if told.get("key") is not None:
+            _check_key(write, told["namespace"], told["key"])
+        new.append(told)
+    write.put(table, (tuple(told.values()) for told in new))
+    if table == "episodes":
+        write.journal("episode", [told["episode_id"] for told in new])
+    elif table != "decays":
+        write.journal_nodes(told["node"] for told in new)
+
+
+def _check_key(write: Writer, namespace: object, key: object) -> None:
+    found = write.connection.execute(
+        "SELECT event_id FROM events WHERE namespace = ? AND key = ?", (namespace, key)
+    ).fetchone()
+    if found is not None:
+        raise ExportError(
+            f"the key {key!r} in namespace {namespace!r} is that of event {found[0]} here: import "
+            "into a store of its own. Nothing was taken in"
+        )
+
+
+def _add_usage(write: Writer, some: list[Row], ids: _NewIds) -> None:
+    new, last = [], dict[int, int]()
+    for told, *counts, used, _ in some:
+        thing, *whose = whose_use(json.loads(told))
+        match thing:
+            case ["event" | "node" as kind, int(old)]:
+                number = ids.of(kind, old)
+                thing = use_context([kind, number], *whose)
+                told = json.dumps(thing, separators=(",", ":"))
+                if kind == "event" and used is not None:
+                    last[number] = used
+        there = write.connection.execute(
+            "SELECT retrieved, followed, helped FROM usage WHERE context = ?", (told,)
+        ).fetchone() or (0, 0, 0)
+        new.append((told, *map(sum, zip(there, counts, strict=True))))
+    write.set_usage(new)
+    if last:
+        write.touch(last)
+
+
+@contextmanager
+def founded(folder: Path) -> Iterator[Record]:
+    """Make a record that gets its place in a folder at the end of a block.
+
+    Nothing that is in the folder is ever replaced or taken away, so that a store which another
+    process begins there meanwhile is safe. If the block fails, folders that were made for it go
+    again, as far as nobody else put something into them.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if there is none; it holds no ``memory.db``.
+
+    Yields
+    ------
+    Record
+        An empty one, which nobody else has open.
+
+    Raises
+    ------
+    ExportError
+        Another process has begun a store there in the meantime.
+    RecordIOError
+        The file system refused.
+    """
+    made = [one for one in [folder, *folder.parents] if not one.exists()]
+    try:
+        with _alone_in(folder):
+            staging = folder / HALF_IMPORT
+            refuse_link(staging)
+            shutil.rmtree(staging, ignore_errors=True)
+            try:
+                staging.mkdir(mode=0o700)
+                with Record(staging / "memory.db") as record:
+                    yield record
+                _place(staging, folder)
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
+    except BaseException:
+        with suppress(OSError):
+            for one in made:
+                one.rmdir()
+        raise
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Wait for other imports into a folder, which is made if it is not there."""
+    try:
+        handle = _locked(folder)
+    except OSError as error:
+        raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _locked(folder: Path) -> int:
+    while True:
+        make_folders(folder)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        # An import that failed may have taken its folder away while this one waited for it.
+        if folder.exists() and os.path.samestat(os.fstat(handle), folder.stat()):
+            return handle
+        os.close(handle)
+
+
+def _place(staging: Path, folder: Path) -> None:
+    if (staging / "memory.db-wal").exists():
+        raise RecordIOError(f"{staging}: the write-ahead log could not be written back: make room")
+    try:
+        # Unlike a rename, a link never replaces what has the name by now.
+        os.link(staging / "memory.db", folder / "memory.db")
+        (staging / "memory.db").unlink()
+    except FileExistsError as error:
+        raise ExportError(
+            f"another process has begun a store in {folder} meanwhile: import again to add the "
+            "events to it. Nothing was taken in"
+        ) from error
+    except OSError as error:
+        raise RecordIOError(f"{folder / 'memory.db'}: {error.strerror}") from error
+    sync_folder(folder)
+    with Record(folder / "memory.db") as record:
+        # A lock file of a store that was lost here goes further than the copy that replaces it.
+        record.forget_lost_tail()
