@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -11,16 +10,12 @@ import numpy as np
 from cvx.arguments import a_flag, a_share, a_text, checked, one_of, optional, whole
 from cvx.causal.ground import StoreGround
 from cvx.causal.vitality import Vitality
-from cvx.embed.cache import CachedEmbedder, is_cache
 from cvx.errors import InvalidInputError
 from cvx.memory.backend import Backend
 from cvx.memory.causes import active_events
-from cvx.memory.writes import declare_edge_kind
-from cvx.recall.cue import dense_text, lexical_text
+from cvx.memory.writes import declare_edge_kind, set_state
 from cvx.scoring import logged_calibration
 from cvx.scoring.formulas import beta_mean
-from cvx.store.erase import Erased, check_erasable, erase, told_of
-from cvx.store.files import regular
 from cvx.store.history import HistoryLimits
 from cvx.store.namespaces import check_namespace
 from cvx.store.store import Compacted, compact
@@ -347,43 +342,6 @@ class Admin:
         weight = 0.5 if salience is None else salience
         # One retrieval says little, the hundredth hardly more than the tenth.
         return worth * weight * (0.5 + beta_mean(asked, asked, 2.0, 0.0))
-
-
-def set_state(backend: Backend, events: Iterable[int], state: str) -> None:
-    """Archive events, or make them active again; all of them or none.
-
-    Raises
-    ------
-    UnknownError
-        One of them does not exist; nothing changes.
-    """
-    with backend.record.transaction() as write:
-        write.set_columns("state", dict.fromkeys(events, state))
-
-
-def erase_events(backend: Backend, listed: list[int]) -> Erased:
-    """Erase events from every file and cache; see ``Memory.erase``."""
-    check_erasable(backend.record, listed)
-    if listed:
-        # What was recalled and is not written down yet is searched with the rest.
-        backend.flush()
-        # Before the record: a death in between leaves texts that can be erased again.
-        _clean_caches(backend, listed)
-    return erase(backend.store, listed)
-
-
-def _clean_caches(backend: Backend, events: list[int]) -> None:
-    own = getattr(backend.embedder, "forget", None)
-    files = [] if backend.folder is None else sorted(backend.folder.iterdir())
-    beside = [path for path in files if regular(path) and is_cache(path)]
-    if own is None and not beside:
-        return
-    texts, cues = told_of(backend.record, events)
-    texts += (said for cue in cues for said in (dense_text(cue), lexical_text(cue)))
-    if own is not None:
-        own(texts)
-    for path in beside:
-        CachedEmbedder(backend.embedder, path).forget(texts)
 
 
 def _check_source(source: str) -> None:

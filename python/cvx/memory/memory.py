@@ -40,7 +40,7 @@ from cvx.errors import (
 from cvx.index import RawIndex
 from cvx.memory import feedback as _feedback
 from cvx.memory import writes
-from cvx.memory.admin import Admin, erase_events, set_state
+from cvx.memory.admin import Admin
 from cvx.memory.aio import Aio
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.causes import Causes
@@ -704,7 +704,7 @@ class Memory:
         """
         listed = self._targets(events, where, namespace, dry_run)
         if not dry_run:
-            set_state(self._backend, listed, "archived")
+            writes.set_state(self._backend, listed, "archived")
         return listed
 
     @checked(dry_run=a_flag)
@@ -742,7 +742,7 @@ class Memory:
         listed = self._targets(events, where, namespace, dry_run)
         if dry_run:
             return Erased(tuple(listed), complete=False)
-        return erase_events(self._backend, listed)
+        return writes.erase_events(self._backend, listed)
 
     def _targets(
         self,

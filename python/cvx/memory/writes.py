@@ -10,14 +10,18 @@ from typing import Any
 
 from cvx.causal.events import Link, known_order
 from cvx.causal.ground import store_links
+from cvx.embed.cache import CachedEmbedder, is_cache
 from cvx.errors import (
     DuplicateKeyError,
     InvalidInputError,
     UnknownError,
 )
 from cvx.memory.backend import Backend, Identity
+from cvx.recall.cue import dense_text, lexical_text
 from cvx.recall.render import entries_of
 from cvx.store import Writer
+from cvx.store.erase import Erased, check_erasable, erase, told_of
+from cvx.store.files import regular
 from cvx.store.injection import ORDER, tags_with_mark
 from cvx.store.namespaces import visible_sql
 from cvx.store.rows import changed_columns
@@ -285,6 +289,43 @@ def declare_edge_kind(backend: Backend, name: str) -> None:
         kinds = json.loads(backend.record.meta("edge_kinds") or "[]")
         write.set_meta("edge_kinds", json.dumps([*kinds, name]))
         write.journal("kind", [name])
+
+
+def set_state(backend: Backend, events: Iterable[int], state: str) -> None:
+    """Archive events, or make them active again; all of them or none.
+
+    Raises
+    ------
+    UnknownError
+        One of them does not exist; nothing changes.
+    """
+    with backend.record.transaction() as write:
+        write.set_columns("state", dict.fromkeys(events, state))
+
+
+def erase_events(backend: Backend, listed: list[int]) -> Erased:
+    """Erase events from every file and cache; see ``Memory.erase``."""
+    check_erasable(backend.record, listed)
+    if listed:
+        # What was recalled and is not written down yet is searched with the rest.
+        backend.flush()
+        # Before the record: a death in between leaves texts that can be erased again.
+        _clean_caches(backend, listed)
+    return erase(backend.store, listed)
+
+
+def _clean_caches(backend: Backend, events: list[int]) -> None:
+    own = getattr(backend.embedder, "forget", None)
+    files = [] if backend.folder is None else sorted(backend.folder.iterdir())
+    beside = [path for path in files if regular(path) and is_cache(path)]
+    if own is None and not beside:
+        return
+    texts, cues = told_of(backend.record, events)
+    texts += (said for cue in cues for said in (dense_text(cue), lexical_text(cue)))
+    if own is not None:
+        own(texts)
+    for path in beside:
+        CachedEmbedder(backend.embedder, path).forget(texts)
 
 
 @contextmanager

@@ -301,8 +301,8 @@ def _checked(db: sqlite3.Connection, incoming: Incoming, progress: Progress) -> 
     for table, number in numbers.items():
         if number != header.counts[table]:
             raise ExportError(
-                f"the export has {number} rows of {table} or more, {header.counts[table]} were "
-                "written: export again. Nothing was taken in"
+                f"of {table} the export has {number} rows, {header.counts[table]} were written: "
+                "export again. Nothing was taken in"
             )
 
 
