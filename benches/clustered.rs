@@ -68,11 +68,9 @@ pub fn data() -> Data {
 /// Those of the comparison with other libraries, on one metric.
 #[must_use]
 pub fn params(metric: Metric, exact_below: usize) -> IndexParams {
-    IndexParams {
-        metric,
-        exact_below,
-        ..IndexParams::new(DIM)
-    }
+    IndexParams::new(DIM)
+        .metric(metric)
+        .exact_below(exact_below)
 }
 
 /// Row `row` in the order of time, fifty to an entity.

@@ -139,12 +139,7 @@ pub fn operations(bytes: &[u8]) {
 }
 
 fn params() -> IndexParams {
-    IndexParams {
-        m: 2,
-        ef_construction: 8,
-        exact_below: 0,
-        ..IndexParams::new(2)
-    }
+    IndexParams::new(2).m(2).ef_construction(8).exact_below(0)
 }
 
 /// Bytes one by one; zeros when there are no more.

@@ -109,3 +109,15 @@ def test_a_damaged_pickle_is_refused_by_name() -> None:
     at = whole.index(b"CVXINDEX") + 100
     with pytest.raises(SnapshotError, match=r": \w+"):
         pickle.loads(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+
+
+def test_an_index_tells_what_it_holds() -> None:
+    index = raw.RawIndex(dim=2)
+    index.bulk_insert(vectors=[[1, 0], None])
+    told = "RawIndex(dim=2, metric='cosine', nodes=2, vectors=1, edges=0, timelines=1, namespaces=1"
+    assert repr(index) == f"{told}, center=None)"
+    index.center = [0.5, 0.5]
+    assert repr(copy.copy(index)) == f"{told}, center='set')"
+    page = index._repr_html_()
+    assert "<caption>RawIndex</caption>" in page
+    assert "<tr><th>nodes</th><td>2</td></tr>" in page

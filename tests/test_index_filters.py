@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,6 +22,60 @@ def test_a_filtered_search_is_a_search_among_what_matches(
 ) -> None:
     ids, distances = built(twin).search(query, k, where=where)
     assert_nearest(twin, ids, distances, query, k, where)
+
+
+@pytest.mark.requirement("V19")
+@given(twins(), vectors(), st.lists(filters(), max_size=3), st.booleans())
+def test_of_several_filters_any_may_accept(
+    twin: Twin, query: list[int], wheres: list[Filter], exact: bool
+) -> None:
+    index = built(twin, exact_below=10_000 if exact else 0)
+    ids = sorted({node for where in wheres for node in twin.found(where)})
+    spaces = {name for where in wheres for name in where.namespaces or [""]} | {
+        "" for where in wheres if where.namespaces is None
+    }
+    any_of = Filter(ids=ids, namespaces=sorted(spaces), recallable=None)
+    found, distances = index.search(query, 9, where=wheres)
+    assert_nearest(twin, found, distances, query, 9, any_of)
+    batch, _ = index.search([query, query], 9, where=wheres)
+    assert [row[row >= 0].tolist() for row in batch] == [found.tolist()] * 2
+    causal = index.causal_search(query, 9, where=wheres)
+    assert [hit.node for hit in causal] == found.tolist()
+    boost = {"caused": 0.5, "temporal": 0.25}
+    scores = {hit.node: hit.score for hit in index.graph_search(query, 50, boost, where=wheres)}
+    assert scores == pytest.approx(twin.graph(query, 50, boost, 2, any_of), abs=1e-5)
+    hybrid = [hit.score for hit in index.hybrid_search(query, 50, 0.5, where=wheres)]
+    assert hybrid == pytest.approx([s for s, _ in twin.hybrid(query, 0.5, any_of)], abs=1e-5)
+
+
+@given(twins(), vectors(), filters())
+def test_a_mapping_is_the_filter_of_its_fields(twin: Twin, query: list[int], where: Filter) -> None:
+    index = built(twin)
+    expected = index.search(query, 9, where=where)[0].tolist()
+    fields = where._asdict()
+    assert index.search(query, 9, where=fields)[0].tolist() == expected
+    assert index.search(query, 9, where=[fields])[0].tolist() == expected
+    assert index.search(query, 9, where=(where, fields))[0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "named"),
+    [
+        ({"sinse": 5}, "a field of where is 'sinse'"),
+        ([Filter(), {"kind": "note"}], "where.kind is given, which an index does not know"),
+        ([None], r"where\[0\] is None"),
+        (["x"], r"where\[0\] is 'x'"),
+        ("x", "where is 'x'"),
+        ([Filter(since=5, until=5)], "5..5 is inverted"),
+        ([[Filter()]], r"where\[0\]"),
+    ],
+)
+def test_a_part_of_a_filter_that_makes_no_sense_is_named(where: Any, named: str) -> None:
+    index = RawIndex(2)
+    index.insert(vector=[1, 0])
+    for search in (index.search, index.causal_search, index.hybrid_search, index.graph_search):
+        with pytest.raises(InvalidInputError, match=named):
+            search([1, 0], where=where)
 
 
 @pytest.mark.requirement("V17")
@@ -96,7 +152,7 @@ def test_an_empty_list_matches_nothing_and_an_unknown_name_neither() -> None:
 @pytest.mark.parametrize(
     ("where", "named"),
     [
-        ({"since": 1}, "cvx.Filter"),
+        (1, "cvx.Filter"),
         (Filter(since="yesterday"), "since"),  # type: ignore[arg-type]
         (Filter(since=2**70), "since"),
         (Filter(entities=[-1]), "entities"),

@@ -112,6 +112,68 @@ def test_what_was_deleted_is_gone_and_its_id_is_never_given_again(
     assert index.insert(1, 5, query) == len(twin.rows)
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "a"])), max_size=12),
+    st.integers(0, 12),
+)
+def test_nodes_without_a_time_come_after_all_of_their_timeline(
+    rows: list[tuple[int, str]], bulk: int
+) -> None:
+    index, latest = RawIndex(2), dict[tuple[int, str], int]()
+    index.insert(1, 40, [1, 0], namespace="a")
+    latest[1, "a"] = 40
+    for entity, namespace in rows[bulk:]:
+        index.insert(entity, vector=[1, 0], namespace=namespace)
+    index.bulk_insert(
+        [entity for entity, _ in rows[:bulk]],
+        vectors=np.ones((len(rows[:bulk]), 2)),
+        namespaces=[namespace for _, namespace in rows[:bulk]],
+    )
+    for node, row in enumerate(rows[bulk:] + rows[:bulk], 1):
+        latest[row] = latest.get(row, -1) + 1
+        assert (index.step(node).timestamp, index.step(node).entity_id) == (latest[row], row[0])
+
+
+def test_vectors_alone_stand_on_one_timeline_in_the_order_of_insertion() -> None:
+    index = RawIndex(2)
+    assert index.bulk_insert(vectors=[[1, 0], [0, 1]]).tolist() == [0, 1]
+    assert index.insert(vector=[1, 1]) == 2
+    assert index.bulk_insert(timestamps=[9, 8], vectors=[None, None]).tolist() == [3, 4]
+    assert [step.node_id for step in index.trajectory(0)] == [0, 1, 2, 4, 3]
+    assert [step.timestamp for step in index.trajectory(0)] == [0, 1, 2, 8, 9]
+    assert index.bulk_insert(vectors=[]).tolist() == []
+    assert index.bulk_insert(vectors=[None]).tolist() == [5]
+    last = 2**63 - 1
+    index.insert(3, last, [1, 0])
+    index.insert(3, vector=[1, 0])
+    assert [step.timestamp for step in index.trajectory(3)] == [last, last]
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda ix: ix.insert(), "vector is left out: give vector="),
+        (lambda ix: ix.insert(1, 10), "vector is left out: give vector="),
+        (lambda ix: ix.bulk_insert(), "vectors is left out: give vectors="),
+        (lambda ix: ix.bulk_insert([1], [10]), "vectors is left out: give vectors="),
+        (lambda ix: ix.insert([1.0, 0.0], vector=None), "a vector is given as vector="),
+        (lambda ix: ix.bulk_insert(np.ones((2, 2)), vectors=None), "vectors are given as vectors="),
+        (lambda ix: ix.bulk_insert(vectors=[1.0, 0.0]), "one vector: pass a matrix"),
+        (lambda ix: ix.bulk_insert([1], vectors=np.ones((2, 2))), "vectors has 2 rows"),
+        (lambda ix: ix.bulk_insert(timestamps=[1], vectors=np.ones((2, 2))), "vectors has 2 rows"),
+        (lambda ix: ix.bulk_insert(vectors=np.ones((2, 2)), rewards=[1.0]), "rewards has 1 rows"),
+        (lambda ix: ix.bulk_insert(vectors=np.ones((2, 2)), task_types=["a"]), "task_types has 1"),
+    ],
+)
+def test_what_is_given_in_the_wrong_place_is_told_where_it_goes(
+    call: Callable[[RawIndex], object], named: str
+) -> None:
+    index = RawIndex(2)
+    with pytest.raises(InvalidInputError, match=named):
+        call(index)
+    assert len(index) == 0
+
+
 def test_timelines_close_over_a_deleted_node() -> None:
     index = RawIndex(2)
     index.bulk_insert([1, 1, 1], [10, 20, 30], np.ones((3, 2)))

@@ -15,7 +15,7 @@ import cvx
 from cvx.errors import CvxError
 from cvx.index import RawIndex
 
-# What each argument without a default may be, by its name.
+# What each argument that cannot be left out may be, by its name.
 RIGHT: dict[str, Any] = {
     "a": 0,
     "accept": None,
@@ -64,6 +64,8 @@ RIGHT: dict[str, Any] = {
     "since": None,
     "start": 0,
     "tags": None,
+    "task_type": None,
+    "task_types": None,
     "threads": 1,
     "timestamp": 5,
     "timestamps": np.array([3]),
@@ -164,7 +166,7 @@ def call(method: Callable[..., Any], argument: str, value: object) -> None:
     required = {
         name: RIGHT[name]
         for name, parameter in arguments(method).items()
-        if parameter.default is parameter.empty and name != argument
+        if parameter.default in (parameter.empty, ...) and name != argument
     }
     method(**{**required, argument: value})
 

@@ -191,7 +191,7 @@ def test_the_transition_model_knows_the_families_that_nodes_were_inserted_with()
         (
             {"task_types": [None, "a"], "tags": [[], ["task:b"]]},
             InvalidInputError,
-            r"task_types\[1\] is 'a', but the tags \['task:b'\] name another",
+            r"task_types\[1\] is .a., but the tags \[.task:b.\] name another",
         ),
         ({"task_types": ["a", "a"], "tags": [[]]}, InvalidInputError, "tags has 1 rows"),
         ({"task_types": ["a", "a"], "tags": [[], "x"]}, InvalidInputError, r"tags\[1\] is 'x'"),

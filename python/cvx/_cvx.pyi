@@ -43,7 +43,7 @@ class GraphRows:
 
 @final
 class NativeIndex:
-    """A temporal index. `cvx.index.TemporalIndex` is its public face."""
+    """A temporal index. `cvx.index.RawIndex` is its public face."""
 
     def __new__(
         cls,
@@ -96,12 +96,13 @@ class NativeIndex:
 
     def insert(
         self,
-        entity_id: int,
-        timestamp: int,
+        entity_id: int | None,
+        timestamp: int | None,
         vector: npt.ArrayLike | None,
         reward: float | None,
         namespace: str,
         tags: Collection[str] | None,
+        task_type: str | None,
         action: str | None,
         recallable: bool,
     ) -> int:
@@ -109,13 +110,14 @@ class NativeIndex:
 
     def bulk_insert(
         self,
-        entity_ids: npt.ArrayLike,
-        timestamps: npt.ArrayLike,
+        entity_ids: npt.ArrayLike | None,
+        timestamps: npt.ArrayLike | None,
         vectors: _Floats | None,
         present: npt.NDArray[np.bool_] | None,
         rewards: Sequence[float | None] | npt.NDArray[Any] | None,
         namespaces: str | Sequence[str],
         tags: Sequence[Collection[str]] | None,
+        task_types: Sequence[str | None] | None,
         actions: Sequence[str | None] | None,
         recallable: bool | Sequence[bool] | npt.NDArray[np.bool_],
         threads: int | None,
@@ -131,6 +133,9 @@ class NativeIndex:
     def compact(self) -> None:
         """Give back what deleted nodes take."""
 
+    def node_ids(self) -> _Ints:
+        """Every node, those without a vector among them."""
+
     def contains(self, node: object) -> bool:
         """Whether a node exists and was not deleted."""
 
@@ -143,8 +148,14 @@ class NativeIndex:
     def tags(self, node: int) -> list[str]:
         """The labels of a node."""
 
+    def set_tags(self, node: int, tags: Collection[str]) -> None:
+        """Give a node other labels."""
+
     def vector(self, node: int) -> _Floats | None:
         """The vector as it was inserted."""
+
+    def set_vector(self, node: int, vector: npt.ArrayLike | None) -> None:
+        """Give a node another vector, or take it away."""
 
     def reward(self, node: int) -> float | None:
         """The outcome of a node."""

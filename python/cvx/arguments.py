@@ -255,7 +255,9 @@ def a_filter(name: str, value: Any) -> tuple[Filter, ...]:
 
     ``None`` is the filter that lets everything pass.
     """
-    if isinstance(value, Filter | Mapping) or value is None:
+    if value is None:
+        return (Filter(),)
+    if isinstance(value, Filter | Mapping):
         return (_one_filter(name, value),)
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise wrong(name, value, "a cvx.Filter, a mapping of its fields or a list")
@@ -263,7 +265,7 @@ def a_filter(name: str, value: Any) -> tuple[Filter, ...]:
 
 
 def _one_filter(name: str, value: Any) -> Filter:
-    given = {} if value is None else value._asdict() if isinstance(value, Filter) else value
+    given = value._asdict() if isinstance(value, Filter) else value
     if not isinstance(given, Mapping):
         raise wrong(name, value, "a cvx.Filter or a mapping of its fields")
     for part in given:
@@ -293,8 +295,10 @@ def _some(check: Check, *alone: type) -> Check:
     return several
 
 
-def index_filter(where: Filter | None) -> Filter | None:
-    """Return a filter as a raw index takes it: lists, and nothing that only a memory knows.
+def index_filter(where: Any) -> Filter | list[Filter] | None:
+    """Return a filter, or the list of several, as a raw index takes it.
+
+    Lists where one value may stand, and nothing that only a memory knows.
 
     Raises
     ------
@@ -303,13 +307,16 @@ def index_filter(where: Filter | None) -> Filter | None:
     """
     if where is None:
         return None
-    if not isinstance(where, Filter):
-        raise wrong("where", where, "a cvx.Filter")
-    lists = where.entities, where.namespaces, where.tags, where.ids
-    if where[_LAST:] == _OPEN and not any(isinstance(part, str | int) for part in lists):
-        # As most are: nothing to be put into a list, and the index checks the rest itself.
-        return where
-    plain = _one_filter("where", where)
+    if isinstance(where, Filter):
+        lists = where.entities, where.namespaces, where.tags, where.ids
+        if where[_LAST:] == _OPEN and not any(isinstance(part, str | int) for part in lists):
+            # As most are: nothing to be put into a list, and the index checks the rest itself.
+            return where
+    filters = [_of_index(one) for one in a_filter("where", where)]
+    return filters[0] if isinstance(where, Filter | Mapping) else filters
+
+
+def _of_index(plain: Filter) -> Filter:
     for part in ("kind", "source", "metadata", "min_trust"):
         if getattr(plain, part) is not None:
             raise InvalidInputError(

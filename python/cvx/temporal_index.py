@@ -25,7 +25,7 @@ from cvx.index import RawIndex
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.traces import default_level, timelines
 from cvx.scoring import SEED_WEIGHTS, Scorer, ScoringContext, UsageTracker
-from cvx.types import Filter, Hit
+from cvx.types import Hit, Where
 
 _SEED_FEATURES = ("similarity", "recency", "reward", "region_match", "usage_success")
 
@@ -79,7 +79,7 @@ class TemporalIndex(RawIndex):
         now: int | None = None,
         usage: UsageTracker | Mapping[int, float] | None = None,
         level: int | None = None,
-        where: Filter | None = None,
+        where: Where | None = None,
         *,
         pool: int = 4,
     ) -> list[Hit]:
@@ -104,7 +104,7 @@ class TemporalIndex(RawIndex):
             (``loop.usage``); 0.5 for all without it.
         level : int, optional
             Level of the regions that are compared; default that of ``transition_model``.
-        where : Filter, optional
+        where : Filter, mapping of its fields, or list of these, optional
             What may come back.
         pool : int, default 4
             How many times k candidates are scored.

@@ -12,6 +12,17 @@ use crate::id::EntityId;
 use crate::id::Slot;
 
 /// A node on its way into the index.
+///
+/// ```
+/// use cvx_index::{EntityId, NewNode};
+///
+/// let row = [1.0, 0.0];
+/// let node = NewNode::new(EntityId(7), 10, Some(&row))
+///     .reward(0.5)
+///     .tags(&["kitchen"])
+///     .action("open");
+/// assert_eq!(node.namespace, "");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct NewNode<'a> {
     /// Who.
@@ -46,6 +57,41 @@ impl<'a> NewNode<'a> {
             action: None,
             recallable: true,
         }
+    }
+
+    /// With this outcome, in [0, 1].
+    #[must_use]
+    pub fn reward(mut self, reward: f32) -> Self {
+        self.reward = Some(reward);
+        self
+    }
+
+    /// In this namespace.
+    #[must_use]
+    pub fn namespace(mut self, namespace: &'a str) -> Self {
+        self.namespace = namespace;
+        self
+    }
+
+    /// With these labels.
+    #[must_use]
+    pub fn tags(mut self, tags: &'a [&'a str]) -> Self {
+        self.tags = tags;
+        self
+    }
+
+    /// With what was done there.
+    #[must_use]
+    pub fn action(mut self, action: &'a str) -> Self {
+        self.action = Some(action);
+        self
+    }
+
+    /// Whether it may advise.
+    #[must_use]
+    pub fn recallable(mut self, recallable: bool) -> Self {
+        self.recallable = recallable;
+        self
     }
 }
 
@@ -154,19 +200,13 @@ impl Columns {
     pub(crate) fn push(&mut self, node: &NewNode<'_>) -> Slot {
         let slot = Slot::at(self.len());
         self.ids.push();
-        let mut tags: Vec<u32> = node
-            .tags
-            .iter()
-            .map(|tag| self.tag_names.intern(*tag))
-            .collect();
-        tags.sort_unstable();
-        tags.dedup();
+        let tags = self.tag_set(node.tags);
         self.entity.push(node.entity.0);
         self.time.push(node.timestamp);
         self.reward.push(f32::NAN);
         self.set_reward(slot.index(), node.reward);
         self.namespace.push(self.namespaces.intern(node.namespace));
-        self.tags.push(self.tag_sets.intern(tags.as_slice()));
+        self.tags.push(tags);
         self.action.push(
             node.action
                 .map_or(NO_ACTION, |action| self.actions.intern(action)),
@@ -175,6 +215,25 @@ impl Columns {
         let recallable = if node.recallable { RECALLABLE } else { 0 };
         self.flags.push(LIVE | embedded | recallable);
         slot
+    }
+
+    /// The place of a set of tags, which are given places where they have none.
+    fn tag_set(&mut self, tags: &[&str]) -> u32 {
+        let names = tags.iter().map(|tag| self.tag_names.intern(*tag));
+        let mut tags: Vec<u32> = names.collect();
+        tags.sort_unstable();
+        tags.dedup();
+        self.tag_sets.intern(tags.as_slice())
+    }
+
+    pub(crate) fn set_tags(&mut self, node: Slot, tags: &[&str]) {
+        let tags = self.tag_set(tags);
+        self.tags.to_mut()[node.index()] = tags;
+    }
+
+    pub(crate) fn set_flag(&mut self, node: Slot, flag: u8, on: bool) {
+        let flags = &mut self.flags.to_mut()[node.index()];
+        *flags = if on { *flags | flag } else { *flags & !flag };
     }
 
     pub(crate) fn set_reward(&mut self, at: usize, reward: Option<f32>) {

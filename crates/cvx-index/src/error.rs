@@ -10,6 +10,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why the index refused. Whatever was refused changed nothing.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A parameter of the index or of a call outside its bounds.
     #[error("{name} is {value}: it must be {bound}")]

@@ -13,6 +13,15 @@ use crate::id::{EntityId, NodeId};
 ///
 /// An empty list matches nothing. The default is what recall uses: recallable nodes of the
 /// default namespace.
+///
+/// ```
+/// use cvx_index::Filter;
+///
+/// let spring = Filter { since: Some(60), until: Some(150), ..Filter::default() };
+/// assert!(spring.check().is_ok());
+/// let inverted = Filter { since: Some(150), until: Some(60), ..Filter::default() };
+/// assert!(inverted.check().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
     /// The earliest timestamp accepted.

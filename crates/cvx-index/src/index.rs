@@ -1,22 +1,20 @@
 //! `TemporalIndex`, the only facade: nodes in, nodes out.
 //!
 //! Its other methods stand beside their concepts: here what is in it and how that changes, in `query`
-//! the searches, in `snapshot` the file.
+//! the searches, in `snapshot` the file. None of what stands here uses one of the two.
 
-mod changes;
+pub(crate) mod changes;
 mod compact;
 mod edges;
 pub(crate) mod epoch;
 mod nodes;
 pub(crate) mod params;
 mod regions;
-mod shared;
 mod validate;
 
 pub use nodes::Stats;
 pub use params::{DEFAULT_EF, IndexParams};
 pub use regions::RegionTrajectory;
-pub use shared::SharedIndex;
 
 use epoch::Epoch;
 
@@ -28,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::filter::plan::Remembered;
 use crate::filter::postings::Postings;
 use crate::filter::timelines::Timelines;
+use crate::graph::beam::Graph;
 use crate::graph::insert::Builder;
 use crate::graph::links::Links;
 use crate::id::{NodeId, Slot};
@@ -40,6 +39,7 @@ pub const MOST_THREADS: usize = 256;
 
 /// Where distances are taken from.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Center {
     /// The origin.
     None,
@@ -50,6 +50,27 @@ pub enum Center {
 }
 
 /// Nodes in time: found by similarity, followed along timelines and typed edges.
+///
+/// It is changed through `&mut self`; [`SharedIndex`](crate::SharedIndex) lets threads search while
+/// nodes come and go.
+///
+/// ```
+/// use cvx_index::{EdgeKind, EntityId, Filter, IndexParams, NewNode, TemporalIndex};
+///
+/// # fn main() -> cvx_index::Result<()> {
+/// let mut index = TemporalIndex::new(IndexParams::new(2))?;
+/// let open = index.insert(NewNode::new(EntityId(1), 10, Some(&[1.0, 0.0])).action("open"))?;
+/// let take = index.insert(NewNode::new(EntityId(1), 20, Some(&[0.0, 1.0])).reward(1.0))?;
+/// index.add_edge(open, take, EdgeKind::Caused, 0.9)?;
+///
+/// // What is near "open", and what that led to.
+/// let boosts = [(EdgeKind::Caused, 0.5)];
+/// let hits = index.graph_search(&[1.0, 0.0], 2, &boosts, 1, None, &Filter::default())?;
+/// assert_eq!(hits[1].node, take);
+/// assert_eq!(hits[1].path[0].weight, 0.9);
+/// # Ok(())
+/// # }
+/// ```
 pub struct TemporalIndex {
     pub(crate) params: IndexParams,
     pub(crate) columns: Columns,
@@ -208,6 +229,11 @@ impl TemporalIndex {
             width: self.params.ef_construction,
         };
         (builder, &mut self.links)
+    }
+
+    /// The graph, to be walked.
+    pub(crate) fn graph(&self) -> Graph<'_> {
+        Graph::new(&self.links, &self.vectors.codes)
     }
 
     /// The slot of a live node.

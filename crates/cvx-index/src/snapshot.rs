@@ -64,7 +64,24 @@ struct Meta {
 }
 
 /// How a snapshot is opened.
+///
+/// ```
+/// use cvx_index::{EntityId, IndexParams, LoadOptions, NewNode, TemporalIndex};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let path = std::env::temp_dir().join(format!("cvx-doc-{}.cvx", std::process::id()));
+/// let mut index = TemporalIndex::new(IndexParams::new(2))?;
+/// index.insert(NewNode::new(EntityId(7), 10, Some(&[1.0, 0.0])))?;
+/// index.save(&path, b"of 7 May")?;
+///
+/// let opened = TemporalIndex::load_with(&path, LoadOptions::new().mmap(true))?;
+/// assert_eq!((opened.len(), opened.metadata()), (1, &b"of 7 May"[..]));
+/// # std::fs::remove_file(path)?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LoadOptions {
     /// Whether the rows, too, are held against their checksums, and against what insertion asks of a
     /// vector.
@@ -76,6 +93,31 @@ pub struct LoadOptions {
     /// [`save`](TemporalIndex::save) does, or removed. To cut it off, or to copy another file over
     /// it, ends the process (SIGBUS).
     pub mmap: bool,
+}
+
+impl LoadOptions {
+    /// The file is read, and its rows are taken as they are.
+    #[must_use]
+    pub const fn new() -> Self {
+        LoadOptions {
+            verify: false,
+            mmap: false,
+        }
+    }
+
+    /// Holds the rows against their checksums, or not.
+    #[must_use]
+    pub const fn verify(mut self, verify: bool) -> Self {
+        self.verify = verify;
+        self
+    }
+
+    /// Maps the file, or reads it.
+    #[must_use]
+    pub const fn mmap(mut self, mmap: bool) -> Self {
+        self.mmap = mmap;
+        self
+    }
 }
 
 impl TemporalIndex {

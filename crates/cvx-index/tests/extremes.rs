@@ -14,13 +14,11 @@ fn of(rows: &[Vec<f32>], params: IndexParams) -> TemporalIndex {
 }
 
 fn walked(dim: usize, metric: Metric) -> IndexParams {
-    IndexParams {
-        metric,
-        m: 6,
-        ef_construction: 40,
-        exact_below: 0,
-        ..IndexParams::new(dim)
-    }
+    IndexParams::new(dim)
+        .metric(metric)
+        .m(6)
+        .ef_construction(40)
+        .exact_below(0)
 }
 
 fn found(index: &TemporalIndex, query: &[f32], k: usize) -> Vec<u32> {
@@ -48,11 +46,7 @@ fn recall(index: &TemporalIndex, queries: &[Vec<f32>]) -> f64 {
 fn a_hundred_thousand_copies_are_all_found_and_do_not_hide_the_rest() {
     let mut rows = vec![vec![1.0, 2.0, 3.0, 4.0]; 100_000];
     rows.push(vec![4.0, -3.0, 2.0, -1.0]);
-    let params = IndexParams {
-        m: 4,
-        ef_construction: 16,
-        ..walked(4, Metric::L2)
-    };
+    let params = walked(4, Metric::L2).m(4).ef_construction(16);
     let index = of(&rows, params);
     assert_eq!(found(&index, &rows[100_000], 1), [100_000]);
     let copies = found(&index, &rows[0], 1000);
@@ -105,10 +99,7 @@ fn scans_are_exact_among_rows_of_all_lengths() {
         };
         let rows: Vec<Vec<f32>> = (0..1500).map(|n| sized(&mut numbers, n)).collect();
         let queries: Vec<Vec<f32>> = (0..35).map(|n| sized(&mut numbers, n)).collect();
-        let params = IndexParams {
-            metric,
-            ..IndexParams::new(DIM)
-        };
+        let params = IndexParams::new(DIM).metric(metric);
         let mut index = of(&rows, params);
         let window = Filter {
             since: Some(100),
@@ -173,10 +164,7 @@ fn check_exact(index: &TemporalIndex, rows: &[Vec<f32>], query: &[f32], filter: 
 fn k_and_ef_far_beyond_the_number_of_nodes_find_all_of_them() {
     let rows = Numbers(4).clustered(300, 8, 5);
     for exact_below in [0, 10_000] {
-        let params = IndexParams {
-            exact_below,
-            ..walked(8, Metric::Cosine)
-        };
+        let params = walked(8, Metric::Cosine).exact_below(exact_below);
         let index = of(&rows, params);
         for (k, ef) in [
             (usize::MAX, None),

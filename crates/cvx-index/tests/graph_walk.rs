@@ -24,12 +24,10 @@ fn world(metric: Metric) -> World {
     let mut numbers = Numbers(5);
     let mut rows = numbers.clustered(ROWS + 40, DIM, 60);
     let queries = rows.split_off(ROWS);
-    let params = IndexParams {
-        metric,
-        ef_construction: 100,
-        exact_below: 0,
-        ..IndexParams::new(DIM)
-    };
+    let params = IndexParams::new(DIM)
+        .metric(metric)
+        .ef_construction(100)
+        .exact_below(0);
     let mut index = TemporalIndex::new(params).unwrap();
     let nodes: Vec<NewNode<'_>> = rows
         .iter()

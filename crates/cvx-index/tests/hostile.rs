@@ -461,12 +461,7 @@ fn ask(index: &TemporalIndex) {
 fn walked() -> TemporalIndex {
     let mut numbers = Numbers(8);
     let rows = numbers.clustered(400, 8, 5);
-    let params = IndexParams {
-        m: 4,
-        ef_construction: 30,
-        exact_below: 0,
-        ..IndexParams::new(8)
-    };
+    let params = IndexParams::new(8).m(4).ef_construction(30).exact_below(0);
     let mut index = TemporalIndex::new(params).unwrap();
     let nodes: Vec<_> = rows
         .iter()

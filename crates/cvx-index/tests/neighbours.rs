@@ -135,13 +135,8 @@ fn traverse_tells_paths_strongest_first_within_the_namespaces_named() {
 fn a_neighbour_far_from_the_query_is_found_over_time_and_edges_when_walking() {
     let mut numbers = Numbers(3);
     let rows = numbers.clustered(3000, 16, 40);
-    let mut index = TemporalIndex::new(IndexParams {
-        m: 8,
-        ef_construction: 60,
-        exact_below: 0,
-        ..IndexParams::new(16)
-    })
-    .unwrap();
+    let mut index =
+        TemporalIndex::new(IndexParams::new(16).m(8).ef_construction(60).exact_below(0)).unwrap();
     let nodes: Vec<NewNode<'_>> = rows
         .iter()
         .zip(0u64..)

@@ -29,6 +29,7 @@ fn check_search(index: &TemporalIndex, twin: &Twin, query: &[f32], k: usize, fil
 fn check_nodes(index: &TemporalIndex, twin: &Twin) {
     assert_eq!(index.len(), twin.live().count());
     assert_eq!(index.node_count(), twin.rows.len());
+    assert!(index.node_ids().map(|node| node.0).eq(twin.live()));
     for (row, node) in twin.rows.iter().zip(0..) {
         let id = NodeId(node);
         assert_eq!(index.contains(id), row.live);
@@ -135,6 +136,21 @@ proptest! {
             check_search(&index, &twin, query, k, filter);
             check_search(&index, &twin, query, k, &Filter::default());
         }
+    }
+
+    #[test]
+    fn a_search_for_any_of_several_filters_is_a_search_among_what_one_of_them_accepts(
+        steps in steps(40), metric in metric(), query in vector(),
+        filters in proptest::collection::vec(filter(), 0..4), k in 1usize..30,
+    ) {
+        let (index, twin) = lived(&steps, params(metric, 0));
+        let any = index.any_of(&filters).expect("good filters");
+        let accepted = twin.live().filter(|&node| filters.iter().any(|f| twin.accepts(node, f)));
+        let ids: Vec<NodeId> = accepted.map(NodeId).collect();
+        prop_assert_eq!(any.ids.as_ref(), Some(&ids));
+        check_search(&index, &twin, &query, k, &any);
+        let spaces = any.namespaces.clone().unwrap_or_default();
+        prop_assert!(filters.iter().flat_map(|f| twin.spaces(f)).all(|name| spaces.iter().any(|s| s == name)));
     }
 
     /// Requirement: V2, V7, V8, V9

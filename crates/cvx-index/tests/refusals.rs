@@ -201,37 +201,38 @@ fn a_center_that_cannot_be_is_refused() {
 }
 
 #[test]
+fn another_vector_is_checked_as_a_new_one_is_and_what_is_refused_changes_nothing() {
+    let mut index = two();
+    let before = index.to_bytes();
+    let changes = index.changes();
+    let mut refused = |node, row: &[f32]| index.set_vector(NodeId(node), Some(row)).unwrap_err();
+    assert!(matches!(refused(0, &[1.0]), Error::Dimension { .. }));
+    assert!(matches!(refused(0, &[0.0; DIM]), Error::ZeroVector { .. }));
+    assert!(matches!(
+        refused(0, &[f32::NAN; DIM]),
+        Error::NonFinite { .. }
+    ));
+    assert!(matches!(refused(9, &GOOD), Error::UnknownNode { .. }));
+    let unknown = index.set_tags(NodeId(9), &["x"]).unwrap_err();
+    assert!(matches!(unknown, Error::UnknownNode { .. }));
+    let inverted = Filter {
+        since: Some(3),
+        until: Some(3),
+        ..Filter::default()
+    };
+    let refused = index.any_of(&[Filter::default(), inverted]).unwrap_err();
+    assert!(matches!(refused, Error::InvertedRange { .. }));
+    assert_eq!((index.to_bytes(), index.changes()), (before, changes));
+}
+
+#[test]
 fn parameters_outside_their_bounds_are_refused() {
-    let base = IndexParams::new(DIM);
+    let good = IndexParams::new(DIM);
     let cases = [
-        (
-            "dim",
-            IndexParams {
-                dim: 0,
-                ..base.clone()
-            },
-        ),
-        (
-            "dim",
-            IndexParams {
-                dim: 1 << 20,
-                ..base.clone()
-            },
-        ),
-        (
-            "m",
-            IndexParams {
-                m: 1,
-                ..base.clone()
-            },
-        ),
-        (
-            "ef_construction",
-            IndexParams {
-                ef_construction: 0,
-                ..base
-            },
-        ),
+        ("dim", IndexParams::new(0)),
+        ("dim", IndexParams::new(1 << 20)),
+        ("m", good.clone().m(1)),
+        ("ef_construction", good.ef_construction(0)),
     ];
     for (wanted, params) in cases {
         let error = TemporalIndex::new(params).err();

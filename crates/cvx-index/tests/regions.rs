@@ -11,13 +11,11 @@ use proptest::prelude::*;
 const DIM: usize = 12;
 
 fn index_of(rows: &[Vec<f32>], seed: u64, exact_below: usize) -> TemporalIndex {
-    let params = IndexParams {
-        m: 4,
-        ef_construction: 60,
-        seed,
-        exact_below,
-        ..IndexParams::new(DIM)
-    };
+    let params = IndexParams::new(DIM)
+        .m(4)
+        .ef_construction(60)
+        .seed(seed)
+        .exact_below(exact_below);
     let mut index = TemporalIndex::new(params).unwrap();
     insert(&mut index, rows);
     index
@@ -155,11 +153,7 @@ fn an_epoch_ends_when_vectors_double_a_hub_goes_or_the_center_moves() {
 /// Requirement: V19, V5
 #[test]
 fn a_trajectory_smooths_the_shares_of_each_window() {
-    let params = IndexParams {
-        m: 2,
-        metric: Metric::L2,
-        ..IndexParams::new(1)
-    };
+    let params = IndexParams::new(1).m(2).metric(Metric::L2);
     let mut index = TemporalIndex::new(params).unwrap();
     // Times out of order; windows of 10 from 100 on: nodes 1, 2 and 3, nobody, node 0.
     let events = [(129, &[5.0]), (100, &[0.0]), (105, &[0.0]), (109, &[5.0])];

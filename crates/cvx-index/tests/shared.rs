@@ -13,12 +13,10 @@ use cvx_index::{
 const DIM: usize = 16;
 
 fn params() -> IndexParams {
-    IndexParams {
-        m: 6,
-        ef_construction: 40,
-        exact_below: 0,
-        ..IndexParams::new(DIM)
-    }
+    IndexParams::new(DIM)
+        .m(6)
+        .ef_construction(40)
+        .exact_below(0)
 }
 
 fn nodes(rows: &[Vec<f32>]) -> Vec<NewNode<'_>> {

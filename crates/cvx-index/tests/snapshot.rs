@@ -21,13 +21,9 @@ fn saving_replaces_the_file_and_leaves_nothing_beside_it() {
     let read = TemporalIndex::load(&path).unwrap();
     read.validate().unwrap();
     assert_eq!(read.to_bytes(), index.to_bytes());
-    assert_eq!(
-        read.stats(),
-        cvx_index::Stats {
-            bytes: read.stats().bytes,
-            ..index.stats()
-        }
-    );
+    let mut stats = index.stats();
+    stats.bytes = read.stats().bytes;
+    assert_eq!(read.stats(), stats);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     let nowhere = folder.path().join("nowhere").join("a.cvx");
     assert!(matches!(index.save(&nowhere, b""), Err(Error::Io { .. })));

@@ -13,11 +13,9 @@ const ROWS: usize = 9_000;
 const K: usize = 10;
 
 fn params(exact_below: usize) -> IndexParams {
-    IndexParams {
-        ef_construction: 100,
-        exact_below,
-        ..IndexParams::new(DIM)
-    }
+    IndexParams::new(DIM)
+        .ef_construction(100)
+        .exact_below(exact_below)
 }
 
 /// Rows in the order of time, a tenth of them after another recallable or tagged.
@@ -227,14 +225,7 @@ fn other_metrics_walk_as_well() {
             }
         }
         let queries = rows.split_off(3000);
-        let index = bulk(
-            &rows,
-            IndexParams {
-                metric,
-                ..params(0)
-            },
-            2,
-        );
+        let index = bulk(&rows, params(0).metric(metric), 2);
         assert!(
             recall(&index, &queries, &Filter::default()) >= 0.98,
             "{metric:?}"
@@ -265,11 +256,7 @@ fn digest_of_an_index() {
     let rows = Numbers(21).clustered(1500, 50, 30);
     let mut digest = crc32fast::Hasher::new();
     for metric in [Metric::Cosine, Metric::L2] {
-        let params = IndexParams {
-            metric,
-            exact_below: 0,
-            ..IndexParams::new(50)
-        };
+        let params = IndexParams::new(50).metric(metric).exact_below(0);
         let index = bulk(&rows, params, 2);
         digest.update(&index.to_bytes());
         for near in index.search(&rows[7], K, None, &Filter::default()).unwrap() {

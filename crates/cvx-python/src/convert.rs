@@ -1,5 +1,6 @@
 //! Python values to the values of the index, and back.
 
+use std::borrow::Cow;
 use std::fmt::Arguments;
 
 use cvx_index::{EntityId, Filter, MOST_THREADS, NodeId, TemporalIndex};
@@ -8,11 +9,12 @@ use numpy::{
     PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::conversion::FromPyObjectOwned;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::{PyList, PyType};
 
-use crate::argument::{PARAMETER, at_least, converted, each, optional, refused, wrong};
+use crate::argument::{at_least, converted, each, optional, refused, wrong};
 use crate::error::named;
 
 /// One vector or several, C-contiguous float32.
@@ -21,7 +23,7 @@ pub enum Vectors<'py> {
     Many(PyReadonlyArray2<'py, f32>),
 }
 
-/// Takes a float32 array as it is, and anything else by way of `cvx.index.arrays.float_rows`.
+/// Takes a float32 array as it is, and anything else by way of `cvx.index.conversion.float_rows`.
 pub fn vectors<'py>(value: &Bound<'py, PyAny>) -> PyResult<Vectors<'py>> {
     if let Some(found) = as_float_rows(value) {
         return Ok(found);
@@ -29,7 +31,7 @@ pub fn vectors<'py>(value: &Bound<'py, PyAny>) -> PyResult<Vectors<'py>> {
     static FLOAT_ROWS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = value.py();
     let made = FLOAT_ROWS
-        .import(py, "cvx.index.arrays", "float_rows")?
+        .import(py, "cvx.index.conversion", "float_rows")?
         .call1((value,))?;
     as_float_rows(&made).ok_or_else(|| {
         named(
@@ -73,33 +75,88 @@ pub fn node_array<'py>(
     PyArray1::from_iter(py, nodes.map(|node| i64::from(node.0)))
 }
 
-/// A `cvx.Filter` by its items, a tuple that it is; `None` is the default one.
-pub fn filter(value: &Bound<'_, PyAny>) -> PyResult<Filter> {
-    static FILTER: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    if value.is_none() {
-        return Ok(Filter::default());
+/// What a search may return: one filter, or any of several.
+pub enum Where {
+    One(Filter),
+    Any(Vec<Filter>),
+}
+
+impl Where {
+    /// The one filter that it is on an index as it stands.
+    pub fn on(&self, index: &TemporalIndex) -> cvx_index::Result<Cow<'_, Filter>> {
+        Ok(match self {
+            Where::One(filter) => Cow::Borrowed(filter),
+            Where::Any(filters) => Cow::Owned(index.any_of(filters)?),
+        })
     }
-    let items = match value.cast::<PyTuple>() {
-        Ok(items) if value.is_instance(FILTER.import(value.py(), "cvx.types", "Filter")?)? => items,
-        _ => return Err(wrong("where", value, "a cvx.Filter", "InvalidInputError")),
-    };
-    let get = |place| items.get_item(place);
+}
+
+/// A `cvx.Filter` or a list of them; `None` is the default one.
+pub fn filter(value: &Bound<'_, PyAny>) -> PyResult<Where> {
+    if value.is_none() {
+        return Ok(Where::One(Filter::default()));
+    }
+    match value.cast::<PyList>() {
+        Ok(several) => Ok(Where::Any(
+            several
+                .iter()
+                .map(|one| one_filter(&one))
+                .collect::<PyResult<_>>()?,
+        )),
+        Err(_) => one_filter(value).map(Where::One),
+    }
+}
+
+fn one_filter(value: &Bound<'_, PyAny>) -> PyResult<Filter> {
+    static FILTER: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = value.py();
+    if !value.is_instance(FILTER.import(py, "cvx.types", "Filter")?)? {
+        return Err(wrong("where", value, "a cvx.Filter"));
+    }
     Ok(Filter {
-        since: given("since", &get(0)?, "an int of 64 bits")?,
-        until: given("until", &get(1)?, "an int of 64 bits")?,
-        entities: ids("entities", &get(2)?)?
+        since: given(
+            "since",
+            &value.getattr(intern!(py, "since"))?,
+            "an int of 64 bits",
+        )?,
+        until: given(
+            "until",
+            &value.getattr(intern!(py, "until"))?,
+            "an int of 64 bits",
+        )?,
+        entities: ids("entities", &value.getattr(intern!(py, "entities"))?)?
             .map(|ids: Vec<u64>| ids.into_iter().map(EntityId).collect()),
-        namespaces: given("namespaces", &get(3)?, "a list of str")?,
-        min_reward: given("min_reward", &get(4)?, "a number")?,
-        max_reward: given("max_reward", &get(5)?, "a number")?,
-        tags: given("tags", &get(6)?, "a list of str")?,
+        namespaces: given(
+            "namespaces",
+            &value.getattr(intern!(py, "namespaces"))?,
+            "a list of str",
+        )?,
+        min_reward: given(
+            "min_reward",
+            &value.getattr(intern!(py, "min_reward"))?,
+            "a number",
+        )?,
+        max_reward: given(
+            "max_reward",
+            &value.getattr(intern!(py, "max_reward"))?,
+            "a number",
+        )?,
+        tags: given(
+            "tags",
+            &value.getattr(intern!(py, "tags"))?,
+            "a list of str",
+        )?,
         // What cannot be a node id accepts no node, as an id that was never given.
-        ids: ids("ids", &get(7)?)?.map(|ids: Vec<i64>| {
+        ids: ids("ids", &value.getattr(intern!(py, "ids"))?)?.map(|ids: Vec<i64>| {
             ids.into_iter()
                 .filter_map(|id| u32::try_from(id).ok().map(NodeId))
                 .collect()
         }),
-        recallable: given("recallable", &get(8)?, "True, False or None")?,
+        recallable: given(
+            "recallable",
+            &value.getattr(intern!(py, "recallable"))?,
+            "True, False or None",
+        )?,
     })
 }
 
@@ -129,7 +186,7 @@ where
         return Ok(None);
     }
     let name = format_args!("where.{name}");
-    converted(name, value, wanted, "InvalidInputError").map(Some)
+    converted(name, value, wanted).map(Some)
 }
 
 /// Whole numbers of a batch, one a row: an array of `T` as it is, what else numpy makes a row of
@@ -137,14 +194,13 @@ where
 pub fn column<'py, T: Element + Copy>(
     name: &str,
     value: &Bound<'py, PyAny>,
-    class: &str,
     number: impl Fn(Arguments<'_>, &Bound<'py, PyAny>) -> PyResult<T>,
 ) -> PyResult<Vec<T>> {
     static AS_ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = value.py();
     let wanted = "a row of 64-bit integers";
     let made = AS_ARRAY.import(py, "numpy", "asarray")?.call1((value,));
-    let array = made.map_err(|error| refused(error, name, value, wanted, class))?;
+    let array = made.map_err(|error| refused(error, name, value, wanted))?;
     if array.len().is_ok_and(|len| len == 0) {
         return Ok(Vec::new());
     }
@@ -152,10 +208,14 @@ pub fn column<'py, T: Element + Copy>(
         return Ok(array.try_readonly()?.as_array().to_vec());
     }
     let untyped = array.cast::<PyUntypedArray>()?;
-    if untyped.ndim() != 1 || !b"iuO".contains(&untyped.dtype().kind()) {
-        return Err(wrong(name, value, wanted, class));
+    if untyped.ndim() == 2 {
+        let wanted = format_args!("{wanted}; vectors are given as vectors=");
+        return Err(wrong(name, value, wanted));
     }
-    each(name, &array, wanted, class, number)
+    if untyped.ndim() != 1 || !b"iuO".contains(&untyped.dtype().kind()) {
+        return Err(wrong(name, value, wanted));
+    }
+    each(name, &array, wanted, number)
 }
 
 /// Refuses a matrix of another width, which an empty batch would not notice by itself.
@@ -170,9 +230,7 @@ pub fn check_dimension(index: &TemporalIndex, found: usize) -> cvx_index::Result
 
 /// How many threads: as asked, or as many as the machine offers and one call may have.
 pub fn threads(threads: &Bound<'_, PyAny>) -> PyResult<usize> {
-    match optional(threads, |threads| {
-        at_least(1, "threads", threads, PARAMETER)
-    })? {
+    match optional(threads, |threads| at_least(1, "threads", threads))? {
         Some(threads) => Ok(threads),
         None => Ok(std::thread::available_parallelism()
             .map_or(1, usize::from)

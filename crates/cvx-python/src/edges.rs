@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::argument::{
-    self, PARAMETER, at_least, integer, one_or_more_texts, optional, real, text, texts, wrong,
+    self, at_least, integer, one_or_more_texts, optional, real, text, texts, wrong,
 };
 use crate::index::NativeIndex;
 use crate::search::{StepRow, step_rows};
@@ -44,7 +44,7 @@ impl NativeIndex {
         until: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<StepRow>> {
         let (namespace, entity) = (text("namespace", namespace)?, argument::entity(entity_id)?);
-        let time = |name| move |value: &Bound<'_, PyAny>| integer(name, value, PARAMETER);
+        let time = |name| move |value: &Bound<'_, PyAny>| integer(name, value);
         let since = optional(since, time("since"))?;
         let until = optional(until, time("until"))?;
         self.shared.read(py, |index| {
@@ -60,7 +60,7 @@ impl NativeIndex {
         n: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<StepRow>> {
         let node = argument::node("node", node)?;
-        let n = at_least(0, "n", n, PARAMETER)?;
+        let n = at_least(0, "n", n)?;
         self.shared
             .read(py, |index| step_rows(index, index.predecessors(node, n)?))
     }
@@ -73,7 +73,7 @@ impl NativeIndex {
         n: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<StepRow>> {
         let node = argument::node("node", node)?;
-        let n = at_least(0, "n", n, PARAMETER)?;
+        let n = at_least(0, "n", n)?;
         self.shared
             .read(py, |index| step_rows(index, index.successors(node, n)?))
     }
@@ -154,7 +154,7 @@ impl NativeIndex {
         let kind = optional(edge_type, |kind| text("edge_type", kind))?;
         let least = real("min_weight", min_weight)?;
         if least.is_nan() {
-            return Err(wrong("min_weight", min_weight, "a number", PARAMETER));
+            return Err(wrong("min_weight", min_weight, "a number"));
         }
         let direction = direction_named(direction)?;
         let namespaces = optional(namespaces, |names| texts("namespaces", names))?;
@@ -186,8 +186,8 @@ impl NativeIndex {
     ) -> PyResult<Vec<PathRow>> {
         let start = argument::node("start", start)?;
         let kinds = one_or_more_texts("edge_types", edge_types)?;
-        let max_hops = at_least(1, "max_hops", max_hops, PARAMETER)?;
-        let max_paths = at_least(1, "max_paths", max_paths, PARAMETER)?;
+        let max_hops = at_least(1, "max_hops", max_hops)?;
+        let max_paths = at_least(1, "max_paths", max_paths)?;
         let namespaces = optional(namespaces, |names| texts("namespaces", names))?;
         self.shared.read(py, |index| {
             let kinds = kinds_named(index, &kinds)?;
@@ -221,8 +221,8 @@ impl NativeIndex {
     ) -> PyResult<Bound<'py, PyDict>> {
         let node = argument::node("node", node)?;
         let kinds = one_or_more_texts("edge_types", edge_types)?;
-        let max_depth = at_least(1, "max_depth", max_depth, PARAMETER)?;
-        let budget = at_least(1, "budget", budget, PARAMETER)?;
+        let max_depth = at_least(1, "max_depth", max_depth)?;
+        let budget = at_least(1, "budget", budget)?;
         let direction = direction_named(direction)?;
         let namespaces = optional(namespaces, |names| texts("namespaces", names))?;
         let ancestry = self.shared.read(py, |index| {
@@ -257,7 +257,7 @@ fn direction_named(value: &Bound<'_, PyAny>) -> PyResult<Direction> {
         "in" => Ok(Direction::In),
         _ => {
             let wanted = "\"out\" or \"in\"";
-            Err(wrong("direction", value, wanted, PARAMETER))
+            Err(wrong("direction", value, wanted))
         }
     }
 }

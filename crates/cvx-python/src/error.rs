@@ -52,6 +52,7 @@ fn class_of(error: &cvx_index::Error) -> &'static str {
         | Error::Corrupted { .. }
         | Error::InvalidEdgeTable { .. }
         | Error::Io { .. } => "SnapshotError",
-        Error::Poisoned => "InternalError",
+        // Poisoned, and what a later version of the index may say.
+        _ => "InternalError",
     }
 }

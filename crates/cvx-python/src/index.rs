@@ -8,11 +8,11 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use crate::argument::{PARAMETER, at_least, converted, flag, text, unsigned, wrong};
+use crate::argument::{at_least, converted, flag, text, unsigned, wrong};
 use crate::convert;
 use crate::lock::{Shared, without_gil};
 
-/// A temporal index. `cvx.index.TemporalIndex` is its public face.
+/// A temporal index. `cvx.index.RawIndex` is its public face.
 #[pyclass(frozen, module = "cvx._cvx")]
 pub struct NativeIndex {
     pub shared: Shared,
@@ -30,14 +30,12 @@ impl NativeIndex {
         seed: &Bound<'_, PyAny>,
         exact_below: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let params = IndexParams {
-            dim: at_least(1, "dim", dim, PARAMETER)?,
-            metric: metric_named(metric)?,
-            m: at_least(2, "m", m, PARAMETER)?,
-            ef_construction: at_least(1, "ef_construction", ef_construction, PARAMETER)?,
-            seed: unsigned("seed", seed, PARAMETER)?,
-            exact_below: at_least(0, "exact_below", exact_below, PARAMETER)?,
-        };
+        let params = IndexParams::new(at_least(1, "dim", dim)?)
+            .metric(metric_named(metric)?)
+            .m(at_least(2, "m", m)?)
+            .ef_construction(at_least(1, "ef_construction", ef_construction)?)
+            .seed(unsigned("seed", seed)?)
+            .exact_below(at_least(0, "exact_below", exact_below)?);
         let index = without_gil(py, || TemporalIndex::new(params))?;
         Ok(NativeIndex {
             shared: Shared::new(index),
@@ -53,10 +51,9 @@ impl NativeIndex {
         mmap: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let path = file(path)?;
-        let options = LoadOptions {
-            verify: flag("verify", verify)?,
-            mmap: flag("mmap", mmap)?,
-        };
+        let options = LoadOptions::new()
+            .verify(flag("verify", verify)?)
+            .mmap(flag("mmap", mmap)?);
         let index = without_gil(py, || TemporalIndex::load_with(&path, options))?;
         Ok(NativeIndex {
             shared: Shared::new(index),
@@ -66,7 +63,7 @@ impl NativeIndex {
     /// An index from the bytes of a snapshot, all of which are checked.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, snapshot: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let bytes: PyBackedBytes = converted("snapshot", snapshot, "bytes", PARAMETER)?;
+        let bytes: PyBackedBytes = converted("snapshot", snapshot, "bytes")?;
         let index = without_gil(py, || {
             TemporalIndex::from_bytes(&bytes, Path::new("what was given"))
         })?;
@@ -102,7 +99,7 @@ impl NativeIndex {
         metadata: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let path = file(path)?;
-        let metadata: PyBackedBytes = converted("metadata", metadata, "bytes", PARAMETER)?;
+        let metadata: PyBackedBytes = converted("metadata", metadata, "bytes")?;
         self.shared
             .read_settled(py, |index| index.save(&path, &metadata))
     }
@@ -177,7 +174,7 @@ impl NativeIndex {
                 Ok(word) if word.to_cow().is_ok_and(|word| word == "mean") => Center::Mean,
                 Ok(word) => {
                     let wanted = "a vector, \"mean\" or None";
-                    return Err(wrong("center", word, wanted, PARAMETER));
+                    return Err(wrong("center", word, wanted));
                 }
                 Err(_) => Center::Vector(convert::vector(center)?),
             },
@@ -200,7 +197,7 @@ impl NativeIndex {
 }
 
 fn file(path: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
-    converted("path", path, "a str or an os.PathLike of one", PARAMETER)
+    converted("path", path, "a str or an os.PathLike of one")
 }
 
 fn metric_named(value: &Bound<'_, PyAny>) -> PyResult<Metric> {
@@ -208,12 +205,7 @@ fn metric_named(value: &Bound<'_, PyAny>) -> PyResult<Metric> {
         "cosine" => Ok(Metric::Cosine),
         "l2" => Ok(Metric::L2),
         "ip" => Ok(Metric::InnerProduct),
-        _ => Err(wrong(
-            "metric",
-            value,
-            "one of cosine, l2, ip",
-            "InvalidInputError",
-        )),
+        _ => Err(wrong("metric", value, "one of cosine, l2, ip")),
     }
 }
 
@@ -222,5 +214,6 @@ fn metric_name(metric: Metric) -> &'static str {
         Metric::Cosine => "cosine",
         Metric::L2 => "l2",
         Metric::InnerProduct => "ip",
+        _ => "unknown",
     }
 }

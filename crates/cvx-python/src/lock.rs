@@ -96,6 +96,11 @@ impl Shared {
         fenced(py, || Ok(self.0.compact()?))
     }
 
+    /// Gives a node another vector while searches go on.
+    pub fn set_vector(&self, py: Python<'_>, node: NodeId, vector: Option<&[f32]>) -> PyResult<()> {
+        fenced(py, || Ok(self.0.set_vector(node, vector)?))
+    }
+
     /// Removes nodes while searches go on.
     pub fn delete(&self, py: Python<'_>, nodes: &[NodeId]) -> PyResult<()> {
         fenced(py, || Ok(self.0.delete(nodes)?))

@@ -4,14 +4,14 @@ use cvx_index::{NodeId, RegionId};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::argument::{self, PARAMETER, converted, integer, text};
+use crate::argument::{self, converted, integer, text};
 use crate::convert::{self, Vectors, check_dimension, node_array};
 use crate::error::named;
 use crate::index::NativeIndex;
 
 impl NativeIndex {
     fn level(&self, py: Python<'_>, level: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let level = integer("level", level, PARAMETER)?;
+        let level = integer("level", level)?;
         if let Ok(level) = usize::try_from(level) {
             return Ok(level);
         }
@@ -129,8 +129,8 @@ impl NativeIndex {
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
         let (namespace, entity) = (text("namespace", namespace)?, argument::entity(entity_id)?);
         let level = self.level(py, level)?;
-        let window = integer("window", window, PARAMETER)?;
-        let alpha = converted("alpha", alpha, "a number", PARAMETER)?;
+        let window = integer("window", window)?;
+        let alpha = converted("alpha", alpha, "a number")?;
         let found = self.shared.read_long(py, |index| {
             index.region_trajectory(namespace, entity, level, window, alpha)
         })?;

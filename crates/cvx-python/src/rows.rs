@@ -1,6 +1,7 @@
 //! Nodes going in, their columns coming out.
 
-use std::fmt::Arguments;
+use std::collections::HashMap;
+use std::fmt::{Arguments, Display};
 
 use cvx_index::{EntityId, NewNode, NodeId};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
@@ -8,8 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::argument::{
-    self, ENTITY, INPUT, PARAMETER, converted, each, flag, integer, labels, optional, real, text,
-    texts, unsigned,
+    self, converted, each, flag, integer, labels, optional, real, text, texts, unsigned,
 };
 use crate::convert::{self, Vectors, check_dimension, node_array};
 use crate::error::named;
@@ -57,10 +57,7 @@ fn recallable_of(value: &Bound<'_, PyAny>) -> PyResult<Column<bool>> {
         return Ok(Column::One(one));
     }
     let wanted = "True, False or a list of them";
-    each("recallable", value, wanted, PARAMETER, |name, one| {
-        flag(name, one)
-    })
-    .map(Column::Each)
+    each("recallable", value, wanted, |name, one| flag(name, one)).map(Column::Each)
 }
 
 /// A column that may be left out.
@@ -70,15 +67,80 @@ fn column<'py, T>(
     wanted: &str,
     convert: impl Fn(Arguments<'_>, &Bound<'py, PyAny>) -> PyResult<T>,
 ) -> PyResult<Option<Vec<T>>> {
-    optional(value, |value| each(name, value, wanted, PARAMETER, convert))
+    optional(value, |value| each(name, value, wanted, convert))
 }
 
-fn same_length(py: Python<'_>, name: &str, found: usize, rows: usize) -> PyResult<()> {
-    if found == rows {
-        return Ok(());
+/// The length of all columns that there are, which is that of the first.
+fn same_lengths(py: Python<'_>, columns: &[(&str, Option<usize>)]) -> PyResult<usize> {
+    let mut given = columns
+        .iter()
+        .filter_map(|&(name, length)| Some((name, length?)));
+    let (first, rows) = given.next().unwrap_or(("entity_ids", 0));
+    match given.find(|&(_, length)| length != rows) {
+        None => Ok(rows),
+        Some((name, found)) => {
+            let message = format!("{name} has {found} rows, {first} {rows}: pass one for each row");
+            Err(named(py, "InvalidInputError", &message))
+        }
     }
-    let message = format!("{name} has {found} rows, entity_ids {rows}: pass one for each row");
-    Err(named(py, "InvalidInputError", &message))
+}
+
+/// What the tag of a family of goals begins with: that of `cvx.types.task_tag`.
+const TASK: &str = "task:";
+
+/// Adds the tag of a family of goals, which is to be the only one among the tags.
+fn add_task(
+    py: Python<'_>,
+    name: impl Display,
+    tags: &mut Vec<String>,
+    task: &str,
+) -> PyResult<()> {
+    let tag = format!("{TASK}{task}");
+    if tags
+        .iter()
+        .any(|other| other.starts_with(TASK) && *other != tag)
+    {
+        let message = format!(
+            "{name} is {task:?}, but the tags {tags:?} name another family: give one of them"
+        );
+        return Err(named(py, "InvalidInputError", &message));
+    }
+    if let Err(place) = tags.binary_search(&tag) {
+        tags.insert(place, tag);
+    }
+    Ok(())
+}
+
+/// Whose the nodes are that were given no entity.
+const NOBODY: EntityId = EntityId(0);
+
+/// When a node happened that was given no time: one after the latest of its timeline.
+fn after(latest: Option<i64>) -> i64 {
+    latest.map_or(0, |latest| latest.saturating_add(1))
+}
+
+impl NativeIndex {
+    /// The times of nodes that were given none.
+    fn following(
+        &self,
+        py: Python<'_>,
+        entities: &[EntityId],
+        namespaces: &Column<String>,
+    ) -> PyResult<Vec<i64>> {
+        self.shared.read(py, |index| {
+            let mut next = HashMap::new();
+            let times = entities.iter().enumerate().map(|(row, &entity)| {
+                let namespace = namespaces.get(row).as_str();
+                let next = next
+                    .entry((namespace, entity))
+                    .or_insert_with(|| after(index.latest(namespace, entity)));
+                let time = *next;
+                *next = time.saturating_add(1);
+                time
+            });
+            Ok(times.collect())
+        })
+    }
 }
 
 /// The rows of a batch, copied before any is checked: Python may write to its array while the index
@@ -105,17 +167,29 @@ impl NativeIndex {
         reward: &Bound<'_, PyAny>,
         namespace: &Bound<'_, PyAny>,
         tags: &Bound<'_, PyAny>,
+        task_type: &Bound<'_, PyAny>,
         action: &Bound<'_, PyAny>,
         recallable: &Bound<'_, PyAny>,
     ) -> PyResult<u32> {
-        let tags = optional(tags, |tags| labels("tags", tags))?.unwrap_or_default();
+        let mut tags = optional(tags, |tags| labels("tags", tags))?.unwrap_or_default();
+        if let Some(task) = optional(task_type, |task| text("task_type", task))? {
+            add_task(py, "task_type", &mut tags, task)?;
+        }
         let vector = optional(vector, convert::vector)?;
+        let entity = optional(entity_id, argument::entity)?.unwrap_or(NOBODY);
+        let namespace = text("namespace", namespace)?;
+        let timestamp = match optional(timestamp, |time| integer("timestamp", time))? {
+            Some(timestamp) => timestamp,
+            None => self
+                .shared
+                .read(py, |index| Ok(after(index.latest(namespace, entity))))?,
+        };
         let node = NewNode {
-            entity: argument::entity(entity_id)?,
-            timestamp: integer("timestamp", timestamp, PARAMETER)?,
+            entity,
+            timestamp,
             vector: vector.as_deref(),
             reward: optional(reward, |reward| real("reward", reward))?,
-            namespace: text("namespace", namespace)?,
+            namespace,
             tags: &borrowed(&tags),
             action: optional(action, |action| text("action", action))?,
             recallable: flag("recallable", recallable)?,
@@ -136,18 +210,19 @@ impl NativeIndex {
         rewards: &Bound<'py, PyAny>,
         namespaces: &Bound<'py, PyAny>,
         tags: &Bound<'py, PyAny>,
+        task_types: &Bound<'py, PyAny>,
         actions: &Bound<'py, PyAny>,
         recallable: &Bound<'py, PyAny>,
         threads: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let entities = convert::column("entity_ids", entity_ids, ENTITY, |name, one| {
-            unsigned(name, one, ENTITY)
+        let entities = optional(entity_ids, |column| {
+            convert::column("entity_ids", column, |name, one| unsigned(name, one))
         })?;
-        let timestamps = convert::column("timestamps", timestamps, INPUT, |name, one| {
-            integer(name, one, INPUT)
+        let timestamps = optional(timestamps, |column| {
+            convert::column("timestamps", column, |name, one| integer(name, one))
         })?;
         let present: Option<PyReadonlyArray1<'_, bool>> = optional(present, |present| {
-            converted("present", present, "a row of bool", PARAMETER)
+            converted("present", present, "a row of bool")
         })?;
         let threads = convert::threads(threads)?;
         let namespaces = namespaces_of(namespaces)?;
@@ -161,21 +236,15 @@ impl NativeIndex {
         let actions = column("actions", actions, "a list of str and None", |name, one| {
             optional(one, |action| Ok(text(name, action)?.to_owned()))
         })?;
-        let tags = column("tags", tags, "a list of lists of str", |name, one| {
+        let tasks = column(
+            "task_types",
+            task_types,
+            "a list of str and None",
+            |name, one| optional(one, |task| Ok(text(name, task)?.to_owned())),
+        )?;
+        let mut tags = column("tags", tags, "a list of lists of str", |name, one| {
             labels(name, one)
         })?;
-        let rows = entities.len();
-        same_length(py, "timestamps", timestamps.len(), rows)?;
-        let lengths = [
-            ("namespaces", namespaces.len()),
-            ("recallable", recallable.len()),
-            ("rewards", rewards.as_ref().map(Vec::len)),
-            ("tags", tags.as_ref().map(Vec::len)),
-            ("actions", actions.as_ref().map(Vec::len)),
-        ];
-        for (name, length) in lengths {
-            same_length(py, name, length.unwrap_or(rows), rows)?;
-        }
         let matrix = match optional(vectors, convert::vectors)? {
             Some(Vectors::Many(matrix)) => Some(matrix),
             Some(Vectors::One(_)) => {
@@ -188,13 +257,31 @@ impl NativeIndex {
             .as_ref()
             .map(|present| present.as_slice())
             .transpose()?;
-        same_length(py, "vectors", present.map_or(rows, <[bool]>::len), rows)?;
+        // The first of these that was given says how many rows there are.
+        let lengths = [
+            ("entity_ids", entities.as_ref().map(Vec::len)),
+            ("timestamps", timestamps.as_ref().map(Vec::len)),
+            ("vectors", present.map(<[bool]>::len)),
+            ("vectors", matrix.as_ref().map(|matrix| matrix.shape()[0])),
+            ("namespaces", namespaces.len()),
+            ("recallable", recallable.len()),
+            ("rewards", rewards.as_ref().map(Vec::len)),
+            ("tags", tags.as_ref().map(Vec::len)),
+            ("task_types", tasks.as_ref().map(Vec::len)),
+            ("actions", actions.as_ref().map(Vec::len)),
+        ];
+        let rows = same_lengths(py, &lengths)?;
+        if let Some(tasks) = tasks {
+            let tags = tags.get_or_insert_with(|| vec![Vec::new(); rows]);
+            for (row, (tags, task)) in tags.iter_mut().zip(tasks).enumerate() {
+                if let Some(task) = task {
+                    add_task(py, format_args!("task_types[{row}]"), tags, &task)?;
+                }
+            }
+        }
         let vectors = match &matrix {
             Some(matrix) => {
-                let &[found, dim] = matrix.shape() else {
-                    unreachable!("a matrix has two sides")
-                };
-                same_length(py, "vectors", found, rows)?;
+                let dim = matrix.shape()[1];
                 self.shared.read(py, |index| check_dimension(index, dim))?;
                 Some((copied(py, matrix.as_slice()?), dim))
             }
@@ -204,8 +291,16 @@ impl NativeIndex {
         let tags: Option<Vec<Vec<&str>>> = tags
             .as_ref()
             .map(|tags| tags.iter().map(|tags| borrowed(tags)).collect());
+        let entities: Vec<EntityId> = match entities {
+            Some(entities) => entities.into_iter().map(EntityId).collect(),
+            None => vec![NOBODY; rows],
+        };
+        let timestamps = match timestamps {
+            Some(timestamps) => timestamps,
+            None => self.following(py, &entities, &namespaces)?,
+        };
         let node = |row: usize| NewNode {
-            entity: EntityId(entities[row]),
+            entity: entities[row],
             timestamp: timestamps[row],
             vector: vectors.as_ref().and_then(|(flat, dim)| {
                 present
@@ -231,13 +326,21 @@ impl NativeIndex {
 
     /// Pass over ids, which are then never given.
     fn skip_ids(&self, py: Python<'_>, count: &Bound<'_, PyAny>) -> PyResult<()> {
-        let count = argument::at_least(0, "count", count, argument::PARAMETER)?;
+        let count = argument::at_least(0, "count", count)?;
         self.shared.write(py, |index| index.skip_ids(count))
     }
 
     /// Give back what deleted nodes take.
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
         self.shared.compact(py)
+    }
+
+    /// Every node, those without a vector among them.
+    fn node_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let nodes: Vec<NodeId> = self
+            .shared
+            .read_long(py, |index| Ok(index.node_ids().collect()))?;
+        Ok(node_array(py, nodes.into_iter()))
     }
 
     /// Whether a node exists and was not deleted.
@@ -269,6 +372,31 @@ impl NativeIndex {
                 .map(|tag| tag.to_owned())
                 .collect())
         })
+    }
+
+    /// Give a node other labels.
+    fn set_tags(
+        &self,
+        py: Python<'_>,
+        node: &Bound<'_, PyAny>,
+        tags: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let node = argument::node("node", node)?;
+        let tags = labels("tags", tags)?;
+        let tags = borrowed(&tags);
+        self.shared.write(py, |index| index.set_tags(node, &tags))
+    }
+
+    /// Give a node another vector, or take it away.
+    fn set_vector(
+        &self,
+        py: Python<'_>,
+        node: &Bound<'_, PyAny>,
+        vector: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let node = argument::node("node", node)?;
+        let vector = optional(vector, convert::vector)?;
+        self.shared.set_vector(py, node, vector.as_deref())
     }
 
     /// The vector as it was inserted.

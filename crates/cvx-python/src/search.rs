@@ -4,7 +4,7 @@ use cvx_index::{NodeId, Scored, TemporalIndex};
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::argument::{self, PARAMETER, at_least, optional, real};
+use crate::argument::{self, at_least, optional, real};
 use crate::convert::{self, Vectors, check_dimension, node_array};
 use crate::error::named;
 use crate::found::{CausalRows, GraphRows, Score};
@@ -49,11 +49,11 @@ fn hit_row(
 }
 
 fn at_least_one(k: &Bound<'_, PyAny>) -> PyResult<usize> {
-    at_least(1, "k", k, "InvalidInputError")
+    at_least(1, "k", k)
 }
 
 fn beam(ef: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
-    optional(ef, |ef| at_least(1, "ef", ef, PARAMETER))
+    optional(ef, |ef| at_least(1, "ef", ef))
 }
 
 #[pymethods]
@@ -77,7 +77,7 @@ impl NativeIndex {
                 let query = query.as_slice()?.to_vec();
                 let found = self
                     .shared
-                    .read(py, |index| index.search(&query, k, ef, &filter))?;
+                    .read(py, |index| index.search(&query, k, ef, &*filter.on(index)?))?;
                 let ids = node_array(py, found.iter().map(|n| n.node));
                 let distances = PyArray1::from_iter(py, found.iter().map(|n| n.distance));
                 Ok((ids.into_any(), distances.into_any()))
@@ -87,7 +87,10 @@ impl NativeIndex {
                     unreachable!("a matrix has two sides")
                 };
                 let flat = queries.as_slice()?.to_vec();
-                self.shared.read(py, |index| check_dimension(index, dim))?;
+                let filter = self.shared.read(py, |index| {
+                    check_dimension(index, dim)?;
+                    filter.on(index)
+                })?;
                 let found = self
                     .shared
                     .search_batch(py, &flat, k, ef, &filter, threads)?;
@@ -113,11 +116,11 @@ impl NativeIndex {
         accept: &Bound<'_, PyAny>,
     ) -> PyResult<CausalRows> {
         let (k, ef) = (at_least_one(k)?, beam(ef)?);
-        let context = at_least(0, "temporal_context", context, PARAMETER)?;
+        let context = at_least(0, "temporal_context", context)?;
         let (query, filter) = (convert::vector(query)?, convert::filter(accept)?);
         self.shared.read(py, |index| {
             let metric = index.params().metric;
-            let found = index.search(&query, k, ef, &filter)?;
+            let found = index.search(&query, k, ef, &*filter.on(index)?)?;
             let nodes: Vec<NodeId> = found.iter().map(|near| near.node).collect();
             let mut rows = CausalRows::with_capacity(nodes.len(), context);
             for (around, near) in index.surrounded(&nodes, context)?.iter().zip(found) {
@@ -153,7 +156,7 @@ impl NativeIndex {
                 Ok((row, neighbour))
             };
             index
-                .hybrid_search(&query, k, beta, ef, &filter)?
+                .hybrid_search(&query, k, beta, ef, &*filter.on(index)?)?
                 .into_iter()
                 .map(row)
                 .collect()
@@ -173,7 +176,7 @@ impl NativeIndex {
         accept: &Bound<'_, PyAny>,
     ) -> PyResult<GraphRows> {
         let (k, ef) = (at_least_one(k)?, beam(ef)?);
-        let max_hops = at_least(0, "max_hops", max_hops, PARAMETER)?;
+        let max_hops = at_least(0, "max_hops", max_hops)?;
         let boosts = argument::boosts("edge_boost", edge_boost)?;
         let (query, filter) = (convert::vector(query)?, convert::filter(accept)?);
         self.shared.read(py, |index| {
@@ -181,6 +184,7 @@ impl NativeIndex {
                 .iter()
                 .map(|(name, boost)| Ok((index.edge_kind(name)?, *boost)))
                 .collect::<cvx_index::Result<Vec<_>>>()?;
+            let filter = filter.on(index)?;
             let hits = index.graph_search(&query, k, &boosts, max_hops, ef, &filter)?;
             let nodes: Vec<NodeId> = hits.iter().map(|hit| hit.node).collect();
             let mut rows = GraphRows::default();

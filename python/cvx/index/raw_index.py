@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from html import escape
+from types import EllipsisType
 from typing import Any, Self, overload
 
 import numpy as np
@@ -12,15 +14,16 @@ import numpy.typing as npt
 
 from cvx._cvx import NativeIndex
 from cvx.arguments import index_filter, wrong
-from cvx.errors import InternalError
-from cvx.index.arrays import rows_and_presence, with_task, with_tasks
+from cvx.errors import InternalError, InvalidVectorError
+from cvx.index.conversion import rows_and_presence
 from cvx.index.found import Ancestry, LazyHits, Path, causal_hits, graph_hits, hybrid_hit
-from cvx.types import DEFAULT_NAMESPACE, Edge, Filter, Hit, IntArray, Step, Vector
+from cvx.types import DEFAULT_NAMESPACE, Edge, Hit, IntArray, Step, Vector, Where
 
 DEFAULT_EDGE_BOOST: Mapping[str, float] = {"caused_success": 0.3}
 
 
 FloatArray = npt.NDArray[np.float64]
+_LEFT_OUT = "{0} is left out: give {0}= of shape {1}, or None for what no search is to return"
 
 
 class RawIndex:
@@ -126,9 +129,9 @@ class RawIndex:
 
     def insert(
         self,
-        entity_id: int,
-        timestamp: int,
-        vector: npt.ArrayLike | None,
+        entity_id: int | None = None,
+        timestamp: int | None = None,
+        vector: npt.ArrayLike | EllipsisType | None = ...,
         *,
         reward: float | None = None,
         namespace: str | None = None,
@@ -141,13 +144,14 @@ class RawIndex:
 
         Parameters
         ----------
-        entity_id : int
+        entity_id : int, default 0
             Who, at least 0. The nodes of an entity in a namespace form a timeline.
-        timestamp : int
-            When it happened, in any unit; nodes may arrive out of order.
+        timestamp : int, optional
+            When it happened, in any unit; nodes may arrive out of order. Left out, it is one after
+            the latest of its timeline, from 0: the order of insertion.
         vector : array_like of shape (dim,), or None
-            Where it lies. A node without one holds its place in timelines and edges, and no
-            search returns it.
+            Where it lies; not to be left out. A node with ``None`` holds its place in timelines and
+            edges, and no search returns it.
         reward : float, optional
             Outcome in [0, 1].
         namespace : str, optional
@@ -183,23 +187,30 @@ class RawIndex:
         0
         >>> ix.step(0)
         Step(node_id=0, entity_id=7, timestamp=100, action='open', reward=0.5)
+        >>> ix.insert(vector=[0.0, 1.0]), ix.insert(vector=[1.0, 1.0])
+        (1, 2)
+        >>> ix.step(2)
+        Step(node_id=2, entity_id=0, timestamp=1, action=None, reward=None)
         """
+        if vector is ...:
+            raise InvalidVectorError(_LEFT_OUT.format("vector", "(dim,)"))
         return self._native.insert(
             entity_id,
             timestamp,
             vector,
             reward,
             DEFAULT_NAMESPACE if namespace is None else namespace,
-            tags if task_type is None else with_task(tags, task_type),
+            tags,
+            task_type,
             action,
             recallable,
         )
 
     def bulk_insert(
         self,
-        entity_ids: npt.ArrayLike,
-        timestamps: npt.ArrayLike,
-        vectors: npt.ArrayLike | Sequence[Any] | None,
+        entity_ids: npt.ArrayLike | None = None,
+        timestamps: npt.ArrayLike | None = None,
+        vectors: npt.ArrayLike | Sequence[Any] | EllipsisType | None = ...,
         *,
         rewards: Sequence[float | None] | npt.NDArray[Any] | None = None,
         namespaces: str | Sequence[str] | None = None,
@@ -215,10 +226,10 @@ class RawIndex:
 
         Parameters
         ----------
-        entity_ids, timestamps : array_like of shape (n,), integers
+        entity_ids, timestamps : array_like of shape (n,), integers, optional
             As for `insert`.
         vectors : array_like of shape (n, dim), sequence of vectors and None, or None
-            ``None`` for nodes without a vector.
+            ``None`` for nodes without a vector; not to be left out.
         rewards : sequence of (float or None) of length n, optional
             ``None`` is no reward; NaN is refused.
         namespaces : str or sequence of str, optional
@@ -256,7 +267,11 @@ class RawIndex:
         >>> ix = RawIndex(dim=2)
         >>> ix.bulk_insert([1, 1], [10, 20], [[1, 0], [0, 1]], rewards=[None, 1.0])
         array([0, 1])
+        >>> ix.bulk_insert(vectors=[[1, 1], [1, 2]], task_types=["heat", None])
+        array([2, 3])
         """
+        if vectors is ...:
+            raise InvalidVectorError(_LEFT_OUT.format("vectors", "(n, dim)"))
         rows, present = rows_and_presence(vectors, self._dim)
         return self._native.bulk_insert(
             entity_ids,
@@ -265,7 +280,8 @@ class RawIndex:
             present,
             rewards,
             DEFAULT_NAMESPACE if namespaces is None else namespaces,
-            tags if task_types is None else with_tasks(np.size(entity_ids), tags, task_types),
+            tags,
+            task_types,
             actions,
             True if recallable is None else recallable,
             threads,
@@ -346,6 +362,16 @@ class RawIndex:
     def __contains__(self, node: object) -> bool:
         return self._native.contains(node)
 
+    def node_ids(self) -> IntArray:
+        """List every node, those without a vector among them.
+
+        Returns
+        -------
+        ndarray of shape (len(index),), int64
+            Node ids, ascending, of all namespaces.
+        """
+        return self._native.node_ids()
+
     def step(self, node: int) -> Step:
         """Whose, when, what and with which outcome a node is.
 
@@ -385,6 +411,51 @@ class RawIndex:
             No such node.
         """
         return self._native.vector(node)
+
+    def set_vector(self, node: int, vector: npt.ArrayLike | None) -> None:
+        """Give a node another vector, or take it away with None; all else of it stays.
+
+        It takes as long as to delete the node and to insert it. Regions begin a new epoch if the
+        node is the hub of one above level 0, or becomes one.
+
+        Raises
+        ------
+        UnknownError
+            No such node.
+        InvalidVectorError
+            A vector that the index cannot hold. The node keeps the one it has.
+
+        Examples
+        --------
+        >>> from cvx.index import RawIndex
+        >>> ix = RawIndex(dim=2)
+        >>> nodes = ix.bulk_insert(vectors=[[1, 0], [0, 1]])
+        >>> ix.set_vector(1, [1, 0.1])
+        >>> ix.vector(1), ix.search([1, 0.1], k=1)[0]
+        (array([1. , 0.1], dtype=float32), array([1]))
+        """
+        self._native.set_vector(node, vector)
+
+    def set_tags(self, node: int, tags: Collection[str]) -> None:
+        """Give a node other labels, in place of all it has; its task type is one of them.
+
+        Raises
+        ------
+        UnknownError
+            No such node.
+        InvalidInputError
+            No collection of str.
+
+        Examples
+        --------
+        >>> from cvx.index import RawIndex
+        >>> ix = RawIndex(dim=2)
+        >>> node = ix.insert(vector=[1, 0], tags=["draft"])
+        >>> ix.set_tags(node, ["final"])
+        >>> ix.tags(node), ix.search([1, 0], where={"tags": "draft"})[0]
+        (frozenset({'final'}), array([], dtype=int64))
+        """
+        self._native.set_tags(node, tags)
 
     def reward(self, node: int) -> float | None:
         """The outcome attached to a node, in [0, 1], or None.
@@ -455,7 +526,7 @@ class RawIndex:
         k: int = 10,
         *,
         ef: int | None = None,
-        where: Filter | None = None,
+        where: Where | None = None,
         threads: int | None = 1,
     ) -> tuple[IntArray, Vector]:
         """Find the nearest nodes.
@@ -468,8 +539,9 @@ class RawIndex:
             How many, at least 1. With a filter, k come back whenever k match.
         ef : int, optional
             Width of the walk; wider finds more of the true neighbours and takes longer.
-        where : Filter, optional
-            What may come back. Without one: recallable nodes of the default namespace.
+        where : Filter, mapping of its fields, or list of these, optional
+            What may come back; of a list, what any of them accepts. Without one: recallable nodes
+            of the default namespace.
         threads : int or None, default 1
             For several queries, at most 256; ``None`` takes what the machine offers.
 
@@ -501,7 +573,7 @@ class RawIndex:
         >>> ids, distances = ix.search([1, 0], k=2)
         >>> ids
         array([0, 1])
-        >>> ix.search([[1, 0]], k=2, where=Filter(since=15, until=25))[0]
+        >>> ix.search([[1, 0]], k=2, where={"since": 15, "until": 25})[0]
         array([[ 1, -1]])
         """
         return self._native.search(query, k, ef, index_filter(where), threads)
@@ -513,7 +585,7 @@ class RawIndex:
         temporal_context: int = 5,
         *,
         ef: int | None = None,
-        where: Filter | None = None,
+        where: Where | None = None,
     ) -> Sequence[Hit]:
         """Find the nearest nodes, and what came before and after each on its timeline.
 
@@ -558,7 +630,7 @@ class RawIndex:
         beta: float = 0.3,
         *,
         ef: int | None = None,
-        where: Filter | None = None,
+        where: Where | None = None,
     ) -> list[Hit]:
         """Find nodes that are similar, or stand in time beside one that is.
 
@@ -604,7 +676,7 @@ class RawIndex:
         max_hops: int = 2,
         *,
         ef: int | None = None,
-        where: Filter | None = None,
+        where: Where | None = None,
     ) -> Sequence[Hit]:
         """Find nodes that are similar, or that boosted edges lead to from those that are.
 
@@ -1188,4 +1260,22 @@ class RawIndex:
         return self._native.stats()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(dim={self.dim}, metric={self.metric!r}, nodes={len(self)})"
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._shown().items())
+        return f"{type(self).__name__}({shown})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{name}</th><td>{escape(str(value))}</td></tr>"
+            for name, value in self._shown().items()
+        )
+        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
+
+    def _shown(self) -> dict[str, Any]:
+        counts = self.stats()
+        parts = "nodes", "vectors", "edges", "timelines", "namespaces"
+        return {
+            "dim": self.dim,
+            "metric": self.metric,
+            **{part: counts[part] for part in parts},
+            "center": None if self.center is None else "set",
+        }

@@ -14,7 +14,16 @@ use isa::Isa;
 use rows::VectorRows;
 
 /// How far two vectors are apart. A distance is lower where they are nearer.
+///
+/// ```
+/// use cvx_index::Metric;
+///
+/// let distance = Metric::L2.distance(&[0.0, 0.0], &[3.0, 4.0])?;
+/// assert_eq!((distance, Metric::L2.similarity(distance)), (25.0, 1.0 / 26.0));
+/// # Ok::<(), cvx_index::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Metric {
     /// 1 - cosine of the angle.
     Cosine,

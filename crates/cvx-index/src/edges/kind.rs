@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A custom kind is the place of its name in the order of declaration, so that an edge stays
 /// twelve bytes; the index keeps the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum EdgeKind {
     /// The next node of the same entity. Implied by timelines, never added.
     Temporal,

@@ -169,6 +169,19 @@ impl Postings {
         }
     }
 
+    /// Takes over what the columns say of the tags of a node, which were `before`.
+    pub(crate) fn note_tags(&mut self, columns: &Columns, node: Slot, before: &[u32]) {
+        if !columns.has(node, EMBEDDED) {
+            return;
+        }
+        for &tag in before {
+            at(&mut self.by_tag, tag).remove(node.0);
+        }
+        for &tag in columns.tag_places(node) {
+            at(&mut self.by_tag, tag).insert(node.0);
+        }
+    }
+
     /// Removes nodes, before the columns forget them.
     pub(crate) fn remove(&mut self, columns: &Columns, gone: &[Slot]) {
         for &node in gone {

@@ -69,6 +69,17 @@ impl TemporalIndex {
     pub fn delete(&mut self, nodes: &[NodeId]) -> Result<()> {
         delete(self, nodes)
     }
+
+    /// Gives a node another vector, or takes it away; everything else of it stays.
+    ///
+    /// It takes as long as to delete the node and to insert it. Regions begin a new epoch where the
+    /// node is, or becomes, the hub of one above the ground.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`]; those of a vector, as [`bulk_insert`](Self::bulk_insert).
+    pub fn set_vector(&mut self, node: NodeId, vector: Option<&[f32]>) -> Result<()> {
+        set_vector(self, node, vector)
+    }
 }
 
 /// Adds nodes, all of them or, where one is refused, none.
@@ -122,6 +133,33 @@ pub(crate) fn delete(mut index: impl Access, nodes: &[NodeId]) -> Result<()> {
         index.make_room(0)?;
     }
     index.change(|index| index.take_out(&going))
+}
+
+/// Gives a node another vector, or takes it away.
+pub(crate) fn set_vector(
+    mut index: impl Access,
+    node: NodeId,
+    vector: Option<&[f32]>,
+) -> Result<()> {
+    let going = index.look(|index| {
+        vector.map_or(Ok(()), |vector| index.vectors.check(vector))?;
+        index.going(&[node])
+    })??;
+    let slot = going.nodes[0];
+    if !going.embedded.is_empty() {
+        index.make_room(0)?;
+        index.change(|index| index.take_vector(&going))?;
+    }
+    let Some(vector) = vector else { return Ok(()) };
+    index.make_room(slot.index() + 1)?;
+    index.change(|index| {
+        index.vectors.put(slot, vector);
+        index.vectors.encode(&[slot]);
+    })?;
+    let chosen = index.look(|index| index.builder().choose_batch(&index.links, &[slot]))?;
+    let requests = index.change(|index| index.admit_vector(slot, &chosen))?;
+    let back = index.look(|index| index.builder().back_links(&index.links, &requests))?;
+    index.change(|index| set_all(&mut index.links, &back))
 }
 
 /// Nodes on their way out.
@@ -204,34 +242,58 @@ impl TemporalIndex {
     }
 
     fn take_out(&mut self, going: &Going) {
+        for &node in &going.nodes {
+            self.edges.remove_node(node);
+        }
+        self.timelines.remove(&self.columns, &going.nodes);
+        self.take_vector(going);
+        for &node in &going.nodes {
+            self.columns.wipe(node);
+        }
+        self.live -= going.nodes.len();
+    }
+
+    /// Takes the vectors of nodes away, and nothing else of them.
+    fn take_vector(&mut self, going: &Going) {
         let Going {
             nodes,
             embedded,
             around,
         } = going;
-        let is_hub = |&node: &Slot| {
-            self.epoch.covers(node) && self.links.level(node).is_some_and(|level| level > 0)
-        };
-        let regions_change = embedded.iter().any(is_hub);
+        let regions_change = embedded.iter().any(|&node| self.is_hub(node));
         self.note_change();
-        for &node in nodes {
-            self.edges.remove_node(node);
-        }
         self.postings.remove(&self.columns, nodes);
-        self.timelines.remove(&self.columns, nodes);
         let (builder, links) = self.building();
         builder.remove(links, embedded, around);
-        for &node in nodes {
-            self.columns.wipe(node);
-        }
         for &node in embedded {
+            self.columns.set_flag(node, EMBEDDED, false);
             self.vectors.erase(node);
         }
-        self.live -= nodes.len();
         match regions_change {
             true => self.epoch.begin(self.columns.len(), self.links.len()),
             false => self.epoch.remove(nodes),
         }
+    }
+
+    /// Whether a region above the ground is named by a node.
+    fn is_hub(&self, node: Slot) -> bool {
+        self.epoch.covers(node) && self.links.level(node).is_some_and(|level| level > 0)
+    }
+
+    /// Makes the vector of a node count whose row was put, with the links chosen for it.
+    fn admit_vector(&mut self, node: Slot, chosen: &[Vec<Vec<Slot>>]) -> Vec<Request> {
+        self.note_change();
+        self.columns.set_flag(node, EMBEDDED, true);
+        self.postings.add(&self.columns, node);
+        let (builder, links) = self.building();
+        let requests = builder.add_batch(links, &[node], chosen);
+        self.epoch.forget();
+        let (nodes, vectors) = (self.columns.len(), self.links.len());
+        match self.is_hub(node) {
+            true => self.epoch.begin(nodes, vectors),
+            false => self.epoch.grown(nodes, vectors),
+        }
+        requests
     }
 }
 
@@ -295,6 +357,12 @@ mod tests {
         insert(&mut watched, &nodes, 1).unwrap();
         for going in (0..600).step_by(3) {
             delete(&mut watched, &[NodeId(going)]).unwrap();
+        }
+        for other in (1..600).step_by(3) {
+            let vector = (other % 2 == 0).then(|| row(other as usize + 1000));
+            let vector = vector.as_ref().map(<[f32; DIM]>::as_slice);
+            set_vector(&mut watched, NodeId(other), vector).unwrap();
+            set_vector(&mut watched, NodeId(other), Some(&row(other as usize))).unwrap();
         }
         index.validate().unwrap();
         let parts_of_the_batch = sizes.iter().take_while(|&&size| size < 600);

@@ -68,7 +68,8 @@ impl Epoch {
         }
     }
 
-    fn forget(&mut self) {
+    /// Forgets what was worked out: a node took another vector.
+    pub(crate) fn forget(&mut self) {
         *self.known.get_mut().unwrap_or_else(PoisonError::into_inner) = Known::default();
     }
 

@@ -8,6 +8,7 @@ use crate::index::{TemporalIndex, check_reward};
 
 /// Counts of what an index holds.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Stats {
     /// Live nodes.
     pub nodes: usize,
@@ -34,6 +35,11 @@ pub struct Stats {
 }
 
 impl TemporalIndex {
+    /// Every node there is, ascending, those without a vector among them.
+    pub fn node_ids(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.columns.live().map(|slot| self.id(slot))
+    }
+
     /// Who a node belongs to.
     ///
     /// # Errors
@@ -86,12 +92,7 @@ impl TemporalIndex {
     /// [`Error::UnknownNode`].
     pub fn set_recallable(&mut self, node: NodeId, recallable: bool) -> Result<()> {
         let slot = self.slot(node)?;
-        let flags = &mut self.columns.flags.to_mut()[slot.index()];
-        *flags = if recallable {
-            *flags | RECALLABLE
-        } else {
-            *flags & !RECALLABLE
-        };
+        self.columns.set_flag(slot, RECALLABLE, recallable);
         self.postings.note_recallable(&self.columns, slot);
         self.note_change();
         Ok(())
@@ -119,6 +120,19 @@ impl TemporalIndex {
         let mut names: Vec<&str> = names.map(String::as_str).collect();
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// Gives a node other labels, in place of those it has.
+    ///
+    /// # Errors
+    /// [`Error::UnknownNode`].
+    pub fn set_tags(&mut self, node: NodeId, tags: &[&str]) -> Result<()> {
+        let slot = self.slot(node)?;
+        let before = self.columns.tag_places(slot).to_vec();
+        self.columns.set_tags(slot, tags);
+        self.postings.note_tags(&self.columns, slot, &before);
+        self.note_change();
+        Ok(())
     }
 
     /// What was done there.
@@ -195,6 +209,13 @@ impl TemporalIndex {
         let before = |bound: i64| line.partition_point(|&n| self.columns.time[n.index()] < bound);
         let start = since.map_or(0, before);
         Ok(self.ids(&line[start..until.map_or(line.len(), before)]))
+    }
+
+    /// When the last node of an entity happened; `None` where it has none in the namespace.
+    #[must_use]
+    pub fn latest(&self, namespace: &str, entity: EntityId) -> Option<i64> {
+        let line = self.line(namespace, entity).ok()?;
+        line.last().map(|&last| self.columns.time[last.index()])
     }
 
     pub(crate) fn line(&self, namespace: &str, entity: EntityId) -> Result<&[Slot]> {

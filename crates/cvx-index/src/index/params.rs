@@ -12,7 +12,18 @@ use crate::error::{Error, Result};
 pub const DEFAULT_EF: usize = 128;
 
 /// What an index is made with, and keeps for its life.
+///
+/// ```
+/// use cvx_index::{IndexParams, Metric, TemporalIndex};
+///
+/// let params = IndexParams::new(384).metric(Metric::L2).m(32).seed(7);
+/// let index = TemporalIndex::new(params)?;
+/// assert_eq!(index.params().ef_construction, 200);
+/// assert!(TemporalIndex::new(IndexParams::new(0)).is_err());
+/// # Ok::<(), cvx_index::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct IndexParams {
     /// Length of the vectors, from 1 to 65,536.
     pub dim: usize,
@@ -40,6 +51,41 @@ impl IndexParams {
             seed: 0,
             exact_below: 10_000,
         }
+    }
+
+    /// Takes this distance.
+    #[must_use]
+    pub fn metric(mut self, metric: Metric) -> Self {
+        self.metric = metric;
+        self
+    }
+
+    /// Links nodes to so many others above the ground, and to twice as many at it.
+    #[must_use]
+    pub fn m(mut self, m: usize) -> Self {
+        self.m = m;
+        self
+    }
+
+    /// Walks so wide while inserting.
+    #[must_use]
+    pub fn ef_construction(mut self, width: usize) -> Self {
+        self.ef_construction = width;
+        self
+    }
+
+    /// Draws levels from this seed.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Compares with every vector as long as there are fewer than this.
+    #[must_use]
+    pub fn exact_below(mut self, vectors: usize) -> Self {
+        self.exact_below = vectors;
+        self
     }
 
     /// # Errors

@@ -33,6 +33,7 @@ const MOST_SHARES: i128 = 1 << 27;
 
 /// How an entity moves through the regions of a level.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct RegionTrajectory {
     /// The regions, ascending.
     pub regions: Vec<RegionId>,

@@ -23,6 +23,7 @@ const MOST_HOPS: usize = 64;
 
 /// An edge that led to a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct WalkedEdge {
     /// Where it starts.
     pub from: NodeId,
@@ -38,6 +39,7 @@ pub struct WalkedEdge {
 
 /// A result of [`TemporalIndex::graph_search`].
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct GraphHit {
     /// The node.
     pub node: NodeId,

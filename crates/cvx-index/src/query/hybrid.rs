@@ -11,6 +11,7 @@ use crate::query::nearest::Want;
 
 /// A result of [`TemporalIndex::hybrid_search`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Scored {
     /// The node.
     pub node: NodeId,

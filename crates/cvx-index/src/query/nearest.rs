@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::filter::accepted::{Accepted, Catalog};
 use crate::filter::plan::{self, Nodes, Route, WalkBounds};
-use crate::graph::beam::{Accepts, Beam, Everything, Graph};
+use crate::graph::beam::{Accepts, Beam, Everything};
 use crate::graph::pool::{Pool, Room};
 use crate::graph::ranked::Ranked;
 use crate::graph::scratch::{Found, Scratch, Walk, with_scratch};
@@ -37,6 +37,7 @@ pub(crate) struct Want {
 
 /// A node and how far it is from the query.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Neighbor {
     /// The node.
     pub node: NodeId,
@@ -310,10 +311,6 @@ impl TemporalIndex {
         (DEVIATIONS / (self.params.dim as f32).sqrt()).min(1.0)
     }
 
-    pub(crate) fn graph(&self) -> Graph<'_> {
-        Graph::new(&self.links, &self.vectors.codes)
-    }
-
     pub(crate) fn accepted(&self, filter: &Filter) -> Result<Accepted<'_>> {
         filter.check()?;
         let Self {
@@ -330,6 +327,28 @@ impl TemporalIndex {
                 timelines,
             },
         ))
+    }
+
+    /// One filter that accepts what any of these does, as the index stands: by the ids of the nodes.
+    ///
+    /// It names the namespaces of all of them, which [`graph_search`](Self::graph_search) walks in.
+    ///
+    /// # Errors
+    /// Those of [`Filter::check`].
+    pub fn any_of(&self, filters: &[Filter]) -> Result<Filter> {
+        let (mut slots, mut namespaces) = (Vec::new(), Vec::new());
+        for filter in filters {
+            slots.extend(self.accepted(filter)?.members());
+            namespaces.extend(filter.namespaces().map(str::to_owned));
+        }
+        slots.sort_unstable();
+        slots.dedup();
+        Ok(Filter {
+            ids: Some(slots.into_iter().map(|slot| self.id(slot)).collect()),
+            namespaces: Some(namespaces),
+            recallable: None,
+            ..Filter::default()
+        })
     }
 
     /// How to search among what a filter, resolved, accepts.

@@ -7,13 +7,11 @@ use super::twin::{Row, Twin};
 use super::{DIM, KINDS, MAPPED};
 
 pub fn params(metric: Metric, exact_below: usize) -> IndexParams {
-    IndexParams {
-        metric,
-        m: 4,
-        ef_construction: 40,
-        exact_below,
-        ..IndexParams::new(DIM)
-    }
+    IndexParams::new(DIM)
+        .metric(metric)
+        .m(4)
+        .ef_construction(40)
+        .exact_below(exact_below)
 }
 
 /// Small whole numbers: exact in f32, with ties and copies, never zero.
@@ -108,6 +106,8 @@ pub enum Step {
     Edge(usize, usize, usize, f32),
     Reward(usize, Option<f32>),
     Recallable(usize, bool),
+    Vector(usize, Option<Vec<f32>>),
+    Tags(usize, Vec<&'static str>),
     Center(Option<Vec<f32>>),
     Refresh,
     Compact,
@@ -127,6 +127,8 @@ pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
         5 => (0usize..100, 0usize..100, 0usize..3, weight).prop_map(|(a, b, k, w)| Step::Edge(a, b, k, w)),
         1 => (0usize..100, proptest::option::of(0.0f32..=1.0)).prop_map(|(n, r)| Step::Reward(n, r)),
         1 => (0usize..100, any::<bool>()).prop_map(|(n, r)| Step::Recallable(n, r)),
+        2 => (0usize..100, proptest::option::weighted(0.8, vector())).prop_map(|(n, v)| Step::Vector(n, v)),
+        1 => (0usize..100, proptest::sample::subsequence(vec!["x", "y"], 0..=2)).prop_map(|(n, t)| Step::Tags(n, t)),
         1 => proptest::option::of(center).prop_map(Step::Center),
         1 => Just(Step::Refresh),
         1 => Just(Step::Compact),
@@ -187,6 +189,20 @@ pub fn apply(step: &Step, index: &mut TemporalIndex, twin: &mut Twin) {
                     .set_recallable(NodeId(node), *recallable)
                     .expect("a live node");
                 twin.rows[node as usize].recallable = *recallable;
+            }
+        }
+        Step::Vector(place, vector) => {
+            if let Some(node) = pick(*place) {
+                index
+                    .set_vector(NodeId(node), vector.as_deref())
+                    .expect("a good vector");
+                twin.rows[node as usize].vector = vector.clone();
+            }
+        }
+        Step::Tags(place, tags) => {
+            if let Some(node) = pick(*place) {
+                index.set_tags(NodeId(node), tags).expect("a live node");
+                twin.rows[node as usize].tags = tags.clone();
             }
         }
         Step::Center(center) => {

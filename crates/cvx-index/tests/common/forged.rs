@@ -127,10 +127,7 @@ impl Sections {
 
 /// An index of `nodes` live nodes, of which the first has a vector of zeros.
 pub fn sparse(dim: usize, nodes: usize) -> TemporalIndex {
-    let params = IndexParams {
-        metric: Metric::L2,
-        ..IndexParams::new(dim)
-    };
+    let params = IndexParams::new(dim).metric(Metric::L2);
     let mut index = TemporalIndex::new(params).unwrap();
     let row = vec![0.0; dim];
     for n in 0..nodes {
@@ -159,11 +156,7 @@ pub fn sparse_first(dim: usize, m: usize, nodes: usize) -> Vec<u8> {
         entry: Option<u32>,
     }
     let meta = First {
-        params: IndexParams {
-            metric: Metric::L2,
-            m,
-            ..IndexParams::new(dim)
-        },
+        params: IndexParams::new(dim).metric(Metric::L2).m(m),
         nodes: nodes as u64,
         namespaces: vec![String::new()],
         tag_names: Vec::new(),

@@ -22,15 +22,9 @@ pub const KINDS: [EdgeKind; 3] = [
 ];
 
 /// A file that is mapped, and whose rows nobody checks.
-pub const MAPPED: LoadOptions = LoadOptions {
-    verify: false,
-    mmap: true,
-};
+pub const MAPPED: LoadOptions = LoadOptions::new().mmap(true);
 /// As a store opens its snapshots.
-pub const VERIFIED: LoadOptions = LoadOptions {
-    verify: true,
-    mmap: true,
-};
+pub const VERIFIED: LoadOptions = LoadOptions::new().verify(true).mmap(true);
 
 /// A small generator of our own: tests need no distribution, only the same numbers.
 pub struct Numbers(pub u64);

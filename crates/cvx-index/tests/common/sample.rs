@@ -8,17 +8,8 @@ use super::{KINDS, Numbers};
 /// instruction set and no library version has a say in its bytes.
 pub fn sample() -> TemporalIndex {
     let mut numbers = Numbers(1);
-    let params = IndexParams {
-        m: 4,
-        ef_construction: 30,
-        seed: 3,
-        ..IndexParams::new(5)
-    };
-    let mut index = TemporalIndex::new(IndexParams {
-        metric: Metric::L2,
-        ..params
-    })
-    .unwrap();
+    let params = IndexParams::new(5).m(4).ef_construction(30).seed(3);
+    let mut index = TemporalIndex::new(params.metric(Metric::L2)).unwrap();
     let rows: Vec<Vec<f32>> = (0..60)
         .map(|_| (0..5).map(|_| numbers.below(9) as f32 - 4.0).collect())
         .collect();

@@ -107,7 +107,6 @@ impl Links {
                 && (last as usize) < nodes
                 && (outside.is_empty() || gone.has(node) || !leads_out(&row[1..=count]))
         };
-        let mut end = 0;
         self.upper_at.len() == nodes
             && nodes.checked_mul(stride) == Some(self.ground.len())
             && self
@@ -115,17 +114,26 @@ impl Links {
                 .chunks_exact(stride)
                 .zip(Slot::range(0, nodes))
                 .all(row_sound)
-            && Slot::range(0, nodes).all(|node| self.block_sound(node, &mut end))
+            && self.blocks_sound()
     }
 
-    /// Whether the block of upper links of a node is sound and begins where those before it have
-    /// ended, at `end`, which it moves.
+    /// Whether the blocks of upper links are sound, and no two of them overlap.
+    fn blocks_sound(&self) -> bool {
+        // Nodes without upper levels, and those taken out, have no block to be wrong about.
+        let with_block = |&node: &Slot| self.level(node).is_some_and(|level| level > 0);
+        let mut nodes: Vec<Slot> = self.nodes().filter(with_block).collect();
+        // In the order of slots, but for nodes that took another vector.
+        nodes.sort_by_key(|node| self.upper_at[node.index()]);
+        let mut end = 0;
+        nodes
+            .into_iter()
+            .all(|node| self.block_sound(node, &mut end))
+    }
+
+    /// Whether the block of a node is sound and begins where those before it have ended, at `end`,
+    /// which it moves.
     fn block_sound(&self, node: Slot, end: &mut usize) -> bool {
         let levels = self.level(node).unwrap_or(0);
-        if levels == 0 {
-            // Nodes without upper levels, and those taken out, have no block to be wrong about.
-            return true;
-        }
         let start = self.upper_at[node.index()] as usize;
         let Some(block) = self.upper.get(start..start + levels * (self.m + 1)) else {
             return false;

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import a_text, some_texts, wrong
-from cvx.errors import InvalidInputError, InvalidVectorError
-from cvx.types import Vector, task_of_tags, task_tag
+from cvx.errors import InvalidVectorError
+from cvx.types import Vector
 
 
 def float_rows(value: npt.ArrayLike) -> Vector:
@@ -75,7 +74,7 @@ def rows_and_presence(
         return float_rows(listed), None
     present = np.array([vector is not None for vector in listed])
     if not present.any():
-        return None, None
+        return None, present
     given = float_rows([vector for vector in listed if vector is not None])
     if given.ndim != 2:
         raise InvalidVectorError(
@@ -84,35 +83,3 @@ def rows_and_presence(
     rows = np.zeros((len(listed), given.shape[1]), np.float32)
     rows[present] = given
     return rows, present
-
-
-def with_task(tags: Collection[str] | None, task_type: str, place: str = "") -> Collection[str]:
-    """Add the tag of a family of goals, the only one among the tags, to them."""
-    name = f"task_types{place}" if place else "task_type"
-    family = task_tag(a_text(name, task_type))
-    labels = {family, *some_texts(f"tags{place}", () if tags is None else tags)}
-    if task_of_tags(labels) is None:
-        raise InvalidInputError(
-            f"{name} is {task_type!r}, but the tags {sorted(labels - {family})} name "
-            "another family: give one of them"
-        )
-    return labels
-
-
-def with_tasks(
-    n: int, tags: Sequence[Collection[str]] | None, task_types: Sequence[str | None]
-) -> list[Collection[str]]:
-    """Add the tag of the family of goals of each row, if it has one, to its tags."""
-    if isinstance(task_types, str | bytes) or not isinstance(task_types, Iterable):
-        raise wrong("task_types", task_types, "a list of str and None")
-    tasks = list(task_types)
-    rows = [()] * n if tags is None else list(tags)
-    for name, column in (("task_types", tasks), ("tags", rows)):
-        if len(column) != n:
-            raise InvalidInputError(
-                f"{name} has {len(column)} rows, entity_ids {n}: pass one for each row"
-            )
-    return [
-        row if task is None else with_task(row, task, f"[{place}]")
-        for place, (row, task) in enumerate(zip(rows, tasks, strict=True))
-    ]

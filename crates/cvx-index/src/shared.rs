@@ -35,6 +35,26 @@ use crate::query::nearest::{Neighbor, batched};
 const SLICE: usize = 256;
 
 /// An index that threads share.
+///
+/// ```
+/// use cvx_index::{EntityId, Filter, IndexParams, NewNode, SharedIndex, TemporalIndex};
+///
+/// # fn main() -> cvx_index::Result<()> {
+/// let index = SharedIndex::new(TemporalIndex::new(IndexParams::new(2))?);
+/// let rows: Vec<[f32; 2]> = (0..100).map(|turn| [turn as f32, 1.0]).collect();
+/// let nodes: Vec<NewNode> = (0..).zip(&rows)
+///     .map(|(time, row)| NewNode::new(EntityId(1), time, Some(row)))
+///     .collect();
+/// std::thread::scope(|scope| {
+///     let writer = scope.spawn(|| index.bulk_insert(&nodes, 1));
+///     // Meanwhile: whole, with some of the nodes or all of them.
+///     index.read(|index| index.search(&[1.0, 0.0], 5, None, &Filter::default()))?;
+///     writer.join().expect("no panic").map(drop)
+/// })?;
+/// assert_eq!(index.read(|index| Ok(index.len()))?, 100);
+/// # Ok(())
+/// # }
+/// ```
 pub struct SharedIndex {
     /// Held by whoever changes the index, from the first step to the last.
     order: Mutex<()>,
@@ -207,6 +227,16 @@ impl SharedIndex {
     pub fn delete(&self, nodes: &[NodeId]) -> Result<()> {
         let _order = self.order.lock()?;
         changes::delete(Steps(self), nodes)
+    }
+
+    /// [`TemporalIndex::set_vector`], while searches go on; between its steps they see the node
+    /// without a vector.
+    ///
+    /// # Errors
+    /// Those of [`TemporalIndex::set_vector`].
+    pub fn set_vector(&self, node: NodeId, vector: Option<&[f32]>) -> Result<()> {
+        let _order = self.order.lock()?;
+        changes::set_vector(Steps(self), node, vector)
     }
 }
 
