@@ -18,7 +18,8 @@ SOURCES = [
 ]
 PUBLIC = {
     "cvx", "cvx.causal", "cvx.embed", "cvx.errors", "cvx.evaluation", "cvx.index",
-    "cvx.integrations.gymnasium", "cvx.learn.advisor", "cvx.learn.decay", "cvx.learn.edges", "cvx.learn.episodes",
+    "cvx.integrations.gymnasium", "cvx.learn.advisor",
+    "cvx.learn.decay", "cvx.learn.edges", "cvx.learn.episodes",
     "cvx.learn.loop", "cvx.learn.region_mdp",
     "cvx.memory", "cvx.plot", "cvx.recall", "cvx.scoring", "cvx.store", "cvx.temporal_index",
     "cvx.types",
