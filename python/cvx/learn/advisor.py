@@ -96,6 +96,7 @@ class Advisor:
 
     def _view(self, run: Run, task: Task) -> View:
         """Return what an open episode sees, up to date with its steps and with the others."""
+        task.ready()
         view: View | None = run.view
         if view is None or view.version != task.episodes or view.task is not task:
             view = run.view = View(task, run, self.history)
@@ -209,8 +210,12 @@ class Advisor:
         if policy is not None and (total if outcome is None else outcome) <= 0.5:
             acted = task.pairs_of(run, self.history)
             for known in self._tasks.values():
+                known.ready()
                 known.blame(run.task, policy, acted if known is task else ())
         task.learn(run, self.history)
+        if run.view is not None:
+            # Whoever asked will ask again: the plan is made now, not while the next one waits.
+            task.ready()
         run.forget_view()
         self._past.append(run)
 

@@ -154,7 +154,9 @@ class Counts:
         alpha = min(0.5, max(0.05, self.surprise))
         whole = _evidence(total.values(), len(total), alpha)
         late = list(self._late[pair])
-        best, kept = self._gate, None
+        # Where outcomes vary anyway, many looks at them would see changes that are none.
+        best = self._gate + math.log1p(self.surprise * sum(total.values()))
+        kept = None
         new: Counter[int] = Counter()
         for m, (row, weight) in enumerate(reversed(late), 1):
             new[row] += weight  # type: ignore[assignment]

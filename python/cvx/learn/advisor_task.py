@@ -26,6 +26,12 @@ _WORD = re.compile(r"\w+")
 _MOST_SAMPLES = 160
 _MOST_WORDS = 256
 _SWEEPS = 60
+_MOST_TOLD = 2000
+"""Of how many pairs, the newest, expectations follow every fit; older ones keep what they were."""
+
+_WORK = 1_500_000
+"""How many outcomes one plan looks at, at the most: rows times sweeps."""
+
 _SOME, _DECIDED = 30, 500
 """After how many observations of numbers it is judged whether they repeat, and until when."""
 
@@ -196,6 +202,9 @@ class Task:
         self.continuous = False
         self.process = Process(relevance=parts.relevance)
         self.mean, self.variance = Column(np.float64), Column(np.float64)
+        self._told = Column(np.float64), Column(np.float64)
+        self._order: tuple[Ints, Ints, Ints] = (np.zeros(0, np.int64),) * 3
+        self._stale = True
         self.episodes = 0
         self.fitted_at = 0
         self.latest: list[deque[str]] = []
@@ -397,14 +406,14 @@ class Task:
             counts.forget_what_changed(pair)
         self.episodes += 1
         self._refit_if_due()
-        self.plan()
+        self._stale = True
 
     def _pair(self, state: int, action: Hashable) -> int:
         before = len(self.counts.rows)
         pair = self.counts.pair_at(state, self.actions.number(action))
         if len(self.counts.rows) > before:
-            self.mean.append(math.nan)
-            self.variance.append(math.nan)
+            for column in (self.mean, self.variance, *self._told):
+                column.append(math.nan)
             self.latest.append(deque(maxlen=3))
         return pair
 
@@ -422,8 +431,10 @@ class Task:
         return self.least, self.most
 
     def _refit_if_due(self) -> None:
-        small = self.episodes <= 40 and len(self.counts.rows) <= _MOST_SAMPLES
-        if not (small or self.episodes >= self.fitted_at * 1.05 + 1):
+        pairs = len(self.counts.rows)
+        small = self.episodes <= 40 and pairs <= _MOST_SAMPLES
+        more = 1.05 if pairs <= _MOST_TOLD else 1.15
+        if not (small or self.episodes >= self.fitted_at * more + 1):
             return
         self.fitted_at = self.episodes
         counts = self.counts
@@ -454,9 +465,12 @@ class Task:
             )
             like = self.actions.like
             mean, variance = self.process.fit(sample, common, like, self._ends(target[tried]))
+            told_mean, told_variance = self._told
+            told_mean.all[-_MOST_TOLD:] = math.nan
+            told_mean.all[some], told_variance.all[some] = mean, variance
             self.mean.all[:] = math.nan
-            self.mean.all[some], self.variance.all[some] = mean, variance
             self._fill()
+            self.mean.all[:], self.variance.all[:] = told_mean.all, told_variance.all
         else:
             self.mean.all[:] = float(np.mean(target[tried]))
             self.variance.all[:] = max(float(np.var(target[tried])), 0.05 * scale)
@@ -520,25 +534,31 @@ class Task:
         new = np.flatnonzero(np.isnan(self.mean.all))
         if not len(new):
             return
+        told_mean, told_variance = self._told
         low, high = self.range()
-        if self.parts.process and self.process.fitted:
-            states, actions = self.counts.state.all[new].tolist(), self.counts.action.all[new]
-            # Many pairs look the same to the process: each kind is asked for once.
-            kinds: dict[tuple[frozenset[str], int], int] = {}
-            which = np.zeros(len(new), dtype=np.int64)
-            first: list[int] = []
-            for i, (state, action) in enumerate(zip(states, actions.tolist(), strict=True)):
-                told = frozenset(word for word in self.tokens[state] if word in self.shared)
-                kind = kinds.setdefault((told, action), len(kinds))
-                if kind == len(first):
-                    first.append(i)
-                which[i] = kind
-            mean, variance = self.process.predict(
-                self.features([states[i] for i in first]), actions[first], self.actions.like
-            )
-            self.mean.all[new], self.variance.all[new] = mean[which], variance[which]
-        else:
+        if not (self.parts.process and self.process.fitted):
             self.mean.all[new], self.variance.all[new] = low, (high - low) ** 2 / 12
+            return
+        missing = new[np.isnan(told_mean.all[new])]
+        if len(missing):
+            # Many pairs look the same to the process: each kind is asked for once.
+            own, action = self.counts.state.all[missing], self.counts.action.all[missing]
+            states, at = np.unique(own, return_inverse=True)
+            looks: dict[tuple[str, ...], int] = {}
+            seen = np.array([looks.setdefault(self._look(s), len(looks)) for s in states.tolist()])
+            _, first, which = np.unique(
+                seen[at] * (len(self.actions.names) + 1) + action,
+                return_index=True, return_inverse=True,
+            )  # fmt: skip
+            mean, variance = self.process.predict(
+                self.features(own[first].tolist()), action[first], self.actions.like
+            )
+            told_mean.all[missing], told_variance.all[missing] = mean[which], variance[which]
+        self.mean.all[new], self.variance.all[new] = told_mean.all[new], told_variance.all[new]
+
+    def _look(self, state: int) -> tuple[str, ...]:
+        """Return what the process sees of a state."""
+        return tuple(word for word in self.tokens[state] if word in self.shared)
 
     def _strengths(self) -> Floats:
         n = self.counts.n.all
@@ -560,10 +580,13 @@ class Task:
         pairs = len(c.rows)
         if not pairs:
             return values, np.zeros(0)
-        own = c.state.all
-        order = np.argsort(own, kind="stable")
-        starts = np.flatnonzero(np.diff(own[order], prepend=-1))
-        heads = own[order][starts]
+        if len(self._order[0]) != pairs:
+            own = c.state.all
+            order = np.argsort(own, kind="stable")
+            starts = np.flatnonzero(np.diff(own[order], prepend=-1))
+            self._order = order, starts, own[order][starts]
+        order, starts, heads = self._order
+        sweeps = max(12, min(sweeps, _WORK // max(1, len(c.pair))))
         total = np.bincount(c.pair.all, weights, pairs) + strength
         base = (np.bincount(c.pair.all, weights * c.reward.all, pairs) + strength * prior) / total
         share = weights / total[c.pair.all] * self.parts.gamma
@@ -589,7 +612,13 @@ class Task:
         name = zlib.crc32(self.name.encode("utf-8", "surrogatepass"))
         return np.random.default_rng([self.seed & 0xFFFFFFFF, name, self.episodes, *about])
 
-    def plan(self) -> None:
+    def ready(self) -> None:
+        """Plan, unless that was done since the last episode ended."""
+        if self._stale:
+            self._stale = False
+            self._plan()
+
+    def _plan(self) -> None:
         """Plan on the mean of what is believed, and on one draw from it, for this episode on."""
         c = self.counts
         prior, strength = self._priors(), self._strengths()
@@ -607,8 +636,11 @@ class Task:
         self.hope = hope
         weights = c.count.all
         if self.parts.thompson and len(weights):
-            weights = rng.gamma(np.maximum(weights, 1e-9))
+            # A pair that always led to the same leaves nothing to draw.
+            several = np.bincount(c.pair.all, weights > 0, len(prior))[c.pair.all] > 1
+            weights = weights.copy()
+            weights[several] = rng.gamma(np.maximum(weights[several], 1e-9))
             sums = np.bincount(c.pair.all, weights, len(prior))
-            weights = weights * (c.n.all / np.maximum(sums, 1e-12))[c.pair.all]
+            weights *= (c.n.all / np.maximum(sums, 1e-12))[c.pair.all]
         self.weights = weights
         self.bold, self.bold_worth = self._sweep(self.anchor, weights, hope, strength, leaf=best)
