@@ -188,6 +188,10 @@ class PipelineNotKeptWarning(CvxWarning):
     """A pipeline with a part of the user's own was set: no store can keep it."""
 
 
+class ClockWarning(CvxWarning):
+    """The last change of a store is recorded ahead of this machine's clock."""
+
+
 class StaleCueWarning(CvxWarning):
     """The same cue was asked turn after turn, while the turns went on."""
 

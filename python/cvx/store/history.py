@@ -226,6 +226,9 @@ _COLUMNS = {
 """Columns of events by what the journal calls a change to them."""
 
 
+_MINUTE = 60_000_000
+
+
 def as_of(record: Record, recorded: int) -> Record:
     """Return a read-only copy in RAM that knows nothing of what was recorded later.
 
@@ -244,6 +247,11 @@ def as_of(record: Record, recorded: int) -> Record:
     UnknownError
         A time from which what was overwritten since is not kept: by an older format, or any more.
     """
+    (last,) = record.query("SELECT ifnull(max(recorded), 0) FROM journal")[0]
+    now = record.now()
+    if last > now + _MINUTE >= recorded >= now - _MINUTE:
+        # A wrong clock once recorded ahead, and all that came after it: now goes on to mean now.
+        recorded = last
     since = int(record.meta("whole_since") or 0)
     if recorded < since:
         raise UnknownError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,7 +16,7 @@ from cvx.store.database import Database, reaches, tail_of
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
 from cvx.store.rows import DISCARDED, OPEN, OWN_ENTITIES, event_context, event_of
-from cvx.store.transactions import Follower, Transactions
+from cvx.store.transactions import Clock, Follower, Transactions
 from cvx.store.writer import Writer
 from cvx.types import Edge, Episode, Event, IntArray
 
@@ -88,7 +87,7 @@ class Record:
         self.path = str(path)
         self.damaged: dict[str, None] = {}
         self.refused: set[int] = set()
-        self._clock = clock or (lambda: time.time_ns() // 1000)
+        self._clock = clock if isinstance(clock, Clock) else Clock(clock)
         self.database = Database(self.path, read_only=read_only)
         self._transactions = Transactions(self.database, self._clock)
         if read_only:

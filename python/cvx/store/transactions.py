@@ -6,11 +6,13 @@ import itertools
 import random
 import sqlite3
 import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Protocol
 
-from cvx.errors import ReadOnlyError, RecordIOError, StoreError
+from cvx.errors import ClockWarning, ReadOnlyError, RecordIOError, StoreError
 from cvx.store.database import Database, tail_of, take_back
 from cvx.store.failpoints import reach
 from cvx.store.writer import Writer
@@ -38,6 +40,50 @@ class Follower(Protocol):
         ...
 
 
+_HOUR = 3_600_000_000
+
+
+class Clock:
+    """Reads a clock of microseconds, and again where it ran far ahead of the time that passed.
+
+    One reading in the next century would put every later change there, since each is recorded
+    after the one before it.
+
+    Parameters
+    ----------
+    source : callable, optional
+        Returns microseconds since 1970-01-01 UTC; the system's clock by default.
+    """
+
+    def __init__(self, source: Callable[[], int] | None = None) -> None:
+        self._source = source or (lambda: time.time_ns() // 1000)
+        self._before: tuple[int, int] | None = None
+        self._warned = False
+
+    def __call__(self) -> int:
+        """Return the time."""
+        passed, now = time.monotonic_ns() // 1000, self._source()
+        if self._before is not None:
+            expected = self._before[0] + passed - self._before[1]
+            if now > expected + _HOUR:
+                now = min(now, self._source())
+        self._before = now, passed
+        return now
+
+    def compare(self, recorded: int, now: int) -> None:
+        """Warn, once, where changes are recorded far ahead of the time that was read."""
+        if recorded <= now + _HOUR or self._warned:
+            return
+        self._warned = True
+        warnings.warn(
+            f"the last change is recorded {(recorded - now) / 24 / _HOUR:,.1f} days ahead of this "
+            "machine's clock: later ones are recorded right after it; set the clock right, or "
+            "restore a copy",
+            ClockWarning,
+            stacklevel=3,
+        )
+
+
 class Transactions:
     """Opens the transactions of a record, and tells those who follow it.
 
@@ -45,8 +91,8 @@ class Transactions:
     ----------
     database : Database
         Where is written.
-    clock : callable
-        Returns the time of recording, in microseconds.
+    clock : Clock
+        Of the times of recording.
 
     Attributes
     ----------
@@ -58,7 +104,7 @@ class Transactions:
         How many blocks of transactions ended with an error.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self.followers: list[Follower] = []
         self.refusal: str | None = None
         self.blocks_taken_back = 0
@@ -205,7 +251,9 @@ class Transactions:
 
     def _writer(self, db: sqlite3.Connection) -> Writer:
         reach("transaction.begun")
-        write = Writer(db, self._clock())
+        now = self._clock()
+        write = Writer(db, now)
+        self._clock.compare(write.recorded, now)
         for follower in self.followers:
             follower.begun(write)
         return write
