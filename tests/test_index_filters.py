@@ -39,12 +39,12 @@ def test_of_several_filters_any_may_accept(
     assert_nearest(twin, found, distances, query, 9, any_of)
     batch, _ = index.search([query, query], 9, where=wheres)
     assert [row[row >= 0].tolist() for row in batch] == [found.tolist()] * 2
-    causal = index.causal_search(query, 9, where=wheres)
+    causal = index.causal_search(query, 9, 0, wheres)
     assert [hit.node for hit in causal] == found.tolist()
     boost = {"caused": 0.5, "temporal": 0.25}
-    scores = {hit.node: hit.score for hit in index.graph_search(query, 50, boost, where=wheres)}
+    scores = {hit.node: hit.score for hit in index.graph_search(query, 50, boost, 2, wheres)}
     assert scores == pytest.approx(twin.graph(query, 50, boost, 2, any_of), abs=1e-5)
-    hybrid = [hit.score for hit in index.hybrid_search(query, 50, 0.5, where=wheres)]
+    hybrid = [hit.score for hit in index.hybrid_search(query, 50, 0.5, wheres)]
     assert hybrid == pytest.approx([s for s, _ in twin.hybrid(query, 0.5, any_of)], abs=1e-5)
 
 

@@ -50,6 +50,36 @@ def test_searches_beside_inserts_see_whole_nodes() -> None:
     )
 
 
+def test_searches_beside_changed_vectors_see_each_node_as_it_was_or_is() -> None:
+    rows = np.random.default_rng(3).normal(size=(400, 8)).astype(np.float32)
+    index = RawIndex(8, metric="l2", exact_below=0)
+    index.bulk_insert(vectors=rows[:200])
+    done = threading.Event()
+
+    def write() -> None:
+        try:
+            for node in range(200):
+                index.set_vector(node, rows[200 + node])
+        finally:
+            done.set()
+
+    def read(worker: int) -> None:
+        asked = worker
+        while not done.is_set():
+            ids, distances = index.search(rows[asked % 200], 3)
+            assert len(set(ids.tolist())) == 3
+            either = np.stack([rows[ids], rows[ids + 200]]) - rows[asked % 200]
+            apart = np.abs((either**2).sum(axis=2) - distances).min(axis=0)
+            assert (apart < 1e-4).all()
+            asked += 1
+
+    with ThreadPoolExecutor(3) as pool:
+        for future in [pool.submit(write), pool.submit(read, 0), pool.submit(read, 70)]:
+            future.result()
+    index.validate()
+    assert index.search(rows[200:], 1)[0][:, 0].tolist() == list(range(200))
+
+
 def test_searches_of_threads_agree_with_searches_alone() -> None:
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(2000, 8)).astype(np.float32)

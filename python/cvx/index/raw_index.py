@@ -583,9 +583,9 @@ class RawIndex:
         query: npt.ArrayLike,
         k: int = 5,
         temporal_context: int = 5,
+        where: Where | None = None,
         *,
         ef: int | None = None,
-        where: Where | None = None,
     ) -> Sequence[Hit]:
         """Find the nearest nodes, and what came before and after each on its timeline.
 
@@ -598,7 +598,7 @@ class RawIndex:
         temporal_context : int, default 5
             How many steps before and after each hit, at least 0. The steps are those of the same
             entity and namespace, whatever the filter says about them.
-        ef, where
+        where, ef
             As for `search`.
 
         Returns
@@ -628,9 +628,9 @@ class RawIndex:
         query: npt.ArrayLike,
         k: int = 10,
         beta: float = 0.3,
+        where: Where | None = None,
         *,
         ef: int | None = None,
-        where: Where | None = None,
     ) -> list[Hit]:
         """Find nodes that are similar, or stand in time beside one that is.
 
@@ -644,7 +644,7 @@ class RawIndex:
             How many hits, at least 1.
         beta : float, default 0.3
             What a temporal neighbour's similarity counts, in [0, 1]; 0 is plain search.
-        ef, where
+        where, ef
             As for `search`.
 
         Returns
@@ -674,9 +674,9 @@ class RawIndex:
         k: int = 10,
         edge_boost: Mapping[str, float] | None = None,
         max_hops: int = 2,
+        where: Where | None = None,
         *,
         ef: int | None = None,
-        where: Where | None = None,
     ) -> Sequence[Hit]:
         """Find nodes that are similar, or that boosted edges lead to from those that are.
 
@@ -694,7 +694,7 @@ class RawIndex:
             Edge kinds to follow, "temporal" among them, with the factor of each, in [0, 1].
         max_hops : int, default 2
             Length of the longest path, from 0 to 64; 0 is plain search.
-        ef, where
+        where, ef
             As for `search`. A node that the filter refuses still bridges, within its namespaces.
 
         Returns
