@@ -821,7 +821,7 @@ def test_handles_tell_what_they_are() -> None:
 
 def test_an_outcome_may_be_a_bool() -> None:
     memory = Memory(embedder="lexical")
-    for won in (True, np.bool_(False)):
+    for won in (True, False):
         with memory.episode("open the door", task="door") as episode:
             episode.advise("a door", ["push", "pull"])
             episode.act("push" if won else "pull")
