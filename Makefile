@@ -21,21 +21,21 @@ endif
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 NATIVE := .venv/.native
 
-.PHONY: help run test test-rust miri test-python requirements check format nightly bench figures build clean
+.PHONY: help run test test-rust miri test-python requirements check format lock nightly bench figures build clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .venv/.maturin:
 	@if [ ! -x $(PY) ]; then $(PYTHON) -m venv .venv; fi
-	$(PY) -m pip install --quiet "maturin>=1.9,<2"
+	$(PY) -m pip install --quiet "maturin>=1.9,<2" -c tools/constraints.txt
 	touch $@
 
-.venv/.python: pyproject.toml .venv/.maturin
+.venv/.python: pyproject.toml tools/constraints.txt .venv/.maturin
 	@echo "setting up .venv (two to three minutes the first time)"
 	$(PY) -m pip install --quiet --upgrade pip
 	$(PY) tools/extras.py experiments causal duckdb frames gymnasium http learn local plot bench dev > .venv/requirements.txt
-	$(PY) -m pip install --quiet -r .venv/requirements.txt
+	$(PY) -m pip install --quiet -r .venv/requirements.txt -c tools/constraints.txt
 	touch $@
 
 # The metadata and the compiled module; Python sources are used where they stand.
@@ -82,6 +82,10 @@ check: $(NATIVE) ## formatters, linters, types, stubs, layers, doctests, licence
 	$(PY) -m pytest --doctest-modules python/cvx experiments --ignore=experiments/tests --quiet
 	$(PY) -m pytest --doctest-glob='*.md' README.md docs --quiet
 	$(PY) tools/licences.py
+
+# Newer versions are tried by emptying the file first.
+lock: .venv/.python ## write the versions that development uses into tools/constraints.txt
+	$(PY) -m pip freeze --exclude cvx | grep -E '^[A-Za-z0-9._-]+==' > tools/constraints.txt
 
 format: .venv/.python ## put sources into the project's format
 	cargo fmt --all

@@ -1,8 +1,8 @@
 """Fail where something that cvx installs or links carries a licence that it cannot live with.
 
-The base dependencies of the Python package and everything the crates link must be permissive.
-Optional extras and the group `experiments` are not judged: whoever installs one chooses its terms
-(`experiments` brings a planner under the GPL).
+What the Python package and its extras bring and all that the crates link must be permissive.
+`bench`, `dev` and the group `experiments` are not judged: no user installs them (`experiments` brings
+a planner under the GPL).
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
+# The Mozilla licence asks nothing of who uses a package unchanged (certifi, by way of httpcore).
 PERMISSIVE = re.compile(
-    r"\b(MIT|Apache|BSD|ISC|Zlib|0BSD|Unlicense|Unicode|PSF|Python Software|CC0|BSL)", re.IGNORECASE
+    r"\b(MIT|Apache|BSD|ISC|Zlib|0BSD|Unlicense|Unicode|PSF|Python Software|CC0|BSL|Mozilla)",
+    re.IGNORECASE,
 )
 
 
@@ -48,7 +50,10 @@ def python_licence(name: str) -> str:
 def main() -> int:
     """Print one line a dependency that is not plainly permissive; return how many there are."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    found = {f"python {n}": python_licence(n) for n in sorted(closure(project["dependencies"]))}
+    extras = project["optional-dependencies"]
+    wanted = [text for name in extras if name not in ("bench", "dev") for text in extras[name]]
+    named = closure([*project["dependencies"], *wanted])
+    found = {f"python {name}": python_licence(name) for name in sorted(named)}
     packages = json.loads(
         subprocess.run(
             ["cargo", "metadata", "--format-version=1", "--quiet"],

@@ -8,6 +8,7 @@ derivation only reads its context, so it is evaluated in place.
 
 from __future__ import annotations
 
+import ast
 import copy
 import json
 import re
@@ -19,15 +20,14 @@ from textworld.envs.pddl import logic as stock_logic  # type: ignore[import-unty
 from textworld.envs.pddl import textgen as stock_textgen
 from textworld.logic import Rule, Type, TypeHierarchy  # type: ignore[import-untyped]
 
+from experiments.errors import GameError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from types import CodeType
 
 # Grammars of one release differ in the task's sentence alone; the rest is parsed once for all.
 _TASK = re.compile(r'(?<="Your task is to: )(?:[^"\\]|\\.)*(?=")')
 _NO_TASK = "UNKNOWN GOAL."
-# Expressions of a grammar, such as ``o.name``, see the bound entities and nothing of Python.
-_NOTHING: dict[str, Any] = {"__builtins__": {}}
 
 
 @lru_cache(maxsize=8192)
@@ -42,8 +42,28 @@ def parse_query(expression: str) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(expression: str) -> CodeType:
-    return compile(expression.strip(), "<grammar>", "eval")
+def _parsed(expression: str) -> ast.expr:
+    return ast.parse(expression.strip(), mode="eval").body
+
+
+def _value(node: ast.expr, entities: Mapping[str, Any]) -> Any:
+    """Return what ``o``, ``o.name``, ``r.name or r.id`` or ``a.indefinite + ' ' + a.name`` say."""
+    match node:
+        case ast.Name(name):
+            return entities[name]
+        case ast.Attribute(ast.Name(name), attribute) if not attribute.startswith("_"):
+            return getattr(entities[name], attribute)
+        case ast.Constant(str() as text):
+            return text
+        case ast.BinOp(left, ast.Add(), right):
+            return _value(left, entities) + _value(right, entities)
+        case ast.BoolOp(ast.Or(), parts):
+            found = (_value(part, entities) for part in parts)
+            return next((value for value in found if value), "")
+    raise GameError(
+        f"the grammar says {{{ast.unparse(node)}}}: only entities and their attributes, texts, + "
+        "and or are understood, such as {r.name or r.id}"
+    )
 
 
 @lru_cache(maxsize=64)
@@ -126,7 +146,7 @@ class Grammar:
             elif isinstance(symbol, stock_textgen.NonterminalSymbol):
                 yield from self._expand(self._right_hand_side(symbol, context), context)
             elif isinstance(symbol, stock_textgen.EvalSymbol):
-                yield str(eval(_compiled(symbol.expression), _NOTHING, context.variables))
+                yield str(_value(_parsed(symbol.expression), context.variables))
             elif isinstance(symbol, stock_textgen.ConditionalSymbol):
                 for bound in context.matches(symbol.given):
                     yield from self._expand((symbol.expression,), bound)

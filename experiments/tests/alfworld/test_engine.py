@@ -8,12 +8,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from experiments.alfworld.demonstrations import demonstrate
 from experiments.alfworld.engine import AlfworldGame, find_games, game_file
+from experiments.alfworld.grammar import Context, Grammar
 from experiments.errors import DemonstrationError, GameError, GameNotFoundError
 
 STOCK = Path(__file__).with_name("stock.py")
@@ -260,6 +262,16 @@ def test_a_grammar_with_a_hole_is_a_damaged_game(games: list[Path], tmp_path: Pa
     path.write_text(text.replace('\\"intro\\": [', '\\"outro\\": ['))
     with AlfworldGame(path, max_steps=5) as game, pytest.raises(GameError, match="'#intro#'"):
         game.reset()
+
+
+def test_a_grammar_runs_no_python() -> None:
+    thing = SimpleNamespace(name="mug 1", id="", indefinite="a")
+    known = Context(None, {}, {}, {"o": thing})
+    said = "{o.indefinite + ' ' + o.name }, {o.id or o.name}"
+    assert Grammar({"said": [(said, "")]}).derive("#said#", known) == "a mug 1, mug 1"
+    for hidden in ("o.__class__", "o.name.upper()", "(o.name).__class__", "open('/etc/passwd')"):
+        with pytest.raises(GameError, match="only entities and their attributes"):
+            Grammar({"said": [("{" + hidden + "}", "")]}).derive("#said#", known)
 
 
 def test_a_game_is_played_in_its_order_only(games: list[Path], cache: Path) -> None:

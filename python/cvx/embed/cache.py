@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import math
 import os
@@ -277,11 +278,6 @@ class CachedEmbedder(Threaded):
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Keep all other threads and processes away, so that SQLite never waits."""
-        try:
-            import fcntl
-        except ImportError:  # not a POSIX system: SQLite's own locks have to do
-            yield
-            return
         handle = os.open(
             self._path.with_name(self._path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600
         )
