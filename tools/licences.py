@@ -1,8 +1,8 @@
 """Fail where something that cvx installs or links carries a licence that it cannot live with.
 
 What the Python package and its extras bring and all that the crates link must be permissive.
-`bench`, `dev` and the group `experiments` are not judged: no user installs them (`experiments` brings
-a planner under the GPL).
+`bench`, `dev` and the group `experiments` are not judged: no user installs them, and `experiments`
+brings a planner under the GPL.
 """
 
 from __future__ import annotations
