@@ -34,10 +34,9 @@ def test_a_clock_that_stays_ahead_is_believed() -> None:
 def test_after_a_time_ahead_now_means_now_and_a_warning_is_given(tmp_path: Path) -> None:
     with Memory.open(tmp_path, embedder(), clock=lambda: now() + CENTURY) as memory:
         ahead = memory.add("written by a wrong clock")
-    with pytest.warns(ClockWarning, match="ahead of this machine's clock"):
-        memory = Memory.open(tmp_path, embedder())
-    with memory:
-        later = memory.add("written by a right one")
+    with Memory.open(tmp_path, embedder()) as memory:
+        with pytest.warns(ClockWarning, match="ahead of this machine's clock"):
+            later = memory.add("written by a right one")
         memory.add("and no second warning")
         assert len(memory.as_of(now())) == 3
         assert [event.text for event in memory.as_of(ahead.recorded or 0).events()] == [ahead.text]
