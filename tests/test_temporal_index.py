@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from cvx.errors import (
 )
 from cvx.learn.region_mdp import RegionMDP
 from cvx.scoring import UsageTracker, bayesian_score
-from cvx.types import Episode, Filter
+from cvx.types import Episode, Filter, Hit
 
 DIM = 8
 ACTIONS = ("go to sink 1", "take mug 1", "clean mug 1 with sink 1", "put mug 1 in shelf 1")
@@ -105,6 +107,31 @@ def test_bayesian_search_obeys_filters() -> None:
     assert all(h.timestamp >= 5 for h in hits)
     assert ix.bayesian_search(np.ones(DIM, np.float32), where=Filter(entities=[])) == []
     assert cvx.TemporalIndex(DIM).bayesian_search(np.ones(DIM, np.float32)) == []
+
+
+class Moving(cvx.TemporalIndex):
+    """An index of which another thread takes what a search has just found."""
+
+    def causal_search(self, *args: Any, **options: Any) -> Sequence[Hit]:
+        hits = super().causal_search(*args, **options)
+        self.set_vector(hits[0].node, None)
+        self.delete(hits[1].node)
+        return hits
+
+
+def test_what_changes_while_it_is_scored_is_left_out() -> None:
+    ix = Moving(2)
+    ix.bulk_insert(vectors=[[1, 0], [1, 0.1], [1, 0.2]])
+    assert [hit.node for hit in ix.bayesian_search([1, 0], k=3)] == [2]
+
+
+def test_an_index_filters_by_a_mapping_or_any_of_several() -> None:
+    ix = filled()
+    query = np.ones(DIM, np.float32)
+    hits = ix.bayesian_search(query, 50, where=[{"entities": 3}, Filter(entities=4, since=5)])
+    assert {h.entity_id for h in hits} == {3, 4}
+    mapped = ix.bayesian_search(query, 50, where={"entities": [3]})
+    assert mapped == ix.bayesian_search(query, 50, where=Filter(entities=3))
 
 
 @pytest.mark.requirement("V11")

@@ -1,4 +1,4 @@
-"""cvx.TemporalIndex: the raw index, with scoring and the region model composed onto it."""
+"""cvx.TemporalIndex: the raw index, and what needs scores and a region model."""
 
 from __future__ import annotations
 
@@ -128,12 +128,15 @@ class TemporalIndex(RawIndex):
         RFC-013, part C.
         """
         scorer = Scorer(_named(SEED_WEIGHTS if weights is None else weights))
-        hits = self.causal_search(query, k * pool, 0, where=where)
+        # What another thread takes away meanwhile is left out.
+        found = self.causal_search(query, k * pool, 0, where)
+        rows = {hit.node: self.vector(hit.node) for hit in found if hit.node in self}
+        hits = [hit for hit in found if rows.get(hit.node) is not None]
         if not hits:
             return []
         at = default_level(self) if level is None else level
-        rows = [np.asarray(query), *(np.asarray(self.vector(hit.node)) for hit in hits)]
-        own, *others = np.atleast_1d(self.assign_region(np.stack(rows), at)).tolist()
+        vectors = np.stack([np.asarray(query), *(np.asarray(rows[hit.node]) for hit in hits)])
+        own, *others = np.atleast_1d(self.assign_region(vectors, at)).tolist()
         regions = {hit.node: region for hit, region in zip(hits, others, strict=True)}
 
         def usage_of(hit: Hit) -> float:
