@@ -11,6 +11,8 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
 from cvx.learn.advisor import Advisor, Observation, Option
+from cvx.learn.advisor_counts import END, Counts
+from cvx.learn.advisor_vectors import _nearest
 
 _EMBEDDER = LexicalEmbedder(64)
 
@@ -156,3 +158,48 @@ def test_units_do_not_mix_and_bad_input_is_refused() -> None:
         advisor.end("x", 1.0)
     with pytest.raises(InvalidInputError, match="not open"):
         advisor.step("y", seen("A hall"), "iron", 0.0)
+
+
+def test_numbers_that_never_repeat_are_planned_on_by_what_is_near() -> None:
+    """A point on a line is pushed left or right; the right end pays, the left end costs."""
+    wins = 0
+    for seed in range(3):
+        advisor, rng = Advisor(seed=seed), np.random.default_rng(seed)
+        for number in range(40):
+            episode, at = str(number), float(rng.uniform(-0.5, 0.5))
+            advisor.begin(episode, goal="", task="line")
+            for _ in range(60):
+                seen_now = Observation(None, np.array([at, rng.normal()], dtype=np.float32))
+                options = advisor.options(episode, seen_now, ["left", "right"])
+                action = advisor.choose(episode, options).action
+                at += (0.1 if action == "right" else -0.1) + 0.01 * float(rng.normal())
+                reward = float(at > 1.0) - float(at < -1.0)
+                advisor.step(episode, seen_now, action, reward)
+                if reward:
+                    break
+            wins += number >= 30 and reward > 0
+            last = Observation(None, np.array([at, rng.normal()], dtype=np.float32))
+            advisor.end(episode, observation=last, truncated=not reward)
+    assert wins >= 27
+
+
+def test_the_nearest_points_are_those_of_a_naive_search() -> None:
+    rng = np.random.default_rng(2)
+    points, asked = rng.normal(size=(50, 3)), rng.normal(size=(300, 3))
+    off, which = _nearest(points, asked, 4)
+    naive = np.linalg.norm(asked[:, None] - points[None], axis=2)
+    assert np.array_equal(which, np.argsort(naive, axis=1)[:, :4])
+    assert off == pytest.approx(np.sort(naive, axis=1)[:, :4])
+
+
+def test_a_change_is_noticed_and_chance_is_not_taken_for_one() -> None:
+    sure, chancy, rng = Counts(), Counts(), random.Random(3)
+    for at in range(60):
+        pair = sure.pair_at(0, 0)
+        sure.add(pair, END, float(at < 50))
+        sure.forget_what_changed(pair)
+        chancy.add(chancy.pair_at(0, 0), END, float(rng.random() < 0.5))
+        chancy.forget_what_changed(0)
+    assert sure.dropped == 1
+    assert sure.n.all[0] == 10
+    assert chancy.dropped == 0

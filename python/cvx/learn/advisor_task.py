@@ -29,7 +29,7 @@ _SWEEPS = 60
 _MOST_TOLD = 2000
 """Of how many pairs, the newest, expectations follow every fit; older ones keep what they were."""
 
-_WORK = 1_500_000
+_WORK = 800_000
 """How many outcomes one plan looks at, at the most: rows times sweeps."""
 
 _SOME, _DECIDED = 30, 500

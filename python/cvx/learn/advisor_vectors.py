@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree  # type: ignore[import-untyped]
 
 from cvx.learn.advisor_counts import Floats, Ints
 from cvx.types import Vector
 
-_MOST_CELLS = 700
+_MOST_CELLS = 800
 _MOST_POINTS = 6000
 _SWEEPS = 250
 _NEAREST = 4
+_MIX = np.random.default_rng(0).integers(1, 2**62, 4096) | 1
+"""Odd numbers that mix the places of a cell into one."""
 
 
 class Move(NamedTuple):
@@ -120,27 +121,27 @@ class VectorModel:
         self.fits, self.tried = {}, {}
         for a in self.known:
             at = np.flatnonzero(action == a)[-_MOST_POINTS:]
-            self.tried[a] = cKDTree(z[at]), at
+            self.tried[a] = z[at], at
             f = self._features(z[at])
             gram = f.T @ f + 1e-3 * np.eye(f.shape[1])
             self.fits[a] = np.linalg.solve(gram, f.T @ (z2[at] - z[at]))
-        keep = np.arange(n)
-        if n > _MOST_POINTS:
-            recent = np.arange(n - _MOST_POINTS // 2, n)
-            keep = np.union1d(recent, np.linspace(0, n - 1, _MOST_POINTS // 2).astype(np.int64))
-        self.seen = cKDTree(z2[keep])
-        self.reward, self.ended = reward[keep], ended[keep]
         grain = self.grain
-        cells = np.concatenate([z, z2[ended == 0]])
+        cells = np.concatenate([z2, z])
         while True:
-            _, first = np.unique(
-                np.floor(cells / grain).astype(np.int64), axis=0, return_index=True
-            )
+            names = np.floor(cells / grain).astype(np.int64)
+            mixed = (names * _MIX[: names.shape[1]]).sum(1)
+            _, first, at = np.unique(mixed, return_index=True, return_inverse=True)
             if len(first) <= _MOST_CELLS:
                 break
             grain *= 1.25
-        self.at = cells[np.sort(first)]
-        self.cells = cKDTree(self.at)
+        size = np.bincount(at).astype(np.float64)
+        self.at = np.stack([np.bincount(at, column) for column in cells.T], axis=1) / size[:, None]
+        there_at, count = at[:n], np.bincount(at[:n], minlength=len(size))
+        entered = np.maximum(count, 1)
+        # A cell that was only left, never entered, is told of by the mean of all.
+        self.reward = np.bincount(there_at, reward, len(size)) / entered
+        self.reward[count == 0] = float(reward.mean())
+        self.ended = np.bincount(there_at, ended, len(size)) / entered
         self.low, self.high = float(reward.min()), float(reward.max())
         moved = [self._ahead(self.at, a) for a in self.known]
         self.values = self._solve(moved, bold=False)
@@ -155,22 +156,15 @@ class VectorModel:
         return self.reach * math.sqrt(dim / 2)
 
     def _ahead(self, z: Floats, action: int) -> tuple[Ints, Floats, Floats, Floats, Floats]:
-        """Return where an action leads: cells, weights, reward, chance to end, if known."""
+        """Return where an action leads: cells, their shares, reward, chance to go on, if known."""
         after = z + self._features(z) @ self.fits[action]
-        k = min(3, self.seen.n)
-        away, near = self.seen.query(after, k=k)
-        away, near = away.reshape(len(z), -1), near.reshape(len(z), -1)
-        weight = 1.0 / (away + 0.05)
-        weight /= weight.sum(1, keepdims=True)
-        reward = (weight * self.reward[near]).sum(1)
-        ended = (weight * self.ended[near]).sum(1)
-        known = (away[:, 0] <= self._reach(z.shape[1])).astype(np.float64)
-        k = min(_NEAREST, self.cells.n)
-        off, cell = self.cells.query(after, k=k)
-        off, cell = off.reshape(len(z), -1), cell.reshape(len(z), -1)
+        off, cell = _nearest(self.at, after, _NEAREST)
         share = 1.0 / (off + 0.02) ** 2
         share /= share.sum(1, keepdims=True)
-        return cell, share, reward, ended, known
+        reward = (share * self.reward[cell]).sum(1)
+        ended = self.ended[cell]
+        known = (off[:, 0] <= self._reach(z.shape[1])).astype(np.float64)
+        return cell, share * (1.0 - ended), reward, 1.0 - (share * ended).sum(1), known
 
     def _solve(
         self, moved: list[tuple[Ints, Floats, Floats, Floats, Floats]], *, bold: bool
@@ -178,9 +172,9 @@ class VectorModel:
         values = np.zeros(len(self.at))
         outside = self.best if bold else min(0.0, self.low / (1 - self.gamma))
         parts = []
-        for cell, share, reward, ended, known in moved:
+        for cell, share, reward, _, known in moved:
             base = known * reward + (1 - known) * outside
-            parts.append((cell, share * (known * (1 - ended) * self.gamma)[:, None], base))
+            parts.append((cell, share * (known * self.gamma)[:, None], base))
         cell = np.stack([part[0] for part in parts])
         share = np.stack([part[1] for part in parts])
         base = np.stack([part[2] for part in parts])
@@ -211,16 +205,34 @@ class VectorModel:
             if action is None or action not in self.fits:
                 out.append(Worth(worst, self.best, self.best - worst, 0, ()))
                 continue
-            cell, share, reward, ended, known = self._ahead(z, action)
-            go = self.gamma * (1 - ended[0])
+            cell, share, reward, going, known = self._ahead(z, action)
             near = self.values[cell[0]]
-            value = float(reward[0] + go * (share[0] @ near))
-            hope = float(reward[0] + go * (share[0] @ self.bold[cell[0]]))
-            spread = go * math.sqrt(max(0.0, float(share[0] @ np.square(near - share[0] @ near))))
-            tree, at = self.tried[action]
-            within = tree.query_ball_point(z[0], self._reach(z.shape[1]))
-            told = dict.fromkeys(self._episodes[at[i]] for i in sorted(within)[-12:])
+            value = float(reward[0] + self.gamma * (share[0] @ near))
+            hope = float(reward[0] + self.gamma * (share[0] @ self.bold[cell[0]]))
+            middle = float(share[0] @ near) / max(1e-9, float(going[0]))
+            spread = self.gamma * math.sqrt(max(0.0, float(share[0] @ np.square(near - middle))))
+            points, at = self.tried[action]
+            off = np.square(points - z).sum(1)
+            within = np.flatnonzero(off <= self._reach(z.shape[1]) ** 2)
+            told = dict.fromkeys(self._episodes[at[i]] for i in within[-12:])
             out.append(
                 Worth(value, hope if known[0] else self.best, spread, len(within), tuple(told)[-3:])
             )
         return out
+
+
+def _nearest(points: Floats, asked: Floats, k: int) -> tuple[Floats, Ints]:
+    """Return distances to the nearest points, and their numbers, of shape (asked, k)."""
+    k = min(k, len(points))
+    off, which = np.empty((len(asked), k)), np.empty((len(asked), k), dtype=np.int64)
+    sizes = np.square(points).sum(1)
+    for start in range(0, len(asked), 256):
+        some = asked[start : start + 256]
+        away = sizes - 2.0 * (some @ points.T)
+        rows = np.arange(len(some))
+        for at in range(k):
+            best = away.argmin(1)
+            which[start : start + 256, at] = best
+            away[rows, best] = np.inf
+    off = np.sqrt(np.square(asked[:, None, :] - points[which]).sum(2))
+    return off, which
