@@ -85,7 +85,7 @@ def blocks(text: str, folder: Path) -> float:
     """Return the p99 in ms of a block from a memory that holds a text of 100 KB."""
     rng, times = random.Random(SEED), []
     with Memory.open(folder, LexicalEmbedder()) as memory:
-        memory.add_many(Event(0, at, sentence(rng)) for at in range(200))
+        memory.add_many(Event(timestamp=at, text=sentence(rng)) for at in range(200))
         memory.add(f"word1 word2 {text}")
         for _ in range(200):
             begun = time.process_time()

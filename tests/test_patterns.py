@@ -157,7 +157,7 @@ def _insights(line: str) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def _now_insights(line: str) -> list[tuple[str, tuple[int, ...]]]:
-    known = [Event(0, n, "x", event_id=n) for n in (1, 2, 3)]
+    known = [Event(timestamp=n, text="x", event_id=n) for n in (1, 2, 3)]
     none: Any = type("None", (), {"write": lambda *_: []})()
     found = LLMWriter(lambda _: line, fallback=none).write(known)
     return [(one.text, one.sources) for one in found if _sensible(line)]
@@ -227,7 +227,7 @@ def test_numbers_of_any_length_are_read_or_left_alone() -> None:
     many = "9" * 5000
     assert read_dates(f"What did Ann paint {many} days ago?", 1_700_000_000_000_000)[0] == []
     writer = LLMWriter(lambda _: f"It rains often (because of {many}, 1)")
-    known = [Event(0, 1, "rain", event_id=7)]
+    known = [Event(timestamp=1, text="rain", event_id=7)]
     assert [one.sources for one in writer.write(known)] == [(7,)]
 
 

@@ -14,7 +14,7 @@ from cvx.errors import (
     StoreVersionError,
 )
 from cvx.store import Record
-from cvx.types import Cue, Decision, Edge, Episode, Event, Factor, Hit
+from cvx.types import UNNAMED_ENTITIES, Cue, Decision, Edge, Episode, Event, Factor, Hit
 
 VECTOR = np.array([0.5, -1.25, 3.0], dtype=np.float32)
 EPISODE = Episode(
@@ -26,8 +26,29 @@ EPISODE = Episode(
     kind="demonstration",
     metadata={"floor": 3},
     steps=(
-        Event(4, 10, "a sink", VECTOR, "go to sink 1", 1.0, "step", "kitchen", {"n": 1}, node=0),
-        Event(4, 11, "at the sink", None, "clean mug 1", 1.0, "step", "kitchen", node=1),
+        Event(
+            entity_id=4,
+            timestamp=10,
+            text="a sink",
+            vector=VECTOR,
+            action="go to sink 1",
+            reward=1.0,
+            kind="step",
+            namespace="kitchen",
+            metadata={"n": 1},
+            node=0,
+        ),
+        Event(
+            entity_id=4,
+            timestamp=11,
+            text="at the sink",
+            vector=None,
+            action="clean mug 1",
+            reward=1.0,
+            kind="step",
+            namespace="kitchen",
+            node=1,
+        ),
     ),
 )
 
@@ -180,7 +201,7 @@ def test_a_file_keeps_everything_after_closing(tmp_path: Path) -> None:
         write.add_episode(EPISODE)
     with Record(path) as record:
         assert [e.goal for e in record.episodes()] == ["clean the mug"]
-        assert record.next_ids() == (2, 5)
+        assert record.next_ids() == (2, UNNAMED_ENTITIES)
 
 
 def test_a_closed_record_refuses_and_may_be_closed_again() -> None:

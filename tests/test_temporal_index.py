@@ -178,7 +178,7 @@ def test_the_transition_model_learns_from_every_timeline_of_the_index() -> None:
     twin.learn_from_episodes(
         ix,
         [
-            Episode(e, task_type="clean" if e % 4 < 2 else "heat", reward=float(e % 2))
+            Episode(entity_id=e, task_type="clean" if e % 4 < 2 else "heat", reward=float(e % 2))
             for e in range(40)
         ],
     )
@@ -273,7 +273,7 @@ def test_what_was_deleted_has_no_say_in_the_best_action() -> None:
     before = ix.best_action(region)
     assert model.best_action(region) == before
     strict = RegionMDP(ix, on_stale="error")
-    strict.learn_from_episodes(ix, [Episode(3)])
+    strict.learn_from_episodes(ix, [Episode(entity_id=3)])
     strict.best_action(region)
     hubs = set(ix.regions(model.level).tolist())
     ix.delete([n for n in range(len(ix)) if ix.reward(n) == 1.0 and n not in hubs])
@@ -341,7 +341,7 @@ def test_the_composition_example_runs_as_written() -> None:
     now, task_type = 300, "clean"
     usage_tracker = UsageTracker()
     region_of = dict(zip(*(a.tolist() for a in index.region_assignments(1)), strict=True))
-    episodes = [Episode(e, task_type="clean" if e % 4 < 2 else "heat") for e in range(40)]
+    episodes = [Episode(entity_id=e, task_type="clean" if e % 4 < 2 else "heat") for e in range(40)]
 
     # 1. Vector retrieval (existing)
     candidates = index.causal_search(query_vec, k=10, temporal_context=5)
@@ -392,6 +392,6 @@ def test_the_loop_of_part_a_runs_as_written() -> None:
             action_type = cvx.classify_action(traj[i].action or "")
             transitions.append((s, action_type, s_next, index.reward(traj[i].node_id)))
     model = RegionMDP(index, level=level)
-    model.learn_from_episodes(index, [Episode(e) for e in range(40)])
+    model.learn_from_episodes(index, [Episode(entity_id=e) for e in range(40)])
     assert transitions
     assert all(model.transition_probability(s, a, s_next) > 0 for s, a, s_next, _ in transitions)

@@ -20,8 +20,8 @@ HIT = Hit(
     action="open fridge 1",
 )
 NOUNS = [
-    Event(entity_id=0, timestamp=0),
-    Episode(entity_id=0),
+    Event(timestamp=0),
+    Episode(),
     Edge(0, 1, "caused"),
     Region(0, 1, 0),
     Cue(),
@@ -66,7 +66,10 @@ def test_nouns_equal_their_copies_and_can_be_keys(noun: Any) -> None:
 
 
 def test_an_episode_is_closed_once_it_has_a_reward() -> None:
-    open_one = Episode(entity_id=0, steps=(Event(0, 0, action="go"), Event(0, 1)))
+    open_one = Episode(
+        entity_id=0,
+        steps=(Event(timestamp=0, action="go"), Event(timestamp=1)),
+    )
     assert not open_one.closed
     assert dataclasses.replace(open_one, reward=0.0).closed
     assert open_one.actions == ("go",)

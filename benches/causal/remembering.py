@@ -34,7 +34,9 @@ def run(report: Report, *, small: bool = False) -> None:
     memory = Memory(NoEmbedder(DIM))
     for first in range(0, remembered, BATCH):
         last = min(first + BATCH, remembered)
-        memory.add_many(Event(0, at, _text(at), rows[at]) for at in range(first, last))
+        memory.add_many(
+            Event(timestamp=at, text=_text(at), vector=rows[at]) for at in range(first, last)
+        )
     times: dict[str, list[float]] = {"add": [], "link_causes": [], "both": []}
     linked = 0
     for at in range(remembered, remembered + ADDED):

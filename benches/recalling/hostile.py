@@ -43,10 +43,10 @@ def planted(memory: Memory, labels: Sequence[Label]) -> tuple[list[Label], set[i
         imitated = said[label.namespace][int(rng.integers(len(said[label.namespace])))]
         events.append(
             Event(
-                imitated.entity_id,
-                imitated.timestamp,
-                f"{label.query} {_ORDER}",
-                np.asarray(memory.embedder.embed([label.query])[0]),
+                entity_id=imitated.entity_id,
+                timestamp=imitated.timestamp,
+                text=f"{label.query} {_ORDER}",
+                vector=np.asarray(memory.embedder.embed([label.query])[0]),
                 namespace=label.namespace,
                 metadata=imitated.metadata,
                 source="web",

@@ -31,7 +31,7 @@ def remembered(folder: Path, embedder: Embedder) -> tuple[Memory, list[Label], i
     memory.admin.declare_edge_kind(MENTIONS)
     texts = {title: f"{title}. {''.join(sentences)}" for title, sentences in passages.items()}
     events = [
-        Event(0, 0, text, metadata={"title": title, "session": title})
+        Event(timestamp=0, text=text, metadata={"title": title, "session": title})
         for title, text in texts.items()
     ]
     ids = dict(zip(texts, memory.add_many(events), strict=True))

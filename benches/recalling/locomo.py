@@ -175,10 +175,10 @@ def remembered(
     for conversation in conversations:
         events = [
             Event(
-                speakers.index((conversation.name, turn.speaker)),
-                turn.timestamp,
-                turn.text,
-                None if default else turn.vector,
+                entity_id=speakers.index((conversation.name, turn.speaker)),
+                timestamp=turn.timestamp,
+                text=turn.text,
+                vector=None if default else turn.vector,
                 namespace=conversation.name,
                 metadata={"speaker": turn.speaker, "session": turn.session},
             )

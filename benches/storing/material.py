@@ -37,7 +37,13 @@ class Material:
     def events(self, n: int) -> list[Event]:
         """Return n events, spread over entities and namespaces."""
         return [
-            Event(at % 500, at, self.text(), vector, namespace=f"n{at % NAMESPACES}")
+            Event(
+                entity_id=at % 500,
+                timestamp=at,
+                text=self.text(),
+                vector=vector,
+                namespace=f"n{at % NAMESPACES}",
+            )
             for at, vector in enumerate(self.vectors(n))
         ]
 

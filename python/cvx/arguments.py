@@ -20,7 +20,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from cvx.errors import InvalidInputError
-from cvx.types import Event, Filter, Hit
+from cvx.types import Event, Filter, Hit, entity_number
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -250,21 +250,23 @@ def some_events(name: str, value: Any) -> list[int]:
     return [an_event(f"{name}[{place}]", one) for place, one in enumerate(listed)]
 
 
-def a_filter(name: str, value: Any) -> tuple[Filter, ...]:
+def a_filter(name: str, value: Any, *, of_index: bool = False) -> tuple[Filter, ...]:
     """Check a filter, a mapping of its fields, or several; return all of them, with lists inside.
 
-    ``None`` is the filter that lets everything pass.
+    ``None`` is the filter that lets everything pass. Entities are names for a memory, and become
+    their numbers; for an index they are numbers.
     """
+    fields = {**_FIELDS, "entities": _numbers} if of_index else _FIELDS
     if value is None:
         return (Filter(),)
     if isinstance(value, Filter | Mapping):
-        return (_one_filter(name, value),)
+        return (_one_filter(name, value, fields),)
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise wrong(name, value, "a cvx.Filter, a mapping of its fields or a list")
-    return tuple(_one_filter(f"{name}[{place}]", one) for place, one in enumerate(value))
+    return tuple(_one_filter(f"{name}[{place}]", one, fields) for place, one in enumerate(value))
 
 
-def _one_filter(name: str, value: Any) -> Filter:
+def _one_filter(name: str, value: Any, fields: Mapping[str, Check]) -> Filter:
     given = value._asdict() if isinstance(value, Filter) else value
     if not isinstance(given, Mapping):
         raise wrong(name, value, "a cvx.Filter or a mapping of its fields")
@@ -273,7 +275,7 @@ def _one_filter(name: str, value: Any) -> Filter:
             raise wrong(f"a field of {name}", part, f"one of {', '.join(_FIELDS)}")
     return Filter(
         **{
-            part: _FIELDS[part](f"{name}.{part}", one)
+            part: fields[part](f"{name}.{part}", one)
             for part, one in given.items()
             if one is not None or part == "recallable"
         }
@@ -312,7 +314,7 @@ def index_filter(where: Any) -> Filter | list[Filter] | None:
         if where[_LAST:] == _OPEN and not any(isinstance(part, str | int) for part in lists):
             # As most are: nothing to be put into a list, and the index checks the rest itself.
             return where
-    filters = [_of_index(one) for one in a_filter("where", where)]
+    filters = [_of_index(one) for one in a_filter("where", where, of_index=True)]
     return filters[0] if isinstance(where, Filter | Mapping) else filters
 
 
@@ -347,6 +349,10 @@ def _a_string(name: str, value: Any) -> str:
 
 
 _strings = _some(_a_string, str)
+
+
+def _entities(name: str, value: Any) -> list[int]:
+    return [entity_number(one) for one in _strings(name, value)]
 
 
 def _plain(name: str, value: Any) -> None:
@@ -395,7 +401,7 @@ def _outcome(name: str, value: Any) -> Any:
 _FIELDS: Mapping[str, Check] = {
     "since": a_time,
     "until": a_time,
-    "entities": _numbers,
+    "entities": _entities,
     "ids": _numbers,
     "namespaces": _strings,
     "tags": _tags,

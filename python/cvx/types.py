@@ -6,10 +6,12 @@ hundreds of them; the others are frozen dataclasses with slots.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,45 @@ Vector: TypeAlias = npt.NDArray[np.float32]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
 DEFAULT_NAMESPACE = ""
+
+UNNAMED_ENTITIES = 2**61
+"""From here up to twice as many, numbers are of timelines that nobody named, as an episode's."""
+
+ENTITY_KEY = "@entity"
+"""Under it, a record keeps the name of an entity with the metadata; no key of a user's own."""
+
+_NAMED_ENTITIES = 2 * UNNAMED_ENTITIES
+
+
+@lru_cache(maxsize=1 << 16)
+def entity_number(name: str | None) -> int:
+    """Return the number by which an index knows an entity.
+
+    It follows from the name alone, so that every process and every store gives the same one: a
+    name in digits is its own number, any other is hashed to 61 bits beyond those.
+
+    Examples
+    --------
+    >>> entity_number(None), entity_number("7"), entity_number("ana") == entity_number("ana")
+    (0, 7, True)
+    """
+    if name is None:
+        return 0
+    if name.isascii() and name.isdigit() and name[0] != "0" and int(name) < UNNAMED_ENTITIES:
+        return int(name)
+    hashed = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return _NAMED_ENTITIES + int.from_bytes(hashed, "little") % _NAMED_ENTITIES
+
+
+def entity_name(number: int) -> str | None:
+    """Return the name of a number that stands for itself, None for any other.
+
+    Examples
+    --------
+    >>> entity_name(7), entity_name(0)
+    ('7', None)
+    """
+    return str(number) if 0 < number < UNNAMED_ENTITIES else None
 
 
 class Step(NamedTuple):
@@ -79,8 +120,10 @@ class Filter(NamedTuple):
     since, until : int or aware datetime, optional
         ``since <= timestamp < until``. One of them alone is a one-sided range. A datetime becomes
         microseconds since 1970-01-01 UTC, as a memory counts.
-    entities, ids : int or sequence of int, optional
-        Whose it is; or itself.
+    entities : str or sequence of str, optional
+        Whose it is; for an index, their numbers.
+    ids : int or sequence of int, optional
+        Itself.
     namespaces : str or sequence of str, optional
         For an index, ``None`` means the default namespace only, never all of them. For a memory,
         they only narrow what the asker may see.
@@ -109,7 +152,7 @@ class Filter(NamedTuple):
 
     since: int | datetime | None = None
     until: int | datetime | None = None
-    entities: int | Sequence[int] | IntArray | None = None
+    entities: str | Sequence[str] | int | Sequence[int] | IntArray | None = None
     namespaces: str | Sequence[str] | None = None
     min_reward: float | None = None
     max_reward: float | None = None
@@ -123,18 +166,26 @@ class Filter(NamedTuple):
     min_trust: float | None = None
 
 
+def _name_entity(thing: Event | Episode) -> None:
+    """Let the name and the number of an entity say the same; the name has the last word."""
+    if isinstance(thing.entity, str):
+        object.__setattr__(thing, "entity_id", entity_number(thing.entity))
+    elif thing.entity is None and isinstance(thing.entity_id, int):
+        object.__setattr__(thing, "entity", entity_name(thing.entity_id))
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened to someone: a step of an episode, a cause, a line, a trait.
 
     Parameters
     ----------
-    entity_id : int
-        Who, at least 0.
-    timestamp : int
-        When it happened, in the store's own unit.
     text : str
         What it says.
+    entity : str, optional
+        Who: whose timeline it is on.
+    timestamp : int or aware datetime, optional
+        When it happened, in the store's own unit; by default when it is added.
     vector : ndarray of shape (dim,), float32, optional
         Where it lies. An event without a vector can carry edges but is never found by similarity.
     action : str, optional
@@ -152,6 +203,8 @@ class Event:
     event_id, node, recorded : int, optional
         Given by the store: the event's id, its index row, and when it was written (microseconds
         since 1970-01-01 UTC).
+    entity_id : int
+        The number of its entity in the index; follows from ``entity`` where that is given.
     tags : tuple of str
         Labels to filter by.
     source : str, default ""
@@ -173,9 +226,10 @@ class Event:
         was recalled does not know them.
     """
 
-    entity_id: int
-    timestamp: int
     text: str = ""
+    entity: str | None = None
+    # None until it is stored: whoever reads an event of a store finds a number.
+    timestamp: int = cast(int, None)
     vector: Vector | None = field(default=None, compare=False, repr=False)
     action: str | None = None
     reward: float | None = None
@@ -195,6 +249,10 @@ class Event:
     key: str | None = None
     version: int = field(default=1, compare=False)
     history: tuple[Event, ...] = field(default=(), compare=False, repr=False)
+    entity_id: int = field(default=0, repr=False)
+
+    def __post_init__(self) -> None:
+        _name_entity(self)
 
     @property
     def id(self) -> int:
@@ -231,7 +289,7 @@ class Event:
 
         Examples
         --------
-        >>> Event(entity_id=0, timestamp=0, salience=0.8).importance
+        >>> Event(salience=0.8).importance
         8.0
         """
         return None if self.salience is None else 10.0 * self.salience
@@ -243,7 +301,7 @@ class Episode:
 
     Parameters
     ----------
-    entity_id : int
+    entity : str, optional
         Whose timeline the steps are on.
     goal : str
         What was to be reached.
@@ -261,10 +319,12 @@ class Episode:
         Given by the recorder.
     metadata : mapping, optional
         Anything JSON can hold.
+    entity_id : int
+        The number of the entity in the index; follows from ``entity`` where that is given.
     """
 
-    entity_id: int
     goal: str = ""
+    entity: str | None = None
     task_type: str | None = None
     reward: float | None = None
     steps: tuple[Event, ...] = field(default=(), repr=False)
@@ -272,6 +332,10 @@ class Episode:
     kind: str = "experience"
     episode_id: int | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    entity_id: int = field(default=0, repr=False)
+
+    def __post_init__(self) -> None:
+        _name_entity(self)
 
     @property
     def closed(self) -> bool:

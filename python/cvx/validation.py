@@ -20,7 +20,7 @@ from cvx.errors import (
     InvalidInputError,
     InvalidVectorError,
 )
-from cvx.types import Cue, Edge, Episode, Event, Vector
+from cvx.types import ENTITY_KEY, Cue, Edge, Episode, Event, Vector
 
 VISIBILITIES = ("private", "shared", "public")
 STATES = ("active", "archived", "quarantined")
@@ -221,7 +221,7 @@ def check_event(event: Any) -> None:
     optional_text("action", event.action)
     optional_text("key", event.key)
     storable_namespace("namespace", event.namespace)
-    _an_entity("entity", event.entity_id)
+    _check_entity(event)
     _a_time("timestamp", event.timestamp)
     if isinstance(event.tags, str):
         raise InvalidInputError(f"tags is the string {event.tags!a}: give several strings")
@@ -242,13 +242,23 @@ def check_event(event: Any) -> None:
             raise InvalidInputError(f"{name} is {value!a}: give one of {', '.join(known)}")
 
 
+def _check_entity(thing: Event | Episode) -> None:
+    if thing.entity is not None:
+        storable_text("entity", thing.entity)
+        if not thing.entity:
+            raise InvalidInputError("entity is '': give a name, or leave it out")
+    if isinstance(thing.metadata, Mapping) and ENTITY_KEY in thing.metadata:
+        raise InvalidInputError(f"metadata has a key {ENTITY_KEY!r}: give entity=")
+    _an_entity("the number of an entity", thing.entity_id)
+
+
 def check_episode(episode: Episode) -> None:
     """Raise what is wrong with an episode, its steps apart, if it cannot be stored."""
     storable_text("goal", episode.goal)
     storable_text("kind", episode.kind)
     optional_text("task_type", episode.task_type)
     storable_namespace("namespace", episode.namespace)
-    _an_entity("entity", episode.entity_id)
+    _check_entity(episode)
     storable_metadata("metadata", episode.metadata)
 
 

@@ -20,7 +20,7 @@ from cvx.types import Event
 
 def memory() -> Memory:
     ticks = iter(range(1000, 100_000))
-    return Memory(LexicalEmbedder(dim=64), clock=ticks.__next__)
+    return Memory._opened(None, LexicalEmbedder(dim=64), now=ticks.__next__)
 
 
 class Asked:
@@ -231,7 +231,7 @@ def test_of_many_who_count_at_once_no_case_is_lost() -> None:
 def test_an_end_that_is_in_no_index_is_refused_by_every_door(door: str) -> None:
     made, drain, _, _ = flooded()
     with made.record.transaction() as write:
-        (bare,) = write.add_events([Event(0, 99, "in no index")])
+        (bare,) = write.add_events([Event(timestamp=99, text="in no index")])
     doors: dict[str, Callable[[], object]] = {
         "link": lambda: made.link(drain, bare),
         "observe": lambda: made.causes.observe(drain, bare, supports=1),

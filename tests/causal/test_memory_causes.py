@@ -22,7 +22,7 @@ from tests.causal.graphs import Drawn, drawn_graphs, every_way
 
 def memory() -> Memory:
     ticks = iter(range(1000, 100_000))
-    return Memory(LexicalEmbedder(dim=16), clock=ticks.__next__)
+    return Memory._opened(None, LexicalEmbedder(dim=16), now=ticks.__next__)
 
 
 def flooded() -> tuple[Memory, int, int, int]:
@@ -187,9 +187,9 @@ def test_what_was_put_away_is_not_walked_through_but_can_be_asked_about() -> Non
 
 def test_a_graph_over_a_memory_lists_events_by_time_and_by_entity() -> None:
     made = memory()
-    late = made.add("late", timestamp=9, entity_id=7).id
-    early = made.add("early", timestamp=3, entity_id=7).id
-    made.add("other", timestamp=5, entity_id=8)
+    late = made.add("late", timestamp=9, entity="7").id
+    early = made.add("early", timestamp=3, entity="7").id
+    made.add("other", timestamp=5, entity="8")
     graph = made.causes.graph()
     assert [event.id for event in graph.events_for_institution("7")] == [early, late]
     assert graph.events_for_institution("the senate") == []
@@ -218,7 +218,7 @@ def test_links_drawn_on_the_graph_are_links_of_the_memory() -> None:
 @pytest.mark.requirement("C10")
 def test_a_chain_a_thousand_deep_explains_itself_without_recursion() -> None:
     made = memory()
-    events = made.add_many(Event(0, place, f"event {place}") for place in range(1001))
+    events = made.add_many(Event(timestamp=place, text=f"event {place}") for place in range(1001))
     nodes = [made.record.nodes_of_events([event])[event][0] for event in events]
     with made.record.transaction() as write:
         write.add_links(Edge(a, b, "caused") for a, b in pairwise(nodes))

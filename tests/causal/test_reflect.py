@@ -29,7 +29,8 @@ def crises() -> list[Event]:
         ("Merchants flee the plague", "treasury"),
     ]
     return [
-        Event(0, 10 * at, text, event_id=at, source=group) for at, (text, group) in enumerate(told)
+        Event(timestamp=10 * at, text=text, event_id=at, source=group)
+        for at, (text, group) in enumerate(told)
     ]
 
 
@@ -136,10 +137,10 @@ def test_a_reflection_gets_a_vector_and_a_group_where_they_are_given() -> None:
 def test_a_memory_reflects_on_its_events_and_keeps_their_ids() -> None:
     made = CvxMemory(LexicalEmbedder(dim=64))
     events = [
-        made.add(f"the well is dry, day {day}", timestamp=day, entity_id=1, salience=0.8).id
+        made.add(f"the well is dry, day {day}", timestamp=day, entity="1", salience=0.8).id
         for day in range(4)
     ]
-    other = made.add("a quiet evening", timestamp=5, entity_id=2).id
+    other = made.add("a quiet evening", timestamp=5, entity="2").id
     hidden = made.add("the well is dry, says ana", namespace="ana", timestamp=5).id
     (reflection,) = made.causes.reflect(Reflector(threshold=30), timestamp=9)
     found = made.get(reflection)

@@ -49,7 +49,7 @@ def test_vitality_falls_with_time_and_rises_with_use(
 
 def faded() -> tuple[Memory, list[int]]:
     ticks = iter(range(1000, 100_000))
-    memory = Memory(LexicalEmbedder(dim=64), clock=ticks.__next__)
+    memory = Memory._opened(None, LexicalEmbedder(dim=64), now=ticks.__next__)
     events = [
         memory.add("a trifle", timestamp=0, salience=0.1).id,
         memory.add("a drought", timestamp=0, salience=0.1).id,

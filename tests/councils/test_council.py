@@ -96,7 +96,7 @@ def test_what_a_citizen_saw_is_an_event_of_the_memory_and_nobody_elses() -> None
     made = council()
     made["ana"].saw("the well is dry", 10, importance=8)
     made["bo"].saw("a quiet morning", 11)
-    (told,) = made.memory.add_many([Event(0, 3, "bo was told", namespace="bo")])
+    (told,) = made.memory.add_many([Event(timestamp=3, text="bo was told", namespace="bo")])
     assert made["bo"][str(told)].text == "bo was told"
     assert str(told) not in made["ana"]
     (hit,) = made.memory.recall("the well", namespace="ana")

@@ -76,8 +76,8 @@ def test_every_baseline_and_the_memory_answer_what_stands_in_one_turn(memory: Me
 
 def test_a_baseline_keeps_to_the_namespace_and_the_speaker(memory: Memory) -> None:
     memory.add("a red canoe", namespace="other")
-    mine = memory.add("a red canoe", entity_id=1).id
-    memory.add("a red canoe once more", entity_id=2)
+    mine = memory.add("a red canoe", entity="1").id
+    memory.add("a red canoe once more", entity="2")
     asked = Label(query="red canoe", gold=frozenset({mine}), speaker=1)
     for name, ranker in {**baselines(memory), "memory": recalling(memory)}.items():
         assert ranker(asked, 5).ranked == (mine,), name

@@ -85,7 +85,9 @@ def one_failed_game(
     mdp = RegionMDP(index, level=0, score="mean")
     index.insert(1, 1, GOOD, action="take mug 1", task_type="cool")
     index.insert(2, 1, BAD, action="take mug 1", task_type="cool")
-    mdp.learn_from_episodes(index, [Episode(1, reward=1.0), Episode(2, reward=0.0)])
+    mdp.learn_from_episodes(
+        index, [Episode(entity_id=1, reward=1.0), Episode(entity_id=2, reward=0.0)]
+    )
     expert = index.insert(
         7, 2, at, action="take mug 1", task_type=expert_family, reward=reward, tags=["kitchen"]
     )

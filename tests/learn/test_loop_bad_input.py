@@ -186,7 +186,7 @@ def test_events_without_outcome_teach_where_things_lead_and_have_no_reward_to_lo
     vector = loop.embedder.embed(["a kitchen"])[0]
     (node,) = loop.index.bulk_insert([9], [9], vector[None], actions=["take mug 1"]).tolist()
     assert loop.mdp is not None
-    loop.mdp.update(Episode(9, task_type="clean"))
+    loop.mdp.update(Episode(entity_id=9, task_type="clean"))
     region = loop.mdp.region_of(node)
     assert region is not None
     assert loop.mdp.transition_probability(region, "take", UNKNOWN) == 1.0

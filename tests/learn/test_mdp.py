@@ -66,7 +66,7 @@ def random_index(seed: int, n: int = 30) -> tuple[TemporalIndex, list[Episode]]:
             actions=[VERBS[i] for i in rng.integers(0, len(VERBS), length)],
         )
         family = ("clean", "heat", None)[int(rng.integers(0, 3))]
-        episodes.append(Episode(entity, task_type=family, reward=reward))
+        episodes.append(Episode(entity_id=entity, task_type=family, reward=reward))
     return ix, episodes
 
 
@@ -135,10 +135,16 @@ def test_steps_that_carry_their_own_reward_are_averaged_and_the_outcome_is_what_
     played = (((0.25, None, 0.75, None), 1.0), ((0.5, 0.125, None, 0.25), 0.0))
     episodes = [
         Episode(
-            entity,
+            entity_id=entity,
             reward=outcome,
             steps=tuple(
-                Event(entity, step.timestamp, node=step.node_id, action=step.action, reward=own)
+                Event(
+                    entity_id=entity,
+                    timestamp=step.timestamp,
+                    node=step.node_id,
+                    action=step.action,
+                    reward=own,
+                )
                 for step, own in zip(ix.trajectory(entity), rewards, strict=True)
             ),
         )

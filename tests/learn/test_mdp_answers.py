@@ -21,7 +21,8 @@ def model_of(ruler: Any, families: dict[int, str] | None = None, **kw: object) -
     model = RegionMDP(ruler, level=1, **kw)  # type: ignore[arg-type]
     entities = sorted({step.entity_id for _, step in ruler.nodes})
     model.learn_from_episodes(
-        ruler, [Episode(entity, task_type=(families or {}).get(entity)) for entity in entities]
+        ruler,
+        [Episode(entity_id=entity, task_type=(families or {}).get(entity)) for entity in entities],
     )
     return model
 

@@ -36,11 +36,20 @@ class Player:
         ).tolist()
         reward = float(self.rng.integers(0, 2))
         events = [
-            Event(number, at, node=node, action=action, vector=vector, reward=reward)
+            Event(
+                entity_id=number,
+                timestamp=at,
+                node=node,
+                action=action,
+                vector=vector,
+                reward=reward,
+            )
             for at, (node, action, vector) in enumerate(zip(nodes, actions, vectors, strict=True))
         ]
         family = FAMILIES[number % len(FAMILIES)]
-        self.played.append(Episode(number, task_type=family, reward=reward, steps=tuple(events)))
+        self.played.append(
+            Episode(entity_id=number, task_type=family, reward=reward, steps=tuple(events))
+        )
         return self.played[-1]
 
 

@@ -31,14 +31,14 @@ def played(ix: TemporalIndex, rng: np.random.Generator, number: int) -> Episode:
     # Powers of two, so that sums are the same in any order.
     trust = float(rng.choice([1.0, 1.0, 0.5, 0.25, 0.0]))
     return Episode(
-        number,
+        entity_id=number,
         task_type=("clean", "heat", None)[int(rng.integers(0, 3))],
         reward=float(rng.integers(0, 3)) / 2,
         namespace=namespace,
         steps=tuple(
             Event(
-                number,
-                at,
+                entity_id=number,
+                timestamp=at,
                 node=node,
                 action=act,
                 reward=(None, 0.25, 1.0)[int(rng.integers(0, 3))],
@@ -125,8 +125,14 @@ def test_what_is_trusted_less_counts_for_less() -> None:
         model = RegionMDP(ix)
         for number, (action, reward, trust) in enumerate(told):
             ix.insert(number, 0, [1.0, 0.0])
-            step = Event(number, 0, node=number, action=action, trust=max(trust, believed))
-            model.update(Episode(number, reward=reward, steps=(step,)))
+            step = Event(
+                entity_id=number,
+                timestamp=0,
+                node=number,
+                action=action,
+                trust=max(trust, believed),
+            )
+            model.update(Episode(entity_id=number, reward=reward, steps=(step,)))
         region = model.assign(np.array([1.0, 0.0], np.float32))
         assert model.estimate(region, "use").trials == pytest.approx(1.0 + believed)
         chances[believed] = dict(model.best_action(region))["use"]

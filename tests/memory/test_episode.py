@@ -75,7 +75,7 @@ def played(memory: Memory, episodes: int, seed: int = 0) -> list[float]:
 
 
 def in_ram(**settings: Any) -> Memory:
-    return Memory(LexicalEmbedder(64), **settings)
+    return Memory._opened(None, LexicalEmbedder(64), **settings)
 
 
 def one(
@@ -621,7 +621,7 @@ def test_what_could_not_be_written_changed_nothing(
 
 
 def test_the_past_knows_an_episode_as_it_was() -> None:
-    memory = in_ram(clock=iter(range(1, 10_000)).__next__)
+    memory = in_ram(now=iter(range(1, 10_000)).__next__)
     episode = memory.episode("find the hat", task="hats")
     episode.act("left", observation="a hall")
     before = memory.record.query("SELECT max(recorded) FROM journal")[0][0]

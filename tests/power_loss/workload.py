@@ -68,7 +68,9 @@ def run(root: Path) -> None:
     acknowledge(memory)
     memory.link(added[0], added[1], "caused", why="one came of the other")
     acknowledge(memory)
-    memory.add_many([Event(0, at, f"a long line {at} " + "x" * 700) for at in range(12)])
+    memory.add_many(
+        [Event(timestamp=at, text=f"a long line {at} " + "x" * 700) for at in range(12)]
+    )
     acknowledge(memory)
     block = memory.context("the 4th note", 200)
     memory.feedback(block, helped=True)

@@ -62,4 +62,4 @@ def apart(cosine: float, n: int) -> Vector:
 
 def room(*, clock: Any = None) -> Memory:
     ticks = iter(range(1_000, 1_000_000))
-    return Memory(Axes(), clock=clock or ticks.__next__)
+    return Memory._opened(None, Axes(), now=clock or ticks.__next__)

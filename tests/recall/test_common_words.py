@@ -25,7 +25,8 @@ SAID = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
 
 def told(memory: Memory, texts: Sequence[str], namespace: str) -> None:
     memory.add_many(
-        Event(0, at, f"x {text}", axis("x"), namespace=namespace) for at, text in enumerate(texts)
+        Event(timestamp=at, text=f"x {text}", vector=axis("x"), namespace=namespace)
+        for at, text in enumerate(texts)
     )
 
 

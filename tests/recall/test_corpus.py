@@ -58,7 +58,7 @@ def test_the_corpus_follows_every_change_of_the_record(seed: int) -> None:
                 f"{chance.choice('xyz')} {chance.random()}{chance.choice(['', '?'])}",
                 namespace=chance.choice(["", "ana"]),
                 visibility=chance.choice(["private", "public"]),
-                entity_id=chance.randrange(3),
+                entity=str(chance.randrange(3)),
                 timestamp=chance.randrange(50),
                 aliases=["w other"] if chance.random() < 0.1 else [],
             )
@@ -129,8 +129,8 @@ def test_neighbours_are_those_of_the_sorted_session(
 
 def test_a_name_in_one_namespace_is_none_in_another() -> None:
     memory = room()
-    memory.add("x one", namespace="ana", entity_id=1, metadata={"speaker": "Ann Lee"})
-    memory.add("x two", namespace="bob", entity_id=1, metadata={"name": "Zoe"})
+    memory.add("x one", namespace="ana", entity="1", metadata={"speaker": "Ann Lee"})
+    memory.add("x two", namespace="bob", entity="1", metadata={"name": "Zoe"})
     corpus = Corpus(memory.record)
     corpus.refresh()
     assert corpus.names((space("ana", "private"),)) == {
@@ -142,8 +142,8 @@ def test_a_name_in_one_namespace_is_none_in_another() -> None:
 
 def test_a_name_a_title_and_a_session_given_later_are_known_to_the_next_recall() -> None:
     memory = room()
-    first = memory.add("x one", entity_id=1, timestamp=1, metadata={"speaker": "Ann"})
-    memory.add("y two", entity_id=1, timestamp=2, metadata={"session": "b"})
+    first = memory.add("x one", entity="1", timestamp=1, metadata={"speaker": "Ann"})
+    memory.add("y two", entity="1", timestamp=2, metadata={"session": "b"})
     corpus = Corpus(memory.record)
     corpus.refresh()
     assert corpus.timelines.sessions[0] != corpus.timelines.sessions[1]
@@ -196,7 +196,7 @@ def test_a_recall_does_not_block_the_event_loop() -> None:
             return {"id": "axes", "dim": 4, "semantic": False}
 
     memory = Memory(Slow())  # type: ignore[arg-type]
-    memory.add_many([Event(0, 0, "x one", axis("x"))])
+    memory.add_many([Event(timestamp=0, text="x one", vector=axis("x"))])
 
     async def both() -> None:
         hits = asyncio.ensure_future(memory.aio.recall("x"))

@@ -93,9 +93,9 @@ def filled() -> Memory:
     memory = Memory(LexicalEmbedder(16))
     memory.add_many(
         Event(
-            0,
-            rng.randrange(100),
-            f"rain on day {number}",
+            entity_id=0,
+            timestamp=rng.randrange(100),
+            text=f"rain on day {number}",
             kind=rng.choice(KINDS),
             source=rng.choice(SOURCES),
             trust=rng.choice([0.1, 0.5, 1.0]),

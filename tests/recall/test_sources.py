@@ -255,7 +255,7 @@ def test_a_source_that_answers_with_nonsense_is_reported_too() -> None:
 
 def test_without_an_embedder_words_are_searched_and_it_is_said() -> None:
     memory = Memory(Down())
-    event = memory.add_many([Event(0, 0, "x the lantern", axis("x"))])[0]
+    event = memory.add_many([Event(timestamp=0, text="x the lantern", vector=axis("x"))])[0]
     with pytest.warns(EmbedderWarning, match="nobody listens to 1 texts"):
         hits = memory.recall("where is the lantern?")
     assert ids(hits) == [event]

@@ -109,7 +109,7 @@ def test_an_explanation_names_the_filters_and_floors_that_were_passed() -> None:
 @pytest.mark.requirement("R15")
 def test_kinds_of_memory_are_read_off_the_label_of_an_event() -> None:
     def kind(label: str) -> str:
-        return kind_of(Event(0, 0, kind=label))
+        return kind_of(Event(timestamp=0, kind=label))
 
     assert [kind(label) for label in ("fact", "Trait", "reflection")] == ["semantic"] * 3
     assert [kind(label) for label in ("event", "observation", "anything")] == ["episodic"] * 3

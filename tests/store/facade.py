@@ -13,9 +13,9 @@ from tests.store.processes import embedder
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     ticks = iter(range(1000, 100_000))
     made = (
-        Memory(embedder(), clock=ticks.__next__)
+        Memory._opened(None, embedder(), now=ticks.__next__)
         if request.param == "ram"
-        else Memory.open(tmp_path / "m", embedder(), clock=ticks.__next__)
+        else Memory._opened(tmp_path / "m", embedder(), now=ticks.__next__)
     )
     with made:
         yield made

@@ -19,7 +19,7 @@ Plant = Callable[[Path], object]
 def rich_store(folder: Path) -> None:
     """Make a store with rows in every table, of every kind of event, and two snapshots."""
     ticks = iter(range(1000, 100_000))
-    with Memory.open(folder, embedder(), clock=ticks.__next__) as memory:
+    with Memory._opened(folder, embedder(), now=ticks.__next__) as memory:
         loop = memory.learning.loop()
         for number in range(6):
             run = loop.begin(f"goal {number}", "clean")

@@ -49,7 +49,7 @@ GIVEN: dict[str, Any] = {
     "text": "a text",
     "texts": ["a word"],
 }
-EVENTS = {"add_many": [Event(0, 1, "x")]}
+EVENTS = {"add_many": [Event(timestamp=1, text="x")]}
 STALE_AFTER = Serving().stale_after
 NOUNS = ("causes", "learning", "frames", "admin")
 NO_ARGUMENT = {"open", "close", "loop"}
@@ -59,7 +59,7 @@ def filled() -> Memory:
     memory = Memory(LexicalEmbedder(16))
     rain = memory.add("it rained all night", key="rain", source="a")
     flood = memory.add("the cellar is under water")
-    memory.add("a mug", entity_id=3, aliases=["cup"])
+    memory.add("a mug", entity="3", aliases=["cup"])
     memory.link(rain, flood, "caused", why="the drain is too small")
     memory.context("rain")
     return memory
@@ -125,9 +125,9 @@ def test_every_argument_of_every_method_works_or_is_refused_and_then_changes_not
         *(("path", value) for value in (None, 3, b"x", ["a"])),
         *(("embedder", value) for value in (3, object())),
         *(("metric", value) for value in ("euclid", 3)),
-        *((name, v) for name in ("seed", "exact_below") for v in (None, -1, 2.5, "x", 2**70)),
-        *((name, v) for name in ("create", "read_only", "accept_lost_tail") for v in (None, "no")),
-        ("clock", 3),
+        *(("seed", value) for value in (None, -1, 2.5, "x", 2**70)),
+        *((name, value) for name in ("create", "read_only") for value in (None, "no")),
+        *((name, value) for name in ("clock", "preset", "tokenizer") for value in (3, len)),
     ],
 )
 def test_a_wrong_option_of_opening_makes_no_store(
@@ -144,7 +144,7 @@ def test_a_wrong_option_of_opening_makes_no_store(
     [
         {"since": "x"},
         {"until": 2.5},
-        {"entities": ["a"]},
+        {"entities": [1]},
         {"ids": "12"},
         {"ids": [None]},
         {"tags": [3]},
@@ -198,12 +198,17 @@ def test_a_filter_with_a_field_of_another_type_is_refused_by_its_name(
         (lambda m: m.add_many("abc"), InvalidInputError, "event 0 of those given: 'a' is no Event"),
         (lambda m: m.add_many(7), InvalidInputError, "events are 7: give Events"),
         (
-            lambda m: m.add_many([Event(0, 1, "x"), Event(0, 1, "y", vector=np.array(["a"]))]),
+            lambda m: m.add_many(
+                [
+                    Event(timestamp=1, text="x"),
+                    Event(timestamp=1, text="y", vector=np.array(["a"])),
+                ]
+            ),
             InvalidInputError,
             "event 1 of those given: the vector is array(['a'], dtype='<U1'): give 16 numbers",
         ),
         (
-            lambda m: m.add_many([Event(0, 1, "x")] * 2, aliases=[["w"], ["w", 3]]),
+            lambda m: m.add_many([Event(timestamp=1, text="x")] * 2, aliases=[["w"], ["w", 3]]),
             InvalidInputError,
             "aliases[1] is ['w', 3]: give a list of str",
         ),

@@ -47,15 +47,24 @@ def test_what_was_awaited_is_durable_and_batches_are_whole_or_nothing(tmp_path: 
     async def main() -> None:
         memory = Memory.open(tmp_path / "m", embedder())
         batches = [
-            memory.aio.add_many([Event(0, n, f"batch {b} note {n}") for n in range(5)])
+            memory.aio.add_many([Event(timestamp=n, text=f"batch {b} note {n}") for n in range(5)])
             for b in range(4)
         ]
         ids = [event for batch in await asyncio.gather(*batches) for event in batch]
         assert sorted(ids) == list(range(1, 21))
         with pytest.raises(InvalidInputError, match="event 1"):
-            await memory.aio.add_many([Event(0, 0, "good"), Event(0, 0, "bad", reward=7.0)])
+            await memory.aio.add_many(
+                [
+                    Event(timestamp=0, text="good"),
+                    Event(timestamp=0, text="bad", reward=7.0),
+                ]
+            )
         assert (
-            len(await memory.aio.add_many(Event(0, 0, one) for one in ("One.", "Two.", "Three.")))
+            len(
+                await memory.aio.add_many(
+                    Event(timestamp=0, text=one) for one in ("One.", "Two.", "Three.")
+                )
+            )
             == 3
         )
         # Not closed: what was acknowledged must be there all the same.
@@ -74,7 +83,10 @@ def test_every_piece_of_a_long_text_is_found_alone_and_has_all_the_metadata() ->
         )
         about = {"category": "background"}
         ids = memory.add_many(
-            Event(0, 0, one, namespace="ana", metadata=about, tags=("self",)) for one in pieces
+            Event(
+                entity_id=0, timestamp=0, text=one, namespace="ana", metadata=about, tags=("self",)
+            )
+            for one in pieces
         )
         assert len(ids) == 3
         for event in map(memory.get, ids):

@@ -46,7 +46,7 @@ def test_what_reading_notes_is_written_down_by_a_process_that_only_reads() -> No
 
 def test_counts_of_what_was_recalled_are_written_down_too() -> None:
     memory = Memory(LexicalEmbedder())
-    memory.add_many(Event(0, n, f"key {n}") for n in range(5_000))
+    memory.add_many(Event(timestamp=n, text=f"key {n}") for n in range(5_000))
     for n in range(0, 5_000, 50):
         memory.recall(f"key {n}", k=60)
         noted = memory._backend.noted
@@ -129,7 +129,7 @@ def test_only_the_newest_decisions_are_kept(tmp_path: Path) -> None:
 
 def test_only_the_newest_changes_are_kept_and_a_reopened_store_is_whole(tmp_path: Path) -> None:
     ticks = iter(range(1_000, 1_000_000))
-    with Memory.open(tmp_path, LexicalEmbedder(), clock=ticks.__next__) as memory:
+    with Memory._opened(tmp_path, LexicalEmbedder(), now=ticks.__next__) as memory:
         memory.admin.keep_history(changes=50)
         early = 0
         for n in range(200):

@@ -27,7 +27,12 @@ def test_recalled_text_that_comes_back_is_not_stored_again(memory: Memory) -> No
     assert len(memory) == 2
     assert memory.add("The bridge is closed on Sundays", again=True).id == 3
     assert memory.add("the bridge is closed on sundays", namespace="other").id == 4
-    mixed = memory.add_many([Event(0, 1, "new"), Event(0, 1, "the bridge is closed on sundays")])
+    mixed = memory.add_many(
+        [
+            Event(timestamp=1, text="new"),
+            Event(timestamp=1, text="the bridge is closed on sundays"),
+        ]
+    )
     assert mixed[0] == 5
     assert mixed[1] in (1, 2, 3)
 

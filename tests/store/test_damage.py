@@ -158,7 +158,7 @@ def test_a_record_that_is_gone_is_a_lost_tail_and_lock_goes_on_saying_so(tmp_pat
     for _ in range(2):
         with pytest.raises(LostTailError, match="accept_lost_tail"):
             Memory.open(folder, embedder())
-    with Memory.open(folder, embedder(), accept_lost_tail=True) as memory:
+    with Memory._opened(folder, embedder(), accept_lost_tail=True) as memory:
         assert len(memory) == 0
         memory.add("a new beginning")
     with Memory.open(folder, embedder()) as memory:
@@ -181,7 +181,7 @@ def test_a_record_that_ends_too_early_is_a_lost_tail(tmp_path: Path, by: str) ->
             path.unlink()
     with pytest.raises(LostTailError, match="accept_lost_tail"):
         Memory.open(folder, embedder())
-    with Memory.open(folder, embedder(), accept_lost_tail=True) as memory:
+    with Memory._opened(folder, embedder(), accept_lost_tail=True) as memory:
         assert len(memory) == 21
         assert memory.add("another history now").id == lost
     with Memory.open(folder, embedder()) as memory:
@@ -302,7 +302,7 @@ def test_random_bytes_over_the_file_are_typed_errors_or_right_answers(tmp_path: 
         broken[at : at + 64] = rng.randbytes(64)[: len(broken) - at]
         path.write_bytes(broken)
         try:
-            with Memory.open(tmp_path / "m", embedder(), accept_lost_tail=True) as memory:
+            with Memory._opened(tmp_path / "m", embedder(), accept_lost_tail=True) as memory:
                 events = memory.record.events()
                 for event in events:
                     assert event.text.startswith(("thing", "the newest"))

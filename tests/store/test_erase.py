@@ -506,7 +506,7 @@ def test_nothing_is_erased_where_a_trigger_keeps_copies(tmp_path: Path) -> None:
 def test_what_quotes_nothing_of_it_stays_as_it_was(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder()) as memory:
         memory.add("the spare key is under the green pot", action="look under the pot")
-        secret = memory.add("the code of the green safe is 4711", entity_id=5).id
+        secret = memory.add("the code of the green safe is 4711", entity="5").id
         loop = memory.learning.loop(usage_key=lambda hit, _: ("did", f"{hit.action}, at 47110"))
         run = loop.begin("get in", "open")
         vector = memory.embedder.embed(["the spare key is under the green pot"])[0]

@@ -79,7 +79,7 @@ def use(folder: Path) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            memory = Memory.open(folder, embedder(), accept_lost_tail=True)
+            memory = Memory._opened(folder, embedder(), accept_lost_tail=True)
         except CvxError:
             return False
         with memory:

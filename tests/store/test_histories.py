@@ -35,7 +35,7 @@ def clock_of(seed: int) -> int:
 def work(folder: str, name: str, seed: int, log: str) -> None:
     """Read and write in threads until killed; note each operation once it has returned."""
     out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    memory = Memory.open(folder, embedder(), clock=lambda: clock_of(seed))
+    memory = Memory._opened(folder, embedder(), now=lambda: clock_of(seed))
 
     def thread(number: int) -> None:
         rng, made = random.Random(seed * 100 + number), 0

@@ -74,9 +74,11 @@ def test_no_file_is_opened_for_writing(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_walk_over_quantised_codes_finds_what_an_exact_scan_finds() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(2000, 16)).astype(np.float32)
-    walked, scanned = Memory(embedder(), exact_below=0), Memory(embedder())
+    walked, scanned = Memory._opened(None, embedder(), exact_below=0), Memory(embedder())
     for memory in (walked, scanned):
-        memory.add_many(Event(0, n, f"event {n}", row) for n, row in enumerate(rows))
+        memory.add_many(
+            Event(timestamp=n, text=f"event {n}", vector=row) for n, row in enumerate(rows)
+        )
     found = 0
     for query in rng.normal(size=(50, 16)).astype(np.float32):
         near = [

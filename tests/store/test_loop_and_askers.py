@@ -234,7 +234,7 @@ def test_a_step_that_was_put_away_is_no_continuation_of_those_around_it(
 ) -> None:
     for at, (text, action) in enumerate([*KITCHEN, ("a shelf", "put cup")]):
         if not known:
-            memory.add(text, entity_id=7, timestamp=at, action=action)
+            memory.add(text, entity="7", timestamp=at, action=action)
     loop = memory.learning.loop(distinct=None)
     if known:
         loop.add_demonstration("clean the cup", [*KITCHEN, ("a shelf", "put cup")])

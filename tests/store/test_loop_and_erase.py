@@ -71,7 +71,7 @@ def test_what_a_running_episode_was_shown_is_not_written_down_after_an_erase(
 ) -> None:
     mine, other = pair
     event = mine.add(SECRET)
-    mine.add("a kitchen", action="look", entity_id=7)
+    mine.add("a kitchen", action="look", entity="7")
     loop = mine.learning.loop()
     run = loop.begin("take the gold", "open")
     vector = mine.embedder.embed(["a kitchen"])[0]

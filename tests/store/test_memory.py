@@ -58,7 +58,7 @@ def test_everything_is_there_after_closing_and_opening_again(tmp_path: Path) -> 
         {"kind": None},
         {"source": None},
         {"timestamp": 1.5},
-        {"entity_id": "a"},
+        {"entity": 3},
         {"trust": None},
         {"salience": "high"},
         {"aliases": "one string"},
@@ -85,9 +85,9 @@ def test_a_reason_that_is_no_string_is_refused(memory: Memory) -> None:
 
 
 def test_ids_may_be_any_kind_of_integer(memory: Memory) -> None:
-    first = memory.add("a mug", timestamp=np.int64(5), entity_id=np.uint8(3)).id  # type: ignore[arg-type]
+    first = memory.add("a mug", timestamp=np.int64(5), entity=str(np.uint8(3))).id  # type: ignore[arg-type]
     second = memory.add("a cup").id
-    assert (memory.get(first).timestamp, memory.get(first).entity_id) == (5, 3)
+    assert (memory.get(first).timestamp, memory.get(first).entity) == (5, "3")
     memory.recall("mug")
     memory.forget(np.array([first, second]))
     assert texts(memory, "mug") == []
@@ -100,16 +100,29 @@ def test_ids_may_be_any_kind_of_integer(memory: Memory) -> None:
 
 
 def test_several_events_are_stored_together_or_not_at_all(memory: Memory) -> None:
-    good = [Event(1, 5, "one"), Event(1, 6, "two")]
+    good = [
+        Event(entity_id=1, timestamp=5, text="one"),
+        Event(entity_id=1, timestamp=6, text="two"),
+    ]
     assert memory.add_many(good) == [1, 2]
     with pytest.raises(InvalidVectorError, match="16"):
-        memory.add_many([Event(1, 7, "three"), Event(1, 8, "four", np.ones(3, np.float32))])
+        memory.add_many(
+            [
+                Event(entity_id=1, timestamp=7, text="three"),
+                Event(entity_id=1, timestamp=8, text="four", vector=np.ones(3, np.float32)),
+            ]
+        )
     assert len(memory) == 2
     with pytest.raises(InvalidInputError, match="event 1 of those given: reward is 2"):
-        memory.add_many([Event(1, 7, "three"), Event(1, 8, "four", reward=2.0)])
+        memory.add_many(
+            [
+                Event(entity_id=1, timestamp=7, text="three"),
+                Event(entity_id=1, timestamp=8, text="four", reward=2.0),
+            ]
+        )
     bad = np.full(16, np.nan, np.float32)
     with pytest.raises(InvalidVectorError, match="event 2 of those given"):
-        memory.add_many([*good, Event(1, 8, "four", bad)])
+        memory.add_many([*good, Event(entity_id=1, timestamp=8, text="four", vector=bad)])
     assert len(memory) == 2
     assert memory.add("five").id == 3
 
@@ -124,7 +137,7 @@ def test_several_events_are_stored_together_or_not_at_all(memory: Memory) -> Non
         ({"salience": -0.1}, InvalidInputError),
         ({"visibility": "hidden"}, InvalidInputError),
         ({"namespace": "a\x1fshared"}, InvalidInputError),
-        ({"entity_id": -1}, InvalidInputError),
+        ({"entity": ""}, InvalidInputError),
         ({"timestamp": 2**63}, InvalidInputError),
         ({"tags": "red"}, InvalidInputError),
         ({"metadata": {"x": float("nan")}}, ValueError),
@@ -169,7 +182,12 @@ def test_reward_and_salience_are_two_things(memory: Memory) -> None:
 
 def test_a_filter_holds_for_words_as_for_vectors(memory: Memory) -> None:
     for number in range(6):
-        memory.add("a lamp", entity_id=number, timestamp=number, tags=["even"][: 1 - number % 2])
+        memory.add(
+            "a lamp",
+            entity=str(number) if number else None,
+            timestamp=number,
+            tags=["even"][: 1 - number % 2],
+        )
     for sources in (["dense"], ["lexical"], ["dense", "lexical"]):
 
         def found(where: Filter, sources: list[str] = sources) -> set[int | None]:
@@ -178,7 +196,7 @@ def test_a_filter_holds_for_words_as_for_vectors(memory: Memory) -> None:
 
         assert found(Filter(since=2, until=4)) == {3, 4}
         assert found(Filter(since=4)) == {5, 6}
-        assert found(Filter(entities=[0, 5])) == {1, 6}
+        assert found(Filter(entities=["5"])) == {6}
         assert found(Filter(tags=["even"])) == {1, 3, 5}
         assert found(Filter(ids=[2, 3])) == {2, 3}
         assert found(Filter(ids=[])) == set()

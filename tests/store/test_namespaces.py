@@ -53,7 +53,7 @@ def operate_at_random(seed: int) -> int:
                     namespace=rng.choice(NAMES),
                     visibility=rng.choice(["private", "private", "shared", "public"]),
                     vector=vectors[rng.randrange(64)],
-                    entity_id=rng.randrange(4),
+                    entity=str(rng.randrange(4)),
                     timestamp=rng.randrange(100),
                     reward=rng.choice([None, 0.0, 0.5, 1.0]),
                     again=True,
@@ -246,7 +246,11 @@ def ask(
         loop.index,
         [
             Episode(
-                0, task_type=one.task, reward=float(one.won), namespace=one.namespace, steps=left
+                entity_id=0,
+                task_type=one.task,
+                reward=float(one.won),
+                namespace=one.namespace,
+                steps=left,
             )
             for one in told
             if (left := tuple(step for step in one.steps if step.node in steps))
@@ -279,7 +283,7 @@ def random_filter(rng: random.Random) -> Filter:
     return Filter(
         since=since,
         until=rng.choice([None, 61 + rng.randrange(40)]),
-        entities=rng.choice([None, None, [rng.randrange(4)], [0, 1, 2]]),
+        entities=rng.choice([None, None, [str(rng.randrange(4))], ["0", "1", "2"]]),
         min_reward=rng.choice([None, None, 0.5]),
         namespaces=rng.choice([None, None, None, rng.sample(NAMES, rng.randrange(4))]),
     )
@@ -289,7 +293,7 @@ def passes(event: Event, where: Filter) -> bool:
     return (
         (where.since is None or event.timestamp >= cast(int, where.since))
         and (where.until is None or event.timestamp < cast(int, where.until))
-        and (where.entities is None or event.entity_id in np.atleast_1d(where.entities))
+        and (where.entities is None or event.entity in np.atleast_1d(where.entities))
         and (where.namespaces is None or event.namespace in where.namespaces)
         and (
             where.min_reward is None

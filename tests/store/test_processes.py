@@ -67,8 +67,8 @@ def test_a_changed_metadata_value_is_recalled_by_at_once_by_every_process(
 ) -> None:
     folder = tmp_path / "m"
     with Memory.open(folder, embedder()) as memory:
-        memory.add("Bob bought a horse", entity_id=1, timestamp=1, metadata={key: before})
-        event = memory.add("I sold it", entity_id=2, timestamp=10**12, metadata={key: before}).id
+        memory.add("Bob bought a horse", entity="1", timestamp=1, metadata={key: before})
+        event = memory.add("I sold it", entity="2", timestamp=10**12, metadata={key: before}).id
         talk, _ = start(folder)
         first = scores(memory, cue)
         assert ask(talk, "scores", cue) == first

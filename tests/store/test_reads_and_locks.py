@@ -27,8 +27,8 @@ LONG = 60
 
 
 def an_episode(steps: int) -> Episode:
-    events = tuple(Event(0, at, text=f"step {at} of {steps}") for at in range(steps))
-    return Episode(0, goal=str(steps), reward=1.0, steps=events)
+    events = tuple(Event(timestamp=at, text=f"step {at} of {steps}") for at in range(steps))
+    return Episode(goal=str(steps), reward=1.0, steps=events)
 
 
 def add(record: Record, steps: int) -> None:

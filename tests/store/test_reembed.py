@@ -195,7 +195,7 @@ def test_vectors_that_cannot_be_stored_are_refused(folder: Path) -> None:
 def test_a_vector_without_a_text_is_named(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder()) as memory:
         memory.add("a mug")
-        memory.add_many([Event(0, 1, "", vector=np.ones(16, dtype=np.float32))])
+        memory.add_many([Event(timestamp=1, text="", vector=np.ones(16, dtype=np.float32))])
     with pytest.raises(InvalidInputError, match=r"no text to embed \(2\)"):
         reembed(tmp_path / "m", NEW)
     assert check(tmp_path / "m").findings == ()

@@ -16,7 +16,7 @@ __all__ = ["memory"]
 
 
 def test_events_are_a_frame(memory: Memory) -> None:
-    memory.add("a", tags=["x", 'y"z'], metadata={"n": 1}, entity_id=4, key="k")
+    memory.add("a", tags=["x", 'y"z'], metadata={"n": 1}, entity="4", key="k")
     memory.forget(memory.add("b", namespace="other").id)
     frame = memory.frames.events()
     assert frame["text"].to_list() == ["a"]
@@ -33,12 +33,12 @@ def test_events_are_a_frame(memory: Memory) -> None:
 
 def test_vectors_are_a_column_that_numpy_and_arrow_read_without_a_copy(memory: Memory) -> None:
     rows = np.random.default_rng(0).normal(size=(5, 16)).astype(np.float32)
-    memory.add_many(Event(0, n, f"event {n}", row) for n, row in enumerate(rows))
+    memory.add_many(Event(timestamp=n, text=f"event {n}", vector=row) for n, row in enumerate(rows))
     frame = memory.frames.events(vectors=True)
     np.testing.assert_array_equal(frame["vector"].to_numpy(allow_copy=False), rows)
     assert hasattr(frame, "__arrow_c_stream__")
     with memory.record.transaction() as write:
-        write.add_events([Event(0, 9, "no vector")])
+        write.add_events([Event(timestamp=9, text="no vector")])
     column = memory.frames.events(vectors=True)["vector"]
     assert column.is_null().to_list() == [False] * 5 + [True]
     np.testing.assert_array_equal(column.drop_nulls().to_numpy(), rows)
@@ -81,12 +81,14 @@ def test_episodes_and_decisions_are_frames(memory: Memory) -> None:
 
 @pytest.mark.requirement("W1")
 def test_what_could_come_back_is_counted(memory: Memory) -> None:
-    memory.add_many(Event(n % 2, n, f"rain {n}", reward=n / 10) for n in range(10))
+    memory.add_many(
+        Event(entity_id=n % 2, timestamp=n, text=f"rain {n}", reward=n / 10) for n in range(10)
+    )
     memory.add("elsewhere", namespace="other")
     memory.add("open to all", namespace="other", visibility="public")
     memory.forget(1)
     assert (len(memory.events()), len(memory.events(namespace="other"))) == (10, 2)
-    for where in (Filter(since=3, until=7), Filter(entities=[1]), Filter(min_reward=0.5)):
+    for where in (Filter(since=3, until=7), Filter(entities=["1"]), Filter(min_reward=0.5)):
         found = memory.recall("rain", k=50, where=where._replace(outcome="any"), floor=-2.0)
         assert len(memory.events(where)) == len(found)
     with pytest.raises(InvalidInputError):
@@ -96,7 +98,7 @@ def test_what_could_come_back_is_counted(memory: Memory) -> None:
 @pytest.mark.requirement("X10")
 def test_from_how_many_vectors_on_a_graph_is_walked_can_be_set() -> None:
     assert Memory(embedder()).index.params["exact_below"] == 10_000
-    with Memory(embedder(), exact_below=50) as memory:
+    with Memory._opened(None, embedder(), exact_below=50) as memory:
         assert memory.index.params["exact_below"] == 50
-        memory.add_many(Event(0, n, f"event {n}") for n in range(200))
+        memory.add_many(Event(timestamp=n, text=f"event {n}") for n in range(200))
         assert memory.recall("event 77", k=1)[0].similarity == pytest.approx(1.0)

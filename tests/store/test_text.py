@@ -79,7 +79,10 @@ def test_a_word_in_every_event_does_not_hide_the_rare_one() -> None:
 
         vectors = embedder().embed(["x"])
         memory.add_many(
-            Event(0, n, f"the common word and number{n}", vectors[0]) for n in range(1500)
+            Event(
+                entity_id=0, timestamp=n, text=f"the common word and number{n}", vector=vectors[0]
+            )
+            for n in range(1500)
         )
         hits = memory.recall("the common number77", 3, sources=["lexical"])
         assert [hit.event.event_id for hit in hits if hit.event] == [78]

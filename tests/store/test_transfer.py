@@ -86,7 +86,7 @@ text = st.text(
             {"text": text.filter(lambda t: any(c.isalnum() for c in t))},
             optional={
                 "namespace": st.sampled_from(["ana", "ben"]),
-                "entity_id": st.integers(0, 2**63 - 1),
+                "entity": text | st.none(),
                 "timestamp": st.integers(-(2**62), 2**62),
                 "reward": st.floats(0, 1),
                 "salience": st.floats(0, 1),

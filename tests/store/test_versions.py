@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,8 +95,8 @@ def test_adding_to_a_key_that_is_there_makes_a_new_version(memory: Memory) -> No
     assert (same.version, same.recorded) == (2, second.recorded)
     ids = memory.add_many(
         [
-            Event(0, 7, "Ana drinks water", key="drink", source="web"),
-            Event(0, 8, "Bo drinks milk", key="bo"),
+            Event(timestamp=7, text="Ana drinks water", key="drink", source="web"),
+            Event(timestamp=8, text="Bo drinks milk", key="bo"),
         ]
     )
     assert ids == [first.id, first.id + 1]
@@ -108,7 +109,12 @@ def test_adding_to_a_key_that_is_there_makes_a_new_version(memory: Memory) -> No
     with pytest.raises(DuplicateKeyError, match="of source 'web', which 'eve' cannot overwrite"):
         memory.add("Ana drinks poison", key="drink", source="eve")
     with pytest.raises(DuplicateKeyError, match="event 1 of those given: 'x' is the key"):
-        memory.add_many([Event(0, 1, "a", key="x"), Event(0, 1, "b", key="x")])
+        memory.add_many(
+            [
+                Event(timestamp=1, text="a", key="x"),
+                Event(timestamp=1, text="b", key="x"),
+            ]
+        )
     assert memory.record.tail() == before
     other = memory.add("Ana drinks wine", key="drink", namespace="other")
     assert (other.id, other.version) == (first.id + 2, 1)
@@ -239,15 +245,16 @@ def test_what_a_failure_cost_is_given_back_after_a_new_version(memory: Memory) -
 
 @pytest.mark.requirement("B20")
 def test_a_key_keeps_who_may_see_it(memory: Memory) -> None:
-    event = memory.add("Ana earns", key="p", visibility="public", entity_id=3, metadata={"a": None})
-    for given in ({"visibility": "private"}, {"entity_id": 7}):
+    event = memory.add("Ana earns", key="p", visibility="public", entity="3", metadata={"a": None})
+    wrong: list[dict[str, Any]] = [{"visibility": "private"}, {"entity": "7"}]
+    for given in wrong:
         with pytest.raises(InvalidInputError, match="give that, or another key"):
             memory.add("Ana earns 1000", key="p", **given)
     with pytest.raises(InvalidInputError, match="visibility is 'private'"):
-        memory.add_many([Event(3, 1, "Ana earns 1000", key="p")])
+        memory.add_many([Event(entity_id=3, timestamp=1, text="Ana earns 1000", key="p")])
     memory.forget(event)
     later = memory.add("Ana earns more", key="p", metadata={"b": 1})
-    assert (later.visibility, later.entity_id, later.state) == ("public", 3, "active")
+    assert (later.visibility, later.entity, later.state) == ("public", "3", "active")
     assert dict(later.metadata) == {"a": None, "b": 1}
     memory.update(later, state="quarantined")
     assert memory.add("Ana earns most", key="p").state == "quarantined"

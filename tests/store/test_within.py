@@ -29,7 +29,7 @@ def test_what_is_bound_writes_and_reads_in_its_own_name(memory: Memory) -> None:
     ana, bob = memory.within("ana"), memory.within("bob", also=["ana"])
     key = ana.add("the spare key is under the green pot", key="key")
     shared = ana.add("the shed key hangs in the hall", visibility="shared")
-    (batch,) = ana.add_many([Event(0, 1, "the key of the safe")])
+    (batch,) = ana.add_many([Event(timestamp=1, text="the key of the safe")])
     assert {event.namespace for event in (key, shared, ana.get(batch))} == {"ana"}
     assert ana.get(key="key") == key
     assert [event.id for event in ana.events()] == [batch, key.id, shared.id]
@@ -54,7 +54,7 @@ def test_what_is_bound_writes_and_reads_in_its_own_name(memory: Memory) -> None:
         lambda bob: bob.events(namespace="ana"),
         lambda bob: bob.why(SHARED, namespace="ana"),
         lambda bob: bob.add("x", namespace="ana"),
-        lambda bob: bob.add_many([Event(0, 1, "x", namespace="ana")]),
+        lambda bob: bob.add_many([Event(timestamp=1, text="x", namespace="ana")]),
         lambda bob: bob.get(key="key", namespace="ana"),
         lambda bob: bob.update(SHARED, metadata={"a": 1}),
         lambda bob: bob.link(SHARED, bob.add("x")),

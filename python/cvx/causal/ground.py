@@ -19,10 +19,13 @@ from cvx.index import RawIndex
 from cvx.store import Record, Writer
 from cvx.store.history import as_of
 from cvx.store.namespaces import check_also, check_namespace, visible_sql
-from cvx.types import DEFAULT_NAMESPACE, Edge, Event
+from cvx.types import DEFAULT_NAMESPACE, ENTITY_KEY, Edge, Event
 
 _MOST_AT_ONCE = 500
-_INSTITUTION = "CAST(ifnull(json_extract(metadata, '$.institution'), entity) AS TEXT)"
+_INSTITUTION = (
+    "CAST(coalesce(json_extract(metadata, '$.institution'),"
+    f" json_extract(metadata, '$.\"{ENTITY_KEY}\"'), entity) AS TEXT)"
+)
 
 
 class RamGround:
@@ -148,7 +151,7 @@ class StoreGround:
     """Events and links of a record, as one namespace may see them.
 
     An event's id is its number in the store, its tick the time it happened, its institution what
-    its metadata say under "institution", or else the number of its entity, as text. Of links,
+    its metadata say under "institution", or else its entity. Of links,
     those count that end at active events which may be seen; the event that is asked about may be
     archived.
 
@@ -323,7 +326,7 @@ def as_causal_event(event: Event) -> CausalEvent:
         event.text,
         event.timestamp,
         event.kind,
-        str(event.metadata.get("institution", event.entity_id)),
+        str(event.metadata.get("institution", event.entity or event.entity_id)),
         event.vector,
         dict(event.metadata),
     )

@@ -204,7 +204,7 @@ class CountingWriter:
 
     Examples
     --------
-    >>> seen = [Event(7, n, text, kind="crisis", event_id=n) for n, text in enumerate(
+    >>> seen = [Event(text, timestamp=n, kind="crisis", event_id=n) for n, text in enumerate(
     ...         ["Plague in the east", "Plague in the west", "Plague in the harbour"])]
     >>> CountingWriter(group=lambda event: "health").write(seen)[0].text
     '3 memories of the kind crisis, of health, between 0 and 2, most often of plague (3 times)'

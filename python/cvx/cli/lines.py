@@ -154,12 +154,15 @@ def _event(row: Mapping[str, Any], place: str, now: int) -> Event:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise InvalidInputError(f"{place}: {name} is {value!r}: give a number")
     entity, metadata = row["entity"], row["metadata"]
-    if isinstance(entity, bool) or not isinstance(entity, int):
-        raise InvalidInputError(f"{place}: entity is {entity!r}: give an integer from 0 up")
+    if isinstance(entity, int) and not isinstance(entity, bool) and entity >= 0:
+        # As other programs number them, and as cvx did: 0 was nobody.
+        entity = str(entity) if entity else None
+    if entity is not None and not isinstance(entity, str):
+        raise InvalidInputError(f"{place}: entity is {entity!r}: give a string")
     if not isinstance(metadata, dict):
         raise InvalidInputError(f"{place}: metadata is {metadata!r}: give a JSON object")
     event = Event(
-        entity_id=entity,
+        entity=entity,
         timestamp=_time(row["time"], place, now),
         text=row["text"],
         vector=_vector(row.get("vector"), place),

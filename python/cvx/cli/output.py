@@ -70,7 +70,7 @@ def plain_event(event: Event) -> dict[str, Any]:
         "id": event.event_id,
         "text": event.text,
         "time": event.timestamp,
-        "entity": event.entity_id,
+        "entity": event.entity,
         "namespace": event.namespace,
         "key": event.key,
         "kind": event.kind,

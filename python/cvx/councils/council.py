@@ -110,7 +110,9 @@ class Council:
         for cause in known:
             if cause not in self.graph:
                 raise UnknownError(f"there is no event {cause!r} in the graph: log it first")
-        made = Event(0, tick, text, kind=kind, metadata={"institution": institution})
+        made = Event(
+            entity_id=0, timestamp=tick, text=text, kind=kind, metadata={"institution": institution}
+        )
         with self.memory.record.together():
             (event,) = self.memory.add_many([made], again=True)
             for cause in known:

@@ -58,7 +58,7 @@ def cue_of(label: Label) -> Cue:
 
 def where_of(label: Label) -> Filter | None:
     """Return whose events may answer."""
-    return None if label.speaker is None else Filter(entities=[label.speaker])
+    return None if label.speaker is None else Filter(entities=[str(label.speaker)])
 
 
 def recalling(memory: Memory, pipeline: Pipeline | None = None) -> Ranker:

@@ -82,9 +82,9 @@ def generated_talk(memory: Memory, *, sessions: int = 12, seed: int = 0) -> list
         ids = memory.add_many(
             [
                 Event(
-                    speaker,
-                    (day - _EPOCH) // timedelta(microseconds=1) + at * 60_000_000,
-                    text,
+                    entity_id=speaker,
+                    timestamp=(day - _EPOCH) // timedelta(microseconds=1) + at * 60_000_000,
+                    text=text,
                     metadata={"speaker": _SPEAKERS[speaker], "session": f"day {session}"},
                 )
                 for at, (speaker, text, _) in enumerate(lines)

@@ -53,6 +53,8 @@ class OpenEpisode:
         What was recorded so far.
     closed : bool
         Whether it has its outcome.
+    entity : str or None
+        The name of the entity, where it has one.
     """
 
     episode_id: int
@@ -67,6 +69,7 @@ class OpenEpisode:
     visibility: str = "private"
     steps: list[Event] = field(default_factory=list)
     closed: bool = False
+    entity: str | None = None
 
 
 an_open_episode = one_of(OpenEpisode, called="an episode that begin() returned")
@@ -310,6 +313,7 @@ class EpisodeRecorder:
         self.clock = max(self.clock, timestamp + 1)
         event = Event(
             entity_id=run.entity_id,
+            entity=run.entity,
             timestamp=timestamp,
             text=text,
             vector=vector,
@@ -347,6 +351,7 @@ class EpisodeRecorder:
         value = check_reward(reward)
         return Episode(
             entity_id=run.entity_id,
+            entity=run.entity,
             goal=run.goal,
             task_type=run.task_type,
             reward=value,

@@ -348,8 +348,14 @@ class Experience:
             return outcome
         new_number, new_entity = self.record.next_ids()
         entity = new_entity if outcome.own_entity else episode.entity_id
-        steps = (replace(step, episode_id=new_number, entity_id=entity) for step in episode.steps)
-        episode = replace(episode, episode_id=new_number, entity_id=entity, steps=tuple(steps))
+        name = None if outcome.own_entity else episode.entity
+        steps = (
+            replace(step, episode_id=new_number, entity_id=entity, entity=name)
+            for step in episode.steps
+        )
+        episode = replace(
+            episode, episode_id=new_number, entity_id=entity, entity=name, steps=tuple(steps)
+        )
         taken = [
             replace(one, decision=replace(one.decision, episode_id=new_number))
             for one in outcome.taken

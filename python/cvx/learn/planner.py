@@ -78,7 +78,7 @@ class Planner:
     >>> mdp = RegionMDP(index, level=0)
     >>> done = ("go to sink", "take egg")
     >>> steps = tuple(Event("", 1, node=n, action=a) for n, a in zip(nodes, done))
-    >>> mdp.update(Episode(1, steps=steps, reward=1.0))
+    >>> mdp.update(Episode(entity="1", steps=steps, reward=1.0))
     >>> way = Planner(mdp).way_to_success(0)
     >>> way.steps, round(way.probability, 3)
     (((0, 'go_to'), (1, 'take')), 0.111)

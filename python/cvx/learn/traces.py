@@ -303,13 +303,13 @@ def timelines(index: RawIndex, nodes: Iterable[int]) -> list[Episode]:
         steps = [step for step in index.trajectory(entity, namespace=space) if step.node_id in told]
         episodes.append(
             Episode(
-                entity,
+                entity_id=entity,
                 task_type=task_of_tags(index.tags(steps[0].node_id)),
                 namespace=namespace,
                 steps=tuple(
                     Event(
-                        entity,
-                        step.timestamp,
+                        entity_id=entity,
+                        timestamp=step.timestamp,
                         action=step.action,
                         reward=step.reward,
                         namespace=namespace,

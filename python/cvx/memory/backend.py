@@ -7,8 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
+from cvx.arguments import a_filter, a_time, wrong
 from cvx.calls import Calls
 from cvx.embed import Embedder
 from cvx.errors import (
@@ -17,11 +20,12 @@ from cvx.errors import (
     UnknownError,
 )
 from cvx.index import RawIndex
+from cvx.memory.settings import setting
 from cvx.memory.usage_buffer import MUCH, UsageBuffer
 from cvx.store import IndexKind, Record, Store, Writer
 from cvx.store.history import Versions
 from cvx.store.namespaces import check_namespace, readers, reads
-from cvx.types import DEFAULT_NAMESPACE, Event, Vector
+from cvx.types import DEFAULT_NAMESPACE, Event, Filter, Vector, Where
 from cvx.validation import storable_text, storable_vector
 
 _MOST_HANDED_OUT = 10_000
@@ -41,11 +45,14 @@ class Identity:
         Further namespaces, of which what is shared is seen.
     bound : bool, default False
         Whether nobody else may be named, and nothing be asked of the whole store.
+    clock : str, default "utc"
+        What the times in their filters count.
     """
 
     namespace: str = DEFAULT_NAMESPACE
     also: tuple[str, ...] = ()
     bound: bool = False
+    clock: str = "utc"
 
     def named(self, namespace: str | None) -> str:
         """Return whose namespace is meant.
@@ -68,6 +75,24 @@ class Identity:
         """Return who asks, and of whom what is shared is seen too."""
         asker = self.named(namespace)
         return asker, self.also if asker == self.namespace else ()
+
+    def passing(self, where: Where | None) -> tuple[Filter, ...]:
+        """Return filters as they are used.
+
+        Raises
+        ------
+        InvalidInputError
+            A filter that cannot be; a datetime where the store counts ticks or turns.
+        """
+        if self.clock != "utc":
+            for one in (where,) if isinstance(where, Filter | Mapping) else where or ():
+                told = one._asdict() if isinstance(one, Filter) else one
+                for name in ("since", "until"):
+                    if isinstance(told, Mapping) and isinstance(told.get(name), datetime):
+                        raise wrong(
+                            f"where.{name}", told[name], f"an int: this memory counts {self.clock}"
+                        )
+        return a_filter("where", where)
 
     def sees(self, event: Event) -> bool:
         """Return whether the memory may know of an event."""
@@ -108,6 +133,7 @@ class Backend:
         accept_lost_tail: bool = False,
         record: Record | None = None,
         read_only: bool = False,
+        kept: Mapping[str, str] | None = None,
     ) -> None:
         self.embedder = embedder
         info = self.embedder.info()
@@ -121,6 +147,7 @@ class Backend:
             accept_lost_tail=accept_lost_tail,
             record=record,
             read_only=read_only,
+            kept=kept,
         )
         # What recall gave out, by what it says: the agent may bring it back as something new.
         # Any thread may recall: this and what is noted change under the record's mutex.
@@ -147,6 +174,32 @@ class Backend:
     def folder(self) -> Path | None:
         """Where it lives, None for RAM."""
         return self.store.folder
+
+    @cached_property
+    def clock(self) -> str:
+        """What timestamps count: "utc" (microseconds), "ticks" or "turns"."""
+        return setting(self.record, "clock")
+
+    def now(self) -> int:
+        """Return the time of the store's clock: that of the newest event where it only counts."""
+        if self.clock == "utc":
+            return self.record.now()
+        found = self.record.query("SELECT timestamp FROM events ORDER BY event_id DESC LIMIT 1")
+        return int(found[0][0]) if found else 0
+
+    def time(self, value: int | datetime | None) -> int:
+        """Return when something happened that is added now.
+
+        Raises
+        ------
+        InvalidInputError
+            No whole number; or a datetime where the store counts ticks or turns.
+        """
+        if value is None:
+            return self.record.now() if self.clock == "utc" else self.now() + 1
+        if isinstance(value, datetime) and self.clock != "utc":
+            raise wrong("timestamp", value, f"an int: this memory counts {self.clock}")
+        return a_time("timestamp", value)
 
     def remember_spec(self, spec: str | None) -> None:
         """Let the store remember how to make its embedder."""

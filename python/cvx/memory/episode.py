@@ -37,7 +37,7 @@ from cvx.memory.learner import (
 from cvx.recall.cue import cue_hash
 from cvx.store.injection import tags_with_mark
 from cvx.store.rows import DISCARDED, OPEN
-from cvx.types import Cue, Decision, Episode, Event, Hit, Vector, Where, task_tag
+from cvx.types import Cue, Decision, Episode, Event, Hit, Vector, Where, entity_number, task_tag
 
 if TYPE_CHECKING:
     from cvx.memory.backend import Identity
@@ -643,6 +643,7 @@ def _stored(run: OpenEpisode, holder: int) -> Episode:
     """Return an open episode as the record keeps it."""
     return Episode(
         entity_id=run.entity_id,
+        entity=run.entity,
         goal=run.goal,
         task_type=run.task_type,
         steps=tuple(run.steps),
@@ -665,7 +666,7 @@ def begin(
     *,
     goal: str,
     task: str | None,
-    entity_id: int | None,
+    entity: str | None,
     kind: str,
     source: str,
     trust: float,
@@ -680,18 +681,19 @@ def begin(
     run = loop.recorder.begin(
         goal,
         task,
-        entity_id=entity_id,
+        entity_id=None if entity is None else entity_number(entity),
         namespace=whose,
         kind=kind,
         source=source,
         trust=trust,
         visibility=visibility,
     )
+    run.entity = entity
     with agents.backend.writing() as write:
-        if entity_id is None:
+        if entity is None:
             run.entity_id = max(run.entity_id, write.next_own_entity())
         run.episode_id = write.open_episode(replace(_stored(run, 1), kind=run.kind))
-    loop.recorder.start_at(run.episode_id + 1, run.entity_id + 1 if entity_id is None else 0)
+    loop.recorder.start_at(run.episode_id + 1, run.entity_id + 1 if entity is None else 0)
     return RunningEpisode(memory, agents, run, agents.learner(whose, also, history), 1)
 
 
@@ -723,6 +725,7 @@ def take_up(
         trust=told.get("trust", 1.0),
         visibility=told.get("visibility", "private"),
         steps=list(found.steps),
+        entity=found.entity,
     )
     holder = int(told.get("holder", 0)) + 1
     with agents.backend.writing() as write:

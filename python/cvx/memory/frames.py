@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,14 @@ from cvx.arguments import a_flag, a_text, checked, optional, wrong
 from cvx.extras import needs
 from cvx.memory.backend import Backend
 from cvx.store import Record
+from cvx.store.rows import json_of
+from cvx.types import ENTITY_KEY, entity_name
 from cvx.validation import STATES
 
 if TYPE_CHECKING:
     import polars as pl
 
-_INTEGERS = ("event_id", "timestamp", "entity", "episode", "recorded", "episode_id", "decision_id")
+_INTEGERS = ("event_id", "timestamp", "episode", "recorded", "episode_id", "decision_id")
 _REALS = ("reward", "salience", "trust", "weight", "outcome")
 _OF_EVENTS = (
     "event_id", "timestamp", "text", "entity", "namespace", "kind", "action", "reward",
@@ -141,7 +144,7 @@ def _events_frame(
         "WHERE (?1 IS NULL OR namespace = ?1) AND (?2 IS NULL OR state = ?2) ORDER BY event_id",
         (namespace, state),
     )
-    frame = _frame(columns, _OF_EVENTS).with_columns(
+    frame = _frame(_named(columns), _OF_EVENTS).with_columns(
         pl.col("tags").str.json_decode(pl.List(pl.String))
     )
     return frame if dim is None else frame.with_columns(_vectors(columns["embedding"], dim))
@@ -183,7 +186,7 @@ def _episodes_frame(record: Record) -> pl.DataFrame:
         schema={"episode_id": pl.Int64, "steps": pl.Int64},
         orient="row",
     )
-    frame = _frame(columns, tuple(columns))
+    frame = _frame(_named(columns), tuple(columns))
     counted = frame.join(steps, on="episode_id", how="left", maintain_order="left")
     return counted.with_columns(pl.col("steps").fill_null(0))
 
@@ -197,6 +200,19 @@ def _decisions_frame(record: Record) -> pl.DataFrame:
     return _frame(columns, tuple(columns)).with_columns(
         pl.col("followed").str.json_decode(pl.List(pl.Int64))
     )
+
+
+def _named(columns: dict[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Return columns with the names of entities in place of their numbers."""
+    told = [json.loads(one) if ENTITY_KEY in one else None for one in columns["metadata"]]
+    names = [None if one is None else one.pop(ENTITY_KEY, None) for one in told]
+    own = zip(told, columns["metadata"], strict=True)
+    numbers = zip(names, columns["entity"], strict=True)
+    return {
+        **columns,
+        "metadata": [kept if one is None else json_of(one) for one, kept in own],
+        "entity": [entity_name(one) if name is None else name for name, one in numbers],
+    }
 
 
 def _frame(columns: dict[str, Sequence[Any]], names: Sequence[str]) -> pl.DataFrame:

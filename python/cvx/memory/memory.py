@@ -12,12 +12,12 @@ from typing import Any, Self
 
 from cvx.arguments import (
     Check,
-    a_callable,
     a_flag,
     a_mapping,
     a_share,
     a_text,
     a_time,
+    among,
     an_event,
     an_outcome,
     checked,
@@ -50,7 +50,15 @@ from cvx.memory.frames import Frames
 from cvx.memory.learner import Agents
 from cvx.memory.learning import Learning
 from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
-from cvx.memory.settings import known_of, settings_of
+from cvx.memory.settings import (
+    CLOCKS,
+    PRESETS,
+    check_kept,
+    counter,
+    known_of,
+    settings_of,
+    to_keep,
+)
 from cvx.recall import Floor, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
@@ -70,7 +78,6 @@ from cvx.types import (
 from cvx.validation import STATES, storable_text
 
 EXACT_BELOW = 10_000
-_ROOT = Identity()
 
 
 def _embedder(name: str, value: Any) -> Any:
@@ -107,9 +114,10 @@ _OPENING: Mapping[str, Check] = {
     "embedder": optional(_embedder),
     "dim": optional(whole(1)),
     "metric": optional(_metric),
+    "clock": optional(among(*CLOCKS)),
+    "preset": optional(among(*PRESETS)),
+    "tokenizer": optional(one_of(str, os.PathLike, called="the path of a tokenizer.json")),
     "seed": whole(0),
-    "exact_below": whole(0),
-    "clock": optional(a_callable),
 }
 
 
@@ -130,12 +138,17 @@ class Memory:
         In place of an embedder: every event and cue brings a vector of this length.
     metric : {"cosine", "l2", "ip"}, optional
         How vectors are compared; default "cosine", with ``dim`` "l2".
+    clock : {"utc", "ticks", "turns"}, optional
+        What timestamps count: microseconds since 1970-01-01 UTC (the default, datetimes too), or
+        the ticks of a simulation or turns of a conversation, one more with each event that names
+        none.
+    preset : {"default", "retrieval-augmented", "tcmf-seed"}, optional
+        How it recalls until ``learning`` sets or tunes something else.
+    tokenizer : str or path, optional
+        The ``tokenizer.json`` of the model that reads the prompts, by which ``context`` counts; by
+        default a token is four bytes.
     seed : int, default 0
         Of the index: it decides which events become the hubs of regions.
-    exact_below : int, default 10_000
-        Up to so many vectors a search compares with all of them, instead of walking a graph.
-    clock : callable, optional
-        Time of recording in microseconds since 1970-01-01 UTC; the system's by default.
 
     Examples
     --------
@@ -155,23 +168,75 @@ class Memory:
         *,
         dim: int | None = None,
         metric: str | None = None,
+        clock: str | None = None,
+        preset: str | None = None,
+        tokenizer: str | os.PathLike[str] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._set_up(
+            None, embedder, dim=dim, metric=metric, clock=clock, preset=preset,
+            tokenizer=tokenizer, seed=seed,
+        )  # fmt: skip
+
+    def _set_up(
+        self,
+        folder: Path | None,
+        embedder: Embedder | str | None = None,
+        *,
+        dim: int | None = None,
+        metric: str | None = None,
+        clock: str | None = None,
+        preset: str | None = None,
+        tokenizer: str | os.PathLike[str] | None = None,
         seed: int = 0,
         exact_below: int = EXACT_BELOW,
-        clock: Callable[[], int] | None = None,
-    ) -> None:
-        meant = settings_of(embedder, dim, metric, None)
-        settings = {"seed": seed, "exact_below": exact_below}
-        self._compose(
-            Backend(None, meant.embedder, metric=meant.metric, settings=settings, clock=clock)
+        create: bool = True,
+        read_only: bool = False,
+        accept_lost_tail: bool = False,
+        now: Callable[[], int] | None = None,
+    ) -> Self:
+        known = None if folder is None else known_of(folder)
+        meant = settings_of(embedder, dim, metric, known)
+        path = None if tokenizer is None else str(Path(tokenizer).absolute())
+        if path is not None:
+            counter(path)
+        given = {"clock": clock, "preset": preset, "tokenizer": path}
+        backend = Backend(
+            folder,
+            meant.embedder,
+            metric=meant.metric,
+            settings={"seed": seed, "exact_below": exact_below},
+            create=create,
+            read_only=read_only,
+            accept_lost_tail=accept_lost_tail,
+            clock=now,
+            kept=to_keep(**given),
         )
+        try:
+            check_kept(backend.record, **given)
+            if folder is not None and not read_only:
+                finish(backend.store)
+                backend.remember_spec(meant.spec)
+        except BaseException:
+            backend.store.close()
+            raise
+        return self._compose(backend)
+
+    @classmethod
+    def _opened(
+        cls, path: str | os.PathLike[str] | None = None, *args: Any, **details: Any
+    ) -> Self:
+        """Open with what only tests and repairs need: ``now``, ``exact_below``, and the like."""
+        return cls.__new__(cls)._set_up(None if path is None else Path(path), *args, **details)
 
     def _compose(
         self,
         backend: Backend,
-        identity: Identity = _ROOT,
+        identity: Identity | None = None,
         recaller: Recaller | None = None,
         agents: Agents | None = None,
     ) -> Self:
+        identity = identity or Identity(clock=backend.clock)
         self._backend, self._identity = backend, identity
         self._owns = recaller is None
         self._recaller = recaller or Recaller(backend)
@@ -236,7 +301,7 @@ class Memory:
         further = check_also(also)
         if self._identity.bound and not {*further} <= {*self._identity.also}:
             self._identity.need_root("also")
-        identity = Identity(own, further, bound=True)
+        identity = replace(self._identity, namespace=own, also=further, bound=True)
         bound = type(self).__new__(type(self))
         return bound._compose(self._backend, identity, self._recaller, self._agents)
 
@@ -246,7 +311,6 @@ class Memory:
         path=one_of(str, os.PathLike, called="the path of a folder"),
         create=a_flag,
         read_only=a_flag,
-        accept_lost_tail=a_flag,
     )
     def open(
         cls,
@@ -255,12 +319,12 @@ class Memory:
         *,
         dim: int | None = None,
         metric: str | None = None,
+        clock: str | None = None,
+        preset: str | None = None,
+        tokenizer: str | os.PathLike[str] | None = None,
         seed: int = 0,
-        exact_below: int = EXACT_BELOW,
         create: bool = True,
         read_only: bool = False,
-        accept_lost_tail: bool = False,
-        clock: Callable[[], int] | None = None,
     ) -> Self:
         """Open a memory in a folder, making it if there is none.
 
@@ -269,11 +333,11 @@ class Memory:
         path : str or path
             The folder: ``memory.db`` is the record, ``LOCK`` keeps writers apart, ``index`` holds
             snapshots, which may be deleted at any time.
-        embedder, dim, metric
+        embedder, dim, metric, clock, preset, tokenizer
             As for the class, for a store that is made. One that is there keeps its own, which need
             not be given again; others are refused. An embedder that uses the network is given
             again, or approved in the configuration of the user.
-        seed, exact_below : int
+        seed : int
             Of a store that is made; one that is there keeps its own.
         create : bool, default True
             Whether a new store may be made.
@@ -281,17 +345,13 @@ class Memory:
             Only read a store that is there: nothing is written, so that it also works on a
             read-only disk. What others commit is seen where SQLite's shared memory is there or
             can be made; elsewhere the store must have been closed, and a change to it is an error.
-        accept_lost_tail : bool, default False
-            Go on although the newest changes are known to be missing.
-        clock : callable, optional
-            As for the class.
 
         Raises
         ------
         StoreNotFoundError
             There is no store, and none may be made.
         SettingsMismatchError
-            The vectors in the store are those of another embedder, dimension or metric.
+            The store was made with another embedder, dimension, metric, clock, preset or tokenizer.
         LostTailError
             The record ends before something that was written.
         StoreVersionError, DamagedStoreError, RecordIOError
@@ -299,22 +359,10 @@ class Memory:
         """
         if not os.fspath(path):
             raise wrong("path", path, "the path of a folder")
-        folder = Path(path)
-        meant = settings_of(embedder, dim, metric, known_of(folder))
-        backend = Backend(
-            folder,
-            meant.embedder,
-            metric=meant.metric,
-            settings={"seed": seed, "exact_below": exact_below},
-            create=create,
-            read_only=read_only,
-            accept_lost_tail=accept_lost_tail,
-            clock=clock,
-        )
-        if not read_only:
-            finish(backend.store)
-            backend.remember_spec(meant.spec)
-        return cls.__new__(cls)._compose(backend)
+        return cls.__new__(cls)._set_up(
+            Path(path), embedder, dim=dim, metric=metric, clock=clock, preset=preset,
+            tokenizer=tokenizer, seed=seed, create=create, read_only=read_only,
+        )  # fmt: skip
 
     @property
     def embedder(self) -> Embedder:
@@ -378,7 +426,7 @@ class Memory:
         text: str,
         *,
         namespace: str | None = None,
-        entity_id: int | None = None,
+        entity: str | None = None,
         timestamp: int | datetime | None = None,
         vector: Vector | None = None,
         aliases: Sequence[str] = (),
@@ -402,11 +450,10 @@ class Memory:
             What it says.
         namespace : str, optional
             Whose it is; default the memory's own, ``""`` at the root.
-        entity_id : int, optional
-            Whose timeline it is on, at least 0; default 0.
+        entity : str, optional
+            Who: whose timeline it is on.
         timestamp : int or aware datetime, optional
-            When it happened; default now, in microseconds since 1970-01-01 UTC, which a datetime
-            becomes too.
+            When it happened, by the clock of the store; default now.
         vector : ndarray of shape (dim,), float32, optional
             Where it lies; by default the text is embedded.
         aliases : sequence of str
@@ -447,16 +494,16 @@ class Memory:
         ['the spare key is under the green pot']
         """
         whose = self._identity.named(namespace)
-        time = None if timestamp is None else a_time("timestamp", timestamp)
+        time = None if timestamp is None else self._backend.time(timestamp)
         known = self._called(key, whose)
         if known is not None:
             # An event that has the key keeps what is not given.
             time = known.timestamp if time is None else time
-            entity_id = known.entity_id if entity_id is None else entity_id
+            entity = known.entity if entity is None else entity
             visibility = known.visibility if visibility is None else visibility
         event = Event(
-            entity_id=0 if entity_id is None else entity_id,
-            timestamp=self._backend.record.now() if time is None else time,
+            entity=entity,
+            timestamp=self._backend.time(None) if time is None else time,
             text=str(text) if isinstance(text, str) else text,
             vector=vector,
             action=action,
@@ -951,7 +998,7 @@ class Memory:
         return self._recaller.context(cue, k, asker, plan)
 
     @checked(
-        entity=optional(whole(0)),
+        entity=optional(a_text),
         id=optional(whole(0)),
         trust=optional(a_share),
         history=optional(whole(0)),
@@ -961,7 +1008,7 @@ class Memory:
         goal: str = "",
         *,
         task: str | None = None,
-        entity: int | None = None,
+        entity: str | None = None,
         kind: str = "experience",
         id: int | None = None,  # noqa: A002
         source: str = "",
@@ -979,7 +1026,7 @@ class Memory:
         task : str, optional
             Which family of goals that belongs to: episodes of a task learn from each other first.
             Default the goal.
-        entity : int, optional
+        entity : str, optional
             Whose timeline the steps are on; default one of its own.
         kind : str, default "experience"
             "experience", or "demonstration" of somebody else's play.
@@ -1025,7 +1072,7 @@ class Memory:
                 self._identity,
                 goal=goal,
                 task=task,
-                entity_id=entity,
+                entity=entity,
                 kind=kind,
                 source=source,
                 trust=1.0 if trust is None else trust,

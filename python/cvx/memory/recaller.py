@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cvx.arguments import Check, a_filter, number, one_of, optional, some_texts, whole
+from cvx.arguments import Check, number, one_of, optional, some_texts, whole
 from cvx.embed import embed_query
 from cvx.errors import (
     InvalidInputError,
@@ -18,6 +18,7 @@ from cvx.errors import (
     StaleCueWarning,
 )
 from cvx.memory.backend import Backend, Identity
+from cvx.memory.settings import fitted, preset_of
 from cvx.memory.tuning import NAME, NotKept, pipeline_state, stored, stored_at, weights_state
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.context import Context
@@ -72,8 +73,13 @@ class Recaller:
         """What was set or tuned last, by any process, else the default."""
         when = stored_at(self._backend.record)
         if self._pipeline is None or self._pipeline[0] != when:
-            self._pipeline = when, stored(self._backend.record)
+            self._pipeline = when, self._stored(when)
         return self._pipeline[1]
+
+    def _stored(self, when: int | None) -> Pipeline:
+        record = self._backend.record
+        preset = preset_of(record) if when is None else None
+        return fitted(preset or stored(record), record)
 
     def keep_pipeline(self, pipeline: Pipeline) -> None:
         """Recall by this pipeline from now on, and store it if all of it can be."""
@@ -118,9 +124,7 @@ class Recaller:
             if self._corpus is None:
                 self._corpus = Corpus(backend.record)
         others = Others(partial(embed_query, backend.embedder), backend.checked, backend.calls)
-        return Ground(
-            self._corpus, lambda: backend.index, others, backend.record.now, backend.noted.used
-        )
+        return Ground(self._corpus, lambda: backend.index, others, backend.now, backend.noted.used)
 
     def recall(self, cue: str | Cue, k: int, asker: Asker, plan: Pipeline) -> Hits:
         """Return the k best hits; see ``Memory.recall``."""
@@ -266,7 +270,7 @@ def asker_of(
     identity: Identity, namespace: str | None, where: Where | None, outcome: str = "success"
 ) -> Asker:
     """Return who asks, and for what; ``outcome`` is what may come back unless a filter says."""
-    return Asker(*identity.seeing(namespace), a_filter("where", where), outcome)
+    return Asker(*identity.seeing(namespace), identity.passing(where), outcome)
 
 
 def plan_of(pipeline: Pipeline, sources: Sources | None, floor: float | Floor | None) -> Pipeline:

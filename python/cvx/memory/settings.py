@@ -1,10 +1,11 @@
-"""Which embedder and metric a memory is opened with: what is given, else what its store says."""
+"""The settings of a memory: what is given when it is opened, else what its store says."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from cvx.embed import Embedder, LexicalEmbedder
@@ -13,9 +14,15 @@ from cvx.errors import (
     EmbedderError,
     InvalidInputError,
     LexicalOnlyWarning,
+    MissingExtraError,
     SettingsMismatchError,
     StoreError,
 )
+from cvx.recall import Pipeline
+from cvx.recall.presets import composite, stream
+from cvx.recall.tokens import CountTokens
+from cvx.scoring.recency import Clock
+from cvx.store import Record
 from cvx.store.database import Description, describe
 from cvx.types import Vector
 
@@ -60,6 +67,91 @@ class Settings:
     embedder: Embedder
     metric: str
     spec: str | None = None
+
+
+PRESETS: Mapping[str, Callable[[], Pipeline] | None] = {
+    "default": None,
+    "retrieval-augmented": composite,
+    "tcmf-seed": stream,
+}
+"""How a memory recalls until something else is set or tuned; None for the shipped weights."""
+
+CLOCKS: Mapping[str, Clock] = {"utc": "microseconds", "ticks": "tick", "turns": "turn"}
+"""What timestamps count, and how a block names it."""
+
+_DEFAULTS = {"clock": "utc", "preset": "default", "tokenizer": ""}
+
+
+def to_keep(**given: str | None) -> dict[str, str]:
+    """Return the clock, preset and tokenizer that a new store keeps."""
+    return {n: one for n, one in given.items() if one is not None and one != _DEFAULTS[n]}
+
+
+def check_kept(record: Record, **given: str | None) -> None:
+    """Hold the clock, preset and tokenizer that are given against those of a store.
+
+    Raises
+    ------
+    SettingsMismatchError
+        The store was made with another value.
+    """
+    for name, value in given.items():
+        kept = setting(record, name)
+        if value is not None and value != kept:
+            raise SettingsMismatchError(
+                f"{name} is {value!r}, but this store was made with {kept or None!r}: leave it "
+                "out, or make another store"
+            )
+
+
+def setting(record: Record, name: str) -> str:
+    """Return the clock, preset or tokenizer of a store."""
+    return record.meta(name) or _DEFAULTS[name]
+
+
+def preset_of(record: Record) -> Pipeline | None:
+    """Return how a store recalls by its preset, None for the default."""
+    made = PRESETS.get(setting(record, "preset"))
+    return None if made is None else made()
+
+
+def fitted(pipeline: Pipeline, record: Record) -> Pipeline:
+    """Return a pipeline that counts tokens and names times as a store does."""
+    clock, tokenizer = CLOCKS.get(setting(record, "clock")), setting(record, "tokenizer")
+    serving = pipeline.serving
+    if clock not in (None, "microseconds"):
+        serving = replace(serving, renderer=replace(serving.renderer, clock=clock))
+    if tokenizer:
+        serving = replace(serving, budget=replace(serving.budget, count=counter(tokenizer)))
+    return pipeline if serving is pipeline.serving else replace(pipeline, serving=serving)
+
+
+@cache
+def counter(path: str) -> CountTokens:
+    """Return what counts the tokens of a text, from the ``tokenizer.json`` of a model.
+
+    Raises
+    ------
+    MissingExtraError
+        The package tokenizers is not installed.
+    InvalidInputError
+        The file cannot be read.
+    """
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingExtraError(
+            "tokenizer= needs the package tokenizers: pip install tokenizers"
+        ) from error
+    file = Path(path) / "tokenizer.json" if Path(path).is_dir() else Path(path)
+    try:
+        made = Tokenizer.from_file(str(file))
+    except Exception as error:  # the tokenizers package raises bare Exception
+        raise InvalidInputError(
+            f"tokenizer is {path!r:.200}, which cannot be read ({error}): give the path of a "
+            "tokenizer.json, or of the folder it is in"
+        ) from error
+    return lambda text: len(made.encode(text, add_special_tokens=False).ids)
 
 
 def known_of(folder: Path) -> Description | None:
@@ -144,5 +236,5 @@ def _warn_of_spelling() -> None:
             "no embedder was given: the default compares spelling, not meaning; give one from "
             "cvx.embed for that",
             LexicalOnlyWarning,
-            stacklevel=5,
+            stacklevel=6,
         )

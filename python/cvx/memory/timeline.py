@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cvx.errors import InvalidInputError
 from cvx.memory.memory import Memory
-from cvx.types import DEFAULT_NAMESPACE, Event
+from cvx.types import DEFAULT_NAMESPACE, Event, entity_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Span:
 def timeline(
     memory: Memory,
     *,
-    entity: int | None = None,
+    entity: str | None = None,
     episode: int | None = None,
     namespace: str = DEFAULT_NAMESPACE,
     span: Span | None = None,
@@ -53,9 +53,10 @@ def timeline(
     ----------
     memory : Memory
         Where to look.
-    entity, episode : int, optional
-        One of the two. An entity is meant within ``namespace``; the id of an episode says
-        everything.
+    entity : str, optional
+        Meant within ``namespace``; or
+    episode : int, optional
+        one by its id, which says everything.
     namespace : str, default ""
         Of the entity.
     span : Span, optional
@@ -71,7 +72,7 @@ def timeline(
     part = span or Span()
     condition, values = "episode = ?", list[object]([episode])
     if entity is not None:
-        condition, values = "namespace = ? AND entity = ?", [namespace, entity]
+        condition, values = "namespace = ? AND entity = ?", [namespace, entity_number(entity)]
     for sign, bound in ((">=", part.since), ("<", part.until)):
         if bound is not None:
             condition += f" AND timestamp {sign} ?"

@@ -112,7 +112,7 @@ def _check_same(before: Event, event: Event) -> None:
             f"{event.key!r} is the key of event {before.id} of source {before.source!r}, which "
             f"{event.source!r} cannot overwrite: give another key, or update the event"
         )
-    for name in ("visibility", "entity_id"):
+    for name in ("visibility", "entity"):
         was, given = getattr(before, name), getattr(event, name)
         if was != given:
             raise InvalidInputError(
@@ -197,7 +197,7 @@ class Change:
     @classmethod
     def by(cls, event: Event) -> Change:
         """Return the change to an event of the same key; what is as of no event stays."""
-        plain = Event(0, event.timestamp)
+        plain = Event(timestamp=event.timestamp)
         given = {
             name: getattr(event, name)
             for name in cls.__slots__

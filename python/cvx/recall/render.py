@@ -35,7 +35,7 @@ def kind_of(event: Event | None) -> MemoryKind:
 
     Examples
     --------
-    >>> kind_of(Event(entity_id=0, timestamp=0, kind="reflection"))
+    >>> kind_of(Event(timestamp=0, kind="reflection"))
     'semantic'
     """
     label = "" if event is None else event.kind.casefold()
@@ -84,7 +84,7 @@ class Renderer:
 
         Examples
         --------
-        >>> event = Event(entity_id=0, timestamp=12, kind="fact", trust=0.5, source="web")
+        >>> event = Event(timestamp=12, kind="fact", trust=0.5, source="web")
         >>> Renderer(clock="turn").label(event)
         '[turn 12, semantic, source web, trust 0.50]'
         """
@@ -172,7 +172,7 @@ def entries_of(text: str) -> list[str]:
 
     Examples
     --------
-    >>> event = Event(entity_id=0, timestamp=12, text="a < b", metadata={"speaker": "Ann"})
+    >>> event = Event(timestamp=12, text="a < b", metadata={"speaker": "Ann"})
     >>> show = Renderer()
     >>> entries_of(show.block([show.entry(event, event.text)]))
     ['Ann: a < b', 'a < b']

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,10 +16,10 @@ from cvx.store import fulltext, rows
 from cvx.store.database import Database, reaches, tail_of
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
-from cvx.store.rows import DISCARDED, OPEN, OWN_ENTITIES, event_context, event_of
+from cvx.store.rows import DISCARDED, OPEN, OWN_ENTITIES, episode_of, event_context, event_of
 from cvx.store.transactions import Clock, Follower, Transactions
 from cvx.store.writer import Writer
-from cvx.types import Edge, Episode, Event, IntArray
+from cvx.types import UNNAMED_ENTITIES, Edge, Episode, Event, IntArray
 
 _UNREADABLE = (ValueError, TypeError, RecursionError)
 """What reading a row raises that another program wrote: no JSON, or no floats."""
@@ -71,8 +72,8 @@ class Record:
     >>> from cvx.types import Episode, Event
     >>> record = Record()
     >>> with record.transaction() as write:
-    ...     episode_id = write.add_episode(Episode(entity_id=0, reward=1.0, steps=(
-    ...         Event(entity_id=0, timestamp=0, text="a door", action="open door"),)))
+    ...     episode_id = write.add_episode(Episode(reward=1.0, steps=(
+    ...         Event(timestamp=0, text="a door", action="open door"),)))
     >>> [episode.actions for episode in record.episodes()]
     [('open door',)]
     """
@@ -420,12 +421,12 @@ class Record:
     # Episodes and events.
 
     def next_ids(self) -> tuple[int, int]:
-        """Return the first free episode id, and entity id that is not above `OWN_ENTITIES`."""
+        """Return the first free episode id, and number of an entity that nobody names."""
         row = self.query(
             "SELECT (SELECT ifnull(max(episode_id), -1) FROM episodes),"
-            " max((SELECT ifnull(max(entity), -1) FROM events WHERE entity < ?1),"
+            " max(?2 - 1, (SELECT ifnull(max(entity), -1) FROM events WHERE entity < ?1),"
             " (SELECT ifnull(max(entity), -1) FROM episodes WHERE entity < ?1))",
-            (OWN_ENTITIES,),
+            (OWN_ENTITIES, UNNAMED_ENTITIES),
         )[0]
         return row[0] + 1, row[1] + 1
 
@@ -439,17 +440,7 @@ class Record:
             for event in self._events(f"WHERE episode {which} ORDER BY event_id", chosen):
                 steps.setdefault(event.episode_id, []).append(event)
             return [
-                Episode(
-                    episode_id=row[0],
-                    entity_id=row[1],
-                    namespace=row[2],
-                    kind=row[3],
-                    goal=row[4],
-                    task_type=row[5],
-                    reward=row[6],
-                    metadata=json.loads(row[7]),
-                    steps=tuple(steps.get(row[0], ())),
-                )
+                replace(episode_of(row, steps.get(row[0], ())), reward=row[6])
                 for row in self.checked(
                     "episodes",
                     f"WHERE episode_id {which} AND kind NOT LIKE '{OPEN}%'"
@@ -469,16 +460,7 @@ class Record:
                 return None
             row = found[0]
             steps = self._events("WHERE episode = ? ORDER BY event_id", (episode_id,))
-        return Episode(
-            episode_id=row[0],
-            entity_id=row[1],
-            namespace=row[2],
-            kind=row[3],
-            goal=row[4],
-            task_type=row[5],
-            metadata=json.loads(row[7]),
-            steps=tuple(steps),
-        )
+        return episode_of(row, steps)
 
     def events(self, ids: Iterable[int] | None = None) -> list[Event]:
         """Return every event, or those of these ids, in the order of writing.

@@ -21,7 +21,7 @@ from cvx.errors import InvalidInputError
 from cvx.store import rows
 from cvx.store.history import FIRST_KEPT, LIMITS, HistoryLimits
 from cvx.store.rows import MOST_ID, event_of, unpacked
-from cvx.types import Edge, Episode
+from cvx.types import ENTITY_KEY, Edge, Episode
 from cvx.validation import (
     DEEPEST,
     check_edge,
@@ -160,7 +160,10 @@ def _check_event(told: dict[str, Any], row: Sequence[Any]) -> None:
     for name, start in (("metadata", "{"), ("tags", "[")):
         if not told[name].lstrip().startswith(start):
             raise ValueError(f"{name} is {told[name][:40]!r}: no JSON that begins with {start}")
-    check_event(event_of(row))
+    event = event_of(row)
+    check_event(event)
+    if event.entity_id != told["entity"]:
+        raise ValueError(f"entity is {told['entity']}: not the number of {event.entity!r}")
     if told["episode"] is not None:
         _id("episode", told["episode"])
     if told["recallable"] not in (0, 1):
@@ -170,14 +173,16 @@ def _check_event(told: dict[str, Any], row: Sequence[Any]) -> None:
 def _check_episode(told: dict[str, Any]) -> None:
     _id("episode_id", told["episode_id"])
     check_reward(told["reward"])
+    metadata = _json("metadata", told["metadata"], dict)
     check_episode(
         Episode(
             entity_id=told["entity"],
+            entity=metadata.pop(ENTITY_KEY, None),
             goal=told["goal"],
             task_type=told["task_type"],
             namespace=told["namespace"],
             kind=told["kind"],
-            metadata=_json("metadata", told["metadata"], dict),
+            metadata=metadata,
         )
     )
 
@@ -408,6 +413,9 @@ TAKEN_OVER: Mapping[str, Callable[[str], bool]] = {
     "whole_since": _is_number,
     FIRST_KEPT: _is_number,
     LIMITS: lambda told: HistoryLimits.read(told) is not None,
+    # Not the tokenizer: that is the path of a file on one machine.
+    "clock": lambda told: told in ("utc", "ticks", "turns"),
+    "preset": lambda told: len(told) < 100,
     "embedder_spec": lambda told: len(told) < 2000,
 }
 """What a record says of itself that another one takes over, and what may be said."""

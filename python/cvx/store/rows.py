@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cvx.types import Decision, Event, Vector
+from cvx.types import ENTITY_KEY, UNNAMED_ENTITIES, Decision, Episode, Event, Vector, entity_name
 from cvx.validation import check_cue, check_event, optional_text, storable_metadata, storable_text
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -52,7 +52,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 
 OPEN, DISCARDED = "open ", "discarded "
 """What stands before the kind of an episode that has no outcome yet, or never gets one."""
-OWN_ENTITIES = 2**62
+OWN_ENTITIES = 2 * UNNAMED_ENTITIES
 """Entities that nobody named are given numbers below this one; those of the user may lie beyond."""
 MOST_ID = 2**53
 """The bound of ids and counts: so far every number is exact in JSON, frames and other languages."""
@@ -177,6 +177,13 @@ def bytes_of(vector: Vector | None) -> bytes | None:
     return None if vector is None else np.ascontiguousarray(vector, dtype="<f4").tobytes()
 
 
+def with_entity(thing: Event | Episode) -> Mapping[str, Any]:
+    """Return metadata with the name of the entity, unless its number says that."""
+    if thing.entity is None or entity_name(thing.entity_id) == thing.entity:
+        return thing.metadata
+    return {**thing.metadata, ENTITY_KEY: thing.entity}
+
+
 def event_row(
     event: Event, ids: tuple[int, int | None, int | None], recallable: bool, recorded: int
 ) -> tuple[object, ...]:
@@ -199,7 +206,7 @@ def event_row(
         event.namespace,
         event.kind,
         event.action,
-        metadata_of(event.metadata),
+        metadata_of(with_entity(event)),
         None if event.reward is None else float(event.reward),
         int(recallable),
         episode,
@@ -304,8 +311,25 @@ def changed_columns(before: Event, after: Event) -> dict[str, object]:
     return {name: new[name] for name in VERSIONED if old[name] != new[name]}
 
 
+def episode_of(row: Sequence[Any], steps: Iterable[Event]) -> Episode:
+    """Return the episode of a row, in the order of ``COLUMNS``, without its reward."""
+    metadata = json.loads(row[7])
+    return Episode(
+        episode_id=row[0],
+        entity_id=row[1],
+        namespace=row[2],
+        kind=row[3],
+        goal=row[4],
+        task_type=row[5],
+        entity=metadata.pop(ENTITY_KEY, None),
+        metadata=metadata,
+        steps=tuple(steps),
+    )
+
+
 def event_of(row: Sequence[Any]) -> Event:
     """Return the event of a row, in the order of ``COLUMNS``."""
+    metadata = json.loads(row[9])
     return Event(
         event_id=row[0],
         timestamp=row[1],
@@ -316,7 +340,8 @@ def event_of(row: Sequence[Any]) -> Event:
         namespace=row[6],
         kind=row[7],
         action=row[8],
-        metadata=json.loads(row[9]),
+        entity=metadata.pop(ENTITY_KEY, None),
+        metadata=metadata,
         reward=row[10],
         episode_id=row[12],
         tags=() if row[13] == "[]" else tuple(json.loads(row[13])),

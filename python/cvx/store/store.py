@@ -153,6 +153,8 @@ class Store:
         One in RAM that is there already, such as a copy of the past.
     read_only : bool, default False
         Write nothing, also no snapshot.
+    kept : mapping of str to str, optional
+        Further settings that a new store keeps.
 
     Raises
     ------
@@ -174,6 +176,7 @@ class Store:
         accept_lost_tail: bool = False,
         record: Record | None = None,
         read_only: bool = False,
+        kept: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = folder
         self.snapshots: Snapshots | None = None
@@ -190,7 +193,7 @@ class Store:
             # Before anything is written: LOCK would forget how far it went.
             if not accept_lost_tail:
                 self._refuse(self.record.lost_tail())
-            self._check_kind()
+            self._check_kind(kept or {})
             loaded = None if folder is None else self._open_snapshots(folder, accept_lost_tail)
             self._written = self._nodes_written = self._changes_written = 0
             # Before the index: it must not follow what it cannot hold.
@@ -218,7 +221,7 @@ class Store:
         except OSError as error:
             raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
 
-    def _check_kind(self) -> None:
+    def _check_kind(self, kept: Mapping[str, str]) -> None:
         own = {
             "embedder": self._kind.embedder,
             "metric": self._kind.metric,
@@ -228,7 +231,7 @@ class Store:
             with self.record.transaction() as write:
                 if self.record.meta("embedder") is None:
                     self._check_first_vector()
-                    for name, value in own.items():
+                    for name, value in {**own, **kept}.items():
                         write.set_meta(name, value)
                     write.set_meta("index", json.dumps(dict(self._kind.settings)))
         for name, value in own.items():
@@ -267,7 +270,7 @@ class Store:
             raise LostTailError(
                 f"{self.folder} was written up to change {lost.seq}, its record ends at "
                 f"{self.record.tail().seq}: restore a copy, or go on from there with "
-                "accept_lost_tail=True"
+                "`cvx doctor --repair --accept-lost-tail`"
             )
 
     def fresh(self) -> RawIndex:

@@ -31,8 +31,9 @@ from cvx.store.rows import (
     event_row,
     json_of,
     packed,
+    with_entity,
 )
-from cvx.types import Decision, Edge, Episode, Event, Vector
+from cvx.types import UNNAMED_ENTITIES, Decision, Edge, Episode, Event, Vector
 from cvx.validation import FURTHEST, check_edge, check_episode, storable_text
 
 _COUNTERS = ("next_node", "next_event", "next_decision")
@@ -179,7 +180,7 @@ class Writer:
             episode.goal,
             episode.task_type,
             float(reward),
-            json_of(episode.metadata),
+            json_of(with_entity(episode)),
             self.recorded,
         )
 
@@ -199,7 +200,7 @@ class Writer:
         found = self._db.execute(
             "SELECT ifnull(max(entity), -1) + 1 FROM episodes WHERE entity < ?", (OWN_ENTITIES,)
         )
-        return int(found.fetchone()[0])
+        return max(int(found.fetchone()[0]), UNNAMED_ENTITIES)
 
     def change_open_episode(self, episode: Episode) -> None:
         """Store who holds an open episode, or that it was discarded: its steps are put away then.

@@ -26,7 +26,7 @@ def add(
         Path | None,
         typer.Option("--file", "-f", help="JSON Lines, one event a line; - reads stdin."),
     ] = None,
-    entity: Annotated[int, typer.Option(help="Whose timeline it is on.")] = 0,
+    entity: Annotated[str | None, typer.Option(help="Whose timeline it is on.")] = None,
     time: Annotated[
         str | None, typer.Option(help="When it happened: a date, or an integer; default now.")
     ] = None,
@@ -55,7 +55,7 @@ def add(
     """Remember one thing, or many from a file: all of them or none.
 
     For example:
-      cvx add "the spare key is under the green pot" --tag house --entity 3
+      cvx add "the spare key is under the green pot" --tag house --entity ana
       echo "a long note" | cvx add -
       cvx add --file events.jsonl
 

@@ -28,7 +28,7 @@ def recall(
     since: Since = None,
     until: Until = None,
     entity: Annotated[
-        list[int] | None, typer.Option(help="Only of this entity; may be repeated.")
+        list[str] | None, typer.Option(help="Only of this entity; may be repeated.")
     ] = None,
     tag: Annotated[
         list[str] | None, typer.Option(help="Only with this label; repeated: with all.")

@@ -15,7 +15,7 @@ from cvx.escaping import one_line
 
 
 def trajectory(
-    entity: Annotated[int | None, typer.Option(help="Whose events.")] = None,
+    entity: Annotated[str | None, typer.Option(help="Whose events.")] = None,
     episode: Annotated[int | None, typer.Option(help="Which episode's steps.")] = None,
     namespace: Namespace = "",
     since: Since = None,
@@ -27,7 +27,7 @@ def trajectory(
     """List what happened to an entity, or in an episode, in order.
 
     For example:
-      cvx trajectory --entity 3 --since 2026-11-01
+      cvx trajectory --entity ana --since 2026-11-01
       cvx trajectory --episode 1 --json
     """
     from cvx.memory.timeline import Span, timeline

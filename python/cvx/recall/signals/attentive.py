@@ -49,9 +49,9 @@ def attentive(
     >>> from cvx.embed import LexicalEmbedder
     >>> from cvx.memory import Memory
     >>> memory = Memory(LexicalEmbedder())
-    >>> _ = memory.add("I sold the horse.", entity_id=1, metadata={"speaker": "Ann"})
-    >>> _ = memory.add("I bought a horse.", entity_id=2, metadata={"speaker": "Bob"})
-    >>> _ = memory.add("It rained all night.", entity_id=1, metadata={"speaker": "Ann"})
+    >>> _ = memory.add("I sold the horse.", entity="1", metadata={"speaker": "Ann"})
+    >>> _ = memory.add("I bought a horse.", entity="2", metadata={"speaker": "Bob"})
+    >>> _ = memory.add("It rained all night.", entity="1", metadata={"speaker": "Ann"})
     >>> hits = memory.recall("What did Bob do with the horse?", pipeline=attentive())
     >>> hits[0].event.text
     'I bought a horse.'
