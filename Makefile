@@ -106,6 +106,7 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 	$(PY) -m benches.peers $(ARGS) || missed=1
 	$(PY) -m benches.decision || missed=1
 	$(PY) -m benches.closing --models gradual || missed=1
+	$(PY) -m benches.advice || missed=1
 	$(PY) -m benches.engine || missed=1
 	$(PY) -m benches.store || missed=1
 	$(PY) -m benches.recall || missed=1

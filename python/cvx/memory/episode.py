@@ -233,9 +233,8 @@ class RunningEpisode:
             number = self._agents.backend.record.take_decision_number()
 
             def chances() -> Sequence[float]:
-                told = getattr(learner.advisor, "chances", None)
                 with learner.lock:
-                    return [] if told is None else told(str(self.id), made)
+                    return learner.advisor.chances(str(self.id), made)
 
             advice = Advice(options, unit, number, asked, choose, chances, self._handed_out)
             self._advice, self._seen, self._given = (advice, seen), seen, listed
@@ -447,8 +446,7 @@ class RunningEpisode:
             return None
         if not advice.explored:
             return 1.0
-        chances = advice.chances
-        return chances[advice.options.index(option)] if chances else None
+        return advice.chances[advice.options.index(option)]
 
     def restore_decisions(self) -> None:
         """Take up the advice that was acted on before, from the record."""
