@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from cvx.arguments import a_flag, a_time, an_outcome, checked, number, optional, whole, wrong
 from cvx.errors import (
     EpisodeDiscardedWarning,
@@ -482,7 +484,11 @@ class RunningEpisode:
 
     @checked(outcome=optional(an_outcome), truncated=a_flag)
     def end(
-        self, outcome: float | None = None, *, observation: Any = None, truncated: bool = False
+        self,
+        outcome: float | np.bool | None = None,
+        *,
+        observation: Any = None,
+        truncated: bool = False,
     ) -> None:
         """Give the episode its outcome; all other episodes learn from it, or nothing is changed.
 
@@ -517,7 +523,7 @@ class RunningEpisode:
             if observation is not None:
                 last = self._observe(observation)
                 told["last"] = last.text if last.text is not None else _numbers(last.vector)
-            reward = self._rank(total) if outcome is None else outcome
+            reward = self._rank(total) if outcome is None else float(outcome)
             before, run.metadata = run.metadata, told
             won = reward > loop.success_above
             # Neither a time that ran out nor a return below others' proves that advice was bad.
@@ -531,7 +537,7 @@ class RunningEpisode:
             self._agents.ended()
             self._give_feedback(reward)
 
-    def _check_unit(self, outcome: float | None) -> None:
+    def _check_unit(self, outcome: float | np.bool | None) -> None:
         task = task_of(self._run)
         unit = self._learner.advisor.unit(task)
         wanted = "return" if outcome is None else "P(success)"
