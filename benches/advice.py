@@ -51,9 +51,9 @@ def episodes(steps: int, vectors: list[Vector]) -> Iterator[Episode]:
         for place in range(LENGTH):
             at = (at + draw.choice((-3, -1, 1, 3))) % STATES
             event = Event(
-                number,
-                number * LENGTH + place,
-                ROOMS[at],
+                text=ROOMS[at],
+                timestamp=number * LENGTH + place,
+                entity_id=number,
                 vector=vectors[at],
                 action=draw.choice(WAYS),
                 kind="step" if won else "failed_step",
@@ -63,7 +63,14 @@ def episodes(steps: int, vectors: list[Vector]) -> Iterator[Episode]:
                 metadata={} if place else {"actions": list(WAYS)},
             )
             kept.append(event)
-        yield Episode(number, f"{task} it", task, won, tuple(kept), episode_id=number)
+        yield Episode(
+            goal=f"{task} it",
+            task_type=task,
+            reward=won,
+            steps=tuple(kept),
+            episode_id=number,
+            entity_id=number,
+        )
 
 
 def fill(folder: Path, steps: int) -> None:
