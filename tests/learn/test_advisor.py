@@ -203,3 +203,51 @@ def test_a_change_is_noticed_and_chance_is_not_taken_for_one() -> None:
     assert sure.dropped == 1
     assert sure.n.all[0] == 10
     assert chancy.dropped == 0
+
+
+class Dial:
+    """A safe that says nothing but click: only what was turned before tells where one is."""
+
+    CODE = ("left", "right", "right")
+
+    @classmethod
+    def play(cls, advisor: Advisor, episode: str) -> float:
+        advisor.begin(episode, goal="open", task="open")
+        done: list[object] = []
+        reward = 0.0
+        while len(done) < len(cls.CODE):
+            view = seen("Click." if done else "A safe with a dial.")
+            options = advisor.options(episode, view, ["left", "right"])
+            done.append(advisor.choose(episode, options).action)
+            reward = float(tuple(done) == cls.CODE)
+            advisor.step(episode, view, done[-1], reward)
+        advisor.end(episode)
+        return reward
+
+
+@pytest.mark.requirement("B11")
+def test_what_was_done_before_joins_the_state_where_it_foretells_more() -> None:
+    wins = {}
+    for history in (None, 0):
+        advisor = Advisor(seed=4, history=history)
+        rewards = [Dial.play(advisor, str(number)) for number in range(80)]
+        wins[history] = sum(rewards[-20:])
+    assert wins[None] >= 19 > wins[0]
+
+
+@pytest.mark.requirement("B11")
+def test_a_history_that_foretells_nothing_is_left_out() -> None:
+    assert learned(episodes=30)._tasks["leave"].history == 0
+
+
+def test_an_expectation_says_what_it_rests_on() -> None:
+    advisor = learned(episodes=20)
+    advisor.begin("asking", goal="leave", task="leave")
+    known = advisor.options("asking", seen("You face door a"), Locks.LEVERS)
+    assert {option.basis for option in known} == {"state"}
+    strange = advisor.options("asking", seen("Zebras graze"), ["whistle"])
+    assert strange[0].basis == "task"
+    alike = advisor.options("asking", seen("You face the door b"), Locks.LEVERS)
+    assert {option.basis for option in alike} == {"near"}
+    advisor.begin("new", goal="sing", task="sing")
+    assert advisor.options("new", seen("You face door a"), ["hum"])[0].basis == "everywhere"

@@ -8,7 +8,17 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
-from cvx.learn.advisor_task import Actions, Observation, Option, Parts, Run, Step, Task, Unit
+from cvx.learn.advisor_task import (
+    Actions,
+    Foresight,
+    Observation,
+    Option,
+    Parts,
+    Run,
+    Step,
+    Task,
+    Unit,
+)
 from cvx.learn.advisor_view import View
 from cvx.types import Vector
 
@@ -28,7 +38,9 @@ class Advisor:
     seed : int, default 0
         Exploration follows from it and from the episodes alone.
     history : int, optional
-        How many of the last actions with their results join what tells states apart.
+        How many of the last actions with their results, and the first text, join what tells
+        states of texts apart. Default: two of them in a task where they foretell better what
+        comes next, else none.
     embed : callable, optional
         From texts to vectors of shape (n, dim), for actions; default ``LexicalEmbedder``.
     """
@@ -62,8 +74,22 @@ class Advisor:
     def _task(self, name: str) -> Task:
         task = self._tasks.get(name)
         if task is None:
-            task = self._tasks[name] = Task(name, self._actions, self.parts, self.seed)
+            task = self._tasks[name] = self._new(name, self.history or 0)
+            if self.history is None:
+                task.foresight = Foresight()
         return task
+
+    def _new(self, name: str, history: int) -> Task:
+        return Task(name, self._actions, self.parts, self.seed, history=history, others=self._tasks)
+
+    def _reread(self, old: Task) -> None:
+        """Learn a task again with the history that the evidence asks for."""
+        task = self._tasks[old.name] = self._new(old.name, old.wanted_history)
+        task.unit = old.unit
+        for run in self._past:
+            if run.task == old.name:
+                task.learn(run)
+        task.foresight = old.foresight
 
     def options(
         self, episode: str, observation: Observation, actions: Sequence[Hashable] | None = None
@@ -85,7 +111,7 @@ class Advisor:
             if not actions:
                 raise InvalidInputError("no action is admissible: give at least one")
         else:
-            actions = task.known_actions(run, observation, self.history)
+            actions = task.known_actions(run, observation)
             if not actions:
                 return []
         view = self._view(run, task)
@@ -99,7 +125,7 @@ class Advisor:
         task.ready()
         view: View | None = run.view
         if view is None or view.version != task.episodes or view.task is not task:
-            view = run.view = View(task, run, self.history)
+            view = run.view = View(task, run)
         while view.noted < len(run.steps):
             view.note(view.noted)
         return view
@@ -208,16 +234,18 @@ class Advisor:
         run.outcome, run.last, run.truncated = outcome, observation, truncated
         policy, total = self.parts.decay, sum(step.reward for step in run.steps)
         if policy is not None and (total if outcome is None else outcome) <= 0.5:
-            acted = task.pairs_of(run, self.history)
+            acted = task.pairs_of(run)
             for known in self._tasks.values():
                 known.ready()
                 known.blame(run.task, policy, acted if known is task else ())
-        task.learn(run, self.history)
+        task.learn(run)
         if run.view is not None:
             # Whoever asked will ask again: the plan is made now, not while the next one waits.
             task.ready()
         run.forget_view()
         self._past.append(run)
+        if task.wanted_history != task.history:
+            self._reread(task)
 
     def discard(self, episode: str) -> None:
         """Break an episode off: it never happened."""

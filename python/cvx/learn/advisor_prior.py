@@ -73,6 +73,12 @@ class Process:
         """Whether it has learned from anything."""
         return self._sample is not None
 
+    def nearest(self, features: Floats) -> float:
+        """Return how much of its words a state shares with the one most like it, from 0 to 1."""
+        if self._sample is None:
+            return 0.0
+        return float((self._sample.features @ features).max(initial=0.0))
+
     def _overlap(
         self, xa: Floats, aa: Ints, xb: Floats, ab: Ints, like: Floats
     ) -> tuple[Floats, Floats, Floats, Floats]:

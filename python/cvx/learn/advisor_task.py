@@ -6,7 +6,7 @@ import math
 import re
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -31,6 +31,9 @@ _MOST_TOLD = 2000
 
 _WORK = 800_000
 """How many outcomes one plan looks at, at the most: rows times sweeps."""
+
+_LOOK_BACK, _SURE = 2, 5.0
+"""How many actions with their results a history has, and the log evidence that decides for it."""
 
 _SOME, _DECIDED = 30, 500
 """After how many observations of numbers it is judged whether they repeat, and until when."""
@@ -105,6 +108,9 @@ class Parts:
         Whether the actions of a state tell of each other.
     decay : DecayPolicy, optional
         What a failed episode costs what was counted before it; the gate needs none.
+    others : bool, default False
+        Whether, before the first success, what was good in other tasks is tried first: it pays
+        where tasks agree and costs as much where they do not.
     """
 
     gamma: float = 0.99
@@ -119,6 +125,7 @@ class Parts:
     thompson: bool = True
     states: bool = True
     decay: DecayPolicy | None = None
+    others: bool = False
 
 
 @dataclass(slots=True)
@@ -184,10 +191,52 @@ class Actions:
         return self._like
 
 
+def _plain(text: str | None) -> str:
+    return " ".join((text or "").casefold().split())
+
+
+class Foresight:
+    """Judges whether what was done before tells more of what comes than the last text alone.
+
+    Both foretell every outcome from how often it came before, by a Dirichlet of .5 an outcome; the
+    log of what they gave to what came is their evidence.
+
+    Attributes
+    ----------
+    gain : float
+        The log evidence by which the history is ahead; below 0 it only spreads the counts.
+    """
+
+    def __init__(self) -> None:
+        self.gain = 0.0
+        self._counts: dict[Key, Counter[Key]] = {}
+        self._kinds: set[Key] = set()
+
+    def see(self, short: Key, long: Key, outcome: Key) -> None:
+        """Take in what followed, known by the last text alone and by the history as well."""
+        self._kinds.add(outcome)
+        for sign, known in ((-1.0, ("short", short)), (1.0, ("long", long))):
+            counts = self._counts.setdefault(known, Counter())
+            chance = (counts[outcome] + 0.5) / (counts.total() + 0.5 * (len(self._kinds) + 1))
+            self.gain += sign * math.log(chance)
+            counts[outcome] += 1
+
+
 class Task:
     """What is known of one task: its states, counts, process and plan."""
 
-    def __init__(self, name: str, actions: Actions, parts: Parts, seed: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        actions: Actions,
+        parts: Parts,
+        seed: int,
+        *,
+        history: int = 0,
+        others: Mapping[str, Task] | None = None,
+    ) -> None:
+        self.history = history
+        self._others = {} if others is None else others
         self.name, self.actions, self.parts, self.seed = name, actions, parts, seed
         self.unit: Unit | None = None
         self.states: dict[Key, int] = {}
@@ -205,6 +254,7 @@ class Task:
         self._told = Column(np.float64), Column(np.float64)
         self._order: tuple[Ints, Ints, Ints] = (np.zeros(0, np.int64),) * 3
         self._stale = True
+        self.foresight: Foresight | None = None
         self.episodes = 0
         self.fitted_at = 0
         self.latest: list[deque[str]] = []
@@ -228,7 +278,8 @@ class Task:
         low, high = self.range()
         size = len(actions)
         if not self.episodes:
-            return np.full(size, low), np.full(size, (high - low) ** 2 / 12), np.full(size, high)
+            hope = np.array([self._hoped(key, action, 0.0) for action in actions])
+            return np.full(size, low), np.full(size, (high - low) ** 2 / 12), hope
         if self.parts.process and self.process.fitted:
             at = np.array([self.actions.number(action) for action in actions])
             x = np.repeat(self.features_of(key), size, axis=0)
@@ -238,27 +289,68 @@ class Task:
             mean = np.full(size, float(self.mean.all[seen].mean()) if seen.any() else low)
             variance = np.full(size, float(self.variance.all.mean()))
         if self.flat:
-            return mean, variance, np.full(size, self.best)
+            luck = self.random(salt).random(size)
+            told = [self._hoped(key, a, float(u)) for a, u in zip(actions, luck, strict=True)]
+            return mean, variance, np.array(told)
         z = self.parts.boldness + self.parts.jitter * self.random(salt).standard_normal(size)
         return mean, variance, np.clip(mean + z * np.sqrt(variance), low, self.best)
 
+    def _elsewhere(self, key: Key, action: Hashable) -> float | None:
+        """Return how good an action was in this state in other tasks, from 0 to 1."""
+        found = []
+        for other in self._others.values():
+            if other is self or other.unit is None or other.flat or other.continuous:
+                continue
+            state, number = other.states.get(key), self.actions.of.get(action)
+            pair = (
+                None
+                if state is None or number is None
+                else other.counts.pair_of.get((state, number))
+            )
+            if pair is not None and pair < len(other.worth) and other.counts.n.all[pair] > 0:
+                low, high = other.range()
+                found.append((float(other.worth[pair]) - low) / (high - low))
+        return min(1.0, max(0.0, sum(found) / len(found))) if found else None
+
+    def _hoped(self, key: Key, action: Hashable, luck: float) -> float:
+        """Return the hope in an untried action while nothing is known of what is good."""
+        low, _ = self.range()
+        told = self._elsewhere(key, action) if self.parts.others else None
+        return self.best - 1e-3 * (self.best - low) * (
+            0.5 + 0.1 * luck if told is None else 1.0 - told + 0.1 * luck
+        )
+
+    def basis_of(self, key: Key) -> Basis:
+        """Return what the expectation of an action rests on that was never done in a state."""
+        if not self.episodes:
+            return "everywhere"
+        if key in self.states:
+            return "near"
+        if not (self.parts.process and self.process.fitted):
+            return "task"
+        likeness = self.process.nearest(self.features_of(key)[0])
+        return "near" if likeness >= 0.7 else "region" if likeness >= 0.3 else "task"
+
     # --- states
 
-    def key(self, run: Run, observation: Observation, history: int | None, upto: int) -> Key:
+    def key(self, run: Run, observation: Observation, upto: int) -> Key:
         """Return what tells the state of an observation after so many steps from others."""
         if observation.text is not None:
-            here = " ".join(observation.text.casefold().split())
-            if not history:
-                return here
-            seen = [step.observation.text or "" for step in run.steps[:upto]] + [here]
-            past = [
-                (str(run.steps[at].action), seen[at + 1])
-                for at in range(max(0, upto - history), upto)
-            ]
-            return (seen[0], tuple(past), here)
+            return self._told_by(run, observation.text, upto, self.history)
         if observation.vector is None:
             return None
         return np.round(np.asarray(observation.vector, dtype=np.float64), 4).tobytes()
+
+    def _told_by(self, run: Run, text: str, upto: int, history: int) -> Key:
+        """Return a text, or with a history the first text, what was done last, and what came."""
+        here = _plain(text)
+        if not history:
+            return here
+        seen = [_plain(step.observation.text) for step in run.steps[:upto]] + [here]
+        past = [
+            (str(run.steps[at].action), seen[at + 1]) for at in range(max(0, upto - history), upto)
+        ]
+        return (seen[0], tuple(past), here)
 
     def _tokens(self, key: Key) -> list[str]:
         if isinstance(key, str):
@@ -304,11 +396,9 @@ class Task:
         if known:
             row[known] = 1.0 / math.sqrt(len(tokens))
 
-    def known_actions(
-        self, run: Run, observation: Observation, history: int | None
-    ) -> list[Hashable]:
+    def known_actions(self, run: Run, observation: Observation) -> list[Hashable]:
         """Return the actions done here, else those of the whole task."""
-        state = self.states.get(self.key(run, observation, history, len(run.steps)))
+        state = self.states.get(self.key(run, observation, len(run.steps)))
         names = self.actions.names
         if state is not None:
             here = self.counts.pairs_at.get(state)
@@ -358,17 +448,38 @@ class Task:
         if steps <= _DECIDED:
             self.continuous = steps >= _SOME and len(self.repeats) > 0.7 * steps
 
-    def pairs_of(self, run: Run, history: int | None) -> set[int]:
+    def _foresee(self, run: Run, foresight: Foresight) -> None:
+        """Let both kinds of state foretell what this episode saw."""
+        for i, step in enumerate(run.steps):
+            final = i + 1 == len(run.steps)
+            after = run.last if final else run.steps[i + 1].observation
+            ended = final and not run.truncated
+            reward = run.outcome if ended and run.outcome is not None else step.reward
+            outcome = (ended, None if after is None else _plain(after.text), f"{reward:.1g}")
+            text = step.observation.text or ""
+            short, long = (self._told_by(run, text, i, history) for history in (0, _LOOK_BACK))
+            foresight.see((short, step.action), (long, step.action), outcome)
+
+    @property
+    def wanted_history(self) -> int:
+        """How much history the evidence asks for."""
+        if self.foresight is None:
+            return self.history
+        if self.foresight.gain > _SURE:
+            return _LOOK_BACK
+        return 0 if self.foresight.gain < -_SURE else self.history
+
+    def pairs_of(self, run: Run) -> set[int]:
         """Return the pairs of a state and an action that an episode did."""
         found = set()
         for number, step in enumerate(run.steps):
-            state = self.states.get(self.key(run, step.observation, history, number))
+            state = self.states.get(self.key(run, step.observation, number))
             action = self.actions.of.get(step.action)
             if state is not None and action is not None:
                 found.add(self.counts.pair_of.get((state, action), -1))
         return found
 
-    def learn(self, run: Run, history: int | None) -> None:
+    def learn(self, run: Run) -> None:
         """Count an episode that ended and plan anew."""
         if self.repeats.total() <= _DECIDED or self.continuous:
             self._learn_vectors(run)
@@ -376,14 +487,16 @@ class Task:
             self.episodes += 1
             return
         counts = self.counts
-        keys = [self.key(run, s.observation, history, i) for i, s in enumerate(run.steps)]
+        keys = [self.key(run, s.observation, i) for i, s in enumerate(run.steps)]
         states = [self.state(key) for key in keys]
         touched: dict[int, None] = {}
         last: int | None = END
         if run.truncated:
             last = None
             if run.last is not None:
-                last = self.state(self.key(run, run.last, history, len(run.steps)))
+                last = self.state(self.key(run, run.last, len(run.steps)))
+        if self.foresight is not None and run.steps and run.steps[0].observation.text is not None:
+            self._foresee(run, self.foresight)
         for i, (step, state) in enumerate(zip(run.steps, states, strict=True)):
             if step.menu is not None and self.menus.get(state) != step.menu:
                 self.menus[state] = step.menu
@@ -630,7 +743,12 @@ class Task:
         z = self.parts.boldness + self.parts.jitter * rng.standard_normal(len(prior))
         sd = np.sqrt(self.variance.all)
         if self.flat:
-            hope = best - 1e-3 * (best - low) * rng.random(len(prior))
+            luck = rng.random(len(prior))
+            hope = best - 1e-3 * (best - low) * (0.5 + 0.1 * luck)
+            untried = np.flatnonzero(c.n.all == 0) if self.parts.others else ()
+            for pair in map(int, untried):
+                key, action = self.names[c.state.all[pair]], self.actions.names[c.action.all[pair]]
+                hope[pair] = self._hoped(key, action, float(luck[pair]))
         else:
             hope = np.clip(prior + z * sd, low, best)
         self.hope = hope

@@ -42,11 +42,10 @@ class View:
     task : Task
     run : Run
         Whose steps so far count.
-    history : int, optional
     """
 
-    def __init__(self, task: Task, run: Run, history: int | None) -> None:
-        self.task, self.run, self.history = task, run, history
+    def __init__(self, task: Task, run: Run) -> None:
+        self.task, self.run = task, run
         self.version = task.episodes
         self._nodes: dict[Key, int] = {}
         self._keys: dict[int, Key] = {}
@@ -180,7 +179,7 @@ class View:
         if self.task.continuous:
             self._path.append(-1)
             return
-        node = self._node(self.task.key(run, step.observation, self.history, number))
+        node = self._node(self.task.key(run, step.observation, number))
         self._path.append(node)
         if step.menu is not None:
             self._menu(node, step.menu)
@@ -276,12 +275,13 @@ class View:
         task = self.task
         if task.continuous and observation.vector is not None:
             return self._by_vector(observation.vector, actions)
-        node = self._node(task.key(self.run, observation, self.history, len(self.run.steps)))
+        node = self._node(task.key(self.run, observation, len(self.run.steps)))
         self._arrive(node, len(self._path))
         self._asked = node
         menu = self._menu(node, actions)
         assert menu is not None
         out = {}
+        untried: Basis | None = None
         bounded = task.unit != "return"
         within = max(1e-9, task.within)
         for i, action in enumerate(menu.actions):
@@ -291,7 +291,9 @@ class View:
             if bounded:
                 value, low, high = (min(1.0, max(0.0, end)) for end in (value, low, high))
             pair = menu.pairs[i]
-            basis: Basis = "state" if n > 0 else "task" if task.episodes else "everywhere"
+            if n <= 0 and untried is None:
+                untried = task.basis_of(self._keys[node])
+            basis: Basis = "state" if n > 0 or untried is None else untried
             episodes = () if pair < 0 else tuple(task.latest[pair])
             option = Option(action, value, low, high, round(n), basis, episodes)
             out[action] = option, menu.bold[i]
