@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cvx.arguments import a_filter, a_time, wrong
 from cvx.calls import Calls
@@ -27,6 +28,9 @@ from cvx.store.history import Versions
 from cvx.store.namespaces import check_namespace, readers, reads
 from cvx.types import DEFAULT_NAMESPACE, Event, Filter, Vector, Where
 from cvx.validation import storable_text, storable_vector
+
+if TYPE_CHECKING:
+    from cvx.memory.learner import Agents
 
 _MOST_HANDED_OUT = 10_000
 _TRIES = 4
@@ -154,6 +158,8 @@ class Backend:
         self._handed_out: OrderedDict[bytes, tuple[int, ...]] = OrderedDict()
         self.noted = UsageBuffer()
         self._tries = 1
+        # Made when the first episode begins: what learns costs time to import, and to fill.
+        self.agents: Agents | None = None
         self.calls = Calls()
         self._versions = Versions(self.record)
         self._unsettled = UsageBuffer()

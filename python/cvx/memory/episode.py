@@ -28,6 +28,7 @@ from cvx.memory.advice import Advice, Asked, Option, as_text, same
 from cvx.memory.learner import (
     Agents,
     Learner,
+    agents_of,
     canonical_action,
     listed_action,
     restored_action,
@@ -42,7 +43,7 @@ from cvx.store.rows import DISCARDED, OPEN
 from cvx.types import Cue, Decision, Episode, Event, Hit, Vector, Where, entity_number, task_tag
 
 if TYPE_CHECKING:
-    from cvx.memory.backend import Identity
+    from cvx.memory.backend import Backend, Identity
     from cvx.memory.memory import Memory
     from cvx.recall.context import Context
     from cvx.recall.trace import Hits
@@ -665,7 +666,7 @@ def _stored(run: OpenEpisode, holder: int) -> Episode:
 
 def begin(
     memory: Memory,
-    agents: Agents,
+    backend: Backend,
     identity: Identity,
     *,
     goal: str,
@@ -679,6 +680,7 @@ def begin(
     history: int | None,
 ) -> RunningEpisode:
     """Begin an episode, and write down that it began; see ``Memory.episode``."""
+    agents = agents_of(backend)
     whose, also = identity.seeing(namespace)
     loop = agents.loop
     loop.catch_up()
@@ -702,10 +704,10 @@ def begin(
 
 
 def take_up(
-    memory: Memory, agents: Agents, identity: Identity, number: int, history: int | None
+    memory: Memory, backend: Backend, identity: Identity, number: int, history: int | None
 ) -> RunningEpisode:
     """Go on with an episode that was left open; see ``Memory.episode``."""
-    record = agents.backend.record
+    agents, record = agents_of(backend), backend.record
     found = record.unfinished(number)
     if found is None or (identity.bound and found.namespace != identity.namespace):
         closed = record.query(

@@ -416,3 +416,11 @@ class Agents:
             if len(self._embedded) > _MOST_TEXTS:
                 self._embedded.popitem(last=False)
         return made
+
+
+def agents_of(backend: Backend) -> Agents:
+    """Return what acts in a memory has in common, made at the first call."""
+    with backend.record.mutex:
+        if backend.agents is None:
+            backend.agents = Agents(backend)
+        return backend.agents

@@ -9,7 +9,6 @@ from cvx.arguments import a_mapping, an_event, checked, one_of, optional, some_t
 from cvx.learn.attribution import Attribution
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
-from cvx.memory.learner import Agents
 from cvx.memory.recaller import RECALL, Recaller, asker_of
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
@@ -34,15 +33,10 @@ class Learning:
         The one whose pipeline is kept.
     identity : Identity
         Who asks.
-    agents : Agents
-        What its episodes learn by.
     """
 
-    def __init__(
-        self, backend: Backend, recaller: Recaller, identity: Identity, agents: Agents
-    ) -> None:
+    def __init__(self, backend: Backend, recaller: Recaller, identity: Identity) -> None:
         self._backend, self._recaller, self._identity = backend, recaller, identity
-        self._agents = agents
 
     @property
     def pipeline(self) -> Pipeline:
@@ -162,5 +156,7 @@ class Learning:
     @property
     def active(self) -> ActiveMemory:
         """The memory's own loop, made at its first use; it closes ``Memory.episode`` too."""
+        from cvx.memory.learner import agents_of
+
         self._identity.need_root("a loop")
-        return self._agents.loop
+        return agents_of(self._backend).loop

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cvx.arguments import (
     Check,
@@ -44,10 +44,8 @@ from cvx.memory.admin import Admin
 from cvx.memory.aio import Aio
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.causes import Causes
-from cvx.memory.episode import RunningEpisode, begin, take_up
 from cvx.memory.explanation import Explanation, explained
 from cvx.memory.frames import Frames
-from cvx.memory.learner import Agents
 from cvx.memory.learning import Learning
 from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
 from cvx.memory.settings import (
@@ -76,6 +74,9 @@ from cvx.types import (
     Where,
 )
 from cvx.validation import STATES, storable_text
+
+if TYPE_CHECKING:
+    from cvx.memory.episode import RunningEpisode
 
 EXACT_BELOW = 10_000
 
@@ -234,15 +235,13 @@ class Memory:
         backend: Backend,
         identity: Identity | None = None,
         recaller: Recaller | None = None,
-        agents: Agents | None = None,
     ) -> Self:
         identity = identity or Identity(clock=backend.clock)
         self._backend, self._identity = backend, identity
         self._owns = recaller is None
         self._recaller = recaller or Recaller(backend)
-        self._agents = agents or Agents(backend)
         self.causes = Causes(backend, identity)
-        self.learning = Learning(backend, self._recaller, identity, self._agents)
+        self.learning = Learning(backend, self._recaller, identity)
         self.aio = Aio(self)
         return self
 
@@ -302,8 +301,7 @@ class Memory:
         if self._identity.bound and not {*further} <= {*self._identity.also}:
             self._identity.need_root("also")
         identity = replace(self._identity, namespace=own, also=further, bound=True)
-        bound = type(self).__new__(type(self))
-        return bound._compose(self._backend, identity, self._recaller, self._agents)
+        return type(self).__new__(type(self))._compose(self._backend, identity, self._recaller)
 
     @classmethod
     @checked(
@@ -1065,10 +1063,12 @@ class Memory:
         >>> memory.episode("find the hat", task="hats").advise("a hall", ["left", "right"]).best
         <Option 'right': ...>
         """
+        from cvx.memory.episode import begin, take_up
+
         if id is None:
             return begin(
                 self,
-                self._agents,
+                self._backend,
                 self._identity,
                 goal=goal,
                 task=task,
@@ -1087,7 +1087,7 @@ class Memory:
                 "take it up"
             )
         self._identity.named(namespace)
-        return take_up(self, self._agents, self._identity, id, history)
+        return take_up(self, self._backend, self._identity, id, history)
 
     @checked(max_depth=whole(1), max_events=whole(1))
     def why(
