@@ -18,19 +18,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from benches.causal.fitting import (
-    Embed,
-    Example,
-    as_pairs,
-    fit_judge,
-    fit_scorer,
-    groups_by_text,
-    probabilities,
-)
+from benches.causal.fitting import Embed, Example, base_of, groups_by_text
 from benches.causal.report import Figure, Report
 
 FOLDS, UNTOUCHED = 10, 3
-SHIPPED_PAIRS = 28_000
 # Both count in log-odds; words that go together are seen together, so that their sum says too much.
 WORDS_WEIGHT = 0.15
 MUST, MUST_NEW, AIM = 0.725, 0.65, 0.75
@@ -60,14 +51,17 @@ def run(report: Report, path: Path, embed: Embed | None) -> None:
         out = folds == fold
         shown = [one for one, held in zip(examples, out, strict=True) if not held]
         asked = [one for one, held in zip(examples, out, strict=True) if held]
-        scorer = fit_scorer(shown, embed)
-        true, false = (
-            as_pairs(side, embed)
-            for side in ([one.true for one in asked], [one.false for one in asked])
-        )
-        difference = scorer.evidence(true) - scorer.evidence(false)
-        margins["words"][out] = WORDS_WEIGHT * difference[:, 0]
-        margins["heads"][out] = difference[:, 1]
+        model = base_of(shown, embed, "here")
+        true, false = ([one.true for one in asked], [one.false for one in asked])
+        words = [np.array([model.words.score(*texts) for texts in side]) for side in (true, false)]
+        margins["words"][out] = WORDS_WEIGHT * (words[0] - words[1])
+        if embed is not None:
+            heads = model.heads["here"]
+            near = [
+                heads.score(embed([a for a, _ in side]), embed([b for _, b in side]))
+                for side in (true, false)
+            ]
+            margins["heads"][out] = near[0] - near[1]
         margins["both"][out] = margins["words"][out] + margins["heads"][out]
         if embed is not None:
             margins["cosine"][out] = _cosines(embed, [one.true for one in asked]) - _cosines(
@@ -82,83 +76,12 @@ def run(report: Report, path: Path, embed: Embed | None) -> None:
         must = (MUST, MUST_NEW, AIM) if name == "both" else (None, None, None)
         untouched = folds < UNTOUCHED
         report.row(
-            name,
+            f"{name}, as shipped" if name in ("words", "both") else name,
             Figure("all", _accuracy(margins[name]), must[0], must[2]),
             Figure("wholly new", _accuracy(margins[name][new]), must[1]),
             Figure("untouched", _accuracy(margins[name][untouched])),
             Figure("untouched new", _accuracy(margins[name][untouched & new])),
         )
-    _judges(report, examples, folds, embed)
-
-
-def ship(path: Path, out: Path) -> None:
-    """Write the judge that comes with cvx: words alone, from every row of the file.
-
-    python -c "from pathlib import Path; from benches.causal import ecare;
-    ecare.ship(Path('.../ecare/train.jsonl'), Path('python/cvx/causal/judges/ecare.npz'))"
-    """
-    fit_judge(read(path), limit=SHIPPED_PAIRS).save(out)
-
-
-def _judges(
-    report: Report,
-    examples: Sequence[Example],
-    folds: npt.NDArray[np.int64],
-    embed: Embed | None,
-) -> None:
-    report.section(
-        "e-CARE, the fitted judges on texts they did not see",
-        "fitted and calibrated on folds 3-9, measured on folds 0-2; half of the pairs are true, a "
-        "quarter look-alikes, a quarter effects of other causes",
-    )
-    shown = [one for one, fold in zip(examples, folds, strict=True) if fold >= UNTOUCHED]
-    asked = [one for one, fold in zip(examples, folds, strict=True) if fold < UNTOUCHED]
-    kinds: list[tuple[str, Embed | None, int | None]] = [
-        (f"words alone, {SHIPPED_PAIRS:,} pairs, as shipped", None, SHIPPED_PAIRS),
-        ("words alone, all pairs", None, None),
-    ]
-    if embed is not None:
-        kinds.append(("words and heads", embed, None))
-    for name, encode, limit in kinds:
-        judge = fit_judge(shown, encode, limit=limit)
-        chance = {
-            kind: probabilities(judge, as_pairs(texts, encode))
-            for kind, texts in (
-                ("true", [one.true for one in asked]),
-                ("alike", [one.false for one in asked]),
-                ("other", [(one.cause, asked[at - 1].effect) for at, one in enumerate(asked)]),
-            )
-        }
-        probability = np.concatenate(list(chance.values()))
-        label = np.repeat([1.0, 0.0, 0.0], len(asked))
-        share = np.repeat([2.0, 1.0, 1.0], len(asked))
-        brier = float(np.average((probability - label) ** 2, weights=share))
-        report.row(
-            name,
-            Figure("against look-alikes", _accuracy(chance["true"] - chance["alike"])),
-            Figure("against others", _accuracy(chance["true"] - chance["other"])),
-            Figure("Brier", brier, lower=True),
-            Figure("calibration error", _miscalibration(probability, label, share), lower=True),
-        )
-
-
-def _miscalibration(
-    probability: npt.NDArray[np.float64],
-    label: npt.NDArray[np.float64],
-    share: npt.NDArray[np.float64],
-) -> float:
-    """Return the mean distance of probability and frequency over ten bins."""
-    bins = np.minimum((probability * 10).astype(int), 9)
-    total = 0.0
-    for bin_ in range(10):
-        inside = bins == bin_
-        if inside.any():
-            weight = share[inside]
-            gap = np.average(probability[inside], weights=weight) - np.average(
-                label[inside], weights=weight
-            )
-            total += abs(float(gap)) * float(weight.sum() / share.sum())
-    return total
 
 
 def _cosines(

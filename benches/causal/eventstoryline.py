@@ -90,6 +90,18 @@ def read(folder: Path, embed: Embed) -> list[Passage]:
     ]
 
 
+def told_in_sentences(path: Path) -> tuple[list[str], frozenset[tuple[int, int]]]:
+    """Return the sentences of a document that tell of events, and which led to which."""
+    events, links, _ = _parsed(path)
+    words: dict[int, list[str]] = {}
+    for token in ET.parse(path).getroot().iter("token"):
+        words.setdefault(int(token.get("sentence", "0")), []).append(token.text or "")
+    place = {sentence: at for at, sentence in enumerate(sorted({one[1] for one in events}))}
+    texts = [" ".join(words[sentence]) for sentence in place]
+    ends = ((place[events[a][1]], place[events[b][1]]) for a, b in links)
+    return texts, frozenset((a, b) for a, b in ends if a != b)
+
+
 def _parsed(path: Path) -> tuple[list[tuple[int, int, str]], tuple[tuple[int, int], ...], str]:
     root = ET.parse(path).getroot()
     tokens = {

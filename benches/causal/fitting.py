@@ -1,8 +1,7 @@
-"""Fitting the statistical judge of `cvx.causal.judges.statistical` on known pairs."""
+"""Known pairs of cause and effect, and what their words weigh."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -10,23 +9,17 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from benches.causal.training import Contrasts, Training, train
-from cvx.causal.fusion import Floats
-from cvx.causal.judges.protocol import Pair
-from cvx.causal.judges.statistical import (
-    PairScorer,
-    StatisticalJudge,
-    WordPairs,
-    beginnings,
-)
+from benches.causal.training import Contrasts, train
+from cvx.causal.judges.statistical import WordPairs, beginnings
+from cvx.causal.pairs import PairModel
 from cvx.errors import InvalidInputError
 from cvx.types import Vector
 
 Embed: TypeAlias = Callable[[Sequence[str]], Vector]
 
 _SMOOTHING = 0.01
-_HELD_BACK = 0.15
-_FEWEST = 40
+WORD_PAIRS = 40_000
+"""So many pairs of words come with cvx."""
 
 
 class Example(NamedTuple):
@@ -99,93 +92,6 @@ def count_words(
     return WordPairs(weights)
 
 
-def fit_scorer(
-    examples: Sequence[Example],
-    embed: Embed | None = None,
-    *,
-    training: Training | None = None,
-    limit: int | None = None,
-) -> PairScorer:
-    """Return word pairs, and heads where there is an embedder, learned from examples.
-
-    Parameters
-    ----------
-    examples : sequence of Example
-        At least two.
-    embed : callable, optional
-        Texts to rows of norm 1; without it only words are counted.
-    training : Training, optional
-        Of the heads.
-    limit : int, optional
-        How many word pairs to keep; all by default.
-
-    Raises
-    ------
-    InvalidInputError
-        Fewer than two examples.
-    """
-    if len(examples) < 2:
-        raise InvalidInputError(f"{len(examples)} examples teach nothing: give at least 2")
-    causes, effects = [one.cause for one in examples], [one.effect for one in examples]
-    words = count_words(causes, effects, limit=limit)
-    if embed is None:
-        return PairScorer(words)
-    wrong_cause = np.array([one.wrong_cause for one in examples])
-    wrong = embed([one.wrong for one in examples])
-    contrasts = Contrasts(embed(causes), embed(effects), wrong, wrong_cause)
-    return PairScorer(words, train(contrasts, training))
-
-
-def fit_judge(
-    examples: Sequence[Example],
-    embed: Embed | None = None,
-    *,
-    training: Training | None = None,
-    limit: int | None = None,
-) -> StatisticalJudge:
-    """Fit a judge on examples, and calibrate it on texts that it did not see.
-
-    A scorer is fitted on 85% of the examples, its evidence on the others (true pairs, look-
-    alikes, and effects of other causes; half of the weight on the true ones) calibrates the
-    probability, and the scorer is then fitted again on everything. Examples that share a text
-    stay together.
-
-    Parameters
-    ----------
-    examples : sequence of Example
-        At least 40, of many different texts.
-    embed : callable, optional
-        Texts to rows of norm 1; the judge then needs vectors of the same embedder.
-    training : Training, optional
-        Of the heads.
-    limit : int, optional
-        How many word pairs to keep.
-
-    Raises
-    ------
-    InvalidInputError
-        Too few examples, or examples that all share texts.
-    """
-    held = np.array([_place(group) < _HELD_BACK for group in groups_by_text(examples)], bool)
-    if len(examples) < _FEWEST or not held.any() or held.all():
-        raise InvalidInputError(
-            f"{len(examples)} examples, {int(held.sum())} of them apart from the others: give "
-            f"at least {_FEWEST} with different texts"
-        )
-    shown = [one for one, out in zip(examples, held, strict=True) if not out]
-    asked = [one for one, out in zip(examples, held, strict=True) if out]
-    first = fit_scorer(shown, embed, training=training, limit=limit)
-    weights, bias = _calibrated(first, asked, embed)
-    scorer = fit_scorer(examples, embed, training=training, limit=limit)
-    return StatisticalJudge(scorer, weights, bias)
-
-
-def probabilities(judge: StatisticalJudge, pairs: Sequence[Pair]) -> Floats:
-    """Return the probability of each pair, (n,), in whatever order the two happened."""
-    odds = judge.parts(pairs).sum(axis=1) + judge.bias
-    return np.asarray(1 / (1 + np.exp(-odds - np.log(judge.prior / (1 - judge.prior)))))
-
-
 def groups_by_text(examples: Sequence[Example]) -> list[str]:
     """Return for each example the name of its group: examples of two groups share no text.
 
@@ -209,37 +115,19 @@ def groups_by_text(examples: Sequence[Example]) -> list[str]:
     return [first(one.cause) for one in examples]
 
 
-def as_pairs(texts: Sequence[tuple[str, str]], embed: Embed | None) -> list[Pair]:
-    """Return pairs of (cause, effect) with vectors where there is an embedder."""
-    if embed is None or not texts:
-        return [Pair(cause, effect) for cause, effect in texts]
-    causes, effects = embed([cause for cause, _ in texts]), embed([effect for _, effect in texts])
-    return [
-        Pair(cause, effect, a, b)
-        for (cause, effect), a, b in zip(texts, causes, effects, strict=True)
-    ]
-
-
-def _calibrated(
-    scorer: PairScorer, asked: Sequence[Example], embed: Embed | None
-) -> tuple[list[float], float]:
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
-
-    true = [one.true for one in asked]
-    alike = [one.false for one in asked]
-    # Shifted by one: effects of other causes.
-    strange = [(one.cause, asked[at - 1].effect) for at, one in enumerate(asked)]
-    rows = scorer.evidence(as_pairs([*true, *alike, *strange], embed))
-    labels = np.repeat([1, 0, 0], len(asked))
-    shares = np.repeat([2.0, 1.0, 1.0], len(asked))
-    spread = rows.std(axis=0) + 1e-9
-    model = LogisticRegression(max_iter=1000).fit(rows / spread, labels, sample_weight=shares)
-    return (model.coef_[0] / spread).tolist(), float(model.intercept_[0])
-
-
-def _place(group: str) -> float:
-    """Return a number in [0, 1) that depends on the text alone."""
-    text = group.encode("utf-8", "surrogatepass")
-    # Salted, so that it has nothing to do with another split by the hash of the same text.
-    code = hashlib.blake2b(text, digest_size=8, salt=b"held back").digest()
-    return int.from_bytes(code, "little") / 2**64
+def base_of(examples: Sequence[Example], embed: Embed | None, name: str) -> PairModel:
+    """Fit word pairs, and heads for the space of an embedder; the weights are still to come."""
+    words = count_words(
+        [one.cause for one in examples], [one.effect for one in examples], limit=WORD_PAIRS
+    )
+    words = WordPairs.from_arrays(words.to_arrays())
+    if embed is None:
+        return PairModel(words, {})
+    wrong_cause = np.array([one.wrong_cause for one in examples])
+    contrasts = Contrasts(
+        embed([one.cause for one in examples]),
+        embed([one.effect for one in examples]),
+        embed([one.wrong for one in examples]),
+        wrong_cause,
+    )
+    return PairModel(words, {}, {name: train(contrasts)})

@@ -13,7 +13,7 @@ from cvx.types import Event
 
 REMEMBERED, DIM, ADDED, TOPICS, SEED = 100_000, 128, 300, 2_000, 0
 BATCH = 20_000
-MOST_MS = 2.0
+MOST_MS = 3.0
 
 
 def run(report: Report, *, small: bool = False) -> None:
@@ -37,27 +37,28 @@ def run(report: Report, *, small: bool = False) -> None:
         memory.add_many(
             Event(timestamp=at, text=_text(at), vector=rows[at]) for at in range(first, last)
         )
-    times: dict[str, list[float]] = {"add": [], "link_causes": [], "both": []}
+    times: dict[str, list[float]] = {"add": [], "propose": [], "both": []}
     linked = 0
     for at in range(remembered, remembered + ADDED):
         begun = time.process_time()
         event = memory.add(_text(at), timestamp=at, vector=rows[at])
         added = time.process_time()
-        linked += len(memory.causes.propose(event).links)
+        linked += len(memory.causes.propose(event))
         done = time.process_time()
         times["add"].append(added - begun)
-        times["link_causes"].append(done - added)
+        times["propose"].append(done - added)
         times["both"].append(done - begun)
     report.section(
         "an event of a memory and its causes, ms of CPU",
-        f"{remembered:,} events in RAM, {DIM} dimensions, embedding apart, statistical judge, "
-        f"{linked / ADDED:.1f} links an event",
+        f"{remembered:,} events in RAM, {DIM} dimensions, embedding apart, pair model, "
+        f"{linked / ADDED:.1f} links and candidates an event",
     )
     for name, seconds in times.items():
         each = np.array(seconds[1:]) * 1e3
+        must = MOST_MS if name == "propose" else None
         report.row(
             name,
-            Figure("p50", float(np.median(each)), MOST_MS if name == "both" else None, lower=True),
+            Figure("p50", float(np.median(each)), must, lower=True),
             Figure("p99", float(np.percentile(each, 99)), lower=True),
         )
 

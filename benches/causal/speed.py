@@ -14,7 +14,7 @@ from benches.ancestors import heavy_tailed
 from benches.causal.report import Figure, Report
 from cvx.causal import CausalMemoryCore, RuleJudge
 from cvx.causal.judges.protocol import Judge
-from cvx.causal.judges.statistical import StatisticalJudge
+from cvx.causal.pairs import PairModel
 
 EVENTS, EDGES, LARGEST, DEPTH = 1_000_000, 3_000_000, 10_000, 4
 # The bound is asked of the middle one; the last is the default of `ancestors`.
@@ -84,7 +84,7 @@ def _additions(report: Report, recorded: int) -> None:
     )
     judges: dict[str, Judge] = {
         "rules": RuleJudge(),
-        "statistics, as shipped": StatisticalJudge.shipped(),
+        "pair model, as shipped": PairModel.shipped(),
     }
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "core.duckdb"

@@ -196,6 +196,10 @@ class StaleCueWarning(CvxWarning):
     """The same cue was asked turn after turn, while the turns went on."""
 
 
+class UnjudgedWarning(CvxWarning):
+    """A judge of causes has had no clear word on anything it was asked."""
+
+
 class EpisodeDiscardedWarning(CvxWarning):
     """A ``with memory.episode(...)`` block was left without an outcome."""
 

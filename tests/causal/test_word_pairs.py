@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benches.causal.fitting import count_words
-from cvx.causal.judges.statistical import WordPairs, beginnings, overlap
+from cvx.causal.judges.statistical import WordPairs, beginnings
 from cvx.errors import InvalidInputError
 
 WORDS = ("rain", "flood", "spark", "fire", "vote", "law", "the", "a")
@@ -92,10 +92,7 @@ def test_a_limit_keeps_the_strongest_pairs() -> None:
     assert pairs.score("rain", "fire") == 0.0
 
 
-def test_overlap_is_a_share_of_the_shorter_text() -> None:
-    assert overlap("the flooded town", "floods came to the old town") == 1.0
-    assert overlap("rain", "fire") == 0.0
-    assert overlap("", "fire") == 0.0
+def test_words_of_any_script_are_cut_to_their_beginnings() -> None:
     assert beginnings("Übergabe, übergeben") == ("überg",)
 
 

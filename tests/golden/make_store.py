@@ -196,8 +196,8 @@ def _causes(memory: Memory) -> None:
     memory.link(drain, flood, "caused", 0.5, why="leaves")
     memory.link(rain, pump, "soaked", 0.5)
     memory.link(pump, flood, "granger_causal", 0.625, effect_first="allow")
-    memory.causes.observe(pump, closed, supports=3.0, note="every autumn")
-    memory.causes.observe(pump, closed, counters=1.0, evidence="counterexample")
+    memory.causes.observe(pump, closed, supports=3.0)
+    memory.causes.observe(pump, closed, counters=1.0)
     memory.causes.propose(closed, judge=RuleJudge())
     memory.causes.propose(flood, judge=NoJudge())
     memory.causes.reflect(Reflector(threshold=20.0))
@@ -398,7 +398,9 @@ def _learned(memory: Memory) -> dict[str, Any]:
         "decays": sorted(memory.record.decays()),
         "weights": loop.weights.to_dict(),
         "scorer": None if loop.scorer is None else dict(loop.scorer.weights),
-        "open causes": memory.causes.pending(),
+        "open causes": sorted(
+            (link.cause, link.effect) for link in memory.causes.pending("unjudged")
+        ),
         "episodes": len(loop.mdp),
         "strategies": {family: list(loop.mdp.strategy_for(_region(loop, views[0]), family))
                        for family, views in VIEWS.items()},

@@ -77,7 +77,6 @@ def test_what_is_bound_writes_and_reads_in_its_own_name(memory: Memory) -> None:
         lambda bob: bob.causes.propose(SHARED),
         lambda bob: bob.causes.observe(SHARED, SHARED),
         lambda bob: bob.causes.reflect(namespace="ana"),
-        lambda bob: bob.causes.pending(),
     ],
 )
 def test_what_is_bound_can_name_nobody_else(

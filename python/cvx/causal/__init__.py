@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from cvx.causal.judges import RuleJudge as RuleJudge
     from cvx.causal.judges import ServerJudge as ServerJudge
     from cvx.causal.linker import CauseSearch as CauseSearch
-    from cvx.causal.linker import Linked as Linked
     from cvx.causal.narrative import Story as Story
+    from cvx.causal.pairs import PairModel as PairModel
     from cvx.causal.reflection import CountingWriter as CountingWriter
     from cvx.causal.reflection import Importance as Importance
     from cvx.causal.reflection import Insight as Insight
@@ -56,10 +56,10 @@ _HOME = {
     "LLMJudge": "judges",
     "LLMWriter": "reflection",
     "Link": "events",
-    "Linked": "linker",
     "NoJudge": "judges",
     "Observation": "evidence",
     "Pair": "judges",
+    "PairModel": "pairs",
     "Reached": "walk",
     "ReflectionWriter": "reflection",
     "Reflector": "reflection",

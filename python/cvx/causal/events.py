@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from cvx.arguments import among
+from cvx.causal.evidence import Evidence
 from cvx.causal.vectors import as_vector
 from cvx.errors import (
     EffectFirstWarning,
     InvalidInputError,
 )
-from cvx.types import Vector
+from cvx.types import Edge, Vector
 
 EventId: TypeAlias = str | int
 
@@ -32,7 +33,21 @@ def causal_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
     >>> causal_kinds(("temporal", "caused", "irrelevant", "my_own"))
     ('caused', 'my_own')
     """
-    return tuple(kind for kind in kinds if kind not in _NOT_CAUSAL)
+    return tuple(kind for kind in kinds if kind not in NOT_WALKED)
+
+
+HIDDEN = {state: f"cause_{state}" for state in ("candidate", "rejected", "unjudged")}
+"""The kinds under which links are kept that nothing walks: no ranking, no story."""
+
+NOT_WALKED = _NOT_CAUSAL | {*HIDDEN.values()}
+
+
+def state_of(edge: Edge) -> str:
+    """Return what a link is: "stated", "judged", "confirmed", or what its hidden kind says."""
+    hidden = edge.kind.removeprefix("cause_")
+    if HIDDEN.get(hidden) == edge.kind:
+        return hidden
+    return Evidence.from_text(edge.evidence).state
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +116,9 @@ class Link:
         What that rests on; ``Evidence.from_text`` reads it.
     recorded : int, optional
         Since when it is known.
+    state : str, default "stated"
+        "stated" by somebody, "judged" by cvx or a judge, "confirmed" by a person; or, walked by
+        nothing and told by nobody, "candidate", "rejected", "unjudged".
 
     Raises
     ------
@@ -115,12 +133,25 @@ class Link:
     why: str = ""
     evidence: str = ""
     recorded: int | None = None
+    state: str = "stated"
+
+    @property
+    def probability(self) -> float | None:
+        """How likely it is, of what was judged or is a candidate; None where somebody knows."""
+        return self.weight if self.state in ("judged", "candidate") else None
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.weight <= 1.0:
             raise InvalidInputError(
                 f"weight is {self.weight}, outside [0, 1]: scale it to that range"
             )
+
+
+def link_of(edge: Edge, cause: EventId, effect: EventId) -> Link:
+    """Return an edge of a store as a link between two events."""
+    state = state_of(edge)
+    kind = "caused" if state in HIDDEN else edge.kind
+    return Link(cause, effect, edge.weight, kind, edge.why, edge.evidence, edge.recorded, state)
 
 
 known_order = partial(among("refuse", "flag", "allow"), "effect_first")

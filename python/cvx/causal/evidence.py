@@ -16,7 +16,10 @@ from cvx.errors import (
 )
 from cvx.extras import needs
 
-KINDS = ("stated", "judged", "precedence", "repetition", "counterexample", "granger")
+KINDS = (
+    *("stated", "confirmed", "judged"),
+    *("precedence", "repetition", "counterexample", "granger"),
+)
 
 
 class Observation(NamedTuple):
@@ -85,6 +88,14 @@ class Evidence:
         cases = self.supports + self.counters + self.prior_strength
         return (self.supports + self.prior_strength * self.prior_mean) / cases
 
+    @property
+    def state(self) -> str:
+        """Who spoke: "confirmed" (a person, of a guess), "stated", or "judged" (nobody else)."""
+        kinds = {one.kind for one in self.observations}
+        if "confirmed" in kinds:
+            return "confirmed"
+        return "stated" if "stated" in kinds or not kinds else "judged"
+
     def add(
         self, kind: str, *, supports: float = 0.0, counters: float = 0.0, note: str = ""
     ) -> Evidence:
@@ -105,6 +116,18 @@ class Evidence:
         )
         return replace(self, observations=tuple(known.values()))
 
+    def judged(self, chance: float, judge: str) -> Evidence:
+        """Return the evidence with a judgement as what is expected before cases are counted."""
+        kept = tuple(one for one in self.observations if one.kind != "judged")
+        said = Observation("judged", 0.0, 0.0, judge)
+        return replace(self, observations=(*kept, said), prior_mean=chance)
+
+    def confirmed(self, note: str = "") -> Evidence:
+        """Return the evidence with a person's word: certain until cases speak against it."""
+        kept = tuple(one for one in self.observations if one.kind not in ("judged", "confirmed"))
+        said = Observation("confirmed", 0.0, 0.0, note)
+        return replace(self, observations=(*kept, said), prior_mean=1.0)
+
     @classmethod
     def of(cls, weight: float, text: str) -> Evidence:
         """Return the evidence of a link that has a weight.
@@ -118,7 +141,10 @@ class Evidence:
         """
         found = cls.from_text(text)
         counted = found.supports + found.counters > 0 or found.to_text() == text
-        return found if counted else replace(found, prior_mean=weight)
+        if counted:
+            return found
+        stated = (Observation("stated", 0.0, 0.0, text.strip()),)
+        return replace(found, prior_mean=weight, observations=stated)
 
     def to_text(self) -> str:
         """Return it as the ``evidence`` of an edge keeps it: JSON."""

@@ -8,7 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from cvx.causal.events import CausalEvent, EventId, Link, causal_kinds, check_link
+from cvx.causal.events import (
+    HIDDEN,
+    CausalEvent,
+    EventId,
+    Link,
+    causal_kinds,
+    check_link,
+    link_of,
+)
 from cvx.causal.walk import walk
 from cvx.errors import (
     InvalidInputError,
@@ -219,7 +227,7 @@ class StoreGround:
         owner = self.record.events_of_nodes(sorted(ends))
         seen = self._seen(owner.values()) | set(numbers)
         return [
-            Link(cause, effect, edge.weight, edge.kind, edge.why, edge.evidence, edge.recorded)
+            link_of(edge, cause, effect)
             for edge in edges
             for cause, effect in [(owner.get(edge.from_node), owner.get(edge.to_node))]
             if cause is not None and effect is not None
@@ -300,9 +308,10 @@ def store_links(
         (json.dumps(sorted(ends, key=str)),),
     )
     known = {row[0]: (row[1], row[2]) for row in rows}
-    edges = []
+    edges: list[Edge] = []
+    stale: list[tuple[int, int, str]] = []
     for link in links:
-        if link.kind not in kinds:
+        if link.kind not in kinds or link.kind in HIDDEN.values():
             raise UnknownError(
                 f"there is no edge kind {link.kind!r} to link these: declare it first, or use "
                 f"{', '.join(kinds)}"
@@ -314,7 +323,12 @@ def store_links(
                 raise UnknownError(f"event {end} is in no index: add it as an event of its own")
         (cause, began), (effect, followed) = known[link.cause], known[link.effect]
         check_link(link, began, followed, effect_first, stacklevel=5)
-        edges.append(Edge(cause, effect, link.kind, link.weight, link.why, link.evidence))
+        kind = HIDDEN.get(link.state, link.kind)
+        edges.append(Edge(cause, effect, kind, link.weight, link.why, link.evidence))
+        # A pair is in one state: what was said of it before goes.
+        others = {*HIDDEN.values(), *([link.kind] if link.state in HIDDEN else [])} - {kind}
+        stale += [(cause, effect, other) for other in sorted(others)]
+    write.remove_links(stale)
     write.add_links(edges)
     return edges
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from cvx.arguments import check_fields, number, optional, whole
-from cvx.causal.events import Link, causal_kinds
-from cvx.causal.evidence import Evidence
-from cvx.causal.ground import StoreGround, store_links
+from cvx.causal.events import HIDDEN, NOT_WALKED, EventId, Link, causal_kinds, link_of, state_of
+from cvx.causal.evidence import Evidence, following
+from cvx.causal.ground import store_links
 from cvx.causal.judges import Judge, Judgement, Pair, judgements
+from cvx.causal.pairs import Known, PairModel, Told, reasons, words_of
 from cvx.index import RawIndex
 from cvx.store import Record
 from cvx.store.namespaces import visible_spaces, visible_sql
-from cvx.types import Edge, Event, Filter
+from cvx.types import Event, Filter, Vector
 
 T = TypeVar("T")
-_OPEN = "unjudged_causes"
-_MOST_OPEN = 10_000
+_RECENT, _SIMILAR = 25, 24
+_DISORDER = 200
+_REPEATS, _BEFORE_REPEAT = 8, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +70,29 @@ def in_turn(similar: Iterable[T], recent: Iterable[T]) -> Iterator[T]:
     return (one for turn in turns for one in turn if one is not None)
 
 
-class Linked(NamedTuple):
-    """What came of looking for the causes of an event.
+class Setting(NamedTuple):
+    """An event, and those that may have led to it.
 
     Attributes
     ----------
-    links : tuple of Link
-        What was confirmed, as it is stored.
-    denied, unjudged : tuple of int
-        Events that did not lead to it, and those of which nobody could say.
+    effect : Told
+        What is to be explained.
+    events : tuple of Event
+        What happened before it, or is told at the same time.
+    pool : tuple of Told
+        The same, as the pair model sees them.
+    known : Known or None
+        Links that somebody stated or confirmed, of events like the effect.
     """
 
-    links: tuple[Link, ...]
-    denied: tuple[int, ...]
-    unjudged: tuple[int, ...]
+    effect: Told
+    events: tuple[Event, ...]
+    pool: tuple[Told, ...]
+    known: Known | None
 
 
-class Linker:
-    """Judges pairs of a memory's events, and keeps the evidence on their links.
+class Surroundings:
+    """Looks around an event of a record for what may have led to it.
 
     Parameters
     ----------
@@ -97,173 +106,321 @@ class Linker:
         self.record = record
         self._index = index
 
-    def link(self, effect: Event, judge: Judge, search: CauseSearch) -> Linked:
-        """Judge what may have led to an event, and store what is confirmed.
-
-        A link that exists already gains or loses by the new judgement. Pairs that nobody could
-        judge are kept for ``retry``.
-        """
-        return self._settled(effect, self.candidates(effect, search), judge)
-
-    def candidates(self, effect: Event, search: CauseSearch) -> list[Event]:
-        """Return earlier events, the most similar and the most recent in turn."""
-        mixed = [
-            *dict.fromkeys(in_turn(self._similar(effect, search), self._recent(effect, search)))
-        ]
-        # One more than needed: a repetition of the effect's own words is left out.
-        known = {event.event_id: event for event in self.record.events(mixed[: search.most * 2])}
+    def of(self, effect: Event) -> Setting:
+        """Return the latest and the most similar events that are no later than an event."""
+        index, vector = self._index(), _unit(effect.vector)
+        similar = [] if vector is None else self._similar(index, effect)
+        wanted = dict.fromkeys([*self._around(effect), *similar])
+        found = {one.id: one for one in self.record.events(wanted)}
+        listed = [one for one in found.values() if one.text.strip() and one.id != effect.id]
+        order = sorted(listed, key=lambda one: (one.timestamp, one.id))
+        before = [one for one in order if (one.timestamp, one.id) < (effect.timestamp, effect.id)]
+        after = order[len(before) :]
+        steps = {one.id: float(place) for place, one in enumerate(after)}
+        steps |= dict(
+            zip((one.id for one in reversed(before)), self._steps(effect, before), strict=True)
+        )
+        counted = self._counted(index, effect, order)
         words = effect.text.casefold().split()
-        found = [known[number] for number in mixed if number in known]
-        return [event for event in found if event.text.casefold().split() != words][: search.most]
-
-    def _since(self, effect: Event, search: CauseSearch) -> int | None:
-        return None if search.window is None else effect.timestamp - search.window
-
-    def _similar(self, effect: Event, search: CauseSearch) -> list[int]:
-        index = self._index()
-        if effect.vector is None or not effect.vector.any():
-            return []
-        spaces = visible_spaces(effect.namespace, [], self.record.public_namespaces())
-        where = Filter(
-            since=self._since(effect, search),
-            until=effect.timestamp + 1,
-            namespaces=spaces,
-            recallable=None,
-        )
-        nodes, distances = index.search(effect.vector, 2 * search.most + 1, where=where)
-        near = [
-            node
-            for node, distance in zip(nodes.tolist(), distances.tolist(), strict=True)
-            if self._similarity(index, distance) >= search.threshold
+        order = [one for one in order if one.text.casefold().split() != words]
+        pool = [
+            Told(
+                one.text,
+                _unit(one.vector),
+                float(steps[one.id]),
+                one.timestamp == effect.timestamp,
+                *counted.get(one.id, (0.0, 0.0)),
+            )
+            for one in order
         ]
-        events = self.record.events_of_nodes(near, active=True)
-        owners = [events[node] for node in near if node in events]
-        return [event for event in dict.fromkeys(owners) if event != effect.event_id]
+        known = None if vector is None else self._known(index, effect, similar)
+        return Setting(Told(effect.text, vector), tuple(order), tuple(pool), known)
 
-    @staticmethod
-    def _similarity(index: RawIndex, distance: float) -> float:
-        return 1.0 / (1.0 + distance) if index.metric == "l2" else 1.0 - distance
-
-    def _recent(self, effect: Event, search: CauseSearch) -> list[int]:
+    def _around(self, effect: Event, most: int = _RECENT, *, later: bool = True) -> list[int]:
+        """What was recorded last before an event, and what was recorded after but no later."""
         visible, values = visible_sql(effect.namespace, [])
-        since = self._since(effect, search)
-        found = self.record.query(
-            f"SELECT event_id FROM events WHERE event_id <> ? AND timestamp <= ? AND {visible}"
-            " AND state = 'active' AND node IS NOT NULL AND (? IS NULL OR timestamp >= ?)"
-            " ORDER BY event_id DESC LIMIT ?",
-            (effect.event_id, effect.timestamp, *values, since, since, search.latest),
-        )
-        return [row[0] for row in found]
+        found: list[int] = []
+        number = effect.id
+        sides = (0, number - 1, "DESC"), (number + 1, number + _DISORDER, "ASC")
+        for first, last, order in sides[: 1 + later]:
+            rows = self.record.query(
+                f"SELECT event_id FROM events WHERE event_id BETWEEN ? AND ? AND {visible}"
+                " AND state = 'active' AND node IS NOT NULL AND timestamp <= ?"
+                f" ORDER BY event_id {order} LIMIT ?",
+                (first, last, *values, effect.timestamp, most),
+            )
+            found += [row[0] for row in rows]
+        return found
 
-    def _settled(self, effect: Event, causes: Sequence[Event], judge: Judge) -> Linked:
-        assert effect.event_id is not None
-        pairs = [_pair(cause, effect) for cause in causes]
-        made = judgements(judge, pairs) if pairs else []
-        ids = [event.event_id for event in causes if event.event_id is not None]
-        ground = StoreGround(
-            self.record, lambda: self._index().edge_kinds, namespace=effect.namespace
-        )
-        into = ground.links([effect.event_id], backward=True)
-        known = {link.cause: link for link in into if link.kind == "caused"}
-        changed: dict[int, Link] = {}
-        by_verdict: dict[str, list[int]] = {"yes": [], "no": [], "unjudged": []}
-        for cause, one in zip(ids, made, strict=True):
-            by_verdict[one.verdict].append(cause)
-            if one.confirmed or (one.verdict == "no" and cause in known):
-                fresh = Link(cause, effect.event_id, Evidence().weight)
-                changed[cause] = _judged(known.get(cause, fresh), one, judge.name)
-        still = [(cause, effect.event_id) for cause in by_verdict["unjudged"]]
-        asked = [(cause, effect.event_id) for cause in ids]
-        self._store(list(changed.values()), asked, still)
-        links = tuple(changed[cause] for cause in by_verdict["yes"])
-        return Linked(links, tuple(by_verdict["no"]), tuple(by_verdict["unjudged"]))
+    def _steps(self, effect: Event, before: Sequence[Event]) -> Iterator[float]:
+        """How many events lie between an event and each before it, the latest first.
 
-    def observe(
-        self, cause: int, effect: int, evidence: Callable[[Evidence], Evidence], kind: str
-    ) -> Link:
-        """Change the evidence on a link, and with it its weight; the link is made if it is not.
+        Beyond the latest it is what the time between them says.
+        """
+        latest = before[-_RECENT:]
+        gap = (effect.timestamp - latest[0].timestamp) / len(latest) if latest else 0.0
+        for place, one in enumerate(reversed(before)):
+            if place < len(latest):
+                yield float(place)
+            else:
+                yield max(float(place), (effect.timestamp - one.timestamp) / max(gap, 1e-9))
+
+    def _similar(self, index: RawIndex, effect: Event) -> list[int]:
+        spaces = visible_spaces(effect.namespace, [], self.record.public_namespaces())
+        where = Filter(until=effect.timestamp + 1, namespaces=spaces, recallable=None)
+        assert effect.vector is not None
+        nodes, _ = index.search(effect.vector, _SIMILAR, where=where)
+        owners = self.record.events_of_nodes(nodes.tolist(), active=True)
+        return [owners[node] for node in nodes.tolist() if node in owners]
+
+    def _known(self, index: RawIndex, effect: Event, similar: Sequence[int]) -> Known | None:
+        """The links into events like this one that a person stated or confirmed."""
+        others = [one for one in similar if one != effect.id]
+        nodes = [own[0] for own in self.record.nodes_of_events(others).values()]
+        links = self.record.links_of(nodes, incoming=True) if nodes else []
+        ends = [
+            (a, b)
+            for link in links
+            if link.kind == "caused" and state_of(link) in ("stated", "confirmed")
+            for a, b in [(_vector(index, link.from_node), _vector(index, link.to_node))]
+            if a is not None and b is not None
+        ]
+        if not ends:
+            return None
+        return Known(np.stack([a for a, _ in ends]), np.stack([b for _, b in ends]))
+
+    def _counted(
+        self, index: RawIndex, effect: Event, events: Sequence[Event]
+    ) -> dict[int, tuple[float, float]]:
+        """How often the like of each event was followed by the like of the effect, and not.
+
+        Nothing is counted for an effect whose like never happened before.
+        """
+        again = [one for one in events if one.id != effect.id and _alike(one, effect)]
+        if not again:
+            return {}
+        earlier: list[int] = []
+        for one in again[-_REPEATS:]:
+            earlier += self._around(one, _BEFORE_REPEAT, later=False)
+        past = self.record.events(earlier)
+        times = sorted({effect.timestamp, *(one.timestamp for one in again)})
+        counted = {}
+        for one in events:
+            if one.timestamp >= effect.timestamp or not any(_alike(one, other) for other in past):
+                continue
+            window = max(1, 3 * (effect.timestamp - one.timestamp))
+            found = following(self._times(index, one, effect), times, window)
+            beyond = max(0.0, found.followed - max(1.0, found.expected))
+            counted[one.id] = beyond, float(found.causes - found.followed)
+        return counted
+
+    def _times(self, index: RawIndex, one: Event, effect: Event) -> list[int]:
+        """When the like of an event happened, before the effect."""
+        if one.vector is None or not one.vector.any():
+            return [one.timestamp]
+        spaces = visible_spaces(effect.namespace, [], self.record.public_namespaces())
+        where = Filter(until=effect.timestamp, namespaces=spaces, recallable=None)
+        nodes, _ = index.search(one.vector, 2 * _REPEATS, where=where)
+        owners = self.record.events_of_nodes(nodes.tolist(), active=True)
+        found = self.record.events(owners.values())
+        return [other.timestamp for other in found if other.id == one.id or _alike(other, one)]
+
+
+def _alike(one: Event, other: Event) -> bool:
+    """Whether two events say the same, whatever their numbers."""
+    return words_of(one.text).form == words_of(other.text).form
+
+
+def _unit(vector: Vector | None) -> Vector | None:
+    if vector is None or not vector.any():
+        return None
+    return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+
+
+def _vector(index: RawIndex, node: int) -> Vector | None:
+    return _unit(index.vector(node)) if node in index else None
+
+
+class Linker:
+    """Draws links between a memory's events, and keeps the evidence on them.
+
+    Parameters
+    ----------
+    record : Record
+        Where events and links are.
+    index : callable
+        Returns the index, level with the record.
+    embedder : mapping
+        What the embedder says of itself (``Embedder.info``).
+    """
+
+    def __init__(
+        self, record: Record, index: Callable[[], RawIndex], embedder: Mapping[str, Any]
+    ) -> None:
+        self.record = record
+        self._index = index
+        self._space = str(embedder.get("id", ""))
+        self._family = "semantic" if embedder.get("semantic") else "lexical"
+
+    def propose(self, effect: Event, k: int, judge: Judge | None, draw: float | None) -> list[Link]:
+        """Link an event to what may have led to it, or keep that as candidates.
+
+        Parameters
+        ----------
+        effect : Event
+            What is to be explained.
+        k : int
+            How many causes at the most.
+        judge : Judge, optional
+            Who is asked about each; what it says moves the chance that the pair model gives.
+        draw : float, optional
+            From this chance up a link is drawn; by default none is.
+
+        Returns
+        -------
+        list of Link
+            The likeliest first, each with its ``state``.
+        """
+        seen = Surroundings(self.record, self._index).of(effect)
+        model = PairModel.shipped()
+        rows = model.evidence(seen.effect, seen.pool, seen.known, self._space)
+        _, chances = model.parts(rows, self._family)
+        known = self._linked(effect)
+        order = [
+            at
+            for at in np.argsort(-chances, kind="stable").tolist()
+            if judge is not None or chances[at] >= LEAST
+            if (old := known.get(seen.events[at].id, _NEW)) is not None and old.state in _GUESSED
+        ][:k]
+        said = _asked(judge, effect, [seen.events[at] for at in order])
+        made = []
+        for at, word in zip(order, said, strict=True):
+            cause = seen.events[at].id
+            why = reasons(seen.effect, seen.pool[at], rows[at])
+            chance, why = _weighed(float(chances[at]), why, word)
+            before = known.get(cause) or _NEW
+            note = "cvx" if judge is None else judge.name
+            evidence = Evidence.from_text(before.evidence).judged(chance, note)
+            state = "judged" if draw is not None and evidence.weight >= draw else "candidate"
+            if word is not None and word.verdict == "unjudged":
+                state = "unjudged"
+            link = Link(
+                cause, effect.id, evidence.weight, "caused", why, evidence.to_text(), state=state
+            )
+            if state != "candidate" or evidence.weight >= LEAST or before is not _NEW:
+                made.append(link)
+        self._store([one for one in made if one != _unrecorded(known.get(one.cause, _NEW))])
+        return sorted(made, key=lambda link: -link.weight)
+
+    def _linked(self, effect: Event) -> dict[EventId, Link | None]:
+        """The links into an event by cause; None for what it led to itself."""
+        nodes = self.record.nodes_of_events([effect.id]).get(effect.id, [])
+        into = self.record.links_of(nodes, incoming=True) if nodes else []
+        out = self.record.links_of(nodes, incoming=False) if nodes else []
+        ends = {node for edge in (*into, *out) for node in (edge.from_node, edge.to_node)}
+        owner = self.record.events_of_nodes(sorted(ends))
+        found: dict[EventId, Link | None] = {
+            owner[edge.to_node]: None
+            for edge in out
+            if edge.to_node in owner and edge.kind not in NOT_WALKED
+        }
+        for edge in into:
+            if edge.from_node in owner and (edge.kind == "caused" or edge.kind in HIDDEN.values()):
+                found[owner[edge.from_node]] = link_of(edge, owner[edge.from_node], effect.id)
+        return found
+
+    def settle(self, cause: int, effect: int, change: Callable[[Link], Link]) -> Link:
+        """Change one link, or what is kept of it, and return it.
 
         Parameters
         ----------
         cause, effect : int
             Events.
-        evidence : callable
-            From what is known to what is known then.
-        kind : str
-            Kind of the edge.
+        change : callable
+            From the link as it is, or a new one in the state "candidate" with no evidence, to what
+            it is to be.
 
         Raises
         ------
-        UnknownError, InvalidInputError
-            No such event or kind; a link to itself.
+        UnknownError
+            No such event.
+        InvalidInputError
+            A link to itself.
         """
         # Read and written in one transaction: of two who count at once neither is lost.
         with self.record.transaction() as write:
-            old = self._kept(cause, effect, kind)
-            before = Evidence() if old is None else Evidence.of(old.weight, old.evidence)
-            after = evidence(before)
-            why = "" if old is None else old.why
-            link = Link(cause, effect, after.weight, kind, why, after.to_text())
-            store_links(write, [link], self._kinds())
+            nodes = self.record.nodes_of_events([cause, effect])
+            into = self.record.links_of(nodes.get(effect, [-1]), incoming=True)
+            ours = nodes.get(cause, [])
+            kinds = {"caused", *HIDDEN.values()}
+            old = next((e for e in into if e.kind in kinds and e.from_node in ours), None)
+            fresh = Link(cause, effect, 0.5, state="candidate")
+            link = change(fresh if old is None else link_of(old, cause, effect))
+            store_links(write, [link], causal_kinds(self._index().edge_kinds))
         return link
 
-    def _kept(self, cause: int, effect: int, kind: str) -> Edge | None:
-        """The link as it is stored: cases count whether or not both ends can be seen."""
-        nodes = self.record.nodes_of_events([cause, effect])
-        into = self.record.links_of(nodes.get(effect, []), incoming=True)
-        ours = nodes.get(cause, [])
-        return next((e for e in into if e.kind == kind and e.from_node in ours), None)
+    def kept(self, state: str) -> list[Link]:
+        """Return the links that are kept in a state that nothing walks, the likeliest first."""
+        edges = [edge for edge in self.record.links() if edge.kind == HIDDEN[state]]
+        ends = {node for edge in edges for node in (edge.from_node, edge.to_node)}
+        owner = self.record.events_of_nodes(sorted(ends), active=True)
+        found = [
+            link_of(edge, owner[edge.from_node], owner[edge.to_node])
+            for edge in edges
+            if edge.from_node in owner and edge.to_node in owner
+        ]
+        old = self.record.state(_OPEN) if state == "unjudged" else None
+        if old is not None:
+            there = {
+                one.id for one in self.record.events({end for at in old["pairs"] for end in at})
+            }
+            found += [
+                Link(*pair, 0.0, state=state) for pair in old["pairs"] if there.issuperset(pair)
+            ]
+        return sorted(found, key=lambda link: (-link.weight, str(link.effect), str(link.cause)))
 
-    def open_pairs(self) -> list[tuple[int, int]]:
-        """Return the pairs of cause and effect that nobody could judge, oldest first."""
-        state = self.record.state(_OPEN)
-        return [] if state is None else [(a, b) for a, b in state["pairs"]]
-
-    def retry(self, judge: Judge) -> list[Linked]:
-        """Judge the open pairs again, by effect; those of events that are gone are dropped."""
-        causes_of: dict[int, list[int]] = {}
-        for cause, effect in self.open_pairs():
-            causes_of.setdefault(effect, []).append(cause)
-        out = []
-        for effect, causes in causes_of.items():
-            events = {event.event_id: event for event in self.record.events([effect, *causes])}
-            gone = [(cause, effect) for cause in causes if not {cause, effect} <= set(events)]
-            if gone:
-                self._store([], gone, [])
-            if effect in events:
-                there = [events[cause] for cause in causes if cause in events]
-                out.append(self._settled(events[effect], there, judge))
-        return out
-
-    def _store(
-        self,
-        links: Sequence[Link],
-        settled: Sequence[tuple[int, int]],
-        open_: Sequence[tuple[int, int]],
-    ) -> None:
-        before = self.open_pairs()
-        kept = [pair for pair in before if pair not in set(settled)]
-        after = [*kept, *open_][-_MOST_OPEN:]
-        if not links and after == before:
-            return
-        with self.record.transaction() as write:
-            store_links(write, links, self._kinds())
-            if after != before:
-                write.set_state(_OPEN, {"pairs": [list(pair) for pair in after]})
-
-    def _kinds(self) -> tuple[str, ...]:
-        return causal_kinds(self._index().edge_kinds)
+    def _store(self, links: Sequence[Link]) -> None:
+        if links:
+            with self.record.transaction() as write:
+                store_links(write, links, causal_kinds(self._index().edge_kinds))
 
 
-def _pair(cause: Event, effect: Event) -> Pair:
-    lag = effect.timestamp - cause.timestamp
-    return Pair(cause.text, effect.text, cause.vector, effect.vector, lag)
+def _unrecorded(link: Link | None) -> Link | None:
+    return None if link is None else replace(link, recorded=None)
 
 
-def _judged(link: Link, made: Judgement, judge: str) -> Link:
-    """The link after one more judgement of it."""
-    likely = made.probability if made.probability is not None else float(made.confirmed)
-    before = Evidence.of(link.weight, link.evidence)
-    after = before.add("judged", supports=likely, counters=1.0 - likely, note=judge)
-    why = made.why if made.confirmed and made.why else link.why
-    return Link(link.cause, link.effect, after.weight, link.kind, why, after.to_text())
+_OPEN = "unjudged_causes"
+"""Where stores kept, before links had states, the pairs that nobody could judge."""
+LEAST = 0.05
+"""What is less likely than this is not kept, not even as a candidate."""
+_GUESSED = ("judged", "candidate", "unjudged")
+_NEW = Link("", " ", state="candidate")
+_YES, _CALM, _CLIP = 0.85, 0.5, 3.0
+
+
+def _asked(judge: Judge | None, effect: Event, causes: Sequence[Event]) -> list[Judgement | None]:
+    if judge is None:
+        return [None] * len(causes)
+    pairs = [
+        Pair(one.text, effect.text, one.vector, effect.vector, effect.timestamp - one.timestamp)
+        for one in causes
+    ]
+    return [*judgements(judge, pairs)] if pairs else []
+
+
+def _weighed(chance: float, why: str, word: Judgement | None) -> tuple[float, str]:
+    """The chance after a judge's word, and what is said for it.
+
+    A clear yes or no counts as .85 or .15 where it comes without a number, and what else speaks
+    for the pair half, so that it can lower a yes and raise a no, but turn round neither.
+    """
+    if word is None or word.verdict == "unjudged":
+        return chance, why if word is None else word.why
+    given = word.probability
+    if given is None:
+        given = _YES if word.confirmed else 1.0 - _YES
+    given = min(max(given, 0.001), 0.999)
+    own = np.clip(np.log(chance / (1.0 - chance)), -_CLIP, _CLIP)
+    odds = np.log(given / (1.0 - given)) + _CALM * own
+    odds = max(odds, 0.0) if word.confirmed else min(odds, -0.001)
+    return float(1.0 / (1.0 + np.exp(-odds))), (word.why if word.confirmed else "") or why

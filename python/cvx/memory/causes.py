@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from typing import Any
 
-from cvx.arguments import a_text, an_event, checked, number, one_of, optional, whole
-from cvx.causal.events import Link
+from cvx.arguments import (
+    a_share,
+    a_text,
+    among,
+    an_event,
+    checked,
+    number,
+    one_of,
+    optional,
+    whole,
+)
+from cvx.causal.events import HIDDEN, Link
 from cvx.causal.evidence import Evidence
 from cvx.causal.graph import CausalGraph
 from cvx.causal.ground import StoreGround
-from cvx.causal.judges import Judge, as_judge
-from cvx.causal.linker import CauseSearch, Linked, Linker
+from cvx.causal.judges import as_judge
+from cvx.causal.linker import Linker
 from cvx.causal.narrative import Story
 from cvx.causal.reflection import KINDS, Reflector
+from cvx.errors import UnjudgedWarning
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.writes import add_events
 from cvx.store import Record
 from cvx.types import AnEvent, Event
-
-
-@cache
-def _shipped() -> Judge:
-    from cvx.causal.judges.statistical import StatisticalJudge
-
-    return StatisticalJudge.shipped(prior=0.2)
 
 
 class Causes:
@@ -39,43 +45,56 @@ class Causes:
 
     Attributes
     ----------
-    judge : Judge or None
-        Who judges where a call names nobody; ``None`` for the statistical judge that ships with
-        cvx, which expects one of five candidates to be a cause.
+    judge : object or None
+        Who is asked where a call of ``propose`` names nobody: a ``Judge``, or a language model's
+        client; by default nobody, and the pair model that ships with cvx decides alone.
     """
 
     def __init__(self, backend: Backend, identity: Identity) -> None:
         self._backend, self._identity = backend, identity
-        self.judge: Judge | None = None
+        self.judge: object = None
+        self._unjudged = 0
 
-    @checked(search=optional(one_of(CauseSearch, called="a CauseSearch")))
+    @checked(k=whole(1), draw=optional(a_share))
     def propose(
-        self, effect: AnEvent, *, judge: object = None, search: CauseSearch | None = None
-    ) -> Linked:
-        """Look for what led to an event among earlier ones, and link what a judge confirms.
+        self, effect: AnEvent, k: int = 5, *, judge: object = None, draw: float | None = 0.5
+    ) -> list[Link]:
+        """Look for what led to an event among earlier ones; link what is likely.
 
-        The most similar and the most recent events are judged. A link's weight is the mean of a
-        posterior over all that was said of it: the same judgement again raises it, a denial
-        lowers it.
+        The chance that is told is calibrated: of links told at 60%, about that share are causes
+        (``docs/causal.md`` says on what it was measured). What somebody stated, confirmed or
+        rejected is not proposed.
 
         Parameters
         ----------
         effect : Event, Hit or int
+        k : int, default 5
+            How many causes at the most, at least 1.
         judge : object, optional
-            A ``Judge``, or a language model's client of any shape; default ``judge``.
-        search : CauseSearch, optional
-            Which events are judged.
+            Who is asked about each of them: a ``Judge``, or a language model's client of any
+            shape; default ``judge``. A clear word decides, and the pair model says how surely.
+        draw : float or None, default 0.5
+            From this chance up a link is drawn (state "judged"); weaker ones are kept as
+            candidates that no ranking follows and no story tells. ``None`` draws none.
 
         Returns
         -------
-        Linked
-            Links that were confirmed, causes that were denied, and those that nobody could judge,
-            which are kept for ``retry``.
+        list of Link
+            The likeliest first, each with its ``probability``, ``why`` and ``state``: "judged",
+            "candidate", or "unjudged" where the judge had no clear word. What has a chance below
+            5% is left out.
 
         Raises
         ------
         UnknownError
             No such event.
+        InvalidInputError
+            Something that cannot be asked; a value outside its bounds.
+
+        Warns
+        -----
+        UnjudgedWarning
+            Once, where a judge has had no clear word on the first ten pairs.
 
         Examples
         --------
@@ -84,63 +103,90 @@ class Causes:
         >>> memory = Memory(LexicalEmbedder())
         >>> drain = memory.add("the drain was blocked", timestamp=1)
         >>> flood = memory.add("the cellar flooded because the drain was blocked", timestamp=2)
-        >>> [link.cause for link in memory.causes.propose(flood).links]
-        [1]
+        >>> [(link.cause, link.state) for link in memory.causes.propose(flood)]
+        [(1, 'judged')]
         """
-        asked = self._judge(judge)
-        return self._linker().link(self._own(effect), asked, search or CauseSearch())
+        asked = self.judge if judge is None else judge
+        who = None if asked is None else as_judge(asked)
+        made = self._linker().propose(self._own(effect), k, who, draw)
+        if who is not None and made:
+            self._warn_if_unjudged(made, who.name)
+        return made
 
-    def retry(self, judge: object = None) -> list[Linked]:
-        """Ask again about every pair that nobody could judge; see ``propose``."""
-        self._identity.need_root("retry")
-        return self._linker().retry(self._judge(judge))
+    @checked(state=among(*HIDDEN))
+    def pending(self, state: str = "candidate") -> list[Link]:
+        """Return what is kept but told to nobody, the likeliest first.
 
-    def pending(self) -> list[tuple[int, int]]:
-        """Return the pairs of cause and effect that nobody could judge, oldest first."""
-        self._identity.need_root("pending")
-        return self._linker().open_pairs()
+        Parameters
+        ----------
+        state : {"candidate", "unjudged", "rejected"}, default "candidate"
+            Too unlikely to be told; without a clear word of the judge; or refused by a person.
+        """
+        seen = self.graph()
+        return [
+            link
+            for link in self._linker().kept(state)
+            if link.cause in seen and link.effect in seen
+        ]
 
-    @checked(
-        supports=number(0.0),
-        counters=number(0.0),
-        kind=a_text,
-        evidence=a_text,
-        note=a_text,
-    )
+    @checked(why=optional(a_text))
+    def confirm(self, edge: Link, why: str | None = None) -> Link:
+        """Take a link, or a candidate, for certain; it is told without "probably" from then on.
+
+        Parameters
+        ----------
+        edge : Link
+            Of ``propose``, ``pending`` or a story.
+        why : str, optional
+            How the one led to the other; default what was said before.
+        """
+
+        def confirmed(link: Link) -> Link:
+            evidence = Evidence.of(link.weight, link.evidence).confirmed()
+            return _with(link, evidence, "confirmed", why)
+
+        return self._settled(edge.cause, edge.effect, confirmed)
+
+    @checked(why=optional(a_text))
+    def reject(self, edge: Link, why: str | None = None) -> Link:
+        """Say that one event did not lead to the other: that is never proposed or told again.
+
+        Parameters
+        ----------
+        edge : Link
+            Of ``propose``, ``pending`` or a story. ``memory.link`` states the opposite again.
+        why : str, optional
+            Why not.
+        """
+
+        def rejected(link: Link) -> Link:
+            return replace(link, weight=0.0, state="rejected", why=why or "", recorded=None)
+
+        return self._settled(edge.cause, edge.effect, rejected)
+
+    @checked(supports=number(0.0), counters=number(0.0))
     def observe(
-        self,
-        cause: AnEvent,
-        effect: AnEvent,
-        *,
-        supports: float = 0.0,
-        counters: float = 0.0,
-        kind: str = "caused",
-        evidence: str = "repetition",
-        note: str = "",
+        self, cause: AnEvent, effect: AnEvent, *, supports: float = 0.0, counters: float = 0.0
     ) -> Link:
         """Count cases for or against a link, which moves its weight; it is made if it is not.
+
+        A link that rests on nothing but cases is a guess: below .5 it is a candidate.
 
         Parameters
         ----------
         cause, effect : Event, Hit or int
         supports, counters : float, default 0.0
             Cases for and against it, at least 0.
-        kind : str, default "caused"
-            Kind of the edge.
-        evidence : str, default "repetition"
-            What kind of evidence it is; see ``cvx.causal.Observation``.
-        note : str
-            What it rests on.
 
         Returns
         -------
         Link
-            With the weight that follows.
+            With the weight that follows: the mean of a Beta posterior.
 
         Raises
         ------
         UnknownError, InvalidInputError
-            No such event or kind; a link to itself; cases below 0.
+            No such event; a link to itself; cases below 0.
 
         Examples
         --------
@@ -150,16 +196,23 @@ class Causes:
         >>> rain, flood = memory.add("rain"), memory.add("flood")
         >>> memory.causes.observe(rain, flood, supports=2).weight
         0.75
-        >>> memory.causes.observe(rain, flood, counters=4, evidence="counterexample").weight
-        0.375
+        >>> memory.causes.observe(rain, flood, counters=4).state
+        'candidate'
         """
 
-        def more(known: Evidence) -> Evidence:
-            return known.add(evidence, supports=supports, counters=counters, note=note)
+        def counted(link: Link) -> Link:
+            known = Evidence() if link.evidence == "" and link.state in HIDDEN else None
+            known = known or Evidence.of(link.weight, link.evidence)
+            if supports:
+                known = known.add("repetition", supports=supports)
+            if counters:
+                known = known.add("counterexample", counters=counters)
+            if link.state == "rejected":
+                return replace(link, evidence=known.to_text(), recorded=None)
+            state = "candidate" if known.state == "judged" and known.weight < 0.5 else known.state
+            return _with(link, known, state, None)
 
-        ends = an_event("cause", cause), an_event("effect", effect)
-        self._backend.check_own(ends, self._identity)
-        return self._linker().observe(*ends, more, kind)
+        return self._settled(cause, effect, counted)
 
     @checked(effect_first=a_text)
     def graph(
@@ -196,19 +249,12 @@ class Causes:
         )
         return CausalGraph(ground, effect_first=effect_first)
 
-    @checked(max_depth=whole(1), after=whole(0))
+    @checked(before=whole(1), after=whole(0))
     def story(
-        self,
-        event: AnEvent,
-        *,
-        namespace: str | None = None,
-        max_depth: int = 5,
-        after: int = 2,
+        self, event: AnEvent, before: int = 5, after: int = 2, *, namespace: str | None = None
     ) -> Story:
         """Return an event with what led to it and what came of it; see ``CausalGraph.story``."""
-        return self.graph(namespace=namespace).story(
-            an_event("event", event), max_depth, after=after
-        )
+        return self.graph(namespace=namespace).story(an_event("event", event), before, after=after)
 
     @checked(
         reflector=optional(one_of(Reflector, called="a Reflector")), timestamp=optional(whole())
@@ -263,13 +309,41 @@ class Causes:
         self._backend.check_own([found.id], self._identity)
         return found
 
-    def _judge(self, given: object) -> Judge:
-        if given is not None:
-            return as_judge(given)
-        return _shipped() if self.judge is None else self.judge
+    def _settled(self, cause: Any, effect: Any, change: Callable[[Link], Link]) -> Link:
+        ends = an_event("cause", cause), an_event("effect", effect)
+        self._backend.check_own(ends, self._identity)
+        return self._linker().settle(*ends, change)
+
+    def _warn_if_unjudged(self, made: Sequence[Link], judge: str) -> None:
+        if any(link.state != "unjudged" for link in made):
+            self._unjudged = -_MANY
+        before, self._unjudged = self._unjudged, self._unjudged + len(made)
+        if 0 <= before < _MANY <= self._unjudged:
+            warnings.warn(
+                f"the judge {judge!r} has had no clear word on {self._unjudged} pairs "
+                f"({made[0].why:.80}): causes.pending('unjudged') lists them",
+                UnjudgedWarning,
+                stacklevel=5,
+            )
 
     def _linker(self) -> Linker:
-        return Linker(self._backend.record, lambda: self._backend.index)
+        return Linker(
+            self._backend.record, lambda: self._backend.index, self._backend.embedder.info()
+        )
+
+
+_MANY = 10
+
+
+def _with(link: Link, evidence: Evidence, state: str, why: str | None) -> Link:
+    return replace(
+        link,
+        weight=evidence.weight,
+        evidence=evidence.to_text(),
+        state=state,
+        why=link.why if why is None else why,
+        recorded=None,
+    )
 
 
 def active_events(record: Record, namespace: str) -> list[Event]:

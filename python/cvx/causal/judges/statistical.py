@@ -1,21 +1,17 @@
-"""A judge fitted on known pairs: which words go together, where vectors lie, how sure it makes."""
+"""What known pairs of cause and effect teach: which words go together, and where vectors lie."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from importlib import resources
-from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import a_share
 from cvx.causal.fusion import Floats
-from cvx.causal.judges.protocol import Judgement, Pair, Verdict
-from cvx.errors import InvalidInputError, InvalidVectorError
+from cvx.errors import InvalidVectorError
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 
@@ -36,6 +32,10 @@ class Heads:
     def __init__(self, weights: Mapping[str, Matrix]) -> None:
         self.weights = {name: np.asarray(weights[name], np.float32) for name in _names()}
         self.dim = self.weights["in_cause"].shape[0]
+
+    def fits(self, vector: Matrix | None) -> bool:
+        """Whether a vector has the dimension of the heads."""
+        return vector is not None and len(vector) == self.dim
 
     def score(self, causes: Matrix, effects: Matrix) -> npt.NDArray[np.float64]:
         """Return how near the heads bring each cause to its effect: cosine / temperature, (n,).
@@ -184,196 +184,3 @@ def _telling(text: str) -> dict[str, str]:
         if len(word) >= _TELLING:
             found.setdefault(word.lower()[:_LETTERS], word)
     return found
-
-
-def overlap(cause: str, effect: str) -> float:
-    """Return the share of the shorter text's beginnings that both have, in [0, 1]."""
-    ours, theirs = set(beginnings(cause)), set(beginnings(effect))
-    shorter = min(len(ours), len(theirs))
-    return len(ours & theirs) / shorter if shorter else 0.0
-
-
-EVIDENCE = ("words", "heads", "overlap", "length")
-
-
-class PairScorer:
-    """Word pairs, and two heads where there are vectors.
-
-    Parameters
-    ----------
-    words : WordPairs
-        What the words say.
-    heads : Heads, optional
-        What the vectors say.
-    """
-
-    def __init__(self, words: WordPairs, heads: Heads | None = None) -> None:
-        self.words = words
-        self.heads = heads
-
-    def evidence(self, pairs: Sequence[Pair]) -> Floats:
-        """Return what speaks for each pair.
-
-        Parameters
-        ----------
-        pairs : sequence of Pair
-            n pairs; where the scorer has heads, each with both vectors.
-
-        Returns
-        -------
-        ndarray of shape (n, len(EVIDENCE))
-            Sum over word pairs; nearness by the heads (0 without them); share of words in common;
-            log(1 + number of word pairs), since longer texts have larger sums.
-        """
-        rows = np.zeros((len(pairs), len(EVIDENCE)))
-        if not len(pairs):
-            return rows
-        rows[:, 0] = self.words.scores((pair.cause, pair.effect) for pair in pairs)
-        if self.heads is not None:
-            causes = [one for pair in pairs if (one := pair.cause_vector) is not None]
-            effects = [one for pair in pairs if (one := pair.effect_vector) is not None]
-            rows[:, 1] = self.heads.score(np.stack(causes), np.stack(effects))
-        rows[:, 2] = [overlap(pair.cause, pair.effect) for pair in pairs]
-        rows[:, 3] = [
-            np.log1p(len(beginnings(pair.cause)) * len(beginnings(pair.effect))) for pair in pairs
-        ]
-        return rows
-
-
-_SHIPPED = "ecare.npz"
-
-
-class StatisticalJudge:
-    """Says how likely one event led to another, without a language model.
-
-    Parameters
-    ----------
-    scorer : PairScorer
-        Where the evidence comes from.
-    weights : sequence of float
-        What each kind of `EVIDENCE` adds to the log-odds: a logistic regression.
-    bias : float
-        Log-odds without any evidence, of pairs of which half are true.
-    bound : float, default 0.5
-        From this probability up it is a yes; in [0, 1].
-    prior : float, default 0.5
-        Share of the pairs asked about that are true, as far as it is known; between 0 and 1.
-
-    Raises
-    ------
-    InvalidInputError
-        A bound or a prior outside its range.
-
-    Examples
-    --------
-    >>> judge = StatisticalJudge.shipped()
-    >>> yes, no = judge.judge([Pair("He smoked for years.", "He got lung cancer."),
-    ...                        Pair("He smoked for years.", "The shop sells paint.")])
-    >>> yes.verdict, yes.why, no.verdict
-    ('yes', '"smoked" is known to lead to "lung"', 'no')
-    """
-
-    name = "statistical"
-
-    def __init__(
-        self,
-        scorer: PairScorer,
-        weights: Sequence[float],
-        bias: float,
-        *,
-        bound: float = 0.5,
-        prior: float = 0.5,
-    ) -> None:
-        self.bound = a_share("bound", bound)
-        if not 0 < prior < 1:
-            raise InvalidInputError(f"prior is {prior}: give one between 0 and 1")
-        if len(weights) != len(EVIDENCE):
-            raise InvalidInputError(
-                f"{len(weights)} weights: give {len(EVIDENCE)}, one for each of "
-                f"{', '.join(EVIDENCE)}"
-            )
-        self.scorer = scorer
-        self.weights, self.bias = tuple(weights), bias
-        self.prior = prior
-
-    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
-        """Judge pairs.
-
-        What came later led to nothing before it: a pair with a lag below 0 is a no. A pair with
-        an empty text is unjudged, and one without vectors where the judge has heads.
-        """
-        able = [at for at, pair in enumerate(pairs) if self._obstacle(pair) is None]
-        parts = dict(zip(able, self.parts([pairs[at] for at in able]), strict=True))
-        return [self._judged(pair, parts.get(at)) for at, pair in enumerate(pairs)]
-
-    def parts(self, pairs: Sequence[Pair]) -> Floats:
-        """Return what each kind of evidence adds to the log-odds: (n, len(EVIDENCE))."""
-        return np.asarray(self.scorer.evidence(pairs) * np.asarray(self.weights))
-
-    @classmethod
-    def shipped(cls, *, bound: float = 0.5, prior: float = 0.5) -> StatisticalJudge:
-        """Return the judge that comes with cvx: words alone, fitted on e-CARE."""
-        with resources.files("cvx.causal.judges").joinpath(_SHIPPED).open("rb") as file:
-            return cls._read(file, bound=bound, prior=prior)
-
-    def save(self, path: str | Path) -> None:
-        """Write the judge as a compressed npz of plain arrays."""
-        arrays: dict[str, Any] = dict(self.scorer.words.to_arrays())
-        if self.scorer.heads is not None:
-            arrays.update(self.scorer.heads.weights)
-        arrays["calibration"] = np.array([*self.weights, self.bias])
-        with Path(path).open("wb") as file:
-            np.savez_compressed(file, **arrays)
-
-    @classmethod
-    def load(cls, path: str | Path, *, bound: float = 0.5, prior: float = 0.5) -> StatisticalJudge:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        InvalidInputError
-            A file that is no judge.
-        """
-        with Path(path).open("rb") as file:
-            return cls._read(file, bound=bound, prior=prior)
-
-    @classmethod
-    def _read(cls, file: IO[bytes], *, bound: float, prior: float) -> StatisticalJudge:
-        try:
-            with np.load(file, allow_pickle=False) as held:
-                arrays = {name: held[name] for name in held.files}
-            words = WordPairs.from_arrays(arrays)
-            heads = Heads(arrays) if "in_cause" in arrays else None
-            *weights, bias = arrays["calibration"].tolist()
-        except Exception as error:  # numpy, zipfile and zlib each raise their own
-            raise InvalidInputError(f"no judge in the file ({error}): fit and save one") from error
-        return cls(PairScorer(words, heads), weights, bias, bound=bound, prior=prior)
-
-    def _obstacle(self, pair: Pair) -> Judgement | None:
-        if pair.lag is not None and pair.lag < 0:
-            return Judgement("no", 0.0, "the effect came first")
-        if not pair.cause.strip() or not pair.effect.strip():
-            return Judgement("unjudged", why="one of the two has no words")
-        if self.scorer.heads is not None and (
-            pair.cause_vector is None or pair.effect_vector is None
-        ):
-            return Judgement("unjudged", why="one of the two has no vector")
-        return None
-
-    def _judged(self, pair: Pair, parts: Floats | None) -> Judgement:
-        obstacle = self._obstacle(pair)
-        if obstacle is not None or parts is None:
-            return obstacle or Judgement("unjudged")
-        probability = float(1 / (1 + np.exp(-self._odds(parts.sum()))))
-        verdict: Verdict = "yes" if probability >= self.bound else "no"
-        # What speaks for a pair is looked up only where it is wanted: it costs as much again.
-        known = self.scorer.words.strongest(pair.cause, pair.effect) if verdict == "yes" else None
-        why = f'"{known[0]}" is known to lead to "{known[1]}"' if known else ""
-        factors = (
-            *zip(EVIDENCE, parts.tolist(), strict=True),
-            ("prior", self._odds(0.0)),
-        )
-        return Judgement(verdict, probability, why, factors)
-
-    def _odds(self, evidence: Any) -> Any:
-        return evidence + self.bias + np.log(self.prior / (1 - self.prior))

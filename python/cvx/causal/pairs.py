@@ -1,0 +1,501 @@
+"""How likely one event of a log led to another: what speaks for it, weighed and calibrated."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.causal.fusion import Floats
+from cvx.causal.judges.protocol import Judgement, Pair
+from cvx.causal.judges.rules import content_words, stems
+from cvx.causal.judges.statistical import Heads, WordPairs, beginnings
+from cvx.errors import InvalidInputError
+from cvx.types import Vector
+
+Matrix: TypeAlias = npt.NDArray[np.float32]
+
+_NUMBER = re.compile(r"\d+")
+_TOKEN = re.compile(r"[^\W_](?:[\w.:/-]*[^\W_])?")
+_BACKWARD = re.compile(
+    r"\b(because(?: of)?|due to|owing to|thanks to|caused by|as a result of|result(?:ed|ing)? from"
+    r"|after|following|since|in response to|now that)\b",
+    re.IGNORECASE,
+)
+_ONWARD = re.compile(
+    r"\b(led to|leads to|leading to|caused|causing|result(?:ed|ing)? in|forc(?:ed|ing)"
+    r"|trigger(?:ed|ing)|so that|brought about|meant that)\b",
+    re.IGNORECASE,
+)
+_FARTHEST = 10_000.0
+
+PLAIN = (
+    "near",
+    "next",
+    "together",
+    "likeness",
+    "likeness among",
+    "likest",
+    "shared words",
+    "shared among",
+    "newer alike",
+    "names",
+    "says it",
+    "says another",
+    "says onward",
+    "known words",
+    "known among",
+    "heads",
+    "heads among",
+    "like known",
+    "unlike known",
+    "followed",
+    "failed",
+    "twins",
+    "length",
+    "latest of it",
+    "only one of it",
+)
+CROSSED = (
+    ("near", "likeness among"),
+    ("near", "shared among"),
+    ("near", "heads among"),
+    ("newer alike", "likeness among"),
+    ("newer alike", "shared among"),
+    ("likeness among", "shared among"),
+    ("next", "likeness among"),
+    ("next", "shared among"),
+    ("length", "shared among"),
+    ("length", "likeness among"),
+)
+NAMES = (*PLAIN, *(f"{a} x {b}" for a, b in CROSSED))
+
+
+class Told(NamedTuple):
+    """An event beside the one whose cause is sought.
+
+    Attributes
+    ----------
+    text : str
+        What it says.
+    vector : ndarray of shape (dim,), float32, or None
+        Where it lies, of norm 1.
+    steps : float
+        How many events lie between the two.
+    together : bool
+        Whether it was told at the same time, before or after the effect.
+    followed, failed : float
+        How often the like of it was followed by the like of the effect beyond chance, and how
+        often it was not.
+    """
+
+    text: str
+    vector: Vector | None = None
+    steps: float = 0.0
+    together: bool = False
+    followed: float = 0.0
+    failed: float = 0.0
+
+
+class Words(NamedTuple):
+    """What a text speaks of."""
+
+    stems: frozenset[str]
+    tokens: frozenset[str]
+    names: frozenset[str]
+    form: str
+    backward: frozenset[str] | None
+    onward: frozenset[str] | None
+
+
+@lru_cache(maxsize=16_384)
+def words_of(text: str) -> Words:
+    """Return the stems, the names and the words of cause of a text."""
+    tokens = _TOKEN.findall(text)
+    names = {
+        token.lower()
+        for place, token in enumerate(tokens)
+        if any(map(str.isdigit, token)) or (place and token[:1].isupper())
+    }
+    form = " ".join(_NUMBER.sub("#", text.casefold()).split())
+    back, on = _BACKWARD.search(text), _ONWARD.search(text)
+    return Words(
+        content_words(text),
+        frozenset(token.lower() for token in tokens),
+        frozenset(names),
+        form,
+        None if back is None else frozenset(stems(_clause(text, back))),
+        None if on is None else frozenset(stems(text[on.end() :])),
+    )
+
+
+def _clause(text: str, cue: re.Match[str]) -> str:
+    """What a word of cause speaks of: up to the comma where it opens the sentence."""
+    rest = text[cue.end() :]
+    return rest.split(",", 1)[0] if not text[: cue.start()].strip() else rest
+
+
+class Known(NamedTuple):
+    """Links that somebody stated or confirmed, of events like the one asked about.
+
+    Attributes
+    ----------
+    causes, effects : ndarray of shape (m, dim), float32
+        Vectors of norm 1.
+    """
+
+    causes: Matrix
+    effects: Matrix
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A logistic regression over ``NAMES``.
+
+    Attributes
+    ----------
+    centre, scale, weights : ndarray of shape (len(NAMES),), float64
+    bias : float
+    """
+
+    centre: Floats
+    scale: Floats
+    weights: Floats
+    bias: float
+
+    def odds(self, rows: Floats) -> Floats:
+        """Return what each number adds to the log-odds: (n, len(NAMES))."""
+        return np.asarray(np.nan_to_num((rows - self.centre) / self.scale) * self.weights)
+
+
+def kinds_of(rows: Floats) -> dict[str, npt.NDArray[np.bool_]]:
+    """Tell which pairs are weighed by themselves, by the name of their weights.
+
+    Told at one time (nothing is known of their order); effects that name the cause; pairs of which
+    one text has a single word that means something, or none; all others.
+    """
+    at_once = rows[:, NAMES.index("together")] > 0
+    said = ~at_once & (rows[:, NAMES.index("says it")] >= 0.5)
+    brief = ~at_once & ~said & (rows[:, NAMES.index("length")] < np.log(2.5))
+    return {
+        "": ~(at_once | said | brief),
+        " brief": brief,
+        " said": said,
+        " together": at_once,
+    }
+
+
+class PairModel:
+    """Weighs what speaks for one event being the cause of another.
+
+    Parameters
+    ----------
+    words : WordPairs
+        Which words go together in cause and effect.
+    weights : mapping of str to Weights
+        For vectors of meaning ("semantic") and of words ("lexical").
+    heads : mapping of str to Heads, optional
+        By the id of the embedder in whose space they were trained.
+    """
+
+    name = "cvx"
+
+    def __init__(
+        self,
+        words: WordPairs,
+        weights: Mapping[str, Weights],
+        heads: Mapping[str, Heads] | None = None,
+    ) -> None:
+        self.words, self.weights, self.heads = words, dict(weights), dict(heads or {})
+
+    def evidence(
+        self, effect: Told, pool: Sequence[Told], known: Known | None = None, embedder: str = ""
+    ) -> Floats:
+        """Return what speaks for each event of a pool having led to another one.
+
+        Parameters
+        ----------
+        effect : Told
+            What is to be explained.
+        pool : sequence of Told
+            n events that may have led to it.
+        known : Known, optional
+            Links that are known of other events.
+        embedder : str
+            The id of the embedder of all vectors.
+
+        Returns
+        -------
+        ndarray of shape (n, len(NAMES)), float64
+            NaN where a number needs vectors that are not there.
+        """
+        if not pool:
+            return np.zeros((0, len(NAMES)))
+        theirs, own = [words_of(one.text) for one in pool], words_of(effect.text)
+        seen = Counter(word for words in theirs for word in words.stems | words.names)
+        most = np.log(len(pool) + 2.0)
+        idf = {word: 1.0 - np.log(1.0 + count) / most for word, count in seen.items()}
+        columns: dict[str, Floats] = {}
+        steps = np.array([one.steps for one in pool])
+        columns["near"] = np.log1p(np.minimum(steps, _FARTHEST))
+        columns["next"] = np.array([one.steps < 1.0 for one in pool], np.float64)
+        columns["together"] = np.array([one.together for one in pool], np.float64)
+        cosines = _cosines(effect, pool)
+        columns["likeness"] = np.clip(cosines, 0, None)
+        columns["likeness among"] = _among(cosines)
+        columns["likest"] = _part(cosines)
+        shared = np.array([_shared(one.stems, own.stems, idf) for one in theirs])
+        columns["shared words"], columns["shared among"] = shared, _among(shared)
+        tie = np.nan_to_num(columns["likest"]) + _part(shared)
+        newer = [
+            float(((tie >= 0.8 * tie[at]) & (steps < steps[at])).sum()) for at in range(len(pool))
+        ]
+        columns["newer alike"] = np.log1p(newer)
+        latest, only = _holders(theirs, own.stems, steps, idf)
+        columns["latest of it"], columns["only one of it"] = latest, only
+        columns["names"] = np.array([_names(one, own, idf) for one in theirs])
+        said = np.array([_said(own.backward, one.stems, idf) for one in theirs])
+        columns["says it"] = said
+        columns["says another"] = np.where(own.backward is not None, max(said.max(), 0.3) - said, 0)
+        columns["says onward"] = np.array([_said(one.onward, own.stems, idf) for one in theirs])
+        met = np.array([self._known_words(one.text, effect.text) for one in pool])
+        columns["known words"], columns["known among"] = met, _among(met)
+        heads = self._heads(effect, pool, embedder)
+        columns["heads"], columns["heads among"] = heads, _among(heads)
+        columns["like known"], columns["unlike known"] = transfer(effect, pool, known)
+        columns["followed"] = np.log1p([one.followed for one in pool])
+        columns["failed"] = np.log1p([one.failed for one in pool])
+        forms = Counter(words.form for words in theirs)
+        columns["twins"] = np.log([float(forms[words.form]) for words in theirs])
+        own_length = len(own.stems)
+        columns["length"] = np.log1p([min(len(one.stems), own_length) for one in theirs])
+        for a, b in CROSSED:
+            columns[f"{a} x {b}"] = columns[a] * columns[b]
+        return np.stack([columns[name] for name in NAMES], axis=1)
+
+    def parts(self, rows: Floats, family: str) -> tuple[Floats, Floats]:
+        """Return what each number adds to the log-odds, and the chance of each pair.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, len(NAMES))
+            From ``evidence``.
+        family : {"semantic", "lexical"}
+            What the vectors are of.
+
+        Returns
+        -------
+        parts : ndarray of shape (n, len(NAMES)), float64
+        chances : ndarray of shape (n,), float64
+            In [0, 1].
+        """
+        parts, bias = np.zeros(rows.shape), np.zeros(len(rows))
+        for kind, chosen in kinds_of(rows).items():
+            weights = self.weights[family + kind]
+            parts[chosen] = weights.odds(rows[chosen])
+            bias[chosen] = weights.bias
+        return parts, 1.0 / (1.0 + np.exp(-(parts.sum(axis=1) + bias)))
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Judge pairs by themselves, without the events around them."""
+        return [self._judged(pair) for pair in pairs]
+
+    def _judged(self, pair: Pair) -> Judgement:
+        if pair.lag is not None and pair.lag < 0:
+            return Judgement("no", 0.0, "the effect came first")
+        if not pair.cause.strip() or not pair.effect.strip():
+            return Judgement("unjudged", why="one of the two has no words")
+        effect, cause = Told(pair.effect, pair.effect_vector), Told(pair.cause, pair.cause_vector)
+        space = next((name for name, heads in self.heads.items() if heads.fits(effect.vector)), "")
+        rows = self.evidence(effect, [cause], embedder=space)
+        parts, (chance,) = self.parts(rows, "semantic" if space else "lexical")
+        why = reasons(effect, cause, rows[0])
+        factors = tuple(zip(NAMES, parts[0].tolist(), strict=True))
+        return Judgement("yes" if chance >= 0.5 else "no", float(chance), why, factors)
+
+    @classmethod
+    def shipped(cls) -> PairModel:
+        """Return the model that comes with cvx; see ``docs/causal.md`` for what it learned from."""
+        return _shipped()
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as a compressed npz of plain arrays."""
+        arrays: dict[str, Any] = dict(self.words.to_arrays())
+        for family, one in self.weights.items():
+            columns = [one.centre, one.scale, one.weights, np.full(len(NAMES), one.bias)]
+            arrays[f"weights/{family}"] = np.stack(columns).astype(np.float32)
+        for embedder, heads in self.heads.items():
+            for name, values in heads.weights.items():
+                largest = np.abs(values).max(axis=0, keepdims=True) + 1e-9
+                rounded = np.round(values / largest * 127).astype(np.int8)
+                arrays[f"heads/{name}/{embedder}"] = rounded
+                arrays[f"scale/{name}/{embedder}"] = (largest / 127).astype(np.float32)
+        with Path(path).open("wb") as file:
+            np.savez_compressed(file, **arrays)
+
+    @classmethod
+    def load(cls, path: Any) -> PairModel:
+        """Read what ``save`` wrote.
+
+        Raises
+        ------
+        InvalidInputError
+            A file that is no model, or of another version.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as held:
+                arrays = {name: held[name] for name in held.files}
+            words, weights = WordPairs.from_arrays(arrays), {}
+            heads: dict[str, dict[str, Matrix]] = {}
+            for name, values in arrays.items():
+                part, _, rest = name.partition("/")
+                if not rest:
+                    continue
+                if part == "weights":
+                    centre, scale, weight, bias = values.astype(np.float64)
+                    weights[rest] = Weights(centre, scale, weight, float(bias[0]))
+                elif part == "heads":
+                    side, _, embedder = rest.partition("/")
+                    scaled = values.astype(np.float32) * arrays[f"scale/{rest}"]
+                    heads.setdefault(embedder, {})[side] = scaled.reshape(values.shape)
+            made = cls(words, weights, {name: Heads(one) for name, one in heads.items()})
+        except Exception as error:  # numpy, zipfile and zlib each raise their own
+            raise InvalidInputError(f"no pair model in the file ({error}): fit one") from error
+        if any(len(one.weights) != len(NAMES) for one in made.weights.values()):
+            raise InvalidInputError("the pair model in the file is of another version: fit one")
+        return made
+
+    def _known_words(self, cause: str, effect: str) -> float:
+        pairs = len(beginnings(cause)) * len(beginnings(effect))
+        return self.words.score(cause, effect) / np.sqrt(pairs) if pairs else 0.0
+
+    def _heads(self, effect: Told, pool: Sequence[Told], embedder: str) -> Floats:
+        heads, missing = self.heads.get(embedder), np.full(len(pool), np.nan)
+        if heads is None or effect.vector is None:
+            return missing
+        there = [at for at, one in enumerate(pool) if one.vector is not None]
+        if there:
+            rows = np.stack([one.vector for at in there if (one := pool[at]).vector is not None])
+            missing[there] = heads.score(rows, np.repeat(effect.vector[None], len(there), axis=0))
+        return missing
+
+
+def _cosines(effect: Told, pool: Sequence[Told]) -> Floats:
+    out = np.full(len(pool), np.nan)
+    if effect.vector is not None:
+        for at, one in enumerate(pool):
+            if one.vector is not None:
+                out[at] = float(one.vector @ effect.vector)
+    return out
+
+
+def _among(values: Floats) -> Floats:
+    """Where each stands among the others, in standard deviations."""
+    there = ~np.isnan(values)
+    if there.sum() < 2:
+        return np.where(there, 0.0, np.nan)
+    spread = values - values[there].mean()
+    return np.asarray(spread / (values[there].std() + 0.02))
+
+
+def _part(values: Floats) -> Floats:
+    """Each as a part of the largest, in [0, 1]."""
+    clipped = np.clip(values, 0, None)
+    largest = np.nanmax(clipped) if (~np.isnan(clipped)).any() else 0.0
+    return np.asarray(clipped / largest if largest > 0 else clipped * 0.0)
+
+
+def _sum(words: Iterable[str], idf: Mapping[str, float]) -> float:
+    return sum(idf.get(word, 1.0) for word in words)
+
+
+def _shared(cause: frozenset[str], effect: frozenset[str], idf: Mapping[str, float]) -> float:
+    less = min(_sum(cause, idf), _sum(effect, idf))
+    return _sum(cause & effect, idf) / less if less > 0 else 0.0
+
+
+def _holders(
+    theirs: Sequence[Words], own: frozenset[str], steps: Floats, idf: Mapping[str, float]
+) -> tuple[Floats, Floats]:
+    """Shares of the effect's words of which each is the latest to speak, and the only one."""
+    latest, only = np.zeros(len(theirs)), np.zeros(len(theirs))
+    whole = _sum(own, idf) or 1.0
+    for word in own:
+        having = [at for at, one in enumerate(theirs) if word in one.stems]
+        if having:
+            weight = idf.get(word, 1.0) / whole
+            latest[min(having, key=steps.__getitem__)] += weight
+            if len(having) == 1:
+                only[having[0]] += weight
+    return latest, only
+
+
+def _names(cause: Words, effect: Words, idf: Mapping[str, float]) -> float:
+    both = (cause.names & effect.tokens) | (effect.names & cause.tokens)
+    return _sum(both, idf)
+
+
+def _said(clause: frozenset[str] | None, other: frozenset[str], idf: Mapping[str, float]) -> float:
+    if not clause:
+        return 0.0
+    whole = _sum(clause, idf)
+    return _sum(clause & other, idf) / whole if whole > 0 else 0.0
+
+
+def transfer(effect: Told, pool: Sequence[Told], known: Known | None) -> tuple[Floats, Floats]:
+    """Return how like a known pair each is as a cause of the effect, and as its effect."""
+    none = np.zeros(len(pool))
+    if known is None or not len(known.causes) or effect.vector is None:
+        return none, none
+    zero = np.zeros(len(effect.vector), np.float32)
+    rows = np.stack([zero if one.vector is None else one.vector for one in pool])
+    forth = np.clip(rows @ known.causes.T, 0, 1) * np.clip(known.effects @ effect.vector, 0, 1)
+    back = np.clip(rows @ known.effects.T, 0, 1) * np.clip(known.causes @ effect.vector, 0, 1)
+    return forth.max(axis=1).astype(np.float64), back.max(axis=1).astype(np.float64)
+
+
+def reasons(effect: Told, cause: Told, row: Floats) -> str:
+    """Return what speaks for a pair, in words."""
+    value = dict(zip(NAMES, row.tolist(), strict=True))
+    ours, theirs = words_of(cause.text), words_of(effect.text)
+    said = []
+    if value["says it"] >= 0.3 and (cue := _BACKWARD.search(effect.text)):
+        said.append(f'it says "{cue.group().lower()}"')
+    if value["followed"] > 0:
+        said.append("the one has followed the other before")
+    if value["like known"] >= 0.5:
+        said.append("a link between two like them is known")
+    shared = [word for word in _TOKEN.findall(effect.text) if _telling(word, ours, theirs)]
+    if shared:
+        said.append(f"both speak of {listed(dict.fromkeys(shared))}")
+    if not said and value["next"] and not value["together"]:
+        said.append("it happened right before")
+    if not said and value["likeness among"] > 1.5:
+        said.append("of what happened before it is the likest")
+    return " and ".join(said[:2])
+
+
+def _telling(word: str, cause: Words, effect: Words) -> bool:
+    names = {*cause.names, *effect.names}
+    met = cause.stems & effect.stems & content_words(word)
+    return bool(met) or (word.lower() in names and word.lower() in cause.tokens)
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return up to three words as a list in words."""
+    some = [*words][:3]
+    return some[0] if len(some) == 1 else f"{', '.join(some[:-1])} and {some[-1]}"
+
+
+@cache
+def _shipped() -> PairModel:
+    with resources.files("cvx.causal").joinpath("pairs.npz").open("rb") as file:
+        return PairModel.load(file)
