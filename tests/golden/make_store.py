@@ -398,9 +398,9 @@ def _learned(memory: Memory) -> dict[str, Any]:
         "decays": sorted(memory.record.decays()),
         "weights": loop.weights.to_dict(),
         "scorer": None if loop.scorer is None else dict(loop.scorer.weights),
-        "open causes": sorted(
-            (link.cause, link.effect) for link in memory.causes.pending("unjudged")
-        ),
+        "open causes": [
+            [link.cause, link.effect] for link in memory.causes.pending("unjudged")
+        ],
         "episodes": len(loop.mdp),
         "strategies": {family: list(loop.mdp.strategy_for(_region(loop, views[0]), family))
                        for family, views in VIEWS.items()},

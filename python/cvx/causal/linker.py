@@ -369,15 +369,17 @@ class Linker:
             for edge in edges
             if edge.from_node in owner and edge.to_node in owner
         ]
+        found.sort(key=lambda link: (-link.weight, str(link.effect), str(link.cause)))
         old = self.record.state(_OPEN) if state == "unjudged" else None
         if old is not None:
-            there = {
-                one.id for one in self.record.events({end for at in old["pairs"] for end in at})
-            }
+            ends = {end for pair in old["pairs"] for end in pair}
+            there = {one.id for one in self.record.events(ends)}
             found += [
-                Link(*pair, 0.0, state=state) for pair in old["pairs"] if there.issuperset(pair)
+                Link(cause, effect, 0.0, state=state)
+                for cause, effect in old["pairs"]
+                if {cause, effect} <= there
             ]
-        return sorted(found, key=lambda link: (-link.weight, str(link.effect), str(link.cause)))
+        return found
 
     def _store(self, links: Sequence[Link]) -> None:
         if links:
