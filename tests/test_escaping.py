@@ -151,8 +151,8 @@ def forms(memory: Memory) -> dict[str, str]:
     return {
         "block": memory.context("a door"),
         "loop": loop.render(decision),
-        "narrative": memory.why(2).narrative(),
-        "consequences": memory.consequences(1).narrative(),
+        "narrative": str(memory.why(2)),
+        "consequences": str(memory.consequences(1)),
         "story": graph.story("b").narrative(),
         "chain": tell_chain([STORED, STORED, STORED], [STORED, STORED]),
         "council": TCMFContext(

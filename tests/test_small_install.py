@@ -87,7 +87,7 @@ pot = memory.add("the pot was left on the stove")
 smoke = memory.add("the kitchen filled with smoke")
 memory.link(pot, smoke, "caused", 1.0, "it burned")
 assert len(memory.recall("smoke in the kitchen", 2)) == 2
-assert [step.event.text for step in memory.why(smoke)] == ["the pot was left on the stove"]
+assert [event.text for event in memory.why(smoke)] == ["the pot was left on the stove"]
 for reward in (1.0, 0.0, 1.0, 0.0):
     loop = memory.learning.loop()
     run = loop.begin("cook the soup")

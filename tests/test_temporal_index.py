@@ -18,6 +18,7 @@ from cvx.errors import (
     UnknownError,
 )
 from cvx.learn.region_mdp import RegionMDP
+from cvx.learn.traces import classify_action
 from cvx.scoring import UsageTracker, bayesian_score
 from cvx.types import Episode, Filter, Hit
 
@@ -389,7 +390,7 @@ def test_the_loop_of_part_a_runs_as_written() -> None:
         for i in range(len(traj) - 1):
             s = region_of[traj[i].node_id]
             s_next = region_of[traj[i + 1].node_id]
-            action_type = cvx.classify_action(traj[i].action or "")
+            action_type = classify_action(traj[i].action or "")
             transitions.append((s, action_type, s_next, index.reward(traj[i].node_id)))
     model = RegionMDP(index, level=level)
     model.learn_from_episodes(index, [Episode(entity_id=e) for e in range(40)])

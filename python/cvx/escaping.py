@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from html import escape
 
 _HIDING = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 _SIGNS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2")
@@ -57,6 +58,17 @@ def one_line(text: str, most: int = 200) -> str:
     """
     flat = printable(" ".join(text.split()))
     return flat if len(flat) <= most else f"{flat[: most - 1]}…"
+
+
+def html_text(text: object) -> str:
+    """Return a value as text for a page: nothing of it is markup, or hides.
+
+    Examples
+    --------
+    >>> html_text("<b>rain</b>")
+    '&lt;b&gt;rain&lt;/b&gt;'
+    """
+    return escape(printable(str(text)))
 
 
 def quoted(text: str) -> str:

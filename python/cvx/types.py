@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import UnknownError
+from cvx.escaping import html_text
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -166,6 +167,17 @@ class Filter(NamedTuple):
     min_trust: float | None = None
 
 
+def _telling(self: Any) -> str:
+    """Return a repr that shows what is not as by default."""
+    told = []
+    for one in fields(self):
+        plain = one.default if one.default_factory is MISSING else one.default_factory()
+        value = getattr(self, one.name)
+        if one.repr and (plain is MISSING or value != plain):
+            told.append(f"{one.name}={value!r:.200}")
+    return f"{type(self).__name__}({', '.join(told)})"
+
+
 def _name_entity(thing: Event | Episode) -> None:
     """Let the name and the number of an entity say the same; the name has the last word."""
     if isinstance(thing.entity, str):
@@ -174,7 +186,7 @@ def _name_entity(thing: Event | Episode) -> None:
         object.__setattr__(thing, "entity", entity_name(thing.entity_id))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Event:
     """Something that happened to someone: a step of an episode, a cause, a line, a trait.
 
@@ -254,6 +266,13 @@ class Event:
     def __post_init__(self) -> None:
         _name_entity(self)
 
+    __repr__ = _telling
+
+    def _repr_html_(self) -> str:
+        told = {"id": self.event_id, "entity": self.entity, "time": self.timestamp}
+        facts = ", ".join(f"{k} {html_text(v)}" for k, v in told.items() if v is not None)
+        return f"<p>{html_text(self.text)} <small>{facts}</small></p>"
+
     @property
     def id(self) -> int:
         """Its id in the store.
@@ -295,7 +314,7 @@ class Event:
         return None if self.salience is None else 10.0 * self.salience
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Episode:
     """The events of one entity in order, with an outcome.
 
@@ -337,6 +356,8 @@ class Episode:
     def __post_init__(self) -> None:
         _name_entity(self)
 
+    __repr__ = _telling
+
     @property
     def closed(self) -> bool:
         """Whether the outcome is known."""
@@ -348,7 +369,7 @@ class Episode:
         return tuple(step.action for step in self.steps if step.action is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Edge:
     """A typed, weighted link between two nodes.
 
@@ -380,6 +401,8 @@ class Edge:
     recorded: int | None = None
     boost: float | None = None
 
+    __repr__ = _telling
+
 
 @dataclass(frozen=True, slots=True)
 class Region:
@@ -403,7 +426,7 @@ class Region:
     members: tuple[int, ...] = field(default=(), repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Cue:
     """What the agent is after right now.
 
@@ -436,6 +459,8 @@ class Cue:
     time: int | None = None
     place: int | None = None
 
+    __repr__ = _telling
+
     def words(self) -> str:
         """All its text in one line, for an embedder.
 
@@ -451,7 +476,7 @@ class Cue:
         return Cue(task_type=self.task_type, time=self.time, place=self.place)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Hit:
     """One thing that was found, with the evidence for it.
 
@@ -505,6 +530,8 @@ class Hit:
     factors: tuple[Factor, ...] = ()
     path: tuple[Edge, ...] = ()
     event: Event | None = None
+
+    __repr__ = _telling
 
     @property
     def node_id(self) -> int:

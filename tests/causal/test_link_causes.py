@@ -52,7 +52,7 @@ def test_rules_link_what_the_words_connect_without_a_language_model() -> None:
     found = {link.cause: link for link in made.causes.propose(flood)}
     assert found[drain].state == "judged"
     assert cat not in found or found[cat].state == "candidate"
-    (step,) = made.why(flood)
+    (step,) = made.why(flood).steps
     assert step.event.id == drain
     assert step.edge.weight == found[drain].weight == found[drain].probability
     evidence = Evidence.from_text(step.edge.evidence)
@@ -96,7 +96,7 @@ def test_what_a_person_confirms_is_certain_and_what_they_reject_never_comes_back
     (likely, *_) = made.causes.propose(flood)
     sure = made.causes.confirm(likely, why="the plumber saw it")
     assert (sure.state, sure.weight, sure.probability) == ("confirmed", 1.0, None)
-    assert made.why(flood)[0].edge.why == "the plumber saw it"
+    assert made.why(flood).steps[0].edge.why == "the plumber saw it"
     assert drain not in {link.cause for link in made.causes.propose(flood)}
     assert made.causes.reject(sure).state == "rejected"
     assert made.why(flood) == []
@@ -104,9 +104,9 @@ def test_what_a_person_confirms_is_certain_and_what_they_reject_never_comes_back
         assert drain not in {link.cause for link in made.causes.propose(flood, judge=judge)}
     assert [link.cause for link in made.causes.pending("rejected")] == [drain]
     assert made.causes.observe(drain, flood, supports=50).state == "rejected"
-    assert drain not in {step.event.id for step in made.why(flood)}
+    assert drain not in {step.event.id for step in made.why(flood).steps}
     made.link(drain, flood)
-    assert made.why(flood)[0].event.id == drain
+    assert made.why(flood).steps[0].event.id == drain
     assert made.causes.pending("rejected") == []
     with pytest.raises(InvalidInputError, match="state"):
         made.causes.pending("judged")
@@ -250,7 +250,7 @@ def test_what_nobody_could_judge_is_kept_and_can_be_asked_again() -> None:
     made.erase(cat)
     for effect in {int(link.effect) for link in made.causes.pending("unjudged")}:
         made.causes.propose(effect, judge=CallableJudge(lambda _cause, _effect: True))
-    assert [step.event.id for step in made.why(flood)] == [drain]
+    assert [step.event.id for step in made.why(flood).steps] == [drain]
     assert made.causes.pending("unjudged") == []
 
 
@@ -289,7 +289,7 @@ def test_cases_are_counted_on_a_link_and_kept() -> None:
     made.causes.observe(drain, flood, supports=3)
     link = made.causes.observe(drain, flood, counters=1)
     assert link.weight == pytest.approx(4 / 6)
-    (step,) = made.why(flood)
+    (step,) = made.why(flood).steps
     assert "repetition 3 for; counterexample 1 against" in str(
         Evidence.from_text(step.edge.evidence)
     )
@@ -303,7 +303,7 @@ def test_cases_are_counted_on_a_link_and_kept() -> None:
     for call, error in calls:
         with pytest.raises(error):
             call()
-    assert made.why(flood)[0].weight == pytest.approx(4 / 6)
+    assert made.why(flood).steps[0].weight == pytest.approx(4 / 6)
     made.link(cat, flood, weight=0.8)
     stated = made.causes.observe(cat, flood, counters=6)
     assert stated.state == "stated"

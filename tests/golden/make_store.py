@@ -18,7 +18,7 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -436,14 +436,14 @@ def _why(memory: Memory) -> dict[str, Any]:
     rain, flood = of["Rain fell all night."], of["The cellar was under water."]
     closed = of["The street was closed because the cellar was under water."]
 
-    def steps(found: Iterable[Any]) -> list[Any]:
-        return [[s.event.event_id, s.edge.kind, s.depth, s.weight, s.edge.why] for s in found]
+    def steps(found: Any) -> list[Any]:
+        return [[s.event.event_id, s.edge.kind, s.depth, s.weight, s.edge.why] for s in found.steps]
 
     return {
-        "street": steps(memory.why(closed)),
+        "street": steps(memory.why(closed, max_depth=5)),
         "street, one link": steps(memory.why(closed, max_depth=1)),
-        "street, told": memory.why(closed).narrative(),
-        "flood": steps(memory.why(flood)),
+        "street, told": str(memory.why(closed)),
+        "flood": steps(memory.why(flood, max_depth=5)),
         "rain": steps(memory.consequences(rain)),
         "story": memory.causes.story(flood).narrative(),
         "predecessors": sorted(memory.causes.graph().predecessors(closed).items()),

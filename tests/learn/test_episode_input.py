@@ -9,10 +9,11 @@ import pytest
 
 import cvx
 from cvx.errors import InvalidInputError, InvalidVectorError
+from cvx.learn.loop import ActiveMemory
 
 
-def _running() -> tuple[cvx.ActiveMemory, Any]:
-    memory = cvx.ActiveMemory(cvx.TemporalIndex(16))
+def _running() -> tuple[ActiveMemory, Any]:
+    memory = ActiveMemory(cvx.TemporalIndex(16))
     return memory, memory.begin("heat the mug", "heat")
 
 
@@ -71,7 +72,7 @@ def test_the_largest_entities_leave_numbers_for_episodes_without_one(entity: int
         run = memory.begin(entity_id=given)
         memory.step(run, "you hold the mug", vector=np.ones(16, np.float32))
         memory.close(run, 1.0)
-    again = cvx.ActiveMemory(memory.index, record=memory.record)
+    again = ActiveMemory(memory.index, record=memory.record)
     again.close(again.begin(), 1.0)
     entities = [episode.entity_id for episode in again.record.episodes()]
     assert entities[0] == entity
@@ -105,7 +106,7 @@ def test_a_cue_is_a_cue(cue: Any) -> None:
 @pytest.mark.parametrize("bound", [-0.1, 1.0, float("nan")])
 def test_a_success_that_no_reward_can_reach_is_refused(bound: float) -> None:
     with pytest.raises(InvalidInputError, match="success_above"):
-        cvx.ActiveMemory(cvx.TemporalIndex(16), success_above=bound)
+        ActiveMemory(cvx.TemporalIndex(16), success_above=bound)
 
 
 @pytest.mark.parametrize(

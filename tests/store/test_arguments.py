@@ -237,7 +237,7 @@ def test_numbers_of_numpy_are_numbers(memory: Memory) -> None:
     memory.add("the cellar is under water")
     one, two = np.array([1, 2])
     memory.link(one, two, weight=np.float32(0.5))  # type: ignore[arg-type]
-    assert [step.edge.weight for step in memory.why(two)] == [0.5]
+    assert [step.edge.weight for step in memory.why(two).steps] == [0.5]
     assert memory.get(one).text == "it rained all night"
     assert len(memory.recall("rain", k=one)) == 1
     assert memory.admin.budget(events=one).events_left == 1

@@ -240,7 +240,7 @@ def test_the_past_knows_nothing_of_what_came_later(memory: Memory) -> None:
     assert sorted(past.frames.events()["text"].to_list()) == ["flood in may", "rain in april"]
     assert (past.get(a).reward, past.get(a).metadata) == (0.25, {})
     assert past.index.reward(0) == 0.25
-    assert [(s.event.event_id, s.edge.why, s.edge.weight) for s in past.why(b)] == [
+    assert [(s.event.event_id, s.edge.why, s.edge.weight) for s in past.why(b).steps] == [
         (a, "then", 0.5)
     ]
     assert "drought in june" not in texts(past, "drought june no rain")

@@ -20,7 +20,7 @@ def now() -> int:
 
 def test_one_wrong_reading_moves_no_later_time(tmp_path: Path) -> None:
     readings: Iterator[int] = iter([0, 0, CENTURY, *[0] * 100])
-    with Memory.open(tmp_path, embedder(), clock=lambda: now() + next(readings)) as memory:
+    with Memory._opened(tmp_path, embedder(), now=lambda: now() + next(readings)) as memory:
         events = [memory.add(f"note {number}") for number in range(4)]
         assert max(event.recorded or 0 for event in events) < now() + 60_000_000
 
@@ -32,7 +32,7 @@ def test_a_clock_that_stays_ahead_is_believed() -> None:
 
 
 def test_after_a_time_ahead_now_means_now_and_a_warning_is_given(tmp_path: Path) -> None:
-    with Memory.open(tmp_path, embedder(), clock=lambda: now() + CENTURY) as memory:
+    with Memory._opened(tmp_path, embedder(), now=lambda: now() + CENTURY) as memory:
         ahead = memory.add("written by a wrong clock")
     with Memory.open(tmp_path, embedder()) as memory:
         with pytest.warns(ClockWarning, match="ahead of this machine's clock"):

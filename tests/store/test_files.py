@@ -55,9 +55,9 @@ def test_a_store_of_the_second_version_is_moved_over(tmp_path: Path) -> None:
         assert memory.record.meta("schema_version") == str(SCHEMA_VERSION)
         assert memory.admin.check() == []
         assert "my_kind" in memory.index.edge_kinds
-        assert [(s.event.event_id, s.edge.why) for s in memory.why(2)] == []
+        assert [(s.event.event_id, s.edge.why) for s in memory.why(2).steps] == []
         memory.update(1, state="active")
-        assert [(s.event.event_id, s.edge.why) for s in memory.why(2)] == [(1, "it fits")]
+        assert [(s.event.event_id, s.edge.why) for s in memory.why(2).steps] == [(1, "it fits")]
         assert (memory.get(1).source, memory.get(1).trust, memory.get(1).key) == ("ana", 0.5, None)
         hits = memory.recall("entrance unlocked", k=1)
         assert [hit.event.text for hit in hits if hit.event] == ["the door is open"]

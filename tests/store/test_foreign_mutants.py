@@ -87,8 +87,8 @@ def use(folder: Path) -> bool:
             for work in (
                 lambda: memory.recall("rain"),
                 lambda: memory.context("the cellar"),
-                lambda: memory.why(14).narrative(),
-                lambda: memory.consequences(13).narrative(),
+                lambda: str(memory.why(14)),
+                lambda: str(memory.consequences(13)),
                 memory.events,
                 memory.admin.stats,
                 lambda: memory.get(memory.add("life goes on").id),

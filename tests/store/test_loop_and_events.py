@@ -97,9 +97,9 @@ def test_a_failure_is_told_by_why_and_recalled_only_for_who_asks_for_failures(
     asked = loop.recall(cue, outcome="failure")
     assert [(hit.node, hit.reward) for hit in asked.hits] == [(bad.node, 0.0)]
     assert "failed" in loop.render(asked)
-    (because,) = memory.why(bad.event_id)
+    (because,) = memory.why(bad.event_id).steps
     assert (because.event.event_id, because.edge.kind) == (good.event_id, "caused_failure")
-    (came,) = memory.consequences(good.event_id)
+    (came,) = memory.consequences(good.event_id).steps
     assert (came.event.event_id, came.event.kind) == (bad.event_id, "failed_step")
 
 

@@ -36,7 +36,9 @@ def test_everything_is_there_after_closing_and_opening_again(tmp_path: Path) -> 
         assert texts(memory, "where is the key")[0] == "the key is under the pot"
         assert texts(memory, "entrance unlocked")[0] == "the door is open"
         assert memory.get(key).metadata == {"a": 1}
-        assert [(b.event.event_id, b.edge.why) for b in memory.why(door)] == [(key, "it fits")]
+        assert [(b.event.event_id, b.edge.why) for b in memory.why(door).steps] == [
+            (key, "it fits")
+        ]
         memory.link(key, door, "my_kind")
         assert memory.admin.stats()["rebuilds"] == 0
     for path in (tmp_path / "m" / "index").iterdir():
@@ -232,11 +234,11 @@ def test_a_walk_over_links_goes_both_ways_and_ends(memory: Memory) -> None:
     memory.link(a, b, "caused", 0.5, "first")
     memory.link(b, c, "caused", 1.0, "second")
     memory.link(c, a, "caused", 1.0, "round", effect_first="allow")
-    assert [(s.event.event_id, s.depth) for s in memory.why(c)] == [(b, 1), (a, 2)]
-    assert [(s.event.event_id, s.depth) for s in memory.consequences(a)] == [(b, 1), (c, 2)]
-    assert [s.event.event_id for s in memory.why(c, max_depth=1)] == [b]
+    assert [(s.event.event_id, s.depth) for s in memory.why(c).steps] == [(b, 1), (a, 2)]
+    assert [(s.event.event_id, s.depth) for s in memory.consequences(a).steps] == [(b, 1), (c, 2)]
+    assert [s.event.event_id for s in memory.why(c, max_depth=1).steps] == [b]
     memory.link(a, b, "caused", 0.25, "better known")
-    assert [s.edge.why for s in memory.why(b, max_depth=1)] == ["better known"]
+    assert [s.edge.why for s in memory.why(b, max_depth=1).steps] == ["better known"]
     for bad, error in (
         (lambda: memory.link(a, a), InvalidInputError),
         (lambda: memory.link(a, b, "temporal"), InvalidInputError),

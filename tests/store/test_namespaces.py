@@ -327,7 +327,7 @@ def test_a_walk_does_not_enter_what_the_asker_may_not_see() -> None:
         memory.link(hidden, effect)
         memory.link(open_cause, effect)
         memory.link(hidden, open_cause)
-        assert [s.event.event_id for s in memory.why(effect, namespace="bob")] == [open_cause]
+        assert [s.event.event_id for s in memory.why(effect, namespace="bob").steps] == [open_cause]
 
 
 @pytest.mark.requirement("X17")

@@ -83,7 +83,7 @@ def test_reading_changes_no_byte_and_writing_is_refused_by_name(store: Path) -> 
     before = contents(store)
     with Memory.open(store, embedder(), read_only=True) as memory:
         assert texts(memory, "cellar water", k=1) == ["the cellar is under water"]
-        assert [step.edge.why for step in memory.why(2)] == ["the drain is too small"]
+        assert [step.edge.why for step in memory.why(2).steps] == ["the drain is too small"]
         assert memory.context("cellar water").decision is None
         assert memory.frames.events().height == len(memory) == 2
         assert memory.admin.check() == []

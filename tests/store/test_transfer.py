@@ -147,7 +147,10 @@ def test_an_export_joins_a_store_that_holds_something(
         (hit,) = open_meanwhile.recall("the cellar flooded", k=1)
         assert hit.event is not None
         assert hit.event.event_id == 2 + 14
-        why = [(step.event.text, step.edge.kind, step.edge.why) for step in open_meanwhile.why(16)]
+        why = [
+            (step.event.text, step.edge.kind, step.edge.why)
+            for step in open_meanwhile.why(16).steps
+        ]
         assert ("rain fell", "caused", "rain") in why
         assert open_meanwhile.recall("it poured", k=1)[0].event == open_meanwhile.get(15)
         assert [event.text for event in open_meanwhile.record.events([1, 2])] == [
@@ -397,7 +400,7 @@ def test_a_causal_core_is_taken_over_with_its_causes(store: Path, tmp_path: Path
         assert flood is not None
         assert flood.key == "core:14"
         assert flood.timestamp == memory.record.events([flood.event_id or 0])[0].timestamp
-        assert [(s.event.text, s.edge.why) for s in memory.why(flood.event_id or 0)] == [
+        assert [(s.event.text, s.edge.why) for s in memory.why(flood.event_id or 0).steps] == [
             ("rain fell", "rain")
         ]
         before = len(memory)
@@ -419,7 +422,7 @@ def test_a_core_and_a_memory_read_each_others_files(tmp_path: Path) -> None:
             core.add_event(text)
     memory = Memory(embedder())
     assert from_duckdb(memory, tmp_path / "core.duckdb", Origin(keep_vectors=True)) == [1, 2]
-    told = [(s.event.text, s.edge.why) for s in memory.why(2)]
+    told = [(s.event.text, s.edge.why) for s in memory.why(2).steps]
     assert told == [("rain fell all night", "The drain was full.")]
     to_duckdb(memory, tmp_path / "back.duckdb")
     with CausalMemoryCore(str(tmp_path / "back.duckdb"), Judge(), embedder()) as core:
@@ -446,7 +449,7 @@ def test_a_cause_that_was_confirmed_later_is_taken_over(tmp_path: Path) -> None:
         core.retry_unjudged(Judge())
     memory = Memory(embedder())
     from_duckdb(memory, path)
-    assert [step.edge.why for step in memory.why(2)] == ["The drain was full."]
+    assert [step.edge.why for step in memory.why(2).steps] == ["The drain was full."]
 
 
 def test_without_duckdb_the_extra_is_named(store: Path, tmp_path: Path) -> None:

@@ -72,13 +72,13 @@ def test_links_stay_and_use_is_counted_anew(memory: Memory) -> None:
     memory.update(rain, text="it hailed all night")
     assert [context for context, *_ in memory.record.usage() if "node" in context] == []
     assert memory.record.used([rain.id]) == {}
-    assert [(step.event.text, step.edge.why) for step in memory.why(flood)] == [
+    assert [(step.event.text, step.edge.why) for step in memory.why(flood).steps] == [
         ("it hailed all night", "the drain is too small")
     ]
     memory.update(flood, tags=["damage"], salience=0.9)
     again = memory.get(flood)
     assert (again.text, again.tags, again.salience) == (flood.text, ("damage",), 0.9)
-    assert [step.event.id for step in memory.consequences(rain)] == [flood.id]
+    assert [step.event.id for step in memory.consequences(rain).steps] == [flood.id]
     past = memory.as_of(flood.recorded or 0)
     assert past.why(flood) == []
     assert past.get(flood).tags == ()

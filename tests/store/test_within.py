@@ -128,7 +128,7 @@ def test_what_is_private_is_unknown_to_others(memory: Memory) -> None:
             call()
     assert ana.learning.attribution(decision).outcome == 1.0
     ana.feedback(number, helped=True)
-    assert [edge.event for edge in ana.why(flood)] == [secret]
+    assert [edge.event for edge in ana.why(flood).steps] == [secret]
 
 
 def test_within_holds_for_the_past_and_for_what_is_awaited(tmp_path: Path) -> None:

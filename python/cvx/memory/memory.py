@@ -30,13 +30,13 @@ from cvx.arguments import (
     wrong,
 )
 from cvx.causal.events import Link
-from cvx.causal.walk import DEFAULT_NODES
 from cvx.embed import Embedder
 from cvx.errors import (
     InvalidInputError,
     SettingsMismatchError,
     UnknownError,
 )
+from cvx.escaping import html_text
 from cvx.index import RawIndex
 from cvx.memory import feedback as _feedback
 from cvx.memory import writes
@@ -44,7 +44,6 @@ from cvx.memory.admin import Admin
 from cvx.memory.aio import Aio
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.causes import Causes
-from cvx.memory.explanation import Explanation, explained
 from cvx.memory.frames import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
@@ -57,6 +56,7 @@ from cvx.memory.settings import (
     settings_of,
     to_keep,
 )
+from cvx.memory.story import Story, story_of
 from cvx.recall import Floor, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
@@ -158,8 +158,9 @@ class Memory:
     >>> rain = memory.add("it rained all night")
     >>> flood = memory.add("the cellar is under water")
     >>> _ = memory.link(rain, flood, "caused", why="the drain is too small")
-    >>> [(step.event.text, step.edge.why) for step in memory.why(flood)]
-    [('it rained all night', 'the drain is too small')]
+    >>> story = memory.why("the cellar")
+    >>> story.of == flood, story[0].text, story.edges[0].why
+    (True, 'it rained all night', 'the drain is too small')
     """
 
     @checked(**_OPENING)
@@ -268,40 +269,6 @@ class Memory:
         """
         self._identity.need_root("admin")
         return Admin(self._backend)
-
-    def within(self, namespace: str, *, also: Sequence[str] = ()) -> Self:
-        """Return the same memory in the name of a namespace, for whoever must not name another.
-
-        It writes to its namespace, and sees that, what others made public, and what is shared in
-        ``also``. Closing it closes nothing.
-
-        Parameters
-        ----------
-        namespace : str
-            Who writes and asks.
-        also : sequence of str
-            Further namespaces, of which what is shared is seen.
-
-        Raises
-        ------
-        NamespaceError
-            This memory is bound already, and sees less.
-
-        Examples
-        --------
-        >>> from cvx.embed import LexicalEmbedder
-        >>> memory = Memory(LexicalEmbedder())
-        >>> ana, bob = memory.within("ana"), memory.within("bob")
-        >>> _ = ana.add("the spare key is under the green pot")
-        >>> len(ana.recall("where is the key?")), len(bob.recall("where is the key?"))
-        (1, 0)
-        """
-        own = self._identity.named(namespace)
-        further = check_also(also)
-        if self._identity.bound and not {*further} <= {*self._identity.also}:
-            self._identity.need_root("also")
-        identity = replace(self._identity, namespace=own, also=further, bound=True)
-        return type(self).__new__(type(self))._compose(self._backend, identity, self._recaller)
 
     @classmethod
     @checked(
@@ -995,6 +962,198 @@ class Memory:
         asker = asker_of(self._identity, namespace, where)
         return self._recaller.context(cue, k, asker, plan)
 
+    @checked(max_depth=whole(1))
+    def why(
+        self, event: AnEvent | str, *, max_depth: int = 6, namespace: str | None = None
+    ) -> Story:
+        """Return what led to an event, over its causal links backwards; nearest first.
+
+        Links that say nothing of causes ("irrelevant", "same_action_type", "region_transition",
+        "mentions") are not walked. After 1000 events the walk ends, and ``truncated`` says so.
+
+        Parameters
+        ----------
+        event : Event, Hit, int or str
+            What is to be explained; of words, the event that a recall finds first.
+        max_depth : int, default 6
+            Links away at the most, at least 1; ``deeper`` says whether there are more.
+        namespace : str, optional
+            Who asks: nothing that it may not see is shown or walked through.
+
+        Returns
+        -------
+        Story
+            A list of events, with the ``edges`` that lead to them and the event that it is the
+            story ``of``; ``print(memory.why("the flood"))`` tells it.
+
+        Raises
+        ------
+        UnknownError
+            No such event, none that the namespace may see, or none that fits the words.
+        InvalidInputError
+            A depth below 1.
+        """
+        of = self._meant(event, namespace)
+        told = self.causes.graph(namespace=namespace).story(of.id, max_depth, after=0)
+        return story_of(self._backend.record, of, told, told.before)
+
+    @checked(max_depth=whole(1))
+    def consequences(
+        self, event: AnEvent | str, *, max_depth: int = 6, namespace: str | None = None
+    ) -> Story:
+        """Return what an event led to, over its causal links forwards; see ``why``."""
+        of = self._meant(event, namespace)
+        told = self.causes.graph(namespace=namespace).story(of.id, before=False, after=max_depth)
+        return story_of(self._backend.record, of, told, told.after)
+
+    def _meant(self, event: AnEvent | str, namespace: str | None) -> Event:
+        """Return an event, or the one that words mean."""
+        if not isinstance(event, str):
+            found = self._backend.record.events([an_event("event", event)])
+            if not found:
+                raise UnknownError(f"there is no event {event!r:.60}: it was erased or never given")
+            return found[0]
+        hits = self.recall(event, 1, where={"outcome": "any"}, namespace=namespace)
+        if not hits or hits[0].event is None:
+            raise UnknownError(f"no event fits {event!r:.60}: use other words, or give the event")
+        return hits[0].event
+
+    @checked(
+        decision=_feedback.a_decision,
+        helped=optional(a_flag),
+        action=optional(a_text),
+        outcome=optional(an_outcome),
+    )
+    def feedback(
+        self,
+        decision: Context | Decision | int,
+        *,
+        followed: Iterable[AnEvent] | None = None,
+        helped: bool | None = None,
+        action: str | None = None,
+        outcome: float | None = None,
+    ) -> None:
+        """Say what became of a context: what of it was followed, and whether that helped.
+
+        Shown, followed and helped are counted apart: what was shown and not followed is not
+        blamed, and nothing is praised for an outcome that it had no part in. What was followed may
+        be said before the outcome is known; it counts as followed once it is.
+
+        Parameters
+        ----------
+        decision : Context, Decision or int
+            Of ``context``.
+        followed : iterable of Event, Hit or int, optional
+            What the agent went by; default what was said before, at first
+            none.
+        helped : bool, optional
+            Whether it succeeded; default whether ``outcome`` is above 0.5, unknown without one.
+        action : str, optional
+            What the agent did; default what was said before.
+        outcome : float, optional
+            How it ended, in [0, 1].
+
+        Raises
+        ------
+        UnknownError
+            No such decision.
+        EpisodeEndedError
+            Whether it succeeded was said already; or it is of a loop, whose episode says so.
+        InvalidInputError
+            Something was followed that the decision did not show; an outcome outside [0, 1].
+        """
+        assert isinstance(decision, int)
+        _feedback.take_feedback(
+            self._backend,
+            decision,
+            self._identity,
+            followed=None if followed is None else _feedback.some_followed("followed", followed),
+            helped=helped,
+            action=action,
+            outcome=outcome,
+        )
+
+    def within(self, namespace: str, *, also: Sequence[str] = ()) -> Self:
+        """Return the same memory in the name of a namespace, for whoever must not name another.
+
+        It writes to its namespace, and sees that, what others made public, and what is shared in
+        ``also``. Closing it closes nothing.
+
+        Parameters
+        ----------
+        namespace : str
+            Who writes and asks.
+        also : sequence of str
+            Further namespaces, of which what is shared is seen.
+
+        Raises
+        ------
+        NamespaceError
+            This memory is bound already, and sees less.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> memory = Memory(LexicalEmbedder())
+        >>> ana, bob = memory.within("ana"), memory.within("bob")
+        >>> _ = ana.add("the spare key is under the green pot")
+        >>> len(ana.recall("where is the key?")), len(bob.recall("where is the key?"))
+        (1, 0)
+        """
+        own = self._identity.named(namespace)
+        further = check_also(also)
+        if self._identity.bound and not {*further} <= {*self._identity.also}:
+            self._identity.need_root("also")
+        identity = replace(self._identity, namespace=own, also=further, bound=True)
+        return type(self).__new__(type(self))._compose(self._backend, identity, self._recaller)
+
+    @checked(recorded=a_time)
+    def as_of(self, recorded: int | datetime) -> Memory:
+        """Return the memory as it was at a time of recording.
+
+        No later event, link, reward, count, decision or weight is known to it; what was erased
+        since is gone from it too. The answer is a memory of its own in RAM that refuses writes.
+        Making it copies the record.
+
+        Parameters
+        ----------
+        recorded : int or aware datetime
+            In microseconds since 1970-01-01 UTC, as in ``Event.recorded``.
+
+        Raises
+        ------
+        UnknownError
+            An older version of cvx kept the store then, and overwrote what it knew.
+        InvalidInputError
+            No whole number, or none of 64 bits.
+        """
+        assert isinstance(recorded, int)
+        record = as_of(self._backend.record, recorded)
+        past = Backend(None, self.embedder, metric=self.metric, record=record)
+        return type(self).__new__(type(self))._compose(past, self._identity)
+
+    def close(self) -> None:
+        """Write down what is noted, snapshot the index, and close. Closing again does nothing.
+
+        Raises
+        ------
+        StoreError
+            This thread is writing to it.
+        """
+        if self._identity.bound and not self._owns:
+            return
+        try:
+            if (
+                not self._backend.record.closed
+                and not self._backend.record.frozen
+                and self._backend.noted
+            ):
+                # Moved to another embedder meanwhile, the store takes nothing from here any more.
+                with suppress(SettingsMismatchError):
+                    self._backend.flush()
+        finally:
+            self._backend.store.close()
+
     @checked(
         entity=optional(a_text),
         id=optional(whole(0)),
@@ -1089,166 +1248,6 @@ class Memory:
         self._identity.named(namespace)
         return take_up(self, self._backend, self._identity, id, history)
 
-    @checked(max_depth=whole(1), max_events=whole(1))
-    def why(
-        self,
-        event: AnEvent,
-        *,
-        namespace: str | None = None,
-        max_depth: int = 5,
-        max_events: int = DEFAULT_NODES,
-    ) -> Explanation:
-        """Return what led to an event, over its causal links backwards; nearest first.
-
-        Links that say nothing of causes ("irrelevant", "same_action_type", "region_transition",
-        "mentions") are not walked.
-
-        Parameters
-        ----------
-        event : Event, Hit or int
-            What is to be explained.
-        namespace : str, optional
-            Who asks: nothing that it may not see is shown or walked through.
-        max_depth : int, default 5
-            Links away at the most, at least 1; ``deeper`` says whether there are more.
-        max_events : int, default 1000
-            Events at the most, at least 1; ``truncated`` says whether there are more.
-
-        Returns
-        -------
-        Explanation
-            A list of its steps, which can also tell itself: ``print(memory.why(7).narrative())``.
-
-        Raises
-        ------
-        UnknownError
-            No such event, or none that the namespace may see.
-        InvalidInputError
-            A bound below 1.
-        """
-        story = self.causes.graph(namespace=namespace).story(
-            an_event("event", event), max_depth, after=0, max_nodes=max_events
-        )
-        return explained(self._backend.record, story, story.before)
-
-    @checked(max_depth=whole(1), max_events=whole(1))
-    def consequences(
-        self,
-        event: AnEvent,
-        *,
-        namespace: str | None = None,
-        max_depth: int = 5,
-        max_events: int = DEFAULT_NODES,
-    ) -> Explanation:
-        """Return what an event led to, over its causal links forwards; see ``why``."""
-        graph = self.causes.graph(namespace=namespace)
-        story = graph.story(
-            an_event("event", event), before=False, after=max_depth, max_nodes=max_events
-        )
-        return explained(self._backend.record, story, story.after)
-
-    @checked(
-        decision=_feedback.a_decision,
-        helped=optional(a_flag),
-        action=optional(a_text),
-        outcome=optional(an_outcome),
-    )
-    def feedback(
-        self,
-        decision: Context | Decision | int,
-        *,
-        followed: Iterable[AnEvent] | None = None,
-        helped: bool | None = None,
-        action: str | None = None,
-        outcome: float | None = None,
-    ) -> None:
-        """Say what became of a context: what of it was followed, and whether that helped.
-
-        Shown, followed and helped are counted apart: what was shown and not followed is not
-        blamed, and nothing is praised for an outcome that it had no part in. What was followed may
-        be said before the outcome is known; it counts as followed once it is.
-
-        Parameters
-        ----------
-        decision : Context, Decision or int
-            Of ``context``.
-        followed : iterable of Event, Hit or int, optional
-            What the agent went by; default what was said before, at first
-            none.
-        helped : bool, optional
-            Whether it succeeded; default whether ``outcome`` is above 0.5, unknown without one.
-        action : str, optional
-            What the agent did; default what was said before.
-        outcome : float, optional
-            How it ended, in [0, 1].
-
-        Raises
-        ------
-        UnknownError
-            No such decision.
-        EpisodeEndedError
-            Whether it succeeded was said already; or it is of a loop, whose episode says so.
-        InvalidInputError
-            Something was followed that the decision did not show; an outcome outside [0, 1].
-        """
-        assert isinstance(decision, int)
-        _feedback.take_feedback(
-            self._backend,
-            decision,
-            self._identity,
-            followed=None if followed is None else _feedback.some_followed("followed", followed),
-            helped=helped,
-            action=action,
-            outcome=outcome,
-        )
-
-    @checked(recorded=a_time)
-    def as_of(self, recorded: int | datetime) -> Memory:
-        """Return the memory as it was at a time of recording.
-
-        No later event, link, reward, count, decision or weight is known to it; what was erased
-        since is gone from it too. The answer is a memory of its own in RAM that refuses writes.
-        Making it copies the record.
-
-        Parameters
-        ----------
-        recorded : int or aware datetime
-            In microseconds since 1970-01-01 UTC, as in ``Event.recorded``.
-
-        Raises
-        ------
-        UnknownError
-            An older version of cvx kept the store then, and overwrote what it knew.
-        InvalidInputError
-            No whole number, or none of 64 bits.
-        """
-        assert isinstance(recorded, int)
-        record = as_of(self._backend.record, recorded)
-        past = Backend(None, self.embedder, metric=self.metric, record=record)
-        return type(self).__new__(type(self))._compose(past, self._identity)
-
-    def close(self) -> None:
-        """Write down what is noted, snapshot the index, and close. Closing again does nothing.
-
-        Raises
-        ------
-        StoreError
-            This thread is writing to it.
-        """
-        if self._identity.bound and not self._owns:
-            return
-        try:
-            if (
-                not self._backend.record.closed
-                and not self._backend.record.frozen
-                and self._backend.noted
-            ):
-                # Moved to another embedder meanwhile, the store takes nothing from here any more.
-                with suppress(SettingsMismatchError):
-                    self._backend.flush()
-        finally:
-            self._backend.store.close()
-
     def __enter__(self) -> Self:
         return self
 
@@ -1258,4 +1257,11 @@ class Memory:
     def __repr__(self) -> str:
         where = "in RAM" if self.folder is None else f"at {self.folder}"
         whose = f", within {self._identity.namespace!r}" if self._identity.bound else ""
+        if self._backend.record.closed:
+            return f"<Memory {where}{whose}, closed>"
+        if not self._identity.bound:
+            where += f": {len(self)} events, {self.embedder.info()['id']}, {self._backend.clock}"
         return f"<Memory {where}{whose}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html_text(repr(self)[1:-1])}</p>"

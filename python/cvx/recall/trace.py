@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from cvx.escaping import one_line, printable
+from cvx.escaping import html_text, one_line, printable
 from cvx.recall.render import SHORT, kind_of
 from cvx.types import Hit
 
@@ -143,3 +143,11 @@ class Hits(list[Hit]):
     def __init__(self, hits: Iterable[Hit], trace: Trace) -> None:
         super().__init__(hits)
         self.trace = trace
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{hit.score:.3f}</td><td>{html_text(hit.event.text if hit.event else '')}</td>"
+            f"</tr>"
+            for hit in self
+        )
+        return f"<table><tr><th>score</th><th>memory</th></tr>{rows}</table>"

@@ -13,7 +13,7 @@ from cvx.cli.output import emit, line, plain_event, when
 from cvx.escaping import one_line
 
 if TYPE_CHECKING:
-    from cvx.memory.explanation import Because
+    from cvx.memory.story import StoryStep
 
 
 def why(
@@ -38,48 +38,43 @@ def why(
     with opened(store, embeds=False, reads=True) as memory:
         asked = memory.get(event)
         walk = memory.consequences if consequences else memory.why
-        steps = walk(
+        story = walk(
             event,
             namespace=asked.namespace if namespace is None else namespace,
             max_depth=depth,
         )
-        owner = {
-            node: memory.record.events_of_nodes([node]).get(node)
-            for step in steps
-            for node in (step.edge.from_node, step.edge.to_node)
-        }
     if json:
         emit(
             {
                 "event": plain_event(asked),
-                "steps": [_plain(step, owner) for step in steps],
-                "narrative": steps.narrative(),
-                "truncated": steps.truncated,
-                "deeper": steps.deeper,
+                "steps": [_plain(step) for step in story.steps],
+                "narrative": str(story),
+                "truncated": story.truncated,
+                "deeper": story.deeper,
             }
         )
     else:
         line(f"{event:>6}  {when(asked.timestamp)}", dim=True)
         line(f"        {one_line(asked.text)}")
-        for step in steps:
+        for step in story.steps:
             _show(step, consequences=consequences)
-        if steps:
+        if story:
             line()
-            line(one_line(steps.narrative(), 10_000))
-    if not steps:
+            line(one_line(str(story), 10_000))
+    if not story:
         if not json:
             line("nothing is known to have come of it" if consequences else "no cause is known")
         raise typer.Exit(NOTHING)
 
 
-def _plain(step: Because, owner: dict[int, int | None]) -> dict[str, Any]:
+def _plain(step: StoryStep) -> dict[str, Any]:
     edge = step.edge
     return {
         "depth": step.depth,
         "event": plain_event(step.event),
         "link": {
-            "from": owner[edge.from_node],
-            "to": owner[edge.to_node],
+            "from": edge.cause,
+            "to": edge.effect,
             "kind": edge.kind,
             "weight": edge.weight,
             "why": edge.why,
@@ -88,7 +83,7 @@ def _plain(step: Because, owner: dict[int, int | None]) -> dict[str, Any]:
     }
 
 
-def _show(step: Because, *, consequences: bool) -> None:
+def _show(step: StoryStep, *, consequences: bool) -> None:
     indent = "    " * step.depth
     word = "led to" if consequences else "because"
     reason = f": {one_line(step.edge.why)}" if step.edge.why else ""
