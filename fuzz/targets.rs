@@ -96,7 +96,7 @@ pub fn operations(bytes: &[u8]) {
     while !bytes.0.is_empty() {
         let node = NodeId(u32::from(bytes.next()));
         // What is refused changes nothing, which the validation below sees.
-        let _ = match bytes.next() % 9 {
+        let _ = match bytes.next() % 11 {
             0 | 1 => {
                 let row = [f32::from(bytes.next()), f32::from(bytes.next())];
                 index
@@ -127,6 +127,12 @@ pub fn operations(bytes: &[u8]) {
                         assert!(hits.is_sorted_by(|a, b| a.score >= b.score));
                     })
             }
+            8 => {
+                let row = [f32::from(bytes.next()), f32::from(bytes.next())];
+                let vector = (row[0] > 20.0).then_some(row.as_slice());
+                index.set_vector(node, vector)
+            }
+            9 => index.set_tags(node, &chosen(&TAGS, bytes.next())),
             _ => {
                 TemporalIndex::from_bytes(&index.to_bytes(), Path::new("saved.cvx")).map(|opened| {
                     assert_eq!(opened.to_bytes(), index.to_bytes());

@@ -58,6 +58,9 @@ fn a_shared_index_becomes_the_same_as_one_alone_at_any_number_of_threads() {
     let mut alone = TemporalIndex::new(params()).unwrap();
     alone.bulk_insert(&nodes(&rows), 1).unwrap();
     alone.delete(&gone).unwrap();
+    for node in 1..7 {
+        alone.set_vector(NodeId(node), Some(&rows[1000])).unwrap();
+    }
     for threads in [1, 3] {
         let shared = SharedIndex::new(TemporalIndex::new(params()).unwrap());
         let search = |index: &TemporalIndex| {
@@ -67,6 +70,9 @@ fn a_shared_index_becomes_the_same_as_one_alone_at_any_number_of_threads() {
         beside(&shared, search, || {
             shared.bulk_insert(&nodes(&rows), threads).unwrap();
             shared.delete(&gone).unwrap();
+            for node in 1..7 {
+                shared.set_vector(NodeId(node), Some(&rows[1000])).unwrap();
+            }
         });
         let same = shared.read(|index| Ok(index.to_bytes() == alone.to_bytes()));
         assert!(same.unwrap(), "{threads} threads");

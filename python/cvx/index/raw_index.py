@@ -32,7 +32,7 @@ class RawIndex:
     Regions, the cells of the vector space around the hubs of a level of the graph, are a snapshot
     with an epoch: what is inserted later is assigned to the hubs of the epoch, and becomes a hub in
     the next one at the earliest. An epoch ends when the number of vectors has doubled, a hub is
-    deleted, the centre changes, or `refresh_regions` is called.
+    deleted or takes another vector, the centre changes, or `refresh_regions` is called.
 
     Safe to share between threads: searches run side by side, changes one after the other. It
     pickles, and a copy (``copy.copy`` or ``copy.deepcopy``) is an index of its own.

@@ -46,14 +46,14 @@ impl<'a> CodeRows<'a> {
         CodeRows { chunks, width, len }
     }
 
-    /// The row of a node.
+    /// The row at a place.
     ///
     /// # Panics
     /// Where there is none.
     #[inline(always)]
-    pub(crate) fn row(&self, node: u32) -> &'a [Chunk] {
-        let at = node as usize;
-        assert!(at < self.len, "a node beyond the table");
+    pub(crate) fn row(&self, at: u32) -> &'a [Chunk] {
+        let at = at as usize;
+        assert!(at < self.len, "a row beyond the table");
         // SAFETY: of `len` rows of `width` chunks, which the table holds, this one ends within it.
         unsafe {
             self.chunks
@@ -61,13 +61,10 @@ impl<'a> CodeRows<'a> {
         }
     }
 
-    /// Asks for the row of a node.
+    /// Asks for the row at a place.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, node: u32) {
-        let row = self
-            .chunks
-            .as_ptr()
-            .wrapping_add(node as usize * self.width);
+    pub(crate) fn prefetch(&self, at: u32) {
+        let row = self.chunks.as_ptr().wrapping_add(at as usize * self.width);
         let mut chunk = 0;
         // By twos: to count takes as long as to ask.
         while chunk + 2 <= self.width {

@@ -170,14 +170,14 @@ fn cosine(query: &[f32], offset: &[f32], row: &[f32], [product, squares]: [f32; 
     }
 }
 
-/// Defines a function that measures each of `nodes` by the kernel `sums`.
+/// Defines a function that measures the rows at `places` by the kernel `sums`.
 macro_rules! measure_by {
     ($(#[$attribute:meta])* $name:ident, $sums:path) => {
         $(#[$attribute])*
-        fn $name(metric: Metric, query: &[f32], rows: VectorRows<'_>, nodes: &[u32], out: &mut Vec<f32>) {
+        fn $name(metric: Metric, query: &[f32], rows: VectorRows<'_>, places: &[u32], out: &mut Vec<f32>) {
             let (dim, offset) = (query.len(), &rows.offset[..query.len()]);
-            for &node in nodes {
-                let row = &rows.table[node as usize * dim..][..dim];
+            for &at in places {
+                let row = &rows.table[at as usize * dim..][..dim];
                 out.push(match metric {
                     Metric::Cosine => {
                         let sums = $sums(Sum::ProductAndSquares, query, offset, row);
@@ -205,7 +205,7 @@ measure_by!(
     x86::sums_avx512
 );
 
-/// Appends the distance of `query` to each of the rows `nodes`.
+/// Appends the distance of `query` to each of the rows at `places`.
 ///
 /// The query has the center taken away and, for cosine, length 1; the rows are as they came.
 pub(crate) fn distances(
@@ -213,18 +213,18 @@ pub(crate) fn distances(
     metric: Metric,
     query: &[f32],
     rows: VectorRows<'_>,
-    nodes: &[u32],
+    places: &[u32],
     out: &mut Vec<f32>,
 ) {
     match isa.0 {
-        Path::Scalar => measure_scalar(metric, query, rows, nodes, out),
+        Path::Scalar => measure_scalar(metric, query, rows, places, out),
         // SAFETY: an `Isa` holds these paths only where the processor was seen to have the
         // instructions; the functions ask for nothing else.
         #[cfg(target_arch = "x86_64")]
-        Path::Avx2 => unsafe { measure_avx2(metric, query, rows, nodes, out) },
+        Path::Avx2 => unsafe { measure_avx2(metric, query, rows, places, out) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Path::Avx512 => unsafe { measure_avx512(metric, query, rows, nodes, out) },
+        Path::Avx512 => unsafe { measure_avx512(metric, query, rows, places, out) },
     }
 }
 

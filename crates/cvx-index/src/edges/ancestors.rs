@@ -7,6 +7,7 @@ use crate::id::{NodeId, Slot};
 
 /// A node that a walk came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Ancestor<N = NodeId> {
     /// The node.
     pub node: N,
@@ -24,6 +25,7 @@ pub struct Ancestor<N = NodeId> {
 
 /// What a walk from a node came to.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Ancestry<N = NodeId> {
     /// By depth; of one depth the strongest first, then by node. Without the start.
     pub found: Vec<Ancestor<N>>,

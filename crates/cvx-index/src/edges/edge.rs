@@ -18,6 +18,7 @@ pub enum Direction {
 
 /// An edge seen from one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct HalfEdge<N = NodeId> {
     /// The node at the other end.
     pub node: N,
@@ -29,6 +30,7 @@ pub struct HalfEdge<N = NodeId> {
 
 /// An edge with both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Edge<N = NodeId> {
     /// Where it starts.
     pub from: N,

@@ -9,6 +9,7 @@ use crate::id::{NodeId, Slot};
 
 /// A simple path: `nodes` has one more entry than `kinds` and `weights`.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Path<N = NodeId> {
     /// The nodes from the start on, none of them twice.
     pub nodes: Vec<N>,

@@ -3,7 +3,7 @@
 //! The hubs are a snapshot with a number, the epoch: the nodes with a vector that there were when
 //! the epoch began, by level. Nodes that come later are assigned to these hubs and become hubs in
 //! the next epoch at the earliest. An epoch begins with the vector that doubles their number, when a
-//! hub of a level above the ground is deleted, when the center moves, and on request. Regions span
+//! hub of a level above the ground is deleted or takes another vector, when the center moves, and on request. Regions span
 //! all namespaces: they describe the space.
 
 use std::sync::Arc;

@@ -16,6 +16,7 @@ const ASKED: usize = 16;
 
 /// A node, and what is known of it beside its vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Moment<'a> {
     /// The node.
     pub node: NodeId,
@@ -31,6 +32,7 @@ pub struct Moment<'a> {
 
 /// A node and those of the same entity just before and after it, in time order.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Surrounded<'a> {
     known: Known<'a>,
     slot: Slot,

@@ -40,7 +40,7 @@ fn six() -> SharedIndex {
 type Change = fn(&SharedIndex);
 
 /// Each gives the index another shape.
-const CHANGES: [Change; 4] = [
+const CHANGES: [Change; 5] = [
     |shared| insert(shared, 6..11),
     |shared| shared.delete(&[NodeId(1), NodeId(3), NodeId(4)]).unwrap(),
     |shared| shared.compact().unwrap(),
@@ -48,6 +48,7 @@ const CHANGES: [Change; 4] = [
         let reward = |index: &mut TemporalIndex| index.set_reward(NodeId(2), Some(0.5));
         shared.write(reward).unwrap();
     },
+    |shared| shared.set_vector(NodeId(2), Some(&[-1.0, 1.0])).unwrap(),
 ];
 
 fn bytes(shared: &SharedIndex) -> Vec<u8> {
