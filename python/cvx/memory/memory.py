@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -65,10 +66,12 @@ from cvx.store.erase import Erased, finish
 from cvx.store.history import as_of
 from cvx.store.namespaces import check_also
 from cvx.types import (
+    DEFAULT_NAMESPACE,
     AnEvent,
     Cue,
     Decision,
     Edge,
+    Episode,
     Event,
     Vector,
     Where,
@@ -111,6 +114,11 @@ def _state(name: str, value: Any) -> str:
 
 _weight = number(0.0, 1.0)
 _reason = one_of(str, called="a str")
+_FIELDS: Mapping[str, Check] = {
+    "tags": some_texts,
+    "metadata": optional(a_mapping),
+    "visibility": optional(a_text),
+}
 _OPENING: Mapping[str, Check] = {
     "embedder": optional(_embedder),
     "dim": optional(whole(1)),
@@ -379,13 +387,7 @@ class Memory:
         found = self._backend.record.query("SELECT count(*) FROM events WHERE state = 'active'")
         return int(found[0][0])
 
-    @checked(
-        aliases=some_texts,
-        tags=some_texts,
-        metadata=optional(a_mapping),
-        visibility=optional(a_text),
-        again=a_flag,
-    )
+    @checked(**_FIELDS, aliases=some_texts, again=a_flag)
     def add(
         self,
         text: str,
@@ -458,6 +460,41 @@ class Memory:
         >>> [hit.event.text for hit in memory.recall("where is the key?")]
         ['the spare key is under the green pot']
         """
+        event = self._made(
+            text,
+            namespace=namespace,
+            entity=entity,
+            timestamp=timestamp,
+            vector=vector,
+            action=action,
+            reward=reward,
+            kind=kind,
+            tags=tags,
+            metadata=metadata,
+            source=source,
+            trust=trust,
+            visibility=visibility,
+            salience=salience,
+            key=key,
+        )
+        (number,) = writes.add_events(self._backend, [event], [aliases], again=again)
+        return self._backend.event(number, self._identity)
+
+    @checked(**_FIELDS)
+    def _made(
+        self,
+        text: str,
+        *,
+        namespace: str | None = None,
+        entity: str | None = None,
+        timestamp: int | datetime | None = None,
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        visibility: str | None = None,
+        key: str | None = None,
+        **fields: Any,
+    ) -> Event:
+        """Return the event that the parameters of ``add`` describe."""
         whose = self._identity.named(namespace)
         time = None if timestamp is None else self._backend.time(timestamp)
         known = self._called(key, whose)
@@ -466,25 +503,17 @@ class Memory:
             time = known.timestamp if time is None else time
             entity = known.entity if entity is None else entity
             visibility = known.visibility if visibility is None else visibility
-        event = Event(
+        return Event(
             entity=entity,
             timestamp=self._backend.time(None) if time is None else time,
             text=str(text) if isinstance(text, str) else text,
-            vector=vector,
-            action=action,
-            reward=reward,
-            kind=kind,
             namespace=whose,
             metadata=metadata or {},
             tags=tuple(tags),
-            source=source,
-            trust=trust,
             visibility="private" if visibility is None else visibility,
-            salience=salience,
             key=key,
+            **fields,
         )
-        (number,) = self.add_many([event], aliases=[aliases], again=again)
-        return self._backend.event(number, self._identity)
 
     def _called(self, key: str | None, namespace: str) -> Event | None:
         """Return the event of a namespace that has a key."""
@@ -494,38 +523,109 @@ class Memory:
         found = [] if number is None else self._backend.record.events([number])
         return found[0] if found else None
 
-    @checked(aliases=_lists, again=a_flag)
+    @checked(aliases=optional(_lists), again=a_flag)
     def add_many(
         self,
-        events: Iterable[Event],
+        items: Iterable[Event | Episode | Mapping[str, Any] | str] | Any,
         *,
         namespace: str | None = None,
-        aliases: Sequence[Sequence[str]] = (),
+        aliases: Sequence[Sequence[str]] | None = None,
         again: bool = False,
     ) -> list[int]:
         """Remember several things, all of them or none, in one transaction.
 
         Parameters
         ----------
-        events : iterable of Event
-            Those without a vector are embedded. Ids, nodes, episodes and times of recording that
-            they bring are not kept.
+        items : iterable of Event, Episode, mapping or str, or a frame
+            A mapping, or a row of a polars, pandas or Arrow frame, has the parameters of ``add``
+            as its keys; what is None counts as not given. Of an Event, its id, node, episode and
+            time of recording are not kept. An Episode is played again: its steps become those of
+            a new episode, which ends with its ``reward``. Texts without a vector are embedded.
         namespace : str, optional
             Whose those are that name nobody; default the memory's own.
         aliases : sequence of sequences of str, optional
-            Further words for each event, in their order.
+            Further words for each event, in their order, where no item brings its own.
         again : bool, default False
             As for ``add``.
 
         Returns
         -------
         list of int
-            The ids, in order.
+            The ids of the events, in order; of an Episode those of its steps.
+
+        Raises
+        ------
+        InvalidInputError and its subclasses
+            An item that cannot be stored, by its place; nothing is stored.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> memory = Memory(LexicalEmbedder())
+        >>> memory.add_many(["a mug", {"text": "a cup in the sink", "tags": ["kitchen"]}])
+        [1, 2]
         """
         whose = self._identity.named(namespace)
-        if whose or self._identity.bound:
-            events = writes.of_namespace(events, whose, self._identity)
-        return writes.add_events(self._backend, events, aliases, again=again)
+        listed: list[Event | Episode] = []
+        words: list[Sequence[str]] = []
+        for place, item in enumerate(writes.rows_of(items)):
+            with writes.named(place):
+                made, named = self._item(item, whose)
+            listed.append(made)
+            words.append(named)
+        if aliases:
+            if any(words) or any(isinstance(one, Episode) for one in listed):
+                raise wrong("aliases", aliases, "none: some items bring their own, or are episodes")
+            words = [*aliases]
+        if not any(isinstance(one, Episode) for one in listed):
+            events = [one for one in listed if isinstance(one, Event)]
+            return writes.add_events(self._backend, events, words, again=again)
+        ids: list[int] = []
+        with self._backend.record.together():
+            for place, (one, named) in enumerate(zip(listed, words, strict=True)):
+                with writes.named(place):
+                    if isinstance(one, Event):
+                        ids += writes.add_events(self._backend, [one], [named], again=again)
+                    else:
+                        ids += self._play_again(one, one.namespace or whose)
+        return ids
+
+    def _item(self, item: Any, whose: str) -> tuple[Event | Episode, Sequence[str]]:
+        """Return what one item of ``add_many`` stands for, and its aliases."""
+        if isinstance(item, str):
+            item = {"text": item}
+        if isinstance(item, Mapping):
+            known = {*inspect.signature(Memory.add).parameters} - {"self", "again"}
+            fields = {name: value for name, value in item.items() if value is not None}
+            if odd := fields.keys() - known:
+                raise wrong("item", {*odd}, f"keys among {', '.join(sorted(known))}")
+            if "text" not in fields:
+                raise wrong("item", item, "one with a text")
+            words = some_texts("aliases", fields.pop("aliases", ()))
+            return self._made(**{"namespace": whose, **fields}), words
+        if isinstance(item, Event | Episode):
+            if item.namespace == DEFAULT_NAMESPACE:
+                item = replace(item, namespace=whose)
+            else:
+                self._identity.named(item.namespace)
+            return item, ()
+        raise wrong("item", item, "an Event, an Episode, a mapping of add's parameters, or a text")
+
+    def _play_again(self, episode: Episode, namespace: str) -> list[int]:
+        """Store an episode that was played elsewhere, and return the ids of its steps."""
+        if episode.reward is None:
+            raise wrong("reward", None, "how the episode ended, in [0, 1]")
+        run = self.episode(
+            episode.goal,
+            task=episode.task_type,
+            entity=episode.entity,
+            kind=episode.kind,
+            namespace=namespace,
+        )
+        for step in episode.steps:
+            run.act(step.action, observation=step.text)
+        run.end(episode.reward)
+        return [step.id for step in run.events]
 
     @checked(
         text=optional(a_text),

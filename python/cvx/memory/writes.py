@@ -16,7 +16,7 @@ from cvx.errors import (
     InvalidInputError,
     UnknownError,
 )
-from cvx.memory.backend import Backend, Identity
+from cvx.memory.backend import Backend
 from cvx.recall.cue import dense_text, lexical_text
 from cvx.recall.render import entries_of
 from cvx.store import Writer
@@ -25,7 +25,7 @@ from cvx.store.files import regular
 from cvx.store.injection import ORDER, tags_with_mark
 from cvx.store.namespaces import visible_sql
 from cvx.store.rows import changed_columns
-from cvx.types import DEFAULT_NAMESPACE, Edge, Event, Vector
+from cvx.types import Edge, Episode, Event, Vector
 from cvx.validation import check_event, check_reward
 
 
@@ -121,21 +121,34 @@ def _check_same(before: Event, event: Event) -> None:
             )
 
 
-def of_namespace(events: Iterable[Event], namespace: str, identity: Identity) -> Iterator[Event]:
-    """Yield events, those of the default namespace as of another one.
+def rows_of(items: Any) -> Iterable[Any]:
+    """Return the items of an iterable, or the rows of a frame as mappings.
 
     Raises
     ------
-    NamespaceError
-        An event names another namespace than the memory is bound to.
+    InvalidInputError
+        Something else.
     """
-    for event in events:
-        mine = isinstance(event, Event)
-        if mine and event.namespace == DEFAULT_NAMESPACE:
-            event = replace(event, namespace=namespace)
-        elif mine:
-            identity.named(event.namespace)
-        yield event
+    if hasattr(items, "iter_rows"):
+        return list(items.iter_rows(named=True))
+    if hasattr(items, "to_pylist"):
+        return list(items.to_pylist())
+    if hasattr(items, "to_dict") and hasattr(items, "columns"):
+        # Pandas says NaN of what is missing, which is not equal to itself.
+        return [
+            {
+                name: value
+                for name, value in row.items()
+                if not isinstance(value, float) or value == value
+            }
+            for row in items.to_dict(orient="records")
+        ]
+    if isinstance(items, str | Mapping | Event | Episode) or not isinstance(items, Iterable):
+        raise InvalidInputError(
+            f"items are {items!r:.200}: give a list of Events, Episodes, mappings or "
+            "texts, or a frame"
+        )
+    return items
 
 
 def _known(backend: Backend, event: Event) -> int | None:

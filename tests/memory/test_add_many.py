@@ -1,0 +1,104 @@
+"""What ``Memory.add_many`` takes: events, episodes, mappings, texts and frames; all or none."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+import pytest
+
+from cvx.errors import InvalidInputError
+from cvx.memory import Memory
+from cvx.types import Episode, Event
+
+ROWS: list[dict[str, Any]] = [
+    {"text": "a mug", "tags": ["kitchen"], "entity": "ana", "timestamp": 5, "key": "mug"},
+    {"text": "a lamp", "tags": [], "entity": None, "timestamp": 6, "key": None},
+]
+
+
+def in_ram() -> Memory:
+    return Memory(embedder="lexical")
+
+
+@pytest.mark.parametrize("kind", ["rows", "polars", "arrow"])
+def test_mappings_and_frames_are_added_as_add_would(kind: str) -> None:
+    frame = polars.DataFrame(ROWS)
+    items = {"rows": ROWS, "polars": frame, "arrow": Arrow(ROWS)}[kind]
+    one, many = in_ram(), in_ram()
+    for row in ROWS:
+        one.add(**{name: value for name, value in row.items() if value is not None})
+    assert many.add_many(items) == [1, 2]
+    for a, b in zip(one.events(), many.events(), strict=True):
+        assert (a.text, a.tags, a.entity, a.timestamp, a.key) == (
+            b.text, b.tags, b.entity, b.timestamp, b.key,
+        )  # fmt: skip
+
+
+class Arrow:
+    """Looks like a table of Arrow, of which this is all that is used."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self.rows = rows
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        return self.rows
+
+
+def test_texts_aliases_and_keys_that_are_there() -> None:
+    memory = in_ram()
+    memory.add("the key is under the pot", key="key")
+    ids = memory.add_many([
+        "a plain text", {"text": "the key hangs in the hall", "key": "key"},
+        {"text": "the boiler", "aliases": ["hot water"]},
+    ])  # fmt: skip
+    assert ids[1] == 1
+    assert [event.text for event in memory.get(1).history] == ["the key is under the pot"]
+    assert memory.recall("hot water")[0].id == ids[2]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "one text", {"text": "x"}, Event(text="x"), 3, [3], [{"words": "x"}], [{"tags": ["a"]}],
+        [{"text": "fine"}, {"text": "x", "tags": "no list"}], [{"text": "x", "trust": 2.0}],
+        ["fine", Episode("find", steps=(Event(text="a hall", action="go"),))],
+    ],
+)  # fmt: skip
+def test_what_cannot_be_added_is_refused_and_nothing_is(items: Any) -> None:
+    memory = in_ram()
+    with pytest.raises(InvalidInputError):
+        memory.add_many(items)
+    assert len(memory) == 0
+
+
+def played(way: str, reward: float | None) -> Episode:
+    steps = (Event(text="a hall", action=way),)
+    return Episode("find the hat", task_type="hats", reward=reward, steps=steps)
+
+
+def test_episodes_teach_as_if_they_had_been_played(tmp_path: Path) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        ids = memory.add_many([played("left", 0.0), played("right", 1.0), played("right", 1.0)])
+        assert [memory.get(one).action for one in ids] == ["left", "right", "right"]
+    with Memory.open(tmp_path) as memory:
+        episode = memory.episode("find the hat", task="hats")
+        best = episode.advise("a hall", ["left", "right"]).best
+        assert (best.action, best.trials) == ("right", 2)
+
+
+def test_an_episode_that_fails_takes_all_back() -> None:
+    memory = in_ram()
+    with pytest.raises(InvalidInputError, match="event 1 of those given"):
+        memory.add_many([played("left", 1.0), played("right", None)])
+    assert len(memory) == 0
+    options = memory.episode("find the hat", task="hats").advise("a hall", ["left", "right"])
+    assert [one.trials for one in options] == [0, 0]
+
+
+def test_a_bound_memory_names_no_other() -> None:
+    ana = in_ram().within("ana")
+    with pytest.raises(PermissionError):
+        ana.add_many([{"text": "x", "namespace": "bob"}])
+    (one,) = ana.add_many([{"text": "x", "vector": np.ones(ana.dim, np.float32)}])
+    assert ana.get(one).namespace == "ana"
