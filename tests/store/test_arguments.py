@@ -42,6 +42,7 @@ GIVEN: dict[str, Any] = {
     "key": "rain",
     "name": "my_kind",
     "names": ["dense"],
+    "items": [Event(timestamp=1, text="x")],
     "namespace": "ana",
     "recorded": 10**18,
     "situation": Situation(("Ann",)),
@@ -49,7 +50,7 @@ GIVEN: dict[str, Any] = {
     "text": "a text",
     "texts": ["a word"],
 }
-EVENTS = {"add_many": [Event(timestamp=1, text="x")]}
+
 STALE_AFTER = Serving().stale_after
 NOUNS = ("causes", "learning", "frames", "admin")
 NO_ARGUMENT = {"open", "close", "loop"}
@@ -92,7 +93,7 @@ def needed(name: str, parameter: str) -> dict[str, Any]:
         if parameter.default is parameter.empty
         and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     }
-    given = {"events": EVENTS.get(name, [1]), **GIVEN}
+    given = {"events": [1], **GIVEN}
     return {one: given[one] for one in required}
 
 
@@ -195,8 +196,8 @@ def test_a_filter_with_a_field_of_another_type_is_refused_by_its_name(
         (lambda m: m.admin.budget(bytes=0.5), InvalidInputError, "bytes is 0.5: give an int"),
         (lambda m: m.as_of("x"), InvalidInputError, "recorded is 'x': give an int"),
         (lambda m: m.as_of(2**70), InvalidInputError, f"recorded is {2**70}: give one of 64"),
-        (lambda m: m.add_many("abc"), InvalidInputError, "event 0 of those given: 'a' is no Event"),
-        (lambda m: m.add_many(7), InvalidInputError, "events are 7: give Events"),
+        (lambda m: m.add_many("abc"), InvalidInputError, "items are 'abc': give a list of Events"),
+        (lambda m: m.add_many(7), InvalidInputError, "items are 7: give a list of Events"),
         (
             lambda m: m.add_many(
                 [
