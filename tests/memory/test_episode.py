@@ -829,3 +829,26 @@ def test_an_outcome_may_be_a_bool() -> None:
     with memory.episode("open the door", task="door") as episode:
         assert episode.advise("a door", ["push", "pull"]).best.action == "push"
         episode.discard()
+
+
+def test_episodes_go_on_after_a_block_of_transactions_was_taken_back() -> None:
+    memory = Memory(embedder="lexical")
+
+    def play(way: str) -> None:
+        with memory.episode("open", task="door") as episode:
+            episode.act(way, observation="a door")
+            episode.end(True)
+
+    def fail() -> None:
+        with memory.admin.transaction():
+            play("push")
+            raise ZeroDivisionError
+
+    play("pull")
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    options = memory.episode("open", task="door").advise("a door", ["pull", "push"])
+    assert {one.action: one.trials for one in options} == {"pull": 1, "push": 0}
+    play("push")
+    options = memory.episode("open", task="door").advise("a door", ["pull", "push"])
+    assert {one.action: one.trials for one in options} == {"pull": 1, "push": 1}

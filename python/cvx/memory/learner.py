@@ -22,6 +22,7 @@ from cvx.types import Episode, Event, Hit, Vector
 from cvx.validation import storable_text
 
 if TYPE_CHECKING:
+    from cvx.learn.experience import Experience
     from cvx.memory.backend import Backend
 
 _MOST_TEXTS = 4096
@@ -143,6 +144,8 @@ class Learner:
         self.agents, self.namespace, self.also, self.history = agents, namespace, also, history
         self.lock = threading.RLock()
         self._live: dict[str, OpenEpisode] = {}
+        self._experience: Experience | None = None
+        self._unlearned = -1
         self._forget()
 
     def _forget(self) -> None:
@@ -155,7 +158,7 @@ class Learner:
         self.precedents = Precedents()
         self.episodes: dict[str, Episode] = {}
         self.sizes: dict[str, int] = {}
-        self._read, self._unlearned = 0, -1
+        self._read = 0
 
     def begin(self, run: OpenEpisode) -> None:
         """Let an open episode teach itself from now on, by the steps that it has so far."""
@@ -231,9 +234,10 @@ class Learner:
             loop.catch_up()
             experience = loop.experience
             log = experience.recorder.log
-            if experience.unlearned != self._unlearned or len(log) < self._read:
+            known = experience is self._experience and experience.unlearned == self._unlearned
+            if not known or len(log) < self._read:
                 self._forget()
-                self._unlearned = experience.unlearned
+                self._experience, self._unlearned = experience, experience.unlearned
                 for run in self._live.values():
                     self._tell(str(run.episode_id), run.steps, run.goal, task_of(run), run)
             if self._read < len(log):
@@ -327,6 +331,7 @@ class Agents:
         self.seed = int(backend.kind.settings.get("seed", 0))
         self._lock = threading.RLock()
         self._loop: ActiveMemory | None = None
+        self._taken_back = 0
         self._learners: dict[tuple[str, tuple[str, ...], int | None], Learner] = {}
         self._embedded: OrderedDict[str, Vector] = OrderedDict()
 
@@ -339,7 +344,10 @@ class Agents:
     def loop(self) -> ActiveMemory:
         """The loop that writes and learns from closed episodes, made at its first use."""
         with self._lock:
-            if self._loop is None:
+            taken_back = self.backend.record.blocks_taken_back
+            if self._loop is None or taken_back != self._taken_back:
+                # One that may have learned from what was taken back learns anew.
+                self._taken_back = taken_back
                 backend = self.backend
                 backend.store.refresh()
                 self._loop = ActiveMemory(
