@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ from cvx.errors import (
 )
 from cvx.memory import Memory
 from cvx.memory.episode import RunningEpisode
+from cvx.memory.transfer import export, import_export
 from cvx.store import failpoints
 
 CUPBOARDS = {"mint": "red", "rose": "blue", "oolong": "green"}
@@ -256,8 +259,7 @@ def test_time_that_ran_out_is_no_failure_of_what_was_followed() -> None:
         assert failed or truncated
 
 
-@pytest.mark.requirement("V16")
-@pytest.mark.requirement("V23")
+@pytest.mark.requirement("V16", "V23", "B4")
 def test_followed_advice_that_wins_is_linked_and_counted() -> None:
     memory = in_ram()
     won = one(memory, "right", 1.0)
@@ -277,6 +279,43 @@ def test_followed_advice_that_wins_is_linked_and_counted() -> None:
     assert (row["action"], row["outcome"], row["followed"]) == ("right", 1.0, [node])
     assert row["record"]["predicted"] == pytest.approx(advice.best.value)
     assert memory.learning.attribution(advice.decision).helped
+
+
+@pytest.mark.requirement("B5")
+def test_the_chance_of_what_was_chosen_is_logged() -> None:
+    memory = in_ram()
+    one(memory, "right", 1.0)
+    chances = []
+    for explore in (True, False, None):
+        with memory.episode("find the hat", task="hats") as episode:
+            advice = episode.advise("a hall", ["left", "right", "up"])
+            told = dict(zip((o.action for o in advice), advice.chances, strict=True))
+            chosen = "left" if explore is None else advice.choose(explore=explore).action
+            episode.act(chosen)
+            episode.end(1.0)
+        row = memory.record.decision(advice.decision)
+        assert row is not None
+        assert sum(told.values()) == pytest.approx(1.0)
+        assert len(row["action_scores"]) == 3
+        chances.append(row["record"].get("chance"))
+        if explore:
+            assert chances[-1] == pytest.approx(told[chosen])
+    assert chances[0] is not None
+    assert 0.0 < chances[0] <= 1.0
+    assert chances[1:] == [1.0, None]
+
+
+@pytest.mark.requirement("B6")
+def test_what_advice_expected_is_compared_with_what_happened() -> None:
+    memory = in_ram()
+    ends = played(memory, 40)
+    found = memory.learning.calibration()
+    assert found is not None
+    assert sum(each.n for each in found.bins) == len(memory.record.decisions())
+    won = {e.episode_id: e.reward for e in memory.record.episodes()}
+    steps = [won[row["episode"]] for row in memory.record.decisions()]
+    assert found.base_rate == pytest.approx(np.mean(steps))
+    assert sum(ends) == sum(reward or 0.0 for reward in won.values())
 
 
 @pytest.mark.requirement("V14")
@@ -553,7 +592,7 @@ def test_what_another_took_up_goes_on_there_only(tmp_path: Path) -> None:
         mine = first.episode("find the hat", task="hats")
         mine.act("left", observation="a hall")
         theirs = second.episode(id=mine.id)
-        with pytest.raises(EpisodeEndedError, match="taken up elsewhere"):
+        with pytest.raises(EpisodeEndedError, match="or taken up elsewhere"):
             mine.act("left", observation="a hall")
         theirs.act("right", observation="a hall")
         theirs.end(1.0)
@@ -690,6 +729,31 @@ def test_an_erased_step_leaves_no_word_in_any_row() -> None:
         assert word not in left
 
 
+def test_an_open_episode_goes_on_without_a_step_that_is_erased() -> None:
+    memory = in_ram()
+    with memory.episode("fetch it", task="fetch") as episode:
+        for seen, action in (("the quagga", "vuvuzela"), ("a hall", "left"), ("a yard", "right")):
+            episode.advise(seen, [action, "wait"])
+            episode.act(action)
+        memory.erase(episode.events[0])
+        episode.advise("a street", ["wait"])
+        episode.act("wait")
+        episode.end(1.0)
+    (closed,) = memory.record.episodes()
+    assert closed.actions == ("left", "right", "wait")
+    left = " ".join(memory.record.database.connection().iterdump()).casefold()
+    assert "quagga" not in left
+    assert "vuvuzela" not in left
+
+
+def test_an_episode_whose_only_step_is_erased_is_over() -> None:
+    memory = in_ram()
+    episode = memory.episode("fetch it", task="fetch")
+    memory.erase(episode.act("left", observation="a hall"))
+    with pytest.raises(EpisodeEndedError, match="erased"):
+        episode.act("left", observation="a hall")
+
+
 def test_doubted_episodes_count_less() -> None:
     sure, doubted = in_ram(), in_ram()
     for memory, trust in ((sure, 1.0), (doubted, 0.1)):
@@ -782,6 +846,63 @@ def test_what_a_context_showed_is_counted_by_the_outcome() -> None:
     assert shown.decision is not None
     told = memory.learning.attribution(shown.decision)
     assert (told.followed, told.helped, told.outcome) == ((note.id,), True, 1.0)
+
+
+def test_episodes_may_be_awaited() -> None:
+    memory = in_ram()
+
+    async def play() -> None:
+        episode = await memory.aio.episode("find the hat", task="hats")
+        advice = await episode.aio.advise("a hall", ["left", "right"])
+        await episode.aio.act(advice.choose().action)
+        await episode.aio.end(1.0)
+        with pytest.raises(AttributeError, match="aio has no 'events'"):
+            episode.aio.events  # noqa: B018
+
+    asyncio.run(play())
+    assert len(memory.record.episodes()) == 1
+
+
+def test_open_and_discarded_episodes_move_with_an_export(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "a", LexicalEmbedder(64)) as memory:
+        one(memory, "right", 1.0)
+        discarded = memory.episode("find the hat", task="hats")
+        discarded.act("left", observation="a hall")
+        discarded.discard()
+        left_open = memory.episode("find the hat", task="hats")
+        left_open.act("left", observation="a hall")
+        assert memory.admin.check() == []
+        export(memory, tmp_path / "all.jsonl")
+    import_export(tmp_path / "b", tmp_path / "all.jsonl")
+    with Memory.open(tmp_path / "b") as memory:
+        assert memory.admin.check() == []
+        assert [e.actions for e in memory.record.episodes()] == [("right",)]
+        assert (values(memory)["left"][1], values(memory)["right"][1]) == (0, 1)
+        episode = memory.episode(id=left_open.id)
+        episode.act("right", observation="a hall")
+        episode.end(1.0)
+        with pytest.raises(EpisodeEndedError, match="was discarded"):
+            memory.episode(id=discarded.id)
+    with Memory.open(tmp_path / "b") as memory:
+        assert [e.actions for e in memory.record.episodes()] == [("right",), ("left", "right")]
+
+
+def test_threads_play_at_the_same_time() -> None:
+    memory = in_ram()
+    one(memory, "left", 1.0)
+
+    def play(number: int) -> None:
+        for _ in range(8):
+            with memory.episode("find the hat", task="hats") as episode:
+                episode.advise("a hall", ["left", "right"])
+                episode.act("left" if number % 2 else "right")
+                episode.end(float(number % 2))
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(play, range(3)))
+    assert len(memory.record.episodes()) == 25
+    found = values(memory)
+    assert (found["left"][1], found["right"][1]) == (9, 16)
 
 
 def test_a_loop_learns_from_episodes_and_they_from_a_loop() -> None:

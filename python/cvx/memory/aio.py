@@ -1,18 +1,16 @@
-"""The verbs of a memory to await: ``memory.aio``."""
+"""The verbs of a memory and of its episodes to await: ``memory.aio``, ``episode.aio``."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from cvx.memory.memory import Memory
+from typing import Any
 
 VERBS = (
     "add", "add_many", "update", "link", "forget", "erase", "get", "events", "recall", "context",
-    "why", "consequences", "feedback", "close",
+    "why", "consequences", "feedback", "episode", "close",
 )  # fmt: skip
+OF_AN_EPISODE = ("advise", "recall", "context", "act", "end", "discard")
 
 
 class Aio:
@@ -23,8 +21,10 @@ class Aio:
 
     Parameters
     ----------
-    memory : Memory
+    whose : Memory or RunningEpisode
         Whose verbs they are.
+    verbs : tuple of str
+        Which.
 
     Examples
     --------
@@ -36,13 +36,13 @@ class Aio:
     1
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, whose: Any, verbs: tuple[str, ...] = VERBS) -> None:
+        self._whose, self._verbs = whose, verbs
 
     def __getattr__(self, verb: str) -> Callable[..., Awaitable[Any]]:
-        if verb not in VERBS:
-            raise AttributeError(f"memory.aio has no {verb!r}: it has {', '.join(VERBS)}")
-        done = getattr(self._memory, verb)
+        if verb not in self._verbs:
+            raise AttributeError(f"aio has no {verb!r}: it has {', '.join(self._verbs)}")
+        done = getattr(self._whose, verb)
 
         @wraps(done)
         async def awaited(*args: Any, **options: Any) -> Any:
@@ -53,4 +53,4 @@ class Aio:
         return awaited
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *VERBS]
+        return [*super().__dir__(), *self._verbs]

@@ -25,6 +25,7 @@ from cvx.learn.advisor import Observation
 from cvx.learn.attribution import Outcome, Taken
 from cvx.learn.episodes import OpenEpisode
 from cvx.memory.advice import Advice, Asked, Option, as_text, same
+from cvx.memory.aio import OF_AN_EPISODE, Aio
 from cvx.memory.learner import (
     Agents,
     Learner,
@@ -84,6 +85,8 @@ class RunningEpisode:
         As given; ``task`` is None where none was.
     events : tuple of Event
         Its steps so far.
+    aio : Aio
+        The same verbs to await.
     """
 
     def __init__(
@@ -100,6 +103,8 @@ class RunningEpisode:
         self._shown: list[tuple[int, tuple[Hit, ...]]] = []
         self._followed: dict[int, list[int]] = {}
         self._listed = _last_actions(run.steps)
+        self._stored = len(run.steps)
+        self.aio = Aio(self, OF_AN_EPISODE)
         learner.begin(run)
 
     @property
@@ -398,6 +403,7 @@ class RunningEpisode:
             run.steps.pop()
             raise
         run.steps[-1] = event
+        self._stored += 1
         self._listed = actions
         if taken is not None:
             self._taken.append(taken)
@@ -514,6 +520,9 @@ class RunningEpisode:
             self._check_open()
             run, loop = self._run, self._agents.loop
             self._learner.catch_up()
+            if len(run.steps) < self._stored:
+                # What was decided went with the step that was erased.
+                self._taken.clear()
             self._check_unit(outcome)
             told: dict[str, Any] = {}
             total = math.fsum(float(step.metadata.get("reward", 0.0)) for step in run.steps)
@@ -626,8 +635,8 @@ class RunningEpisode:
         if found is None:
             self._run.closed = True
             raise EpisodeEndedError(
-                f"episode {self.id} was ended, discarded or taken up elsewhere: begin another "
-                "one, or take it up with its id"
+                f"episode {self.id} was ended, discarded, erased or taken up elsewhere: begin "
+                "another one, or take it up with its id"
             )
 
 

@@ -239,12 +239,21 @@ class Learner:
                 self._forget()
                 self._experience, self._unlearned = experience, experience.unlearned
                 for run in self._live.values():
+                    self._drop_erased(run)
                     self._tell(str(run.episode_id), run.steps, run.goal, task_of(run), run)
             if self._read < len(log):
                 new = experience.readable(self.namespace, also=self.also, since=self._read)
                 self._read = len(log)
                 for episode in new:
                     self._learn(episode)
+
+    def _drop_erased(self, run: OpenEpisode) -> None:
+        """Let an open episode forget the steps that were erased."""
+        found = self.agents.backend.record.query(
+            "SELECT event_id FROM events WHERE episode = ?", (run.episode_id,)
+        )
+        left = {event for (event,) in found}
+        run.steps[:] = [step for step in run.steps if step.event_id in left]
 
     def _learn(self, episode: Episode) -> None:
         key, told = str(episode.episode_id), episode.metadata
