@@ -312,10 +312,10 @@ def test_what_advice_expected_is_compared_with_what_happened() -> None:
     found = memory.learning.calibration()
     assert found is not None
     assert sum(each.n for each in found.bins) == len(memory.record.decisions())
-    won = {e.episode_id: e.reward for e in memory.record.episodes()}
+    won = {e.episode_id: e.reward or 0.0 for e in memory.record.episodes()}
     steps = [won[row["episode"]] for row in memory.record.decisions()]
     assert found.base_rate == pytest.approx(np.mean(steps))
-    assert sum(ends) == sum(reward or 0.0 for reward in won.values())
+    assert sum(ends) == sum(won.values())
 
 
 @pytest.mark.requirement("V14")
