@@ -8,19 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import (
-    a_text,
-    checked,
-    number,
-    one_of,
-    optional,
-    whole,
-    wrong,
-)
-from cvx.errors import (
-    InvalidInputError,
-    UnknownError,
-)
+from cvx.arguments import a_text, checked, number, one_of, optional, whole, wrong
+from cvx.errors import InvalidInputError, UnknownError
 from cvx.index import RawIndex
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.traces import default_level, timelines
@@ -117,11 +106,9 @@ class TemporalIndex(RawIndex):
         Raises
         ------
         InvalidInputError, InvalidVectorError
-            As for ``search``.
-        InvalidInputError, UnknownError
-            Other than five weights; a pool below 1; a weight for an unknown feature.
+            As for ``search``; other than five weights; a pool below 1.
         UnknownError
-            A level without regions.
+            A weight for an unknown feature; a level without regions.
 
         References
         ----------
@@ -156,7 +143,7 @@ class TemporalIndex(RawIndex):
         """Learn a region model from every timeline in the index, of all namespaces.
 
         Each timeline counts as one episode; the reward of each node is its outcome; the family of
-        goals is read from the tag that ``ActiveMemory`` gives its nodes.
+        goals is the ``task_type`` of its first node.
 
         Parameters
         ----------

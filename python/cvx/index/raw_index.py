@@ -175,9 +175,7 @@ class RawIndex:
         InvalidVectorError
             A vector that the index cannot hold. Nothing is inserted.
         InvalidInputError
-            An entity below 0, a reward outside [0, 1].
-        InvalidInputError
-            The tags name another family of goals.
+            An entity below 0, a reward outside [0, 1], tags that name another family of goals.
 
         Examples
         --------
@@ -253,13 +251,11 @@ class RawIndex:
 
         Raises
         ------
-        InvalidInputError
-            Columns of different lengths.
         InvalidVectorError
             A vector that the index cannot hold.
         InvalidInputError
-            An entity below 0, a reward outside [0, 1], threads outside their range, tags that name
-            another family of goals.
+            Columns of different lengths, an entity below 0, a reward outside [0, 1], threads
+            outside their range, tags that name another family of goals.
 
         Examples
         --------
@@ -313,9 +309,7 @@ class RawIndex:
         Raises
         ------
         InvalidInputError
-            No number from 0 up.
-        InvalidInputError
-            The index cannot give as many ids.
+            No number from 0 up, or more ids than the index can give.
 
         Examples
         --------
@@ -555,11 +549,9 @@ class RawIndex:
         Raises
         ------
         InvalidInputError
-            k below 1; ef or threads outside their range.
+            k below 1; ef or threads outside their range; a filter that cannot be understood.
         InvalidVectorError
             A query that cannot be compared.
-        InvalidInputError
-            A filter that cannot be understood.
 
         References
         ----------
@@ -1188,9 +1180,7 @@ class RawIndex:
         Raises
         ------
         SnapshotError
-            There is no such file, or it cannot be read.
-        SnapshotError
-            The file is not, or no longer, what `save` wrote.
+            There is no such file, it cannot be read, or it is not, or no longer, what `save` wrote.
 
         Examples
         --------
@@ -1214,9 +1204,7 @@ class RawIndex:
         Raises
         ------
         SnapshotError
-            There is no such file, or it cannot be read.
-        SnapshotError
-            The file has no sound header.
+            There is no such file, it cannot be read, or it has no sound header.
         """
         return NativeIndex.read_metadata(path)
 
