@@ -173,7 +173,7 @@ def test_a_model_that_fails_leaves_no_link_and_is_asked_again_later() -> None:
         assert rows(made)[1] == ("Rain and flood.", 1, "Water came in.")
         assert made.unjudged() == []
         assert made.get_context("flood") == (
-            "Rain and flood. This was because of Rain (Water came in)."
+            "Rain and flood. This was because of rain (water came in)."
         )
 
 

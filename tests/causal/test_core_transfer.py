@@ -20,11 +20,14 @@ def test_a_core_file_becomes_a_memory_that_tells_the_same_chain(tmp_path: Path) 
         core.add_event("It rained all night.")
         core.add_event("The cellar flooded.")
         told = core.get_context("cellar")
+    assert told == "The cellar flooded. This was because it rained all night (water came in)."
     memory = Memory(embedder)
     rain, flood = from_duckdb(memory, path)
     (step,) = memory.why(flood).steps
     assert (step.event.event_id, step.edge.why) == (rain, "Water came in.")
-    assert str(memory.why(flood)) == told
+    assert str(memory.why(flood)) == (
+        "It rained all night, so the cellar flooded (water came in)."
+    )
 
 
 @pytest.mark.requirement("X9", "X5")
@@ -38,7 +41,9 @@ def test_a_memory_becomes_a_core_file_that_goes_on(tmp_path: Path) -> None:
     to_duckdb(memory, path)
     judge = LLMJudge(lambda prompt: "Yes. The water stayed." if "cellar" in prompt else "No.")
     with CausalMemoryCore(str(path), judge, embedder) as core:
-        assert core.get_context("cellar") == str(memory.why(flood))
+        assert core.get_context("cellar") == (
+            "The cellar flooded. This was because it rained all night (the drain is too small)."
+        )
         core.add_event("The books of the cellar are mouldy.")
         assert core.events()[-1].cause_id == flood
         assert [event.text for event in core.chain(core.events()[-1].event_id)] == [

@@ -286,15 +286,16 @@ TOLD = {
     "The council cut the budget for drains.": "",
 }
 BEGINNING = (
-    " That was a result of something earlier: the drains blocked because they were not cleaned"
-    ' (both speak of because, block, drain and it says "after"). That was a result of something'
-    " earlier: the drains were not cleaned after the budget was cut (both speak of clean, drain and"
-    ' it says "because"). That was a result of something earlier: the council cut the budget for'
+    "the drains blocked because they were not cleaned"
+    ' (both speak of because, block, drain and it says "after"). And that was because'
+    " the drains were not cleaned after the budget was cut (both speak of clean, drain and"
+    ' it says "because"). And that was because the council cut the budget for'
     ' drains (both speak of budget, cut, drain and it says "after").'
 )
 FLOOD = (
-    " That was a result of something earlier: the cellar flooded after heavy rain because the"
+    " That was a result of this: the cellar flooded after heavy rain because the"
     ' drains blocked (both speak of because, cellar, flood and it says "because").'
+    " And that was because "
 )
 
 
@@ -307,16 +308,17 @@ def test_the_core_finds_and_tells_its_chains_as_ever() -> None:
         for text, (event, because) in zip(told, TOLD.items(), strict=True):
             assert text.startswith(f"{event} {because}".rstrip())
         assert told[0].endswith(FLOOD + BEGINNING)
-        assert told[1].endswith(BEGINNING)
+        assert told[1].endswith(" That was a result of this: " + BEGINNING)
         assert told[2:] == [*TOLD][2:]
         assert [e.event_id for e in core.consequences(1)] == [2, 4]
         assert [e.event_id for e in core.chain(10)] == [1, 2, 4, 6, 8, 10]
         assert core.graph().predecessors(10) == {8: 1, 6: 2, 4: 3, 2: 4}
+        lost = "the archive in the cellar was lost because the cellar flooded"
         assert core.graph().story(6, after=2).narrative().splitlines()[1] == (
-            "Because of it, the archive in the cellar was lost because the cellar flooded (both"
-            ' speak of because, cellar, flood and it says "because") and the archive in the cellar'
-            " was lost because the cellar flooded (both speak of because, cellar, flood and it says"
-            ' "because"). Because of "the archive in the cellar was lost because the cellar'
-            ' flooded", the mayor resigned following the loss of the archive (both speak of archive'
-            ' and it says "following").'
+            f"Because of that, {lost} (both"
+            ' speak of because, cellar, flood and it says "because"). Because the cellar flooded'
+            f" after heavy rain because the drains blocked, {lost}"
+            ' (both speak of because, cellar, flood and it says "because"). '
+            f"Because {lost}, the mayor resigned following the loss of the archive (both speak of"
+            ' archive and it says "following").'
         )

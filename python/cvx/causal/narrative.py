@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,9 +31,36 @@ should isn't aren't wasn't weren't hasn't haven't hadn't doesn't don't didn't wo
 began broke brought bought came caught chose cut drew drove ate fell felt fought found flew forgot
 froze gave got grew heard held hid hit hurt kept knew laid led left lent let lost made meant met
 paid put quit ran rang read rose said sang sat saw sent set shook shot shut slept sold spent spoke
-spread stole stood struck swam took taught thought threw told tore went withdrew woke won wore wrote
+spread stole stood struck swam took taught thought threw told tore went withdrew woke won wore
+wrote arose bent bit bled blew burnt burst clung crept dealt dug fled hung lay lit overflowed rode
+sank shrank slid spilt spun sprang stank stung swept swore swung wept
 """
-_STARTS = frozenset(_STARTERS.split())
+# Nouns that logs and news begin with; what is in neither list keeps its capital, as a name does.
+_NOUNS = """
+accounting alarm backup beer bread browsers budget burglars certificate checkout children city
+clients company council customers database delivery disk doctors drivers engineers everybody fans
+farmers fire floods freight frost guests half heat heavy hikers houses infrastructure jobs ice
+lack leaves lessons lightning logs machines mail memory merchants mould music news nurses oil
+orders parents people pipes police power prices production pubs quarantine rain regular reports
+requests residents rust sales savers seabirds servers services shops shoppers smoke snow soil
+somebody someone something strangers students supermarkets supplies tea termites thieves tiles
+tourists traffic trains trees volunteers voters water weddings wells wind wolves work workers
+"""
+_OF_NOUNS = (
+    "tion",
+    "tions",
+    "ment",
+    "ments",
+    "ness",
+    "ing",
+    "ings",
+    "age",
+    "ages",
+    "ance",
+    "ence",
+    "ure",
+)
+_STARTS = frozenset((_STARTERS + _NOUNS).split())
 _FINITE = frozenset(_VERBS.split())
 _WORD = re.compile(r"[A-Za-z']+")
 
@@ -48,7 +75,8 @@ def middle(text: str) -> str:
     """
     line = quoted_line(text).rstrip(". ")
     first = line.split(" ", 1)[0]
-    return line[:1].lower() + line[1:] if first.lower() in _STARTS else line
+    common = first.lower() in _STARTS or first[1:].endswith(_OF_NOUNS)
+    return line[:1].lower() + line[1:] if common else line
 
 
 def sentence(text: str) -> str:
@@ -97,10 +125,10 @@ def result_of(text: str, how: str = "") -> str:
     Examples
     --------
     >>> result_of("A dry winter."), result_of("It rained.")
-    ('a result of a dry winter', 'a result of something earlier: it rained')
+    ('a result of a dry winter', 'a result of this: it rained')
     """
-    earlier = "something earlier: " if is_clause(text) else ""
-    return f"a result of {earlier}{named(text)}{bracketed(how)}"
+    this = "this: " if is_clause(text) else ""
+    return f"a result of {this}{named(text)}{bracketed(how)}"
 
 
 def named(text: str) -> str:
@@ -113,17 +141,58 @@ def bracketed(how: str) -> str:
     return f" ({middle(how)})" if how.strip() else ""
 
 
-def joined(parts: Sequence[str]) -> str:
-    """Return parts as one list in words.
+def upper(text: str) -> str:
+    """Return a text with a capital first."""
+    return text[:1].upper() + text[1:]
+
+
+def chance(link: Link) -> str:
+    """Return how likely a link is, in words.
 
     Examples
     --------
-    >>> joined(["a", "b", "c"]), joined(["a"])
-    ('a, b, and c', 'a')
+    >>> chance(Link("rain", "flood", 0.62, state="judged"))
+    'probably (62%)'
     """
-    if len(parts) < 3:
-        return " and ".join(parts)
-    return f"{', '.join(parts[:-1])}, and {parts[-1]}"
+    return f"probably ({min(link.weight, 0.99):.0%})"
+
+
+_SO = ("Because of that,", "That is why", "So")
+_DAY = 86_400_000_000
+_MICROSECONDS = 10**14
+
+
+class _Days:
+    """Names the day of an event where it is another than that of the event told before.
+
+    Times below 10**14 are no microseconds since 1970, but ticks, which nobody reads aloud.
+    """
+
+    def __init__(self, ticks: Iterable[int]) -> None:
+        days = {tick // _DAY for tick in ticks if _MICROSECONDS <= tick < _LAST}
+        self._name = len(days) > 1
+        self._said: int | None = None
+        self._year: int | None = None
+        self._told: set[EventId] = set()
+
+    def dated(self, event: CausalEvent) -> str:
+        """Return what happened, with its day where that must be said."""
+        text = named(event.text)
+        day = event.tick // _DAY
+        if not self._name or event.id in self._told or not _MICROSECONDS <= event.tick < _LAST:
+            return text
+        self._told.add(event.id)
+        if day == self._said:
+            return text
+        self._said = day
+        when = datetime.fromtimestamp(event.tick / 1e6, UTC)
+        year = "" if when.year == self._year else f" {when.year}"
+        self._year = when.year
+        day_name = f"on {when.day} {when:%B}{year}"
+        return f"{day_name} {text}" if is_clause(text) else f"{text} {day_name}"
+
+
+_LAST = 253_402_300_800_000_000  # the year 10000
 
 
 NOTHING_BEFORE = "Nothing is known of what led to it."
@@ -153,7 +222,8 @@ winter.'
     earlier = [*zip(texts[:-1], hows, strict=True)][::-1]
     told = [sentence(texts[-1])]
     told += [f"This was {because(*one)}." for one in earlier[:1]]
-    told += [f"That was {result_of(*one)}." for one in earlier[1:]]
+    told += [f"That was {result_of(*one)}." for one in earlier[1:2]]
+    told += [f"And that was {because(*one)}." for one in earlier[2:]]
     return " ".join(told)
 
 
@@ -202,7 +272,10 @@ class Story:
         return self.forward.found if self.forward else ()
 
     def narrative(self) -> str:
-        """Tell it: one paragraph for what led here, one for what followed.
+        """Tell it from the root on: one paragraph for what led here, one for what followed.
+
+        What was judged is told as probable, with its chance; days are named where there are several
+        (of times in microseconds).
 
         Examples
         --------
@@ -214,98 +287,100 @@ class Story:
         >>> graph.link("rain", "flood", why="The drain is too small.")
         >>> graph.link("flood", "mould")
         >>> print(graph.story("flood").narrative())
-        The cellar flooded. This was because it rained all night (the drain is too small).
-        Because of it, the books are mouldy.
+        It rained all night, so the cellar flooded (the drain is too small).
+        Because of that, the books are mouldy.
         """
-        before = [*self._tell_causes(), *([MORE_BEFORE] if self.back and self.back.deeper else [])]
-        paragraphs = [" ".join([sentence(self.subject.text), *before])]
-        followed = [*self._tell_effects()]
+        days = _Days(event.tick for event in self.events.values())
+        before = self._told(self.causes, self.before, days, last=None)
+        paragraphs = []
+        if not any(link.effect == self.subject.id for link in self.causes):
+            before.append(sentence(self._text(self.subject.id, days)))
+            if self.back is not None:
+                before.append(NOTHING_BEFORE)
+        elif self.back and self.back.deeper:
+            before.append(MORE_BEFORE)
+        paragraphs.append(" ".join(before))
+        after = self._told(self.effects, self.after, days, last=self.subject.id)
         if self.forward and self.forward.deeper:
-            followed.append(MORE_AFTER)
-        if followed:
-            paragraphs.append(" ".join(followed))
+            after.append(MORE_AFTER)
+        if after:
+            paragraphs.append(" ".join(after))
         if self.truncated:
             paragraphs.append("There is more than is told here.")
         return "\n".join(paragraphs)
 
-    def _tell_causes(self) -> Iterable[str]:
-        if self.back is None:
-            return []
-        into = _grouped((link.effect, link) for link in self.causes)
-        if not into.get(self.subject.id):
-            return [NOTHING_BEFORE]
-        sentences = []
-        for event, links, told, last in self._stages(into, lambda link: link.cause, again=True):
-            if event == self.subject.id:
-                reasons = [self._reason(link, told) for link in links]
-                sentences.append(f"This was {joined(reasons)}.")
-            else:
-                who = "That was" if event == last else f'"{self._text(event)}" was itself'
-                sentences.append(f"{who} {self._results(links, told)}.")
-        return sentences
-
-    def _stages(
-        self,
-        grouped: Mapping[EventId, list[Link]],
-        far: Callable[[Link], EventId],
-        *,
-        again: bool,
-    ) -> Iterator[tuple[EventId, list[Link], set[EventId], EventId]]:
-        """Yield each event with its links, what was told before, and the event told last.
-
-        Without ``again``, links to what was told before are left out.
-        """
-        last, waiting = self.subject.id, deque([self.subject.id])
-        told = {last}
-        while waiting:
-            event = waiting.popleft()
-            links = [one for one in grouped.get(event, []) if again or far(one) not in told]
-            if not links:
+    def _told(
+        self, links: Iterable[Link], reached: Sequence[Reached], days: _Days, last: EventId | None
+    ) -> list[str]:
+        """Tell every event that links lead to, each after its causes where that can be."""
+        into = _grouped((link.effect, link) for link in links)
+        backward = last is None
+        depth = {one.id: -one.depth if backward else one.depth for one in reached}
+        order = sorted(into, key=lambda at: (depth.get(at, 0), self.events[at].tick))
+        told = {last} if last is not None else set()
+        sentences: list[str] = []
+        for event in order:
+            if event == self.subject.id and not backward:
                 continue
-            yield event, links, told, last
-            waiting.extend(dict.fromkeys(far(link) for link in links if far(link) not in told))
-            told.update(map(far, links))
-            last = far(links[-1])
-
-    def _reason(self, link: Link, told: set[EventId]) -> str:
-        if link.cause not in self.events:
-            return f"because of {UNKNOWN_CAUSE}{bracketed(link.why)}"
-        again = ", as was said," if link.cause in told else ""
-        return f"{because(self.events[link.cause].text, link.why)}{again}"
-
-    def _results(self, links: Sequence[Link], told: set[EventId]) -> str:
-        if len(links) > 1:
-            causes = [self._cause(link, told) for link in links]
-            return f"a result of {len(links)} things: {'; '.join(causes)}"
-        (link,) = links
-        if link.cause in told or link.cause not in self.events:
-            return f"a result of {self._cause(link, told)}"
-        return result_of(self.events[link.cause].text, link.why)
-
-    def _cause(self, link: Link, told: set[EventId]) -> str:
-        text = self._text(link.cause)
-        if link.cause in told:
-            return f'"{text}" again'
-        return f"{text}{bracketed(link.why)}"
-
-    def _tell_effects(self) -> Iterable[str]:
-        onward = _grouped((link.cause, link) for link in self.effects)
-        sentences = []
-        for event, links, _, last in self._stages(onward, lambda link: link.effect, again=False):
-            before = "that" if event == last else f'"{self._text(event)}"'
-            sentences.append(self._followed("it" if event == self.subject.id else before, links))
+            sentences.append(self._sentence(event, into[event], told, last, days, len(sentences)))
+            told |= {event, *(link.cause for link in into[event])}
+            last = event
         return sentences
 
-    def _followed(self, who: str, links: Sequence[Link]) -> str:
-        texts = [self._text(link.effect) for link in links]
-        parts = [f"{text}{bracketed(link.why)}" for text, link in zip(texts, links, strict=True)]
-        if all(is_clause(text) for text in texts):
-            return f"Because of {who}, {joined(parts)}."
-        return f"{who[:1].upper() + who[1:]} led to this: {'; '.join(parts)}."
+    def _sentence(
+        self,
+        event: EventId,
+        links: Sequence[Link],
+        told: set[EventId],
+        last: EventId | None,
+        days: _Days,
+        place: int,
+    ) -> str:
+        if len(links) > 1:
+            return self._many(event, links, days)
+        (link,) = links
+        how, sure = bracketed(link.why), link.state != "judged"
+        perhaps = "" if sure else f" {chance(link)}"
+        if link.cause == last:
+            effect = self._text(event, days)
+            if not is_clause(effect):
+                return f"That{perhaps} led to {effect}{how}."
+            if not sure:
+                return f"That is {chance(link)} why {effect}{how}."
+            return f"{_SO[place % len(_SO)]} {effect}{how}."
+        cause = self._text(link.cause, days)
+        effect = self._text(event, days)
+        says = link.cause in self.events and is_clause(cause)
+        if not is_clause(effect):
+            which = ", which" if says else ""
+            return f"{upper(cause)}{which}{perhaps} led to {effect}{how}."
+        if not says:
+            return upper(f"{f'{chance(link)} ' * (not sure)}because of {cause}, {effect}{how}.")
+        if link.cause in told:
+            return upper(f"{f'{chance(link)} ' * (not sure)}because {cause}, {effect}{how}.")
+        if not sure:
+            return f"{upper(cause)}; that is {chance(link)} why {effect}{how}."
+        return f"{upper(cause)}, so {effect}{how}."
 
-    def _text(self, event: EventId) -> str:
+    def _many(
+        self,
+        event: EventId,
+        links: Sequence[Link],
+        days: _Days,
+    ) -> str:
+        parts = []
+        for link in sorted(links, key=lambda link: self._tick(link.cause)):
+            perhaps = "" if link.state != "judged" else f"{chance(link)} "
+            parts.append(f"{perhaps}{self._text(link.cause, days)}{bracketed(link.why)}")
+        effect = sentence(self._text(event, days))
+        return f"{effect} This had {len(links)} causes: {'; '.join(parts)}."
+
+    def _tick(self, event: EventId) -> int:
+        return self.events[event].tick if event in self.events else -(2**63)
+
+    def _text(self, event: EventId, days: _Days) -> str:
         found = self.events.get(event)
-        return UNKNOWN_CAUSE if found is None else named(found.text)
+        return UNKNOWN_CAUSE if found is None else days.dated(found)
 
     def frame(self) -> pl.DataFrame:
         """Return it as a table: deepest cause first, then the event, then what followed.
