@@ -25,9 +25,7 @@ def test_a_core_file_becomes_a_memory_that_tells_the_same_chain(tmp_path: Path) 
     rain, flood = from_duckdb(memory, path)
     (step,) = memory.why(flood).steps
     assert (step.event.event_id, step.edge.why) == (rain, "Water came in.")
-    assert str(memory.why(flood)) == (
-        "It rained all night, so the cellar flooded (water came in)."
-    )
+    assert str(memory.why(flood)) == ("It rained all night, so the cellar flooded (water came in).")
 
 
 @pytest.mark.requirement("X9", "X5")
