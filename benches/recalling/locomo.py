@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -197,3 +197,16 @@ def remembered(
             if one.gold
         ]
     return memory, labels
+
+
+def exchanged(labels: Sequence[Label], conversations: Sequence[Conversation]) -> list[Label]:
+    """Return questions as asked of the next conversation, with the names of its speakers."""
+    names = {conversation.name: conversation.speakers for conversation in conversations}
+    following = dict(zip(names, [*list(names)[1:], *list(names)[:1]], strict=True))
+    out = []
+    for label in labels:
+        asked, text = following[label.namespace], str(label.query)
+        for own, other in zip(names[label.namespace], names[asked], strict=True):
+            text = re.sub(rf"\b{own}\b", other, text)
+        out.append(replace(label, query=text, namespace=asked, gold=frozenset()))
+    return out

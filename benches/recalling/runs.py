@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from benches.recalling import hotpot as hotpotqa
 from benches.recalling import locomo as talks
 from benches.recalling.blocks import BUDGETS
 from benches.recalling.blocks import blocks as whole_turns
+from benches.recalling.first_hits import asked_once, calibrated_to
 from benches.recalling.hostile import SHARE, TRUST, attacked
 from cvx.embed import Embedder
 from cvx.evaluation import (
@@ -29,9 +30,9 @@ from cvx.evaluation import (
     tables,
     tune,
 )
-from cvx.evaluation.floors import FOREIGN, evidence
+from cvx.evaluation.floors import FOREIGN
 from cvx.memory import Memory
-from cvx.recall.signals import DEFAULT_WEIGHTS, attentive, calibrated
+from cvx.recall.signals import DEFAULT_WEIGHTS, attentive
 
 TRAIN = ("conv-26", "conv-30", "conv-41")
 SHOWN = ("recall@5", "recall@10", "recall@20", "ndcg@10", "mrr", "empty", "tokens", "ms")
@@ -99,52 +100,70 @@ def blocks(data: Path, encoder: Embedder | None) -> Found:
 
 
 def floors(data: Path, encoder: Embedder | None) -> Found:
-    """When nothing is returned; calibrated on three conversations, measured on two others."""
+    """When nothing is returned, and how well ``relevance`` is calibrated, as shipped.
+
+    The constants of the shipped floors were rounded from fits to the conversations of ``TRAIN``.
+    """
     if encoder is None:
         print("left out: foreign questions must be embedded")
         return {}
-    memory, every = talks.remembered(talks.load(data / "locomo"), encoder)
-    labels = [label for label in every if label.category != talks.CATEGORIES[5]]
-    _, held_out = split(labels, TRAIN)
-    fitting = [label for label in labels if label.group in TRAIN]
-    asked = [label for label in labels if label.group in held_out]
-    others = dict(zip(held_out, held_out[1:] + held_out[:1], strict=True))
-    elsewhere = [
-        replace(label, gold=frozenset[int | str](), namespace=others[label.namespace],
-                category="somebody else's")
-        for label in asked
-    ]  # fmt: skip
-    foreign = foreign_labels(asked, FOREIGN)
-    known = evidence(memory, attentive(), fitting)
-    unknown = evidence(memory, attentive(), foreign_labels(fitting, FOREIGN, half="calibrate"))
-    rows, missed = list[Found](), list[str]()
-    for most_empty in (0.02, 0.03, 0.05):
-        floor = calibrated(known, unknown, most_empty=most_empty)
-        ranker = recalling(memory, attentive(answerable=floor))
-        mixed = [*asked, *foreign]
-        both = measure(f"floor at {most_empty:.0%}", ranker, mixed, resolved(memory, mixed))
-        other = measure("elsewhere", ranker, elsewhere, [frozenset[int]()] * len(elsewhere))
-        rows.append(
-            {
-                "most empty": most_empty,
-                "empty": both.metrics["empty"].mean,
-                "turned away": both.metrics["turned away"].mean,
-                "somebody else's": other.metrics["turned away"].mean,
-                "recall@10": both.metrics["recall@10"].mean,
-                **both.calibration,
-                "floor": floor.to_dict(),
-            }
+    report, missed = Found(), list[str]()
+    talked = talks.load(data / "locomo")
+    for name in ("MiniLM", "default embedder"):
+        memory, every = talks.remembered(talked, encoder, default=name != "MiniLM")
+        labels = [label for label in every if label.category != talks.CATEGORIES[5]]
+        asked = {
+            "true": labels,
+            "other topics": foreign_labels(labels, FOREIGN),
+            "names exchanged": talks.exchanged(labels, talked),
+        }
+        found = {kind: asked_once(memory, some) for kind, some in asked.items()}
+        print(f"{name}: share of the questions that come back empty; calibration of the first hit")
+        print(
+            f"{'':<28}{'true':>8}{'other topics':>14}{'names exchanged':>17}{'ECE':>8}{'skill':>8}"
         )
-    names = [name for name in rows[0] if name != "floor"]
-    print(
-        "true questions of conversations 42 and 43, 200 foreign ones, and those of the other talk"
-    )
-    print("  ".join(f"{name:>15}" for name in names))
-    for row in rows:
-        print("  ".join(f"{row[name]:>15.3f}" for name in names))
-    if not any(row["empty"] <= 0.03 and row["turned away"] >= 0.95 for row in rows):
-        missed.append("floors: no threshold turns 95% away and leaves at most 3% empty")
-    return {"rows": rows, "missed": missed}
+        for part, groups in (("all five", None), ("two not fitted to", TRAIN)):
+            rows = {
+                kind: [one for one in some if groups is None or one.group not in groups]
+                for kind, some in found.items()
+            }
+            least = float(np.quantile([one.answerable for one in rows["true"]], 0.03))
+            silent = {
+                "shipped": {
+                    k: float(np.mean([one.empty for one in some])) for k, some in rows.items()
+                },
+                "at 3%": {
+                    k: float(np.mean([one.answerable < least for one in some]))
+                    for k, some in rows.items()
+                },
+            }
+            error, skill = calibrated_to([one for some in rows.values() for one in some])
+            for way, shares in silent.items():
+                line = "".join(
+                    f"{share:>{width}.1%}"
+                    for share, width in zip(shares.values(), (8, 14, 17), strict=True)
+                )
+                print(f"{part}, {way}".ljust(28) + line + f"{error:>8.3f}{skill:>8.3f}")
+            report[f"{name}, {part}"] = {**silent, "ece": error, "skill": skill}
+            if name == "MiniLM" and groups is not None:
+                reached: dict[str, float] = {
+                    **silent["at 3%"],
+                    "skill": skill,
+                    "calibration": 1.0 - error,
+                }
+                must = {
+                    "other topics": 0.97, "names exchanged": 0.60, "skill": 0.2, "calibration": 0.95
+                }  # fmt: skip
+                missed += [
+                    f"floors: {what} is {reached[what]:.3f}, must be {bound}"
+                    for what, bound in must.items()
+                    if reached[what] < bound
+                ]
+    return {"rows": report, "missed": missed}
+
+
+def _share(flags: Iterable[bool]) -> float:
+    return float(np.mean([*flags]))
 
 
 def planted(data: Path, encoder: Embedder | None) -> Found:

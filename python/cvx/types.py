@@ -509,6 +509,8 @@ class Hit:
         The edges walked to get there, if it was found over edges.
     event : Event or None
         The whole event, where a store knows it.
+    relevance : float or None
+        The chance that whoever asked wants it, in [0, 1], where the recall knows.
 
     Examples
     --------
@@ -530,6 +532,7 @@ class Hit:
     factors: tuple[Factor, ...] = ()
     path: tuple[Edge, ...] = ()
     event: Event | None = None
+    relevance: float | None = None
 
     __repr__ = _telling
 

@@ -10,7 +10,6 @@ from cvx.errors import InvalidInputError
 from cvx.evaluation.labels import Label
 from cvx.memory import Memory
 from cvx.recall import Pipeline
-from cvx.recall.signals import Answerable
 from cvx.types import Cue, Filter
 
 CHARACTERS_A_TOKEN = 4
@@ -72,22 +71,15 @@ def recalling(memory: Memory, pipeline: Pipeline | None = None) -> Ranker:
         How; default that of the memory.
     """
     plan = pipeline or memory.learning.pipeline
-    answerable = plan.floor.answerable
 
     def rank(label: Label, k: int) -> Answer:
         asked, where = cue_of(label), where_of(label)
         hits = memory.recall(asked, k, namespace=label.namespace, where=where, pipeline=plan)
         events = [hit.event for hit in hits if hit.event is not None]
-        chance = None
-        if isinstance(answerable, Answerable):
-            table = memory.learning.candidates(
-                asked, k, namespace=label.namespace, where=where, pipeline=plan
-            )
-            chance = answerable.probability(table.columns)
         return Answer(
             tuple(event.event_id for event in events if event.event_id is not None),
             tokens_of([event.text for event in events]),
-            chance,
+            hits.trace.answerable,
         )
 
     return rank

@@ -968,6 +968,7 @@ class Memory:
         where: Where | None = None,
         sources: Sources | None = None,
         floor: float | Floor | None = None,
+        min_relevance: float | None = None,
         pipeline: Pipeline | None = None,
     ) -> Hits:
         """Find what fits a cue: near to it, or in its words; best first.
@@ -991,6 +992,8 @@ class Memory:
         floor : float or Floor, optional
             Events no more similar than this are found by their words only, if at all; default the
             floor of the pipeline.
+        min_relevance : float, optional
+            In [0, 1]: what is less likely to be wanted is left out.
         pipeline : Pipeline, optional
             How to recall; default ``learning.pipeline``.
 
@@ -998,8 +1001,9 @@ class Memory:
         -------
         Hits
             A list of `Hit`, each with its ``event``; the shares of the ``factors`` add up to the
-            score, into which the trust in the event's source enters. Empty where nothing fits.
-            ``trace`` says what happened.
+            score, into which the trust in the event's source enters; ``relevance`` is the chance
+            that it is wanted. Empty where nothing fits, or most likely nothing is known of what is
+            asked: ``nearest`` then holds what came nearest. ``trace`` says what happened.
 
         Raises
         ------
@@ -1009,7 +1013,7 @@ class Memory:
             Namespaces that cannot be some.
         """
         asker = asker_of(self._identity, namespace, where)
-        plan = plan_of(pipeline or self._recaller.pipeline, sources, floor)
+        plan = plan_of(pipeline or self._recaller.pipeline, sources, floor, min_relevance)
         return self._recaller.recall(cue, k, asker, plan)
 
     @checked(**{**RECALL, "k": optional(RECALL["k"])}, budget_tokens=optional(whole(0)))
@@ -1023,6 +1027,7 @@ class Memory:
         where: Where | None = None,
         sources: Sources | None = None,
         floor: float | Floor | None = None,
+        min_relevance: float | None = None,
         pipeline: Pipeline | None = None,
     ) -> Context:
         """Recall for a prompt: whole memories, best first, each once, as one block in a budget.
@@ -1035,7 +1040,7 @@ class Memory:
             Room in the prompt, at least 0; default that of the pipeline (512).
         k : int, optional
             How many memories at the most, at least 1; default as many as there is room for.
-        namespace, where, sources, floor, pipeline
+        namespace, where, sources, floor, min_relevance, pipeline
             As for ``recall``. The pipeline's ``serving`` says what a duplicate is, how tokens are
             counted, what does the compacting, and when a memory counts as used.
 
@@ -1055,7 +1060,7 @@ class Memory:
         StaleCueWarning
             The same cue was asked at the last turns too: build it anew from the agent's state.
         """
-        plan = plan_of(pipeline or self._recaller.pipeline, sources, floor)
+        plan = plan_of(pipeline or self._recaller.pipeline, sources, floor, min_relevance)
         if budget_tokens is not None:
             budget = replace(plan.serving.budget, tokens=budget_tokens)
             plan = replace(plan, serving=replace(plan.serving, budget=budget))

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cvx.arguments import Check, number, one_of, optional, some_texts, whole
+from cvx.arguments import Check, a_share, number, one_of, optional, some_texts, whole
 from cvx.embed import embed_query
 from cvx.errors import (
     InvalidInputError,
@@ -28,7 +28,7 @@ from cvx.recall.recalled import Ground, Recalled, hits_of, recall_once
 from cvx.recall.sampling import drawn_from
 from cvx.recall.scope import Asker, scope_of, ways_sql
 from cvx.recall.serving import Served, Serving, events_of
-from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive
+from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive, shipped_floor
 from cvx.recall.trace import Hits
 from cvx.types import Cue, Decision, Event, Hit, Source, Where
 
@@ -47,6 +47,7 @@ RECALL: Mapping[str, Check] = {
     "k": whole(1),
     "sources": optional(_sources),
     "floor": optional(_floor),
+    "min_relevance": optional(a_share),
     "pipeline": optional(one_of(Pipeline, called="a cvx.recall.Pipeline")),
 }
 """What the parameters of a recall may be."""
@@ -64,16 +65,17 @@ class Recaller:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._corpus: Corpus | None = None
-        self._pipeline: tuple[int | None, Pipeline] | None = None
+        self._pipeline: tuple[object, Pipeline] | None = None
         # By namespace: the last cue's hash, its turn, and how many turns it was asked.
         self._asked: dict[str, tuple[str, int, int]] = {}
 
     @property
     def pipeline(self) -> Pipeline:
         """What was set or tuned last, by any process, else the default."""
-        when = stored_at(self._backend.record)
+        record = self._backend.record
+        when = stored_at(record), record.meta("embedder")
         if self._pipeline is None or self._pipeline[0] != when:
-            self._pipeline = when, self._stored(when)
+            self._pipeline = when, self._stored(when[0])
         return self._pipeline[1]
 
     def _stored(self, when: int | None) -> Pipeline:
@@ -106,16 +108,20 @@ class Recaller:
             raise InvalidInputError(
                 f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
             )
-        pipeline = attentive(DEFAULT_WEIGHTS if weights is None else weights, answerable)
+        pipeline = attentive(
+            DEFAULT_WEIGHTS if weights is None else weights,
+            answerable or shipped_floor(self._backend.record.meta("embedder")),
+        )
         self._recall_with(pipeline, weights_state(self._backend.record, weights, answerable))
 
     def _recall_with(self, pipeline: Pipeline, state: Mapping[str, Any] | None) -> None:
-        when = stored_at(self._backend.record)
+        record = self._backend.record
+        when = stored_at(record)
         if state is not None:
-            with self._backend.record.transaction() as write:
+            with record.transaction() as write:
                 write.set_state(NAME, state)
                 when = write.recorded
-        self._pipeline = when, pipeline
+        self._pipeline = (when, record.meta("embedder")), pipeline
 
     def ground(self) -> Ground:
         """Return what a recall stands on."""
@@ -252,11 +258,13 @@ class Recaller:
 
 
 def head_of(recalled: Recalled, k: int) -> Hits:
-    """Return the first k of a ranking."""
-    hits = hits_of(recalled, recalled.ranking.order[:k].tolist())
+    """Return the first k of a ranking; of an empty one, what stands below the floors."""
+    ranking = recalled.ranking
+    hits = hits_of(recalled, ranking.order[:k].tolist())
     trace = recalled.trace
     trace.hits, trace.beyond_k = hits, trace.candidates - trace.below_floor - len(hits)
-    return Hits(hits, trace)
+    below = [] if hits else ranking.best(np.arange(len(ranking.table)))[:k].tolist()
+    return Hits(hits, trace, hits_of(recalled, below))
 
 
 def _to_serve(recalled: Recalled, serving: Serving, k: int | None) -> list[Hit]:
@@ -273,9 +281,16 @@ def asker_of(
     return Asker(*identity.seeing(namespace), identity.passing(where), outcome)
 
 
-def plan_of(pipeline: Pipeline, sources: Sources | None, floor: float | Floor | None) -> Pipeline:
+def plan_of(
+    pipeline: Pipeline,
+    sources: Sources | None,
+    floor: float | Floor | None,
+    min_relevance: float | None = None,
+) -> Pipeline:
     """Return a pipeline with what one call wants otherwise."""
     if floor is not None:
         floor = floor if isinstance(floor, Floor) else Floor(similarity=floor)
         pipeline = replace(pipeline, floor=floor)
+    if min_relevance is not None:
+        pipeline = replace(pipeline, floor=replace(pipeline.floor, relevance=min_relevance))
     return pipeline if sources is None else pipeline.looking_in(sources)

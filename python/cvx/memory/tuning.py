@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -18,7 +18,7 @@ from cvx.recall.pipeline import read_plainly
 from cvx.recall.render import Renderer
 from cvx.recall.sampling import PlackettLuce
 from cvx.recall.serving import Serving
-from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable, attentive
+from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable, Learned, attentive, shipped_floor
 from cvx.recall.signals.attentive import read_cue, signals_of
 from cvx.recall.tokens import estimate_tokens
 from cvx.scoring.recency import Decay
@@ -30,7 +30,18 @@ NAME = "recall"
 _PARTS: Mapping[str, Callable[..., Any]] = {
     part.__name__: part
     for part in (
-        *(Pipeline, Weighting, Floor, Answerable, Serving, Dedupe, Budget, Renderer, PlackettLuce),
+        *(
+            Pipeline,
+            Weighting,
+            Floor,
+            Answerable,
+            Learned,
+            Serving,
+            Dedupe,
+            Budget,
+            Renderer,
+            PlackettLuce,
+        ),
         *(sources.Dense, sources.Lexical, sources.Words, sources.Graph, sources.Aliases),
         *(sources.Recent, Decay, enhance.Beside, fusion.ranks_fused, fusion.values_fused),
         *(formulas.similarity_column, formulas.recency_column, formulas.usage_column),
@@ -76,28 +87,31 @@ def stored_at(record: Record) -> int | None:
 def stored(record: Record) -> Pipeline:
     """Return the pipeline of a record: the one that was stored, else the shipped one.
 
-    A calibrated floor holds for the embedder that it was calibrated with.
+    A calibrated floor holds for the embedder that it was calibrated with; else the shipped one of
+    the embedder does.
 
     Raises
     ------
     InvalidInputError
         What is stored cannot be read.
     """
-    told = record.state(NAME)
+    told, embedder = record.state(NAME), record.meta("embedder")
     if told is None:
-        return attentive()
+        return attentive(answerable=shipped_floor(embedder))
     try:
-        pipeline = _pipeline(told)
-        same = told["embedder"] == record.meta("embedder")
+        pipeline = _pipeline(told, embedder)
+        same = told["embedder"] == embedder
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise InvalidInputError(
             f"the pipeline that {record.path} keeps cannot be read ({type(error).__name__}: "
             f"{error}): set memory.learning.pipeline, or tune it anew"
         ) from error
-    return pipeline if same else replace(pipeline, floor=replace(pipeline.floor, answerable=None))
+    if same or pipeline.floor.answerable is None:
+        return pipeline
+    return pipeline.answering(shipped_floor(embedder))
 
 
-def _pipeline(told: Mapping[str, Any]) -> Pipeline:
+def _pipeline(told: Mapping[str, Any], embedder: str | None) -> Pipeline:
     if "pipeline" in told:
         made = _made(told["pipeline"])
         if not isinstance(made, Pipeline):
@@ -106,7 +120,7 @@ def _pipeline(told: Mapping[str, Any]) -> Pipeline:
     weights, floor = told["weights"], told["answerable"]
     return attentive(
         DEFAULT_WEIGHTS if weights is None else weights,
-        None if floor is None else Answerable.from_dict(floor),
+        shipped_floor(embedder) if floor is None else Answerable.from_dict(floor),
     )
 
 

@@ -118,6 +118,8 @@ class Corpus:
         self._postings = Postings(self.record, self)
         self._masks: dict[tuple[tuple[str, ...], bool | None], Mask] = {}
         self._texts: OrderedDict[int, str] = OrderedDict()
+        # By spaces: how many events there were, and how like two of them are; see `View`.
+        self.backgrounds: dict[tuple[str, ...], tuple[int, tuple[float, float] | None]] = {}
 
     def __len__(self) -> int:
         return len(self.event_ids)

@@ -17,7 +17,7 @@ from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError
 from cvx.recall.candidates import Candidates, Column
 from cvx.recall.cue import PlainQuestion, dense_text, lexical_text
 from cvx.recall.expansion import with_neighbours
-from cvx.recall.floor import Floor
+from cvx.recall.floor import Answerable, Floor, relevance_of
 from cvx.recall.fusion import RRF_CONSTANT, Fusion, by_rank
 from cvx.recall.given import BUILT_IN, Given, finder_of
 from cvx.recall.serving import Serving
@@ -83,6 +83,11 @@ class Pipeline:
     timeout_s: float = 2.0
     serving: Serving = field(default_factory=Serving)
 
+    def answering(self, answerable: Answerable | None) -> Pipeline:
+        """Return the same with another judge of whether there is an answer, and its threshold."""
+        least = getattr(answerable, "threshold", self.floor.least)
+        return replace(self, floor=replace(self.floor, answerable=answerable, least=least))
+
     def asks_outside(self, cue: Cue, question: Question) -> bool:
         """Return whether the embedder or a source of the user has to be asked."""
         if cue.vector is None and question.bare.strip():
@@ -116,6 +121,8 @@ class Pipeline:
             reach=0,
             follow=(),
             weighting=self.weighting.with_weights(weights),
+            # What there is an answer by was calibrated on what our own sources find.
+            floor=replace(self.floor, answerable=None),
         )
 
     def finders(self) -> dict[str, Finder]:
@@ -135,12 +142,23 @@ class Ranking:
         Their scores and what made them.
     order : ndarray of shape (m,), int64
         Places in the table of what passed the floors, best first; equals by votes, then by event.
+    total : ndarray of shape (n,), float64
+        The scores of the whole table.
+    relevance : ndarray of shape (n,), float64, or None
+        The chance of each that it is wanted, where the pipeline knows.
     """
 
     table: Candidates
     scored: Scored
     order: IntArray
     total: Column
+    relevance: Column | None
+
+    def best(self, places: IntArray) -> IntArray:
+        """Return places of the table, best first."""
+        table = self.table
+        keys = table.event_ids[places], -table["votes"][places], -self.total[places]
+        return places[np.lexsort(keys)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,9 +317,10 @@ def rank(pipeline: Pipeline, view: View, table: Candidates, trace: Trace) -> Ran
     trace.candidates = len(table)
     trace.floor = str(pipeline.floor)
     trace.answerable = pipeline.floor.probability(view, table)
-    kept = np.flatnonzero(pipeline.floor.kept(table, total))
+    relevance = relevance_of(table, total, trace.answerable, view.size)
+    kept = np.flatnonzero(pipeline.floor.kept(table, total, relevance))
     if trace.answerable is not None and trace.answerable < pipeline.floor.least:
         kept = kept[:0]
-    trace.below_floor = len(table) - len(kept)
-    order = kept[np.lexsort((table.event_ids[kept], -table["votes"][kept], -total[kept]))]
-    return Ranking(table, scored, order, total)
+    trace.below_floor, trace.held = len(table) - len(kept), view.size
+    found = Ranking(table, scored, kept, total, relevance)
+    return replace(found, order=found.best(kept))

@@ -90,7 +90,9 @@ def recall_once(
     """
     asked = sound_cue(cue)
     whole = cue.words() if isinstance(cue, Cue) else cue
-    trace = Trace(asked.words(), cue_hash(asked), asked.place, passed=asker.passed())
+    trace = Trace(
+        asked.words(), asker.namespace, cue_hash(asked), asked.place, passed=asker.passed()
+    )
     if not asked.words().strip() and asked.vector is None:
         trace.problems.append("the cue says nothing: nothing was looked for")
     if len(asked.words()) < len(whole):
@@ -136,6 +138,7 @@ def _hit(recalled: Recalled, place: int, event: Event, factors: tuple[Factor, ..
     similarity = float(table["dense"][place])
     known = not math.isnan(similarity)
     assert event.node is not None
+    chances = recalled.ranking.relevance
     return Hit(
         node=event.node,
         distance=recalled.view.to_distance(similarity) if known else math.inf,
@@ -148,6 +151,7 @@ def _hit(recalled: Recalled, place: int, event: Event, factors: tuple[Factor, ..
         factors=factors,
         path=_with_reasons(recalled, table.paths.get(int(table.rows[place]), ())),
         event=event,
+        relevance=None if chances is None else float(chances[place]),
     )
 
 

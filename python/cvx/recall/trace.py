@@ -44,6 +44,8 @@ class Trace:
     ----------
     cue : str
         What was asked.
+    namespace : str
+        Who asked.
     cue_hash : str
         Of the cue as it was embedded; the same hash turn after turn is a stale cue.
     turn : int, optional
@@ -58,6 +60,8 @@ class Trace:
         How many there were, and what became of those that did not survive.
     floor : str
         The floors in words.
+    held : int
+        How many memories whoever asked may know of, whatever the filter; 0: there is nothing.
     answerable : float, optional
         The calibrated probability that there is an answer.
     hits : list of Hit
@@ -73,6 +77,7 @@ class Trace:
     """
 
     cue: str = ""
+    namespace: str = ""
     cue_hash: str = ""
     turn: int | None = None
     passed: list[str] = field(default_factory=list)
@@ -83,6 +88,7 @@ class Trace:
     merged: int = 0
     beyond_k: int = 0
     floor: str = "none"
+    held: int = 0
     answerable: float | None = None
     hits: list[Hit] = field(default_factory=list)
     tokens: int | None = None
@@ -104,6 +110,8 @@ class Trace:
         lines += [f"{source.name}: {source.problem}" for source in self.sources if source.problem]
         lines += self.problems
         lines = [printable(line) for line in lines]
+        if not self.held:
+            lines.append(f"nothing is remembered in {self.namespace!r}")
         if self.answerable is not None:
             lines.append(f"an answer is held with probability {self.answerable:.2f}")
         lines.append(f"after composite scoring + floor({self.floor}): {self._survive()}")
@@ -138,11 +146,13 @@ class Hits(list[Hit]):
     ----------
     trace : Trace
         What happened, the failure of a source or of the embedder among it.
+    nearest : list of Hit
+        Of an empty answer: what it would have been without floors.
     """
 
-    def __init__(self, hits: Iterable[Hit], trace: Trace) -> None:
+    def __init__(self, hits: Iterable[Hit], trace: Trace, nearest: Iterable[Hit] = ()) -> None:
         super().__init__(hits)
-        self.trace = trace
+        self.trace, self.nearest = trace, list(nearest)
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -18,6 +18,8 @@ from cvx.recall.titles import title_key
 from cvx.store.rows import event_context
 from cvx.types import Cue, Edge, Filter, IntArray, Vector
 
+_SAMPLE = 128
+
 
 class Question(Protocol):
     """What a reader makes of a cue; it may know more than this."""
@@ -216,6 +218,29 @@ class View:
         if len(missing):
             self._measure(missing)
         return self._similar[rows]
+
+    def background(self, fewest: int) -> tuple[float, float] | None:
+        """Return mean and standard deviation of the similarity of two readable events at random.
+
+        Parameters
+        ----------
+        fewest : int
+            With fewer events that have a vector, nothing is known: None.
+        """
+        kept, spaces = self.corpus.backgrounds, tuple(self.scope.where.namespaces or ())
+        known = kept.get(spaces)
+        if known is None or self.size > 2 * known[0]:
+            nodes = self.corpus.nodes[self.readable & (self.corpus.nodes >= 0)]
+            some = np.random.default_rng(0).permutation(nodes)[:_SAMPLE].tolist()
+            vectors = [vector for node in some if (vector := self.index.vector(node)) is not None]
+            spread = None
+            if len(vectors) >= max(fewest, 2) and self.index.metric != "l2":
+                rows = np.array(vectors, dtype=np.float64)
+                rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+                pairs = (rows @ rows.T)[np.triu_indices(len(rows), 1)]
+                spread = float(pairs.mean()), float(pairs.std())
+            known = kept[spaces] = self.size, spread
+        return known[1]
 
     def note_similarity(self, rows: IntArray, similar: npt.NDArray[np.float64]) -> None:
         """Take down similarities that a search has measured, the best of each event."""

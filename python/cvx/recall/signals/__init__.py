@@ -25,7 +25,14 @@ from cvx.recall.signals.answer import form_signals, length_signals
 from cvx.recall.signals.attentive import attentive
 from cvx.recall.signals.context import date_signals, session_signals, speaker_signals
 from cvx.recall.signals.dense import dense_signals
-from cvx.recall.signals.floor import FLOOR_FEATURES, Answerable, calibrated, floor_features
+from cvx.recall.signals.floor import (
+    FLOOR_FEATURES,
+    Answerable,
+    Learned,
+    calibrated,
+    floor_features,
+    shipped_floor,
+)
 from cvx.recall.signals.lexical import lexical_signals
 from cvx.recall.signals.linked import MENTIONS, link_signals, title_signals
 from cvx.recall.signals.mentions import Mention, Titles
@@ -41,6 +48,7 @@ __all__ = [
     "MENTIONS",
     "SCALES",
     "Answerable",
+    "Learned",
     "Mention",
     "Question",
     "Scene",
@@ -50,6 +58,7 @@ __all__ = [
     "calibrated",
     "floor_features",
     "read_question",
+    "shipped_floor",
 ]
 
 _BY_ITSELF = (

@@ -8,10 +8,9 @@ from dataclasses import replace
 from cvx.errors import InvalidInputError
 from cvx.recall.candidates import Candidates
 from cvx.recall.cue import dense_text, lexical_text, structured
-from cvx.recall.floor import Floor
 from cvx.recall.fusion import by_scale
 from cvx.recall.pipeline import Pipeline
-from cvx.recall.signals.floor import Answerable
+from cvx.recall.signals.floor import Answerable, Learned
 from cvx.recall.signals.linked import MENTIONS
 from cvx.recall.signals.question import Question, read_question
 from cvx.recall.signals.view import FloatArray
@@ -27,7 +26,7 @@ POOL = 150
 
 def attentive(
     weights: Mapping[str, float] = DEFAULT_WEIGHTS,
-    answerable: Answerable | None = None,
+    answerable: Answerable | Learned | None = None,
     *,
     pool: int = POOL,
 ) -> Pipeline:
@@ -37,7 +36,7 @@ def attentive(
     ----------
     weights : mapping of str to float, default ``DEFAULT_WEIGHTS``
         By column.
-    answerable : Answerable, optional
+    answerable : Answerable or Learned, optional
         When to answer nothing; by default there is always an answer where anything is similar or
         holds a word.
     pool : int, default 150
@@ -56,10 +55,7 @@ def attentive(
     >>> hits[0].event.text
     'I bought a horse.'
     """
-    floor = Floor()
-    if answerable is not None:
-        floor = replace(floor, answerable=answerable, least=answerable.threshold)
-    return Pipeline(
+    pipeline = Pipeline(
         reader=read_cue,
         sources={"dense": Dense(pool), "words": Words(2 * pool // 3)},
         reach=1,
@@ -67,8 +63,8 @@ def attentive(
         signals=(signals_of,),
         fusion=by_scale(SCALES, default="none"),
         weighting=Weighting.mean_of(weights),
-        floor=floor,
     )
+    return pipeline.answering(answerable)
 
 
 def read_cue(view: View) -> Question:

@@ -10,6 +10,7 @@ asked, not whether it knows.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -18,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidInputError
+from cvx.recall.floor import fullness
 from cvx.recall.signals.view import Candidates, FloatArray
+from cvx.recall.view import View
 from cvx.scoring.logistic import maximum_likelihood
 
 FLOOR_FEATURES = ("dense", "dense_window", "coverage_store", "coverage_window")
@@ -54,6 +57,9 @@ class Answerable:
         As the regression found it.
     threshold : float
         Probability below which nothing is returned, in [0, 1].
+    leniency : float, default 0.0
+        Added to the log-odds in an empty memory, and ever less of it up to 300 events: in a small
+        one most words of a question are new, whether it knows the answer or not.
 
     Raises
     ------
@@ -70,6 +76,7 @@ class Answerable:
     coefficients: tuple[float, ...]
     intercept: float
     threshold: float
+    leniency: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.coefficients) != len(FLOOR_FEATURES):
@@ -77,19 +84,28 @@ class Answerable:
                 f"{len(self.coefficients)} coefficients: give {len(FLOOR_FEATURES)}, "
                 f"for {', '.join(FLOOR_FEATURES)}"
             )
-        if not all(math.isfinite(x) for x in (*self.coefficients, self.intercept)):
+        if not all(math.isfinite(x) for x in (*self.coefficients, self.intercept, self.leniency)):
             raise InvalidInputError("a coefficient is not finite: calibrate the floor again")
         if not 0.0 <= self.threshold <= 1.0:
             raise InvalidInputError(f"threshold is {self.threshold}: give one in [0, 1]")
 
-    def probability(self, columns: Mapping[str, FloatArray]) -> float:
-        """Return the probability, in [0, 1], that one of the candidates answers."""
+    def probability(self, columns: Mapping[str, FloatArray], size: int | None = None) -> float:
+        """Return the probability, in [0, 1], that one of the candidates answers.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray of shape (n,)
+            Of the candidates.
+        size : int, optional
+            Events of the memory; by default enough.
+        """
         z = float(np.dot(self.coefficients, floor_features(columns))) + self.intercept
+        z += self.leniency * (0.0 if size is None else 1.0 - fullness(size))
         return 0.5 * (1.0 + math.tanh(z / 2.0))
 
-    def __call__(self, _view: object, candidates: Candidates) -> float:
+    def __call__(self, view: View, candidates: Candidates) -> float:
         """Return the probability for a table that holds the signals' columns."""
-        return self.probability(candidates.columns)
+        return self.probability(candidates.columns, view.size)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
@@ -98,6 +114,7 @@ class Answerable:
             "coefficients": list(self.coefficients),
             "intercept": self.intercept,
             "threshold": self.threshold,
+            "leniency": self.leniency,
         }
 
     @classmethod
@@ -118,7 +135,59 @@ class Answerable:
             tuple(float(x) for x in stored["coefficients"]),
             float(stored["intercept"]),
             float(stored["threshold"]),
+            float(stored.get("leniency", 0.0)),
         )
+
+
+LEXICAL_FLOOR = Answerable((1.4, 0.0, 2.7, 5.5), -5.0, threshold=0.17, leniency=3.4)
+SEMANTIC_FLOOR = Answerable((14.0, 0.0, 1.4, 4.0), -8.4, threshold=0.23, leniency=4.0)
+"""Of the lexical embedder and of MiniLM: rounded from fits to questions of three conversations."""
+
+_LIKE_MINILM = re.compile(r"minilm|^local/384/mean/9977d53604db81fa", re.IGNORECASE)
+_USUAL = 0.24, 0.135
+"""Mean and standard deviation of MiniLM's cosines of two events of one memory, at random."""
+
+
+def shipped_floor(embedder: str | None) -> Answerable | Learned | None:
+    """Return the floor that a memory of this embedder has, None where nothing is embedded.
+
+    Parameters
+    ----------
+    embedder : str or None
+        The ``id`` that it says.
+    """
+    if embedder is None:
+        return None
+    if embedder.startswith("cvx-lexical-1/"):
+        return LEXICAL_FLOOR
+    return SEMANTIC_FLOOR if _LIKE_MINILM.search(embedder) else Learned()
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The floor of MiniLM, on the scale of another embedder.
+
+    How like two events of the memory are that have nothing to do with each other, as most of its
+    pairs have not, says where the scale begins and how wide it is. No question is asked for that,
+    and nothing embedded.
+
+    Parameters
+    ----------
+    fewest : int, default 50
+        Events with a vector that it takes; with fewer, nothing is known.
+    """
+
+    fewest: int = 50
+    threshold: float = SEMANTIC_FLOOR.threshold
+
+    def __call__(self, view: View, candidates: Candidates) -> float | None:
+        """Return the probability for a table that holds the signals' columns, if it is known."""
+        usual = view.background(self.fewest)
+        if usual is None or usual[1] <= 0.0:
+            return None
+        columns = dict(candidates.columns)
+        columns["dense"] = _USUAL[0] + (columns["dense"] - usual[0]) * _USUAL[1] / usual[1]
+        return SEMANTIC_FLOOR.probability(columns, view.size)
 
 
 def calibrated(
