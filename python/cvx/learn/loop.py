@@ -44,6 +44,7 @@ from cvx.scoring import (
 from cvx.scoring.scorer import HOUR_US
 from cvx.store import Record
 from cvx.store.namespaces import check_also, narrowed, visible_spaces
+from cvx.store.rowcheck import explains
 from cvx.types import (
     DEFAULT_NAMESPACE,
     Cue,
@@ -124,6 +125,7 @@ def a_shown_step(name: str, value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
+@explains(lambda loop: loop.record)
 class ActiveMemory:
     """An agent's memory that learns from every episode what to recall in the next.
 

@@ -18,6 +18,7 @@ from cvx.scoring import logged_calibration
 from cvx.scoring.formulas import beta_mean
 from cvx.store.history import HistoryLimits
 from cvx.store.namespaces import check_namespace
+from cvx.store.rowcheck import explains
 from cvx.store.store import Compacted, compact
 from cvx.types import DEFAULT_NAMESPACE, Event
 
@@ -53,6 +54,7 @@ class Faded(NamedTuple):
     vitality: tuple[float, ...]
 
 
+@explains(lambda admin: admin._backend.record)
 class Admin:
     """What keeps a memory in order.
 

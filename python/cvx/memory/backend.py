@@ -26,6 +26,7 @@ from cvx.memory.usage_buffer import MUCH, UsageBuffer
 from cvx.store import IndexKind, Record, Store, Writer
 from cvx.store.history import Versions
 from cvx.store.namespaces import check_namespace, readers, reads
+from cvx.store.rowcheck import explains
 from cvx.types import DEFAULT_NAMESPACE, Event, Filter, Vector, Where
 from cvx.validation import storable_text, storable_vector
 
@@ -119,6 +120,7 @@ class Identity:
             )
 
 
+@explains(lambda backend: backend.record)
 class Backend:
     """The store behind a memory, and the checks before anything goes into it.
 

@@ -30,9 +30,11 @@ from cvx.errors import UnjudgedWarning
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.writes import add_events
 from cvx.store import Record
+from cvx.store.rowcheck import explains
 from cvx.types import AnEvent, Event
 
 
+@explains(lambda causes: causes._backend.record)
 class Causes:
     """Finds causes, counts what speaks for and against them, and tells what they amount to.
 

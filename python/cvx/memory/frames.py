@@ -12,6 +12,7 @@ from cvx.arguments import a_flag, a_text, checked, optional, wrong
 from cvx.extras import needs
 from cvx.memory.backend import Backend
 from cvx.store import Record
+from cvx.store.rowcheck import explains
 from cvx.store.rows import json_of
 from cvx.types import ENTITY_KEY, entity_name
 from cvx.validation import STATES
@@ -34,6 +35,7 @@ def _state(name: str, value: object) -> object:
     return value
 
 
+@explains(lambda frames: frames._backend.record)
 class Frames:
     """Events, links, episodes and decisions as frames.
 

@@ -14,6 +14,7 @@ from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.signals import Answerable
 from cvx.scoring import Calibration, LoggedChoice, logged_calibration, logged_choices
+from cvx.store.rowcheck import explains
 from cvx.types import AnEvent, Cue, Decision, Where
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _answerable = one_of(Answerable, called="an Answerable, as calibrated_floor returns it")
 
 
+@explains(lambda learning: learning._backend.record)
 class Learning:
     """How a memory recalls, what it learned, and which memories drove which decision.
 

@@ -65,6 +65,7 @@ from cvx.store import Record
 from cvx.store.erase import Erased, finish
 from cvx.store.history import as_of
 from cvx.store.namespaces import check_also
+from cvx.store.rowcheck import explains
 from cvx.types import (
     DEFAULT_NAMESPACE,
     AnEvent,
@@ -130,6 +131,7 @@ _OPENING: Mapping[str, Check] = {
 }
 
 
+@explains(lambda memory: memory._backend.record)
 class Memory:
     """What an agent remembers: in RAM, or with ``Memory.open`` in a folder that survives.
 

@@ -13,9 +13,16 @@ from cvx.embed.spec import Absent
 from cvx.errors import DuplicateKeyError, ExportError
 from cvx.memory.memory import Memory
 from cvx.store import Record
-from cvx.store.transfer import Header, Imported, export_record, format_of, import_into
+from cvx.store.transfer import (
+    Header,
+    Imported,
+    export_record,
+    format_of,
+    import_into,
+    reader_of,
+)
 from cvx.store.transfer.duck import CoreEvent, core_events
-from cvx.store.transfer.importing import founded, reader_of
+from cvx.store.transfer.importing import founded
 from cvx.types import Event
 
 Progress = Callable[[int, int], None] | None

@@ -428,6 +428,9 @@ def _connected(address: str) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA temp_store = MEMORY")
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except UnicodeDecodeError as error:
+        db.close()
+        raise sqlite3.DatabaseError("malformed: its schema is no text") from error
     except BaseException:
         db.close()
         raise
@@ -437,7 +440,13 @@ def _connected(address: str) -> sqlite3.Connection:
 _NO_ROOM = ("disk is full", "disk I/O error")
 _NO_ACCESS = ("unable to open database file", "readonly database")
 # "malformed JSON" too: JSON in a record is written by cvx alone, so that one is a damaged row.
-_DAMAGED = ("malformed", "not a database", "corrupt", "decode to UTF-8")
+_DAMAGED = (
+    "malformed",
+    "vtable constructor failed",
+    "not a database",
+    "corrupt",
+    "decode to UTF-8",
+)
 
 
 def typed_error(path: str, error: sqlite3.DatabaseError) -> Exception:

@@ -68,7 +68,8 @@ def whole(db: sqlite3.Connection, event: int) -> str:
         " UNION ALL SELECT text, node FROM aliases WHERE event_id = ?1 ORDER BY place",
         (event,),
     )
-    return "\n".join(row[0] for row in found)
+    # What another program wrote may be no text.
+    return "\n".join(row[0] for row in found if isinstance(row[0], str))
 
 
 def replace(db: sqlite3.Connection, event: int, before: str, after: str) -> None:

@@ -1,4 +1,4 @@
-"""One writer at a time, over threads and processes, and what a fork may not take along."""
+"""The lock of a record: one writer at a time, over threads, processes and forks."""
 
 from __future__ import annotations
 

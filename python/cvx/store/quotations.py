@@ -1,4 +1,4 @@
-"""What quotes a text that is to be erased: its words, and runs of them, that nothing left says."""
+"""Quotations of an erased text: its words, and runs of them, that nothing else says."""
 
 from __future__ import annotations
 

@@ -56,6 +56,9 @@ class Record:
     refused : set of int
         The nodes whose rows the index would not take: no recall shows their events.
 
+    sound_to : Tail or None
+        The change with which every row was last looked through, and found to be what cvx writes.
+
     Raises
     ------
     StoreVersionError
@@ -88,6 +91,7 @@ class Record:
         self.path = str(path)
         self.damaged: dict[str, None] = {}
         self.refused: set[int] = set()
+        self.sound_to: Tail | None = None
         self._clock = clock if isinstance(clock, Clock) else Clock(clock)
         self.database = Database(self.path, read_only=read_only)
         self._transactions = Transactions(self.database, self._clock)

@@ -11,15 +11,19 @@ import json
 import math
 import re
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import wraps
+from types import FunctionType
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from cvx.arguments import whole
-from cvx.errors import InvalidInputError
+from cvx.errors import CvxError, DamagedStoreError, InvalidInputError
 from cvx.store import rows
 from cvx.store.history import FIRST_KEPT, LIMITS, HistoryLimits
+from cvx.store.record import Record
 from cvx.store.rows import MOST_ID, event_of, unpacked
 from cvx.types import ENTITY_KEY, Edge, Episode
 from cvx.validation import (
@@ -33,6 +37,8 @@ from cvx.validation import (
     storable_vector,
 )
 
+T = TypeVar("T")
+R = TypeVar("R")
 _SPARE_NODES, _NODES_A_ROW = 2_000_000, 64
 
 _TYPES: Mapping[str, type[Any]] = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
@@ -73,6 +79,27 @@ class RowCheck:
         self._metric = metric
         self._node = whole(0, most_node)
         self._columns = {table: _columns(db, table) for table in rows.COLUMNS}
+
+    @classmethod
+    def of(cls, db: sqlite3.Connection) -> Self:
+        """Return what says it of the rows of a record, by what that says of itself."""
+        meta = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('dim', 'metric')"))
+        (count,) = db.execute(
+            "SELECT (SELECT count(node) FROM events) + (SELECT count(*) FROM aliases)"
+        ).fetchone()
+        dim = str(meta.get("dim", "0"))
+        known = int(dim) if dim.isdecimal() else 0
+        return cls(db, known, str(meta.get("metric")), node_bound(count))
+
+    def refused(self, db: sqlite3.Connection) -> Iterator[tuple[str, tuple[object, ...], str]]:
+        """Yield table, key and fault of every row that is whole and could not have been written."""
+        for table in rows.COLUMNS:
+            width, names = len(rows.KEYS[table]), (*rows.KEYS[table], *rows.stored_columns(table))
+            for found in db.execute(f"SELECT {', '.join(names)} FROM {table}"):
+                row = found[width:]
+                why = self.refusal(table, row[:-1]) if rows.whole(row) else None
+                if why is not None:
+                    yield table, found[:width], why
 
     def refusal(self, table: str, row: Sequence[Any]) -> str | None:
         """Return why a row, without its checksum, could not have been written; None if it could."""
@@ -419,3 +446,90 @@ TAKEN_OVER: Mapping[str, Callable[[str], bool]] = {
     "embedder_spec": lambda told: len(told) < 2000,
 }
 """What a record says of itself that another one takes over, and what may be said."""
+
+
+def explained(record: Record, error: BaseException) -> BaseException:
+    """Return the error that names what cvx did not write, where reading it has raised another one.
+
+    Rows are held against their checksums when they are read, and anybody can compute those: an odd
+    value in a database from elsewhere is met by whoever reads it, often far away.
+
+    Parameters
+    ----------
+    record : Record
+        What was read.
+    error : BaseException
+        What that raised; returned where it is an error of cvx, or where every row is sound.
+    """
+    if isinstance(error, CvxError) or not isinstance(error, Exception):
+        return error
+    with suppress(CvxError, sqlite3.Error), record.reading():
+        tail = record.tail()
+        if tail == record.sound_to:
+            return error
+        db = record.database.connection()
+        factory, db.text_factory = db.text_factory, _lenient
+        try:
+            what = next(_odd(db), None)
+        finally:
+            db.text_factory = factory
+        if what is None:
+            record.sound_to = tail
+        else:
+            plain = what.encode("ascii", "backslashreplace").decode()
+            return DamagedStoreError(
+                f"{record.path}: {plain}: let doctor repair it, or restore a copy"
+            )
+    return error
+
+
+@contextmanager
+def explaining(record: Record) -> Iterator[None]:
+    """Raise what ``explained`` returns in the place of what is raised in the block."""
+    try:
+        yield
+    except Exception as error:
+        told = explained(record, error)
+        if told is error:
+            raise
+        raise told from error
+
+
+def explains(record_of: Callable[[Any], Record]) -> Callable[[type[T]], type[T]]:
+    """Let the public verbs of a class name the row that is to blame, where reading it raises.
+
+    Parameters
+    ----------
+    record_of : callable
+        From an object of the class to the record that it reads.
+    """
+
+    def verb(method: Callable[..., R]) -> Callable[..., R]:
+        @wraps(method)
+        def call(self: Any, *args: Any, **options: Any) -> R:
+            with explaining(record_of(self)):
+                return method(self, *args, **options)
+
+        return call
+
+    def decorated(cls: type[T]) -> type[T]:
+        for name, member in [*vars(cls).items()]:
+            if isinstance(member, FunctionType) and not name.startswith("_"):
+                setattr(cls, name, verb(member))
+        return cls
+
+    return decorated
+
+
+def _odd(db: sqlite3.Connection) -> Iterator[str]:
+    for key, value in db.execute("SELECT key, value FROM meta"):
+        if key in TAKEN_OVER and not may_say(key, value):
+            yield f"it says {str(value)[:40]!r} of {key}, which cvx never does"
+    for damage in rows.damaged(db):
+        yield f"row {list(damage.key)} of {damage.table} is not what was written"
+    for table, key, why in RowCheck.of(db).refused(db):
+        yield f"row {list(key)} of {table} could not have been written by cvx ({why[:200]})"
+
+
+def _lenient(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")

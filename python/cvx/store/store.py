@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,8 +26,14 @@ from cvx.store.history import History, HistoryLimits
 from cvx.store.lock import Tail
 from cvx.store.record import Record
 from cvx.store.replica import Replica
+from cvx.store.rowcheck import explained, explaining
 from cvx.store.snapshots import Snapshots
 from cvx.store.writer import Writer
+
+_FIRST_SNAPSHOT = 5_000
+_MOST_UNREAD = 1_000
+"""A snapshot is written again when so many rows of the journal, though of no use to an index,
+would have to be read at the next opening."""
 
 
 class EmbedderGuard:
@@ -74,12 +79,6 @@ class EmbedderGuard:
                 f"{self._record.path} was opened with {self._embedder} and has been moved to "
                 f"{stored} since: open it again with that embedder"
             )
-
-
-_FIRST_SNAPSHOT = 5_000
-_MOST_UNREAD = 1_000
-"""A snapshot is written again when so many rows of the journal, though of no use to an index,
-would have to be read at the next opening."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +180,6 @@ class Store:
         self.folder = folder
         self.snapshots: Snapshots | None = None
         self._kind = kind
-        self._process = os.getpid()
         if folder is not None:
             self._make(folder, create and not read_only)
         self.record = record or Record(
@@ -206,9 +204,12 @@ class Store:
             self.record.follow(self.history)
             if loaded is not None:
                 self._written, self._nodes_written = loaded[1], self._nodes()
-        except BaseException:
+        except BaseException as error:
+            told = explained(self.record, error)
             self.record.close()
-            raise
+            if told is error:
+                raise
+            raise told from error
 
     @staticmethod
     def _make(folder: Path, create: bool) -> None:
@@ -337,11 +338,15 @@ class Store:
         """Write a snapshot and close. Closing again does nothing."""
         if self.record.closed:
             return
-        if os.getpid() == self._process:
-            with suppress(SnapshotError, RecordIOError, SettingsMismatchError):
+        try:
+            with (
+                explaining(self.record),
+                suppress(SnapshotError, RecordIOError, SettingsMismatchError),
+            ):
                 self.snapshot()
             reach("close.snapshot")
-        self.record.close()
+        finally:
+            self.record.close()
 
     def stats(self) -> dict[str, Any]:
         """Count what the store holds, and say how its index came about."""

@@ -1,4 +1,4 @@
-"""What an examination finds."""
+"""Findings of an examination: every kind of them, and the report of all."""
 
 from __future__ import annotations
 

@@ -35,28 +35,8 @@ def damaged_rows(db: sqlite3.Connection) -> Iterator[Finding]:
 
 def unstorable_rows(db: sqlite3.Connection) -> Iterator[Finding]:
     """Name every row that is whole and that cvx could not have written."""
-    check = row_check(db)
-    for table, names in rows.COLUMNS.items():
-        width = len(rows.KEYS[table])
-        key = ", ".join(rows.KEYS[table])
-        for found in db.execute(f"SELECT {key}, {', '.join(names)}, crc FROM {table}"):
-            row = found[width:]
-            what = check.refusal(table, row[:-1]) if rows.whole(row) else None
-            if what is not None:
-                where = f"{table} {_shown(found[:width])}"
-                yield Finding(Check.VALUE, where, what, table, found[:width])
-
-
-def row_check(db: sqlite3.Connection) -> RowCheck:
-    """Return what says of the rows of a record whether cvx could have written them."""
-    meta = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('dim', 'metric')"))
-    (count,) = db.execute(
-        "SELECT (SELECT count(node) FROM events) + (SELECT count(*) FROM aliases)"
-    ).fetchone()
-    dim = str(meta.get("dim", "0"))
-    return RowCheck(
-        db, int(dim) if dim.isdecimal() else 0, str(meta.get("metric")), node_bound(count)
-    )
+    for table, key, why in RowCheck.of(db).refused(db):
+        yield Finding(Check.VALUE, f"{table} {_shown(key)}", why, table, key)
 
 
 def damaged_pages(db: sqlite3.Connection) -> Iterator[Finding]:

@@ -78,7 +78,7 @@ def repair(
             job.put_counters_right()
             rebuild = job.repair_rows()
             job.clean_files(all_snapshots=rebuild)
-        except (StoreError, SnapshotError) as error:
+        except (StoreError, SnapshotError, sqlite3.Error) as error:
             done.append(f"broke off: {error}")
     _reopened(folder, kind, found, done)
     again = examine(folder, kind)

@@ -14,8 +14,9 @@ from typing import Any
 from cvx.errors import DamagedStoreError
 from cvx.store import rows
 from cvx.store.doctor.findings import Check, Finding
-from cvx.store.doctor.record_checks import PLACEHOLDER, row_check
+from cvx.store.doctor.record_checks import PLACEHOLDER
 from cvx.store.record import Record
+from cvx.store.rowcheck import RowCheck
 from cvx.store.rows import row_crc
 from cvx.store.schema import SET_ASIDE
 from cvx.store.writer import Writer
@@ -233,7 +234,7 @@ def _unstorable(write: Writer, table: str, key: Sequence[object], out: Mended) -
     if row is None:
         return
     clean = cleaned_row(table, row[:-1])
-    why = row_check(write.connection).refusal(table, clean)
+    why = RowCheck.of(write.connection).refusal(table, clean)
     if why is None and _rewrite(write.connection, table, key, clean):
         out.texts_changed = True
         out.done.append(f"replaced what cannot be stored in {table} {list(key)} by U+FFFD or null")

@@ -10,11 +10,11 @@ from pathlib import Path
 from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
 from cvx.store import fulltext, rows
 from cvx.store.database import connect, tail_of
-from cvx.store.doctor.record_checks import COUNTERS, highest_id, row_check
+from cvx.store.doctor.record_checks import COUNTERS, highest_id
 from cvx.store.doctor.rowrepair import Row, cleaned_row, put_right
 from cvx.store.files import make_folders, refuse_link
 from cvx.store.record import Record
-from cvx.store.rowcheck import may_say
+from cvx.store.rowcheck import RowCheck, may_say
 from cvx.store.writer import Writer
 
 _AT_ONCE = 256
@@ -99,7 +99,7 @@ def _copy(db: sqlite3.Connection, meta: dict[str, str], write: Writer) -> Salvag
     for key, value in meta.items():
         if may_say(key, value):
             write.set_meta(key, value)
-    check = row_check(write.connection)
+    check = RowCheck.of(write.connection)
     for table in rows.COLUMNS:
         whole, found = _readable(db, table)
         if not whole:

@@ -4,8 +4,9 @@ Each format writes the batches of rows that ``format`` yields, and reads them ba
 `Incoming`; ``importing`` takes one in, as it was or under new ids.
 """
 
+from cvx.store.transfer.exporting import FORMATS, export_record, format_of, reader_of
 from cvx.store.transfer.format import Header, Imported, Incoming
-from cvx.store.transfer.importing import FORMATS, export_record, format_of, import_into
+from cvx.store.transfer.importing import import_into
 
 __all__ = [
     "FORMATS",
@@ -15,4 +16,5 @@ __all__ = [
     "export_record",
     "format_of",
     "import_into",
+    "reader_of",
 ]
