@@ -315,7 +315,7 @@ def index_filter(where: Any) -> Filter | list[Filter] | None:
             # As most are: nothing to be put into a list, and the index checks the rest itself.
             return where
     filters = [_of_index(one) for one in a_filter("where", where, of_index=True)]
-    return filters[0] if isinstance(where, Filter | Mapping) else filters
+    return filters[0] if len(filters) == 1 else filters
 
 
 def _of_index(plain: Filter) -> Filter:
