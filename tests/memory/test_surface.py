@@ -5,7 +5,8 @@ import inspect
 import pytest
 
 import cvx
-from cvx import Cue, Edge, Episode, Event, Hit, LexicalEmbedder, Memory
+from cvx import Cue, Episode, Event, Hit, LexicalEmbedder, Memory
+from cvx.types import Edge
 
 pytestmark = pytest.mark.requirement("B20")
 EVIL = "<img src=x onerror=alert(1)>"
@@ -73,3 +74,34 @@ def test_words_that_no_event_fits_are_said() -> None:
     memory = Memory(embedder=LexicalEmbedder())
     with pytest.raises(cvx.CvxError, match="no event fits 'the flood'"):
         memory.why("the flood")
+
+
+def test_many_are_added_from_mappings_and_frames() -> None:
+    import polars as pl
+
+    memory = Memory(embedder=LexicalEmbedder(), clock="ticks")
+    rows: list[dict[str, object]] = [
+        {"text": "it rained", "entity": "ana", "tags": ["wet"], "aliases": ["a downpour"]},
+        {"text": "it froze", "metadata": {"room": "cellar"}, "trust": None, "timestamp": None},
+    ]
+    assert memory.add_many(rows) == [1, 2]
+    frame = pl.DataFrame({"text": ["snow", "hail"], "entity": ["bo", None], "reward": [1.0, None]})
+    assert memory.add_many(frame) == [3, 4]
+    assert memory.add_many([Event("sun")], namespace="bo") == [5]
+    told = [(one.text, one.entity, one.timestamp, one.reward) for one in memory.events()]
+    assert told == [
+        ("it rained", "ana", 1, None), ("it froze", None, 2, None),
+        ("snow", "bo", 3, 1.0), ("hail", None, 4, None),
+    ]  # fmt: skip
+    assert memory.recall("a downpour")[0].event == memory.get(1)
+    assert memory.get(5).namespace == "bo"
+
+
+def test_a_link_is_of_events() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    rain, flood = memory.add("rain"), memory.add("flood")
+    edge = memory.link(cause=rain, effect=flood, why="the drain", weight=0.5)
+    assert isinstance(edge, cvx.Edge)
+    assert (edge.cause, edge.effect, edge.kind, edge.weight) == (1, 2, "caused", 0.5)
+    assert (edge.why, edge.state, edge.probability) == ("the drain", "stated", None)
+    assert memory.why(flood).edges == [edge]

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import cvx
+from cvx.causal.events import Link
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
     CvxError,
@@ -32,8 +33,7 @@ WRONG: tuple[Any, ...] = (
     {}, {"a": object()}, object(), np.zeros(3),
 )  # fmt: skip
 GIVEN: dict[str, Any] = {
-    "a": 1,
-    "b": 3,
+    "edge": Link(1, 2),
     "cause": 1,
     "cue": "rain",
     "decision": 0,

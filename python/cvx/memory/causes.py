@@ -33,6 +33,8 @@ from cvx.store import Record
 from cvx.store.rowcheck import explains
 from cvx.types import AnEvent, Event
 
+_an_edge = one_of(Link, called="an edge that link, propose or pending returned")
+
 
 @explains(lambda causes: causes._backend.record)
 class Causes:
@@ -131,7 +133,7 @@ class Causes:
             if link.cause in seen and link.effect in seen
         ]
 
-    @checked(why=optional(a_text))
+    @checked(edge=_an_edge, why=optional(a_text))
     def confirm(self, edge: Link, why: str | None = None) -> Link:
         """Take a link, or a candidate, for certain; it is told without "probably" from then on.
 
@@ -149,7 +151,7 @@ class Causes:
 
         return self._settled(edge.cause, edge.effect, confirmed)
 
-    @checked(why=optional(a_text))
+    @checked(edge=_an_edge, why=optional(a_text))
     def reject(self, edge: Link, why: str | None = None) -> Link:
         """Say that one event did not lead to the other: that is never proposed or told again.
 

@@ -71,7 +71,6 @@ from cvx.types import (
     AnEvent,
     Cue,
     Decision,
-    Edge,
     Episode,
     Event,
     Vector,
@@ -111,6 +110,13 @@ def _state(name: str, value: Any) -> str:
     if not isinstance(value, str) or value not in STATES:
         raise wrong(name, value, f"one of {', '.join(STATES)}")
     return value
+
+
+def _timed(item: Any) -> bool:
+    """Return whether something to be added says when it happened."""
+    if isinstance(item, Mapping):
+        return item.get("timestamp") is not None
+    return getattr(item, "timestamp", None) is not None
 
 
 _weight = number(0.0, 1.0)
@@ -570,9 +576,12 @@ class Memory:
         whose = self._identity.named(namespace)
         listed: list[Event | Episode] = []
         words: list[Sequence[str]] = []
+        untimed = 0
         for place, item in enumerate(writes.rows_of(items)):
             with writes.named(place):
                 made, named = self._item(item, whose)
+            if isinstance(made, Event) and self._backend.clock != "utc" and not _timed(item):
+                made, untimed = replace(made, timestamp=made.timestamp + untimed), untimed + 1
             listed.append(made)
             words.append(named)
         if aliases:
@@ -606,6 +615,10 @@ class Memory:
             words = some_texts("aliases", fields.pop("aliases", ()))
             return self._made(**{"namespace": whose, **fields}), words
         if isinstance(item, Event | Episode):
+            if isinstance(item, Event) and (
+                not _timed(item) or isinstance(item.timestamp, datetime)
+            ):
+                item = replace(item, timestamp=self._backend.time(item.timestamp))
             if item.namespace == DEFAULT_NAMESPACE:
                 item = replace(item, namespace=whose)
             else:
@@ -721,21 +734,22 @@ class Memory:
 
     def link(
         self,
-        a: AnEvent,
-        b: AnEvent,
+        cause: AnEvent,
+        effect: AnEvent,
         kind: str = "caused",
         weight: float = 1.0,
         why: str = "",
         *,
         evidence: str = "",
         effect_first: str = "refuse",
-    ) -> Edge:
+        namespace: str | None = None,
+    ) -> Link:
         """Say that one event led to another; the same link again replaces the older one.
 
         Parameters
         ----------
-        a, b : Event, Hit or int
-            From cause to effect.
+        cause, effect : Event, Hit or int
+            From the one to the other.
         kind : str, default "caused"
             A kind of edge; one of your own is declared first, with
             ``admin.declare_edge_kind``.
@@ -748,11 +762,14 @@ class Memory:
             "caused_failure", "granger_causal") to an effect that happened before its cause: an
             error, a link with a warning, or a link. Allow it where timestamps say when something
             was told, and not when it happened.
+        namespace : str, optional
+            Who says so; a bound memory names no other than its own.
 
         Returns
         -------
-        Edge
-            As it is stored.
+        Link
+            As it is stored: ``cause``, ``effect`` (ids), ``kind``, ``weight``, ``why``,
+            ``evidence``, ``state``.
 
         Raises
         ------
@@ -769,7 +786,7 @@ class Memory:
         EffectFirstWarning
             The effect happened before the cause, and ``effect_first`` is "flag".
         """
-        cause, effect = an_event("a", a), an_event("b", b)
+        ends = an_event("cause", cause), an_event("effect", effect)
         for name, value in (
             ("kind", kind),
             ("why", why),
@@ -778,8 +795,9 @@ class Memory:
         ):
             _reason(name, value)
         weight = _weight("weight", weight)
-        self._backend.check_own((cause, effect), self._identity)
-        link = Link(cause, effect, weight, kind, why, evidence)
+        self._identity.named(namespace)
+        self._backend.check_own(ends, self._identity)
+        link = Link(*ends, weight, kind, why, evidence)
         return writes.link_events(self._backend, link, effect_first)
 
     @checked(dry_run=a_flag)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+Edge = Link
+"""A link between two events, as ``Memory.link`` and stories return it."""
+
+
 class StoryStep(NamedTuple):
     """One step of a story.
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cvx.causal.events import Link, known_order
+from cvx.causal.events import Link, known_order, link_of
 from cvx.causal.ground import store_links
 from cvx.embed.cache import CachedEmbedder, is_cache
 from cvx.errors import (
@@ -25,7 +25,7 @@ from cvx.store.files import regular
 from cvx.store.injection import ORDER, tags_with_mark
 from cvx.store.namespaces import visible_sql
 from cvx.store.rows import changed_columns
-from cvx.types import Edge, Episode, Event, Vector
+from cvx.types import Episode, Event, Vector
 from cvx.validation import check_event, check_reward
 
 
@@ -281,7 +281,7 @@ def _apply(
         write.set_columns("metadata", {event_id: columns["metadata"]})
 
 
-def link_events(backend: Backend, link: Link, effect_first: str) -> Edge:
+def link_events(backend: Backend, link: Link, effect_first: str) -> Link:
     """Store a link between two events; see ``Memory.link``."""
     if link.kind == "temporal":
         raise InvalidInputError("temporal edges are implied by time: give another kind")
@@ -289,7 +289,7 @@ def link_events(backend: Backend, link: Link, effect_first: str) -> Edge:
     kinds = backend.index.edge_kinds
     with backend.record.transaction() as write:
         (edge,) = store_links(write, [link], kinds, effect_first=effect_first)
-    return edge
+    return replace(link_of(edge, link.cause, link.effect), recorded=write.recorded)
 
 
 def declare_edge_kind(backend: Backend, name: str) -> None:
