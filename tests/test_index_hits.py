@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
+from pickle import dumps, loads
+from typing import Any
+
 import pytest
 
 from cvx.index import RawIndex
@@ -41,3 +46,12 @@ def test_what_was_found_stays_though_the_index_changes(index: RawIndex) -> None:
     assert causal[0].successors == (Step(1, 1, 20, None, None),)
     paths = {hit.node: (hit.action, hit.path) for hit in graph}
     assert paths[2] == ("take", (Edge(0, 2, "caused", 0.5, boost=1.0),))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda hits: loads(dumps(hits))])
+def test_hits_are_copied_and_pickled_as_the_list_they_are(
+    index: RawIndex, copied: Callable[[Any], Any]
+) -> None:
+    for hits in (index.causal_search([1, 0]), index.graph_search([1, 0])):
+        assert copied(hits) == list(hits)
+        assert [hit.node for hit in copied(hits)] == [0, 1, 2]

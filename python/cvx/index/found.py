@@ -119,6 +119,9 @@ class LazyHits(Sequence[Hit]):
     # A list has no hash either.
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[type[list[Hit]], tuple[list[Hit]]]:
+        return list, (self._all(),)
+
     def __repr__(self) -> str:
         return repr(self._all())
 
