@@ -298,6 +298,17 @@ def test_goal_task_and_actions_may_be_worked_out_from_what_is_seen() -> None:
     assert (env.recorder.episode.goal, env.recorder.episode.task) == ("leave place 0", "leave")
 
 
+def test_an_episode_keeps_the_goal_that_it_began_with() -> None:
+    class Fickle(Corridor):
+        def step(self, action: int) -> Any:
+            *told, info = super().step(action)
+            return *told, {**info, "goal": "something else"}
+
+    memory = _memory()
+    _play(MemoryWrapper(Fickle(), memory, goal=lambda _, info: f"from {info['place']}"), [1, 1, 1])
+    assert [episode.goal for episode in memory.record.episodes()] == ["from 0"]
+
+
 def test_a_continuous_action_is_kept_as_a_tuple_and_played_as_an_array() -> None:
     class Throw(Corridor):
         action_space = gymnasium.spaces.Box(0.0, 1.0, (2,), np.float32)  # type: ignore[assignment]

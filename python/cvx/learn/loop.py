@@ -13,7 +13,6 @@ from cvx.errors import (
     InvalidInputError,
     UnknownError,
 )
-from cvx.learn.advice import Advisor, Distinct
 from cvx.learn.attribution import Attribution, Outcome, Taken, without
 from cvx.learn.decay import ContextAwareDecay, DecayPolicy
 from cvx.learn.decay_report import POLICIES, DecayReport, decay_report
@@ -27,6 +26,7 @@ from cvx.learn.edges import (
 )
 from cvx.learn.episodes import OpenEpisode, an_open_episode
 from cvx.learn.experience import Experience, Rules
+from cvx.learn.ranking import Distinct, Ranker
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.render import render_decision
 from cvx.learn.traces import classify_action
@@ -317,7 +317,7 @@ class ActiveMemory:
             also=self.also,
             clock=clock,
         )
-        self._advisor = Advisor(
+        self._ranker = Ranker(
             self._experience,
             self.embedder,
             edge_boost,
@@ -504,7 +504,7 @@ class ActiveMemory:
         run = self._current if episode is None else self._running(episode).run
         if run is not None and run.closed:
             run = None
-        cue = self._advisor.locate(cue, run)
+        cue = self._ranker.locate(cue, run)
         asker = self.namespace if run is None else run.namespace
         where = where or Filter()
         spaces = visible_spaces(asker, self.also, self.record.public_namespaces())
@@ -515,8 +515,8 @@ class ActiveMemory:
             distinct = self.distinct
         number, k = self.record.take_decision_number(), k or self.k
         self._experience.asked = number
-        most = k if self.order is None else k * self._advisor.pool
-        found = self._advisor.advise(cue, where, most, asker=asker, distinct=distinct, run=run)
+        most = k if self.order is None else k * self._ranker.pool
+        found = self._ranker.rank(cue, where, most, asker=asker, distinct=distinct, run=run)
         hits, chances, drawn = found.hits, None, None
         if self.order is not None:
             hits, chances = self.order.draw(found.hits, k, number)
@@ -704,7 +704,7 @@ class ActiveMemory:
             run,
             cue.words(),
             action=action,
-            vector=cue.vector if vector is None else self._advisor.checked(vector),
+            vector=cue.vector if vector is None else self._ranker.checked(vector),
             tags=tags,
             metadata=metadata,
             reward=reward,
@@ -714,7 +714,7 @@ class ActiveMemory:
             action=action,
             followed=tuple(nodes),
             rendered=decision.rendered if rendered is None else rendered,
-            predicted=self._advisor.expected_success(decision, action, nodes),
+            predicted=self._ranker.expected_success(decision, action, nodes),
         )
         taken.append(Taken(done, place))
         return done
@@ -758,7 +758,7 @@ class ActiveMemory:
         """
         self._running(run)
         vector = self.embedder.embed([text])[0] if vector is None else vector
-        vector = self._advisor.checked(vector)
+        vector = self._ranker.checked(vector)
         return self.recorder.step(
             run, text, action=action, vector=vector, tags=tags, metadata=metadata, reward=reward
         )

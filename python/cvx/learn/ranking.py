@@ -29,8 +29,8 @@ _MOST_CANDIDATES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """What memory has to say about a cue.
+class Ranking:
+    """What a loop has to say about a cue: hits, and kinds of action.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class Advisor:
+class Ranker:
     """Searches, scores and ranks what an experience has to say about a cue.
 
     Parameters
@@ -97,7 +97,7 @@ class Advisor:
             raise InvalidVectorError("the vector is zero and has no direction: give another one")
         return row
 
-    def advise(
+    def rank(
         self,
         cue: Cue,
         where: Filter,
@@ -106,7 +106,7 @@ class Advisor:
         asker: str,
         distinct: Distinct | None,
         run: OpenEpisode | None,
-    ) -> Advice:
+    ) -> Ranking:
         """Search, score and rank.
 
         Parameters
@@ -139,7 +139,7 @@ class Advisor:
             n, found = self._search(cue.vector, wanted, where)
             hits = self._ranked(asker, found, context, k, distinct)
             if len(hits) >= k or n < wanted or wanted >= _MOST_CANDIDATES:
-                return Advice(hits, scores, region)
+                return Ranking(hits, scores, region)
             wanted *= 4
 
     def _search(self, vector: Vector, n: int, where: Filter) -> tuple[int, list[Hit]]:
