@@ -122,8 +122,18 @@ def figures(played: Sequence[Played]) -> list[dict[str, Any]]:
 
 
 def _against(some: Sequence[Played], others: Sequence[Played]) -> Difference:
-    """Return how much more one arm regrets than another, seed by seed."""
-    regret = {one.seed: sum(one.regret) for one in others}
-    pairs = [(sum(one.regret), regret[one.seed], one.seed) for one in some if one.seed in regret]
-    mine, theirs, seeds = zip(*pairs, strict=True)
-    return paired_difference(Pairs(mine, theirs, seeds, seeds))
+    """Return how much more one arm regrets than another, seed by seed and fifth by fifth."""
+    regret = {one.seed: _fifths(one) for one in others}
+    pairs = [
+        (mine, theirs, one.seed, (one.seed, at))
+        for one in some
+        if one.seed in regret
+        for at, (mine, theirs) in enumerate(zip(_fifths(one), regret[one.seed], strict=True))
+    ]
+    mean, low, high, p = paired_difference(Pairs(*zip(*pairs, strict=True)))
+    return Difference(5 * mean, 5 * low, 5 * high, p)
+
+
+def _fifths(played: Played) -> list[float]:
+    """Return the regret of each fifth of a run."""
+    return [float(part.sum()) for part in np.array_split(np.array(played.regret), 5)]

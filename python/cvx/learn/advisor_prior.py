@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,9 @@ _START = {
     "everywhere": 0.02, "action": 0.05, "words": 0.25, "near": 0.1, "own": 0.05,
     "beta": 5.0, "likeness": 0.1,
 }  # fmt: skip
+
+_LEAST = {"own": math.log(0.02)}
+"""Logs below which no weight falls: where nearly all are worth nothing, a rare find is its own."""
 
 _MODESTY = 20.0
 """How much the middle of what is possible weighs in the mean; a pair tried once weighs as much."""
@@ -150,12 +154,14 @@ class Process:
         overlap = self._overlap(x, a, x, a, like)
         found = self._solve(self.logs, overlap, scaled.noise, y)
         names = list(_START)
-        for _ in range(tries):
+        # Where all are worth the same, evidence would only shrink what parts may explain.
+        varied = float(np.ptp(sample.worth)) > 1e-3 * (most - least)
+        for _ in range(tries if varied else 0):
             name = names[self._turn % len(names)]
             step = (0.7, -0.7)[(self._turn // len(names)) % 2]
             self._turn += 1
             other = dict(self.logs)
-            other[name] += step
+            other[name] = max(other[name] + step, _LEAST.get(name, -math.inf))
             tried = self._solve(other, overlap, scaled.noise, y)
             if tried[0] > found[0]:
                 self.logs, found = other, tried
@@ -163,7 +169,7 @@ class Process:
         self._sample = scaled
         self._whitener = np.asarray(np.linalg.inv(chol), dtype=np.float64)
         inverse = self._whitener.T @ self._whitener
-        if self._relevance:
+        if self._relevance and varied:
             self._learn_relevance(x, inverse, overlap)
         diagonal = np.diag(inverse)
         mean = y - self._alpha / diagonal
