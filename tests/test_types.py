@@ -1,12 +1,15 @@
 """The nouns: immutable, small, and a hit that is read by attribute or by item."""
 
 import dataclasses
+import json
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cvx
+from cvx.memory import Memory
 from cvx.types import Cue, Decision, Edge, Episode, Event, Factor, Filter, Hit, Region, Step
 
 HIT = Hit(
@@ -84,3 +87,19 @@ def test_every_public_name_loads(name: str) -> None:
 def test_an_unknown_public_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         cvx.Nothing  # noqa: B018
+
+
+def test_events_and_hits_are_mappings_that_json_can_hold() -> None:
+    memory = Memory(embedder="lexical")
+    memory.add("a mug on a shelf", key="mug", entity="ana", metadata={"room": "kitchen"})
+    event, hit = memory.get(key="mug"), memory.recall("mug")[0]
+    for one in (event, hit):
+        told = json.loads(json.dumps(dict(one)))
+        assert told["id"] == event.id
+        assert told["text"] == one["text"] == "a mug on a shelf"
+        assert "text" in one
+        assert "vector" in one
+        assert "no such" not in one
+    assert hit["event"] == event
+    assert "score" in dict(hit)
+    np.testing.assert_array_equal(event["vector"], event.vector)

@@ -233,9 +233,8 @@ class Event:
         What the event is called elsewhere; unique in its namespace.
     version : int, default 1
         Counts its texts; and
-    history : tuple of Event
-        its earlier versions, oldest first. Given by ``Memory.get``, ``add`` and ``update``; what
-        was recalled does not know them.
+    history : sequence of Event
+        its earlier versions, oldest first, which are read when they are first looked at.
     """
 
     text: str = ""
@@ -260,7 +259,7 @@ class Event:
     state: str = "active"
     key: str | None = None
     version: int = field(default=1, compare=False)
-    history: tuple[Event, ...] = field(default=(), compare=False, repr=False)
+    history: Sequence[Event] = field(default=(), compare=False, repr=False)
     entity_id: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
@@ -287,20 +286,23 @@ class Event:
         return self.event_id
 
     def keys(self) -> list[str]:
-        """Return the names of its items: ``dict(event)`` and ``event["text"]`` work."""
-        return list(Event.__slots__)
+        """Return the names of its items: ``dict(event)`` and ``event["text"]`` work.
+
+        JSON can hold all of them; vector and history, which it cannot, are items apart.
+        """
+        return ["id", *(name for name in Event.__slots__ if name not in _APART)]
 
     def __contains__(self, name: object) -> bool:
-        return name in Event.__slots__
+        return name == "id" or name in Event.__slots__
 
     def __getitem__(self, name: str) -> Any:
         if name in self:
             return getattr(self, name)
         raise KeyError(f"an event has no {name!r}: it has {', '.join(self.keys())}")
 
-    def as_version(self, version: int, history: Iterable[Event] = ()) -> Event:
+    def as_version(self, version: int, history: Sequence[Event] = ()) -> Event:
         """Return the same event with what is known of its versions."""
-        return replace(self, version=version, history=tuple(history))
+        return replace(self, version=version, history=history)
 
     @property
     def importance(self) -> float | None:
@@ -549,11 +551,12 @@ class Hit:
         return getattr(event, name)
 
     def keys(self) -> list[str]:
-        """Return the names of its items, those of its event among them."""
-        return [*_HIT_FIELDS, *(_EVENT_FIELDS if self.event is not None else ())]
+        """Return the names of its items, those of its event among them; JSON can hold all."""
+        told = [*_HIT_FIELDS, *(_EVENT_FIELDS if self.event is not None else ())]
+        return [name for name in told if name not in _APART]
 
     def __contains__(self, name: object) -> bool:
-        return name in self.keys()
+        return name in _HIT_FIELDS or (self.event is not None and name in _EVENT_FIELDS)
 
     def __getitem__(self, name: str) -> Any:
         if name in self:
@@ -567,6 +570,7 @@ Where: TypeAlias = Filter | Mapping[str, Any] | Sequence[Filter | Mapping[str, A
 AnEvent: TypeAlias = Event | Hit | int
 """What names an event: itself, a hit on it, or its id."""
 
+_APART = {"event", "history", "vector"}
 _HIT_FIELDS = (*Hit.__slots__, "node_id")
 _EVENT_FIELDS = ("id", *(name for name in Event.__slots__ if name not in _HIT_FIELDS))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import threading
 from collections.abc import Callable, Sequence
@@ -415,3 +416,19 @@ def test_vectors_of_ones_own_change_with_the_text() -> None:
     (hit,) = memory.recall(Cue(vector=np.array([0, 1, 0, 0], dtype=np.float32)), sources=["dense"])
     assert hit.similarity == pytest.approx(1.0)
     assert memory.get(event).version == 2
+
+
+def test_what_is_recalled_or_listed_knows_its_versions(memory: Memory) -> None:
+    memory.add("the spare key is under the pot", key="key")
+    other = memory.add("a lamp")
+    moved = memory.add("the spare key hangs in the hall", key="key")
+    (listed, lamp) = memory.events()
+    block = memory.context("where is the spare key?")
+    hit = memory.recall("where is the spare key?")[0]
+    assert hit.event is not None
+    assert block.hits[0].event is not None
+    for event in (moved, listed, hit.event, block.hits[0].event, memory.get(moved)):
+        assert event.version == 2
+        assert [older.text for older in event.history] == ["the spare key is under the pot"]
+        assert pickle.loads(pickle.dumps(event)).history == event.history
+    assert (lamp.id, lamp.version, tuple(lamp.history)) == (other.id, 1, ())

@@ -6,7 +6,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,7 @@ from cvx.store import IndexKind, Record, Store, Writer
 from cvx.store.history import Versions
 from cvx.store.namespaces import check_namespace, readers, reads
 from cvx.store.rowcheck import explains
-from cvx.types import DEFAULT_NAMESPACE, Event, Filter, Vector, Where
+from cvx.types import DEFAULT_NAMESPACE, Event, Filter, Hit, Vector, Where
 from cvx.validation import storable_text, storable_vector
 
 if TYPE_CHECKING:
@@ -226,8 +226,17 @@ class Backend:
         found = self.record.events([event_id])
         if not found or not identity.sees(found[0]):
             raise UnknownError(f"there is no event {event_id}: it was erased or never given")
-        history = self._versions.of(found[0])
-        return found[0].as_version(len(history) + 1, history) if history else found[0]
+        return self.versioned(found)[0]
+
+    def versioned(self, events: Iterable[Event]) -> list[Event]:
+        """Return events with the number of their version and their history."""
+        return self._versions.of_each(events)
+
+    def versioned_hits(self, hits: Iterable[Hit]) -> list[Hit]:
+        """Return hits with what is known of the versions of their events."""
+        listed = list(hits)
+        told = iter(self.versioned(hit.event for hit in listed if hit.event is not None))
+        return [hit if hit.event is None else replace(hit, event=next(told)) for hit in listed]
 
     def check_own(self, events: Iterable[int], identity: Identity) -> None:
         """Refuse to change events of others in the name of a bound memory.

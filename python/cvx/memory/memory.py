@@ -976,7 +976,7 @@ class Memory:
         ['rain 4', 'rain 3']
         """
         asker = asker_of(self._identity, namespace, where, "any")
-        return self._recaller.events(asker, newest=newest, limit=limit)
+        return self._backend.versioned(self._recaller.events(asker, newest=newest, limit=limit))
 
     @checked(**RECALL)
     def recall(
@@ -1034,7 +1034,9 @@ class Memory:
         """
         asker = asker_of(self._identity, namespace, where)
         plan = plan_of(pipeline or self._recaller.pipeline, sources, floor, min_relevance)
-        return self._recaller.recall(cue, k, asker, plan)
+        found = self._recaller.recall(cue, k, asker, plan)
+        found[:] = self._backend.versioned_hits(found)
+        return found
 
     @checked(**{**RECALL, "k": optional(RECALL["k"])}, budget_tokens=optional(whole(0)))
     def context(
@@ -1085,7 +1087,9 @@ class Memory:
             budget = replace(plan.serving.budget, tokens=budget_tokens)
             plan = replace(plan, serving=replace(plan.serving, budget=budget))
         asker = asker_of(self._identity, namespace, where)
-        return self._recaller.context(cue, k, asker, plan)
+        found = self._recaller.context(cue, k, asker, plan)
+        found.hits = tuple(self._backend.versioned_hits(found.hits))
+        return found
 
     @checked(max_depth=whole(1))
     def why(

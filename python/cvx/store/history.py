@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, overload
 
 from cvx.arguments import whole
 from cvx.errors import UnknownError
@@ -145,6 +147,50 @@ class History:
         write.set_meta("whole_since", str(since))
 
 
+class EarlierVersions(Sequence[Event]):
+    """The earlier versions of an event, oldest first, read from the journal when first looked at.
+
+    Parameters
+    ----------
+    count : int
+        How many there are.
+    read : callable
+        Returns them.
+    """
+
+    __slots__ = ("_count", "_kept", "_read")
+
+    def __init__(self, count: int, read: Callable[[], tuple[Event, ...]]) -> None:
+        self._count, self._read = count, read
+        self._kept: tuple[Event, ...] | None = None
+
+    def _events(self) -> tuple[Event, ...]:
+        if self._kept is None:
+            self._kept = self._read()
+        return self._kept
+
+    def __len__(self) -> int:
+        return self._count if self._kept is None else len(self._kept)
+
+    @overload
+    def __getitem__(self, place: int) -> Event: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Event, ...]: ...
+    def __getitem__(self, place: int | slice) -> Event | tuple[Event, ...]:
+        return self._events()[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._events() == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._events())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (self._events(),)
+
+
 class Versions:
     """Finds the earlier versions of events; reads each change of the journal once.
 
@@ -177,6 +223,21 @@ class Versions:
 
     def refresh(self) -> None:
         """Nothing is to be done before reading."""
+
+    def of_each(self, events: Iterable[Event]) -> list[Event]:
+        """Return events with the number of their version and their history."""
+        with self._record.reading():
+            self._catch_up()
+            changes = self._changes
+        return [
+            event.as_version(
+                len(changes[event.id]) + 1,
+                EarlierVersions(len(changes[event.id]), partial(self.of, event)),
+            )
+            if event.id in changes
+            else event
+            for event in events
+        ]
 
     def of(self, event: Event) -> tuple[Event, ...]:
         """Return the earlier versions of an event, oldest first."""
