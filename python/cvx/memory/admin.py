@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,16 +13,25 @@ from cvx.arguments import a_flag, a_share, a_text, checked, one_of, optional, wh
 from cvx.causal.ground import StoreGround
 from cvx.causal.vitality import Vitality
 from cvx.errors import InvalidInputError
-from cvx.memory.backend import Backend
+from cvx.memory.backend import Backend, Identity
 from cvx.memory.causes import active_events
 from cvx.memory.writes import declare_edge_kind, set_state
+from cvx.recall.scope import Asker, ways_sql
 from cvx.scoring import logged_calibration
 from cvx.scoring.formulas import beta_mean
 from cvx.store.history import HistoryLimits
 from cvx.store.namespaces import check_namespace
 from cvx.store.rowcheck import explains
 from cvx.store.store import Compacted, compact
-from cvx.types import DEFAULT_NAMESPACE, Event
+from cvx.store.transfer import (
+    Header,
+    Imported,
+    export_record,
+    format_of,
+    import_into,
+    reader_of,
+)
+from cvx.types import DEFAULT_NAMESPACE, Event, Where
 
 
 class Eviction(NamedTuple):
@@ -156,31 +167,113 @@ class Admin:
         rows = self._backend.record.query("SELECT event_id FROM events WHERE source = ?", (source,))
         return self._backend.record.events(row[0] for row in rows)
 
-    @checked(source=a_text)
-    def quarantine(self, source: str) -> list[int]:
-        """Keep everything from a source out of every recall until ``release``.
+    @checked(source=optional(a_text), dry_run=a_flag)
+    def quarantine(
+        self, source: str | None = None, *, where: Where | None = None, dry_run: bool = False
+    ) -> list[int]:
+        """Keep events out of every recall until ``release``.
+
+        Parameters
+        ----------
+        source : str, optional
+            Everything that came from it; and
+        where : Filter, mapping of its fields, or a list of these, optional
+            all of the store that passes; at least one of the two.
+        dry_run : bool, default False
+            Only say which ones.
 
         Returns
         -------
         list of int
             The events that were active.
+
+        Raises
+        ------
+        InvalidInputError
+            Neither a source nor a filter; a filter that cannot be.
         """
-        return self._move(source, "active", "quarantined")
+        return self._move(source, where, "active", "quarantined", dry_run)
 
-    @checked(source=a_text)
-    def release(self, source: str) -> list[int]:
-        """End the quarantine of a source; returns its events."""
-        return self._move(source, "quarantined", "active")
+    @checked(source=optional(a_text), dry_run=a_flag)
+    def release(
+        self, source: str | None = None, *, where: Where | None = None, dry_run: bool = False
+    ) -> list[int]:
+        """End a quarantine; returns the events that were in it. Parameters as there."""
+        return self._move(source, where, "quarantined", "active", dry_run)
 
-    def _move(self, source: str, before: str, after: str) -> list[int]:
-        _check_source(source)
-        with self._backend.record.transaction() as write:
-            rows = self._backend.record.query(
-                "SELECT event_id FROM events WHERE source = ? AND state = ?", (source, before)
-            )
-            events = [row[0] for row in rows]
+    def _move(
+        self, source: str | None, where: Where | None, before: str, after: str, dry_run: bool
+    ) -> list[int]:
+        if source is None and where is None:
+            raise InvalidInputError("source is None and where is None: give one of them, or both")
+        condition, values = "state = ?", list[object]([before])
+        if source is not None:
+            _check_source(source)
+            condition, values = f"{condition} AND source = ?", [*values, source]
+        if where is not None:
+            passing = Identity(clock=self._backend.clock).passing(where)
+            ways, more = ways_sql(Asker("", (), passing, "any"))
+            condition, values = f"{condition} AND {ways}", [*values, *more]
+        record = self._backend.record
+        query = f"SELECT event_id FROM events WHERE {condition} ORDER BY event_id"
+        if dry_run:
+            return [row[0] for row in record.query(query, values)]
+        with record.transaction() as write:
+            events = [row[0] for row in record.query(query, values)]
             write.set_columns("state", dict.fromkeys(events, after))
         return events
+
+    @checked(source=a_text, value=a_share)
+    def trust(self, source: str, value: float) -> list[int]:
+        """Say how far a source is believed, of all that came from it; steps of episodes apart.
+
+        Parameters
+        ----------
+        source : str
+        value : float
+            In [0, 1]; the trust of what comes from it later is given with it.
+
+        Returns
+        -------
+        list of int
+            The events whose trust was another one.
+
+        Raises
+        ------
+        InvalidInputError
+            No source; a value outside [0, 1].
+        """
+        _check_source(source)
+        record = self._backend.record
+        with record.transaction() as write:
+            rows = record.query(
+                "SELECT event_id FROM events WHERE source = ? AND trust <> ? AND episode IS NULL",
+                (source, value),
+            )
+            for (event,) in rows:
+                write.change_event(event, {"trust": value})
+        return [event for (event,) in rows]
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002
+    ) -> Header:
+        """Write everything that the store knows to a file; see ``cvx.memory.transfer.export``."""
+        return export_record(self._backend.record, Path(path), format, None)
+
+    @checked(again=a_flag)
+    def import_(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002
+        again: bool = False,
+    ) -> Imported:
+        """Take an export in, all of it or nothing; see ``cvx.memory.transfer.import_export``."""
+        incoming = reader_of(Path(path), format_of(Path(path), format))
+        return import_into(self._backend.record, incoming, again=again, progress=None)
 
     @checked(source=a_text)
     def roll_back(self, source: str) -> list[int]:
