@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cvx.evaluation.answers import recalling
 from cvx.evaluation.labels import Label
-from cvx.evaluation.measuring import Measured, measure
+from cvx.evaluation.measuring import Measured, measure, recalling
 from cvx.memory import Memory
 from cvx.recall import Pipeline
 from cvx.types import Event

@@ -30,7 +30,7 @@ from cvx.evaluation import (
     tables,
     tune,
 )
-from cvx.evaluation.floors import FOREIGN
+from cvx.evaluation.tuning import FOREIGN
 from cvx.memory import Memory
 from cvx.recall.signals import DEFAULT_WEIGHTS, attentive
 

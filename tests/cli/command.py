@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cvx.cli.app import build
-from cvx.cli.failing import report
+from cvx.cli.console import report
 
 
 @dataclass(frozen=True)

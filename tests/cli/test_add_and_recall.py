@@ -34,7 +34,7 @@ def test_every_option_of_add_is_stored(cvx: Cvx) -> None:
         "id": 1,
         "text": "ana waters the fern",
         "time": 1_795_251_600_000_000,
-        "entity": 3,
+        "entity": "3",
         "namespace": "ana",
         "key": "fern-1",
         "kind": "observation",
@@ -57,9 +57,9 @@ def test_standard_input_is_one_event_or_one_a_line(cvx: Cvx) -> None:
     lines = "\n".join(map(json.dumps, rows)) + "\n"
     assert cvx("add", "--file", "-", "--entity", 9, "--json", stdin=lines).json["ids"] == [2, 3]
     hits = cvx("recall", "one", "-k", 1, "--json").json["hits"]
-    assert [(hit["text"], hit["time"], hit["entity"]) for hit in hits] == [("one", 5, 9)]
+    assert [(hit["text"], hit["time"], hit["entity"]) for hit in hits] == [("one", 5, "9")]
     hits = cvx("recall", "zwei", "-k", 1, "--json").json["hits"]
-    assert [(hit["text"], hit["entity"]) for hit in hits] == [("two", 4)]
+    assert [(hit["text"], hit["entity"]) for hit in hits] == [("two", "4")]
 
 
 @pytest.mark.parametrize(

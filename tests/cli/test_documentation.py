@@ -71,11 +71,11 @@ def test_the_keys_of_every_command_are_those_of_the_page(cvx: Cvx, tmp_path: Pat
     nested = {"recall", "why", "doctor"}
     cvx("add", "a cause")
     runs = {
-        "add": ("add", "an effect"),
+        "add": ("add", "an effect", "--entity", "ana"),
         "link": ("link", 1, 2),
         "recall": ("recall", "effect"),
         "why": ("why", 2),
-        "trajectory": ("trajectory", "--entity", 0),
+        "trajectory": ("trajectory", "--entity", "ana"),
         "stats": ("stats",),
         "forget": ("forget", 1, "--dry-run"),
         "doctor": ("doctor",),

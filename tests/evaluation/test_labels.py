@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError, UnknownError
-from cvx.evaluation.answers import resolved
 from cvx.evaluation.labels import Label, groups_of, read_labels, write_labels
+from cvx.evaluation.measuring import resolved
 from cvx.memory import Memory
 
 LABELS = st.builds(

@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
 from cvx.evaluation import Label, generated_talk, resolved, split, tables, tune
-from cvx.evaluation.floors import calibrated_floor, evidence
-from cvx.evaluation.foreign import foreign_cues
-from cvx.evaluation.session import evaluated
-from cvx.evaluation.tuning import Table
+from cvx.evaluation.evaluate import evaluated
+from cvx.evaluation.tuning import Table, calibrated_floor, evidence, foreign_cues
 from cvx.memory import Memory
 from cvx.recall.signals import COLUMNS, attentive
 

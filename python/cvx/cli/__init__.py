@@ -1,7 +1,7 @@
 """The command ``cvx``.
 
-A command is a function of its own name in a file of its own name in ``cvx.cli.commands``, and a
-line in ``cvx.cli.app.COMMANDS``. Everything costly is imported inside the functions.
+A command is a function of its own name and a line in ``cvx.cli.app.COMMANDS``, which says in which
+module. Everything costly is imported inside the functions.
 """
 
 

@@ -10,25 +10,25 @@ import warnings
 
 import typer
 
-from cvx.cli.failing import INTERRUPTED, report
+from cvx.cli.console import INTERRUPTED, report
 from cvx.escaping import printable
 
-COMMANDS = (
-    "add",
-    "recall",
-    "link",
-    "why",
-    "trajectory",
-    "stats",
-    "forget",
-    "eval_",
-    "doctor",
-    "export",
-    "import_",
-    "reembed",
-    "compact",
-)
-"""Module and function of each, in the order of the help; ``import_`` is called ``import``."""
+COMMANDS = {
+    "add": "write",
+    "recall": "read",
+    "link": "write",
+    "why": "read",
+    "trajectory": "read",
+    "stats": "read",
+    "forget": "care",
+    "eval_": "read",
+    "doctor": "care",
+    "export": "move",
+    "import_": "move",
+    "reembed": "move",
+    "compact": "care",
+}
+"""The module of each function, in the order of the help; ``import_`` is called ``import``."""
 
 _HELP = """The memory of an AI agent, in one folder.
 
@@ -57,9 +57,8 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(help=_help(_HELP))(_top)
-    for name in COMMANDS:
-        module = importlib.import_module(f"cvx.cli.commands.{name}")
-        command = getattr(module, name)
+    for name, module in COMMANDS.items():
+        command = getattr(importlib.import_module(f"cvx.cli.{module}"), name)
         app.command(name.removesuffix("_"), help=_help(command.__doc__))(command)
     return app
 

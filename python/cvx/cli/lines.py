@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from cvx.cli.times import timestamp_of
+from cvx.cli.console import timestamp_of
 from cvx.errors import FileError, InvalidInputError
 from cvx.memory.writes import sound
 from cvx.types import Event

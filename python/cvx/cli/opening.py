@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cvx.cli.output import note
+from cvx.cli.console import note
 from cvx.errors import InvalidInputError, SettingsMismatchError, StoreNotFoundError
 
 if TYPE_CHECKING:

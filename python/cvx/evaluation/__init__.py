@@ -6,17 +6,30 @@ question and returns recall, nDCG, reciprocal rank, empties, tokens and calibrat
 the other; `calibrated_floor` learns when to answer nothing. The command is ``cvx eval``.
 """
 
-from cvx.evaluation.answers import Answer, Ranker, recalling, resolved
 from cvx.evaluation.baselines import baselines
-from cvx.evaluation.floors import calibrated_floor, foreign_labels
-from cvx.evaluation.foreign import foreign_cues
-from cvx.evaluation.generated import generated_talk
-from cvx.evaluation.intervals import Interval, interval
-from cvx.evaluation.labels import Label, read_labels, write_labels
-from cvx.evaluation.measuring import Measured, measure
-from cvx.evaluation.report import as_json, table
-from cvx.evaluation.session import Evaluated, evaluated
-from cvx.evaluation.tuning import Tuned, split, tables, tune
+from cvx.evaluation.evaluate import Evaluated, evaluated
+from cvx.evaluation.labels import Label, generated_talk, read_labels, write_labels
+from cvx.evaluation.measuring import (
+    Answer,
+    Interval,
+    Measured,
+    Ranker,
+    as_json,
+    interval,
+    measure,
+    recalling,
+    resolved,
+    table,
+)
+from cvx.evaluation.tuning import (
+    Tuned,
+    calibrated_floor,
+    foreign_cues,
+    foreign_labels,
+    split,
+    tables,
+    tune,
+)
 
 __all__ = [
     "Answer",

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.embed import embed_query
-from cvx.evaluation.answers import Answer, Ranker, tokens_of
 from cvx.evaluation.labels import Label
+from cvx.evaluation.measuring import Answer, Ranker, tokens_of
 from cvx.memory import Memory
 from cvx.recall import reciprocal_rank_fusion
 from cvx.recall.signals.scene import stretched

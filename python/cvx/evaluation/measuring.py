@@ -1,20 +1,256 @@
-"""Asking every question of every ranker, and what that says of them."""
+"""Asking every question of every ranker: metrics, their intervals, and a table of them.
+
+Relevance is binary: an event answers, or does not. Questions about one conversation resemble each
+other, so whole groups are drawn for an interval, not questions: with one group nothing is known of
+the spread, and with fewer than about ten the interval is too narrow.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from cvx.errors import InvalidInputError
-from cvx.evaluation.answers import Answer, Ranker
-from cvx.evaluation.intervals import Interval, interval
 from cvx.evaluation.labels import Label, groups_of
-from cvx.evaluation.metrics import ndcg_at, recall_at, reciprocal_rank
+from cvx.memory import Memory
+from cvx.recall import Pipeline
 from cvx.scoring import calibration
+from cvx.statistics import bootstrap, ratio
+from cvx.types import Cue, Filter
+
+
+def recall_at(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int) -> float:
+    """Return the share of the gold that is among the first k.
+
+    Parameters
+    ----------
+    ranked : sequence
+        Best first, each once.
+    gold : collection
+        What answers, not empty.
+    k : int
+        How many count, at least 1.
+
+    Examples
+    --------
+    >>> recall_at([3, 1, 2], {1, 9}, 2)
+    0.5
+    """
+    _check_cut(gold, k)
+    return len(set(ranked[:k]) & set(gold)) / len(set(gold))
+
+
+def ndcg_at(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int) -> float:
+    """Return the discounted gain of the first k as a share of the best one possible.
+
+    References
+    ----------
+    Järvelin & Kekäläinen 2002, Cumulated gain-based evaluation of IR techniques; log base 2.
+
+    Examples
+    --------
+    >>> ndcg_at([3, 1], {3}, 2), round(ndcg_at([1, 3], {3}, 2), 3)
+    (1.0, 0.631)
+    """
+    _check_cut(gold, k)
+    wanted = set(gold)
+    gain = sum(
+        1.0 / math.log2(place + 2) for place, item in enumerate(ranked[:k]) if item in wanted
+    )
+    best = sum(1.0 / math.log2(place + 2) for place in range(min(k, len(wanted))))
+    return gain / best
+
+
+def reciprocal_rank(ranked: Sequence[Hashable], gold: Collection[Hashable]) -> float:
+    """Return 1 / place of the first that answers, 0 if none does.
+
+    Examples
+    --------
+    >>> reciprocal_rank([4, 7], {7})
+    0.5
+    """
+    _check_cut(gold, 1)
+    wanted = set(gold)
+    return next((1.0 / at for at, item in enumerate(ranked, start=1) if item in wanted), 0.0)
+
+
+def _check_cut(gold: Collection[Hashable], k: int) -> None:
+    if not gold:
+        raise InvalidInputError("gold is empty: such a question has no ranking to measure")
+    if k < 1:
+        raise InvalidInputError(f"k is {k}: give at least 1")
+
+
+class Interval(NamedTuple):
+    """A mean and where it may lie.
+
+    Attributes
+    ----------
+    mean : float
+        Of all values.
+    low, high : float
+        Percentile bounds; nan where all values are of one group.
+    n : int
+        Values.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+def interval(
+    values: npt.ArrayLike,
+    groups: Sequence[str],
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Interval:
+    """Return the mean of values with a percentile interval, groups drawn with replacement.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        One a question, at least one.
+    groups : sequence of str
+        What each belongs to.
+    level : float, default 0.95
+        Share of the resampled means within the bounds, in (0, 1).
+    resamples : int, default 2000
+        How often groups are drawn, at least 1.
+    seed : int, default 0
+        The same seed gives the same bounds.
+
+    References
+    ----------
+    Field & Welsh 2007, Bootstrapping clustered data.
+
+    Examples
+    --------
+    >>> interval([1.0, 1.0, 0.0, 1.0], ["a", "a", "b", "b"]).mean
+    0.75
+    """
+    rows = np.asarray(values, dtype=np.float64)
+    if rows.ndim != 1 or not rows.size or len(groups) != rows.size:
+        raise InvalidInputError(
+            f"{rows.size} values, {len(groups)} groups: give a group for each value, at least one"
+        )
+    if not 0.0 < level < 1.0 or resamples < 1:
+        raise InvalidInputError(
+            f"level is {level}, resamples {resamples}: give a level in (0, 1), at least 1 resample"
+        )
+    group = np.unique(np.asarray(groups), return_inverse=True)[1]
+    sums = np.column_stack([np.bincount(group, weights=rows), np.bincount(group)])
+    low, high = bootstrap(sums, ratio, resamples=resamples, seed=seed, level=level)
+    return Interval(float(rows.mean()), low.item(), high.item(), rows.size)
+
+
+CHARACTERS_A_TOKEN = 4
+"""A rule of thumb for English and subword vocabularies; counts compare, and are not exact."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a ranker says to one question.
+
+    Parameters
+    ----------
+    ranked : tuple of int
+        Event ids, best first, each once; empty where it says nothing.
+    tokens : int
+        Estimated size of the texts of ``ranked``.
+    answerable : float, optional
+        Probability that the memory holds an answer at all, in [0, 1].
+    """
+
+    ranked: tuple[int, ...]
+    tokens: int = 0
+    answerable: float | None = None
+
+
+Ranker: TypeAlias = Callable[[Label, int], Answer]
+"""From a question and how many events may come back to an answer."""
+
+
+def tokens_of(texts: Sequence[str]) -> int:
+    """Estimate how many tokens some texts are.
+
+    Examples
+    --------
+    >>> tokens_of(["abcd", "ef"])
+    2
+    """
+    return sum(-(-len(text) // CHARACTERS_A_TOKEN) for text in texts)
+
+
+def cue_of(label: Label) -> Cue:
+    """Return what is asked."""
+    return Cue(text=label.query, vector=label.vector, time=label.time)
+
+
+def where_of(label: Label) -> Filter | None:
+    """Return whose events may answer."""
+    return None if label.speaker is None else Filter(entities=[str(label.speaker)])
+
+
+def recalling(memory: Memory, pipeline: Pipeline | None = None) -> Ranker:
+    """Return a ranker that recalls.
+
+    Parameters
+    ----------
+    memory : Memory
+        What is asked.
+    pipeline : Pipeline, optional
+        How; default that of the memory.
+    """
+    plan = pipeline or memory.learning.pipeline
+
+    def rank(label: Label, k: int) -> Answer:
+        asked, where = cue_of(label), where_of(label)
+        hits = memory.recall(asked, k, namespace=label.namespace, where=where, pipeline=plan)
+        events = [hit.event for hit in hits if hit.event is not None]
+        return Answer(
+            tuple(event.event_id for event in events if event.event_id is not None),
+            tokens_of([event.text for event in events]),
+            hits.trace.answerable,
+        )
+
+    return rank
+
+
+def resolved(memory: Memory, labels: Sequence[Label]) -> list[frozenset[int]]:
+    """Return the gold of each label as event ids.
+
+    Raises
+    ------
+    InvalidInputError, UnknownError
+        An id, or a key, that the memory does not know.
+    """
+    known = {event for (event,) in memory.record.query("SELECT event_id FROM events")}
+    out = []
+    for number, label in enumerate(labels, start=1):
+        ids = set[int]()
+        for item in label.gold:
+            event = item
+            if isinstance(item, str):
+                event = memory.get(key=item, namespace=label.namespace).event_id or 0
+            if event not in known:
+                raise InvalidInputError(
+                    f"label {number} names the event {item!r}, which the memory does not hold: "
+                    "label the events of this store"
+                )
+            ids.add(int(event))
+        out.append(frozenset(ids))
+    return out
+
 
 AT = (5, 10, 20)
 
@@ -151,3 +387,63 @@ def _calibration(answers: Sequence[Answer], gold: Sequence[frozenset[int]]) -> d
     chances, happened = np.array(told, dtype=np.float64).T
     found = calibration(chances, happened, resamples=1)
     return {"brier": found.brier.value, "ece": found.ece.value}
+
+
+_PERCENT = ("recall@", "ndcg@", "mrr", "empty", "turned away")
+
+
+def table(measured: Iterable[Measured], metrics: Sequence[str] | None = None) -> str:
+    """Return one line a ranker, and below it one a category.
+
+    Parameters
+    ----------
+    measured : iterable of Measured
+        Rankers, in the order of the lines.
+    metrics : sequence of str, optional
+        Columns; by default every one that any ranker has. Shares are percentages, with their
+        interval of 95%, or [?] where all questions are of one group.
+    """
+    found = list(measured)
+    chosen = list(metrics or dict.fromkeys(key for one in found for key in one.metrics))
+    lines = [["", *chosen]]
+    for one in found:
+        lines.append([one.name, *_cells(one.metrics, chosen)])
+        for category, values in one.categories.items():
+            lines.append([f"  {category}", *_cells(values, chosen)])
+    widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def as_json(measured: Measured) -> dict[str, Any]:
+    """Return everything but the answers; bounds that are unknown are None."""
+    return {
+        "name": measured.name,
+        "metrics": _without_nan(measured.metrics),
+        "categories": {kind: _without_nan(values) for kind, values in measured.categories.items()},
+        "calibration": dict(measured.calibration),
+    }
+
+
+def _cells(metrics: Mapping[str, Interval], chosen: Sequence[str]) -> list[str]:
+    return [_cell(name, metrics[name]) if name in metrics else "-" for name in chosen]
+
+
+def _cell(name: str, found: Interval) -> str:
+    if name.startswith(_PERCENT):
+        known = not math.isnan(found.low)
+        reach = f"{100 * found.low:.0f}-{100 * found.high:.0f}" if known else "?"
+        return f"{100 * found.mean:.1f} [{reach}]"
+    return f"{found.mean:.1f}"
+
+
+def _without_nan(metrics: Mapping[str, Interval]) -> dict[str, dict[str, float | None]]:
+    return {
+        name: {key: None if math.isnan(one) else one for key, one in found._asdict().items()}
+        for name, found in metrics.items()
+    }

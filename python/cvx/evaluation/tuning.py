@@ -1,26 +1,30 @@
-"""Weights fitted to labelled questions, on a part of them; the other part measures.
+"""Weights and a floor fitted to labelled questions, on a part of them; the other part measures.
 
-Logistic regression of "answers the question" on the columns of the candidates, over the questions
-of the training groups. Its strength of regularisation is chosen by leaving out one training group
-after the other. What comes out are plain floats for a `Weighting`.
+The weights are those of a logistic regression of "answers the question" on the columns of the
+candidates, over the questions of the training groups. Its strength of regularisation is chosen by
+leaving out one training group after the other. What comes out are plain floats for a `Weighting`.
+
+The floor is fitted to questions that a memory should answer with nothing: of fields it never heard
+of, and nonsense. They are made from small tables of terms, seeded, so that everyone measures the
+same ones. The fields fall into two halves that share no term: a floor is calibrated on the one and
+measured on the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidInputError
-from cvx.evaluation.answers import cue_of, where_of
 from cvx.evaluation.labels import Label, groups_of
-from cvx.evaluation.metrics import recall_at
+from cvx.evaluation.measuring import cue_of, recall_at, where_of
 from cvx.memory import Memory
 from cvx.recall import Pipeline
-from cvx.recall.signals import COLUMNS
+from cvx.recall.signals import COLUMNS, Answerable, calibrated, floor_features
 from cvx.scoring.logistic import maximum_likelihood
 
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -204,3 +208,191 @@ def _fit(found: Sequence[Table], strength: float) -> npt.NDArray[np.float64]:
 
 def _gold(table: Table) -> npt.NDArray[np.bool_]:
     return np.isin(table.events, list(table.gold))
+
+
+_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "metallurgy": (
+        "austenite", "martensite", "tempering furnace", "grain boundary", "quench oil",
+        "eutectoid steel", "bainite", "annealing twin", "carbide precipitate", "cold rolling mill",
+    ),
+    "tax law": (
+        "depreciation schedule", "withholding certificate", "transfer pricing", "loss carryforward",
+        "capital allowance", "thin capitalisation", "input tax credit", "deferred liability",
+        "fiscal residence", "excise bond",
+    ),
+    "orbital mechanics": (
+        "Hohmann transfer", "apogee kick motor", "argument of periapsis", "Lagrange point",
+        "inclination change", "gravity assist", "patched conic", "mean anomaly",
+        "station keeping thruster", "retrograde burn",
+    ),
+    "network routing": (
+        "autonomous system", "BGP prefix", "spanning tree", "multicast group", "ARP cache",
+        "MPLS label", "route reflector", "VLAN trunk", "packet jitter", "subnet mask",
+    ),
+    "parasitology": (
+        "liver fluke", "schizont", "oocyst wall", "intermediate host", "trypanosome",
+        "cercaria", "proglottid", "tick vector", "merozoite", "anthelmintic dose",
+    ),
+    "typesetting": (
+        "kerning pair", "hyphenation table", "widow line", "ligature glyph", "baseline grid",
+        "optical margin", "small capitals", "leading value", "em dash", "bleed margin",
+    ),
+    "geology": (
+        "basalt dyke", "thrust fault", "metamorphic aureole", "turbidite bed", "zircon grain",
+        "glacial moraine", "unconformity", "feldspar cleavage", "karst sinkhole", "magma chamber",
+    ),
+    "chess endings": (
+        "Lucena position", "opposite bishops", "zugzwang", "passed pawn", "Philidor defence",
+        "rook lift", "triangulation", "fortress draw", "outside passer", "queenside majority",
+    ),
+    "organic chemistry": (
+        "Grignard reagent", "chiral centre", "nucleophilic attack", "ester hydrolysis",
+        "boronic acid", "protecting group", "tosylate", "enolate ion", "racemic mixture",
+        "palladium catalyst",
+    ),
+    "medieval law": (
+        "manorial court", "frankpledge", "writ of entry", "feudal relief", "wardship",
+        "escheat", "tithing man", "assize roll", "villein tenure", "deodand",
+    ),
+}  # fmt: skip
+_HALVES: Mapping[str, tuple[str, ...]] = {
+    "calibrate": tuple(_FIELDS)[:5],
+    "measure": tuple(_FIELDS)[5:],
+}
+_FORMS: Mapping[str, tuple[str, ...]] = {
+    "calibrate": (
+        "How does the {0} affect the {1}?",
+        "When was the {0} first described?",
+        "Why does a {0} need a {1}?",
+        "What is the usual size of a {0}?",
+        "Who introduced the {0} to replace the {1}?",
+    ),
+    "measure": (
+        "What happens to the {0} once the {1} is removed?",
+        "How many kinds of {0} are there?",
+        "Where would one look for a {0}?",
+        "Which {0} did they compare with the {1}?",
+        "How long does it take to prepare a {0}?",
+    ),
+}
+_SYLLABLES = "bra vok lun tis mer qua zel pod fim gra shu nix wol dri kep".split()  # noqa: SIM905
+_NONSENSE_SHARE = 0.2
+
+
+def foreign_cues(
+    count: int, *, half: Literal["calibrate", "measure"] = "measure", seed: int = 0
+) -> list[str]:
+    """Make questions, four fifths about a field and one fifth of invented words.
+
+    Parameters
+    ----------
+    count : int
+        How many, all different; at least 1.
+    half : {"calibrate", "measure"}, default "measure"
+        Which fields and forms; the halves share none.
+    seed : int, default 0
+        The same seed gives the same questions.
+
+    Raises
+    ------
+    InvalidInputError
+        Less than one question, or no such half.
+
+    Examples
+    --------
+    >>> foreign_cues(1, half="measure", seed=1)
+    ['Which ester hydrolysis did they compare with the protecting group?']
+    """
+    if count < 1:
+        raise InvalidInputError(f"count is {count}: give at least 1")
+    if half not in _HALVES:
+        raise InvalidInputError(f"half is {half!r}: give one of {', '.join(_HALVES)}")
+    rng = np.random.default_rng([seed, len(half)])
+    out = dict[str, None]()
+    while len(out) < count:
+        terms = _FIELDS[str(rng.choice(_HALVES[half]))]
+        if rng.random() < _NONSENSE_SHARE:
+            terms = tuple(_invented(rng) for _ in range(2))
+        first, second = (str(term) for term in rng.choice(terms, 2, replace=False))
+        out[str(rng.choice(_FORMS[half])).format(first, second)] = None
+    return list(out)
+
+
+def _invented(rng: np.random.Generator) -> str:
+    return "".join(str(part) for part in rng.choice(_SYLLABLES, rng.integers(2, 4), replace=False))
+
+
+FOREIGN = 200
+
+
+def evidence(
+    memory: Memory, pipeline: Pipeline, labels: Sequence[Label]
+) -> npt.NDArray[np.float64]:
+    """Return what the floor looks at, of shape (n, 4), one row a question."""
+    return np.array(
+        [
+            floor_features(
+                memory.learning.candidates(
+                    cue_of(label),
+                    namespace=label.namespace,
+                    where=where_of(label),
+                    pipeline=pipeline,
+                ).columns
+            )
+            for label in labels
+        ]
+    )
+
+
+def calibrated_floor(
+    memory: Memory,
+    pipeline: Pipeline,
+    labels: Sequence[Label],
+    *,
+    most_empty: float = 0.03,
+    seed: int = 0,
+) -> Answerable:
+    """Fit a floor to questions that a memory answers, and to as many others as tell them apart.
+
+    Parameters
+    ----------
+    memory : Memory
+        Of the embedder that the floor is for.
+    pipeline : Pipeline
+        One that computes the signals, such as ``attentive()``.
+    labels : sequence of Label
+        Questions with an answer; at least 10 of them have gold.
+    most_empty : float, default 0.03
+        Share of them that may come back empty.
+    seed : int, default 0
+        Of the 200 foreign questions, each asked in the namespace of one of the labels.
+
+    Returns
+    -------
+    Answerable
+        For ``attentive(answerable=...)``.
+    """
+    asked = [label for label in labels if label.gold]
+    return calibrated(
+        evidence(memory, pipeline, asked),
+        evidence(memory, pipeline, foreign_labels(asked, FOREIGN, half="calibrate", seed=seed)),
+        most_empty=most_empty,
+    )
+
+
+def foreign_labels(
+    labels: Sequence[Label], count: int, *, half: str = "measure", seed: int = 0
+) -> list[Label]:
+    """Return foreign questions as labels without gold, in the namespaces of others in turn."""
+    namespaces = list(dict.fromkeys(label.namespace for label in labels)) or [""]
+    cues = foreign_cues(count, half="calibrate" if half == "calibrate" else "measure", seed=seed)
+    return [
+        Label(
+            query=cue,
+            gold=frozenset(),
+            group="foreign",
+            category="foreign",
+            namespace=namespaces[at % len(namespaces)],
+        )
+        for at, cue in enumerate(cues)
+    ]

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cvx.evaluation.answers import recalling, resolved
 from cvx.evaluation.baselines import baselines
-from cvx.evaluation.floors import FOREIGN, calibrated_floor, foreign_labels
 from cvx.evaluation.labels import Label, groups_of
-from cvx.evaluation.measuring import AT, Measured, measure
-from cvx.evaluation.report import as_json
-from cvx.evaluation.tuning import Tuned, split, tables
+from cvx.evaluation.measuring import AT, Measured, as_json, measure, recalling, resolved
+from cvx.evaluation.tuning import FOREIGN, Tuned, calibrated_floor, foreign_labels, split, tables
 from cvx.evaluation.tuning import tune as fit
 from cvx.memory import Memory
 from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable, attentive

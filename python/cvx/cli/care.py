@@ -1,0 +1,356 @@
+"""Commands that clear up and repair: forget, compact and doctor."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cvx.cli.console import NOTHING, Json, Store, counted, emit, line, note, progress, timestamp_of
+from cvx.cli.opening import folder_of, opened
+from cvx.escaping import one_line
+
+if TYPE_CHECKING:
+    from cvx.memory import Memory
+    from cvx.store.doctor import Finding
+
+
+_BUDGET = re.compile(r"(\d+)\s*(|events|B|KB|MB|GB)")
+_UNITS = {"B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3}
+_MOST_EVENTS = 10
+_AMONG = {"erased": "true", "brought back": "state <> 'active'", "put away": "state = 'active'"}
+"""Which events a selection is from: what was put away is still there to be erased."""
+
+_CACHES = (
+    "the file of a CachedEmbedder outside the store's folder is not known here: delete it if a "
+    "program keeps one for this store, or erase with Memory.erase, opened with that embedder"
+)
+
+
+def forget(
+    ids: Annotated[list[int] | None, typer.Argument(help="Events, by their ids.")] = None,
+    source: Annotated[str | None, typer.Option(help="Everything from this source.")] = None,
+    before: Annotated[
+        str | None, typer.Option(help="Everything that happened before: a date, or an integer.")
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option("--namespace", "-n", help="With --source or --before: only of this one."),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="The least useful, of equals the longest unused, until 10000 or 50MB are left."
+        ),
+    ] = None,
+    erase: Annotated[
+        bool, typer.Option("--erase", help="Erase for good, instead of putting away.")
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Bring back what was put away.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Erase without asking.")] = False,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Put events away: nothing recalls them any more. With --erase they are gone for good.
+
+    For example:
+      cvx forget 3 5
+      cvx forget --source diary --before 2025-01-01 --erase --dry-run
+      cvx forget --budget 50MB
+
+    What was put away is kept and can be brought back with --undo. An erase removes text, vectors,
+    links, what was logged and learned of them, and snapshots from every file of the store; the file
+    of a CachedEmbedder elsewhere is not cleaned from here. Exit code 1 where nothing is meant.
+    """
+    from cvx.store.erase import check_erasable
+
+    if erase and undo:
+        raise typer.BadParameter("--erase and --undo exclude each other: what is erased is gone")
+    did = "erased" if erase else "brought back" if undo else "put away"
+    with opened(store, embeds=False) as memory:
+        moment = timestamp_of(before, "--before")
+        listed = ids or []
+        chosen = _chosen(memory, listed, (source, moment, namespace), budget, did)
+        texts = {e.event_id: e.text for e in memory.record.events(chosen[:_MOST_EVENTS])}
+        if erase and dry_run:
+            check_erasable(memory.record, chosen)
+        _ask(len(chosen), erase=erase and not dry_run and not yes)
+        complete = True
+        if chosen and not dry_run:
+            if erase:
+                complete = memory.erase(chosen).complete
+            elif undo:
+                with memory.admin.transaction():
+                    for event in chosen:
+                        memory.update(event, state="active")
+            else:
+                memory.forget(chosen)
+    if json:
+        emit({"ids": chosen, "done": did, "dry_run": dry_run, "complete": complete})
+    else:
+        for event in chosen[:_MOST_EVENTS]:
+            line(f"{event:>6}  {one_line(texts.get(event, ''), 90)}", dim=True)
+        if len(chosen) > _MOST_EVENTS:
+            line(f"        and {len(chosen) - _MOST_EVENTS} more", dim=True)
+        line(f"{counted(len(chosen), 'event')} {'would be ' if dry_run else ''}{did}")
+    if erase and chosen and not dry_run:
+        note(_CACHES)
+    if not complete:
+        note("another process is reading: close it, and any next cvx command finishes the erase")
+    if not chosen:
+        raise typer.Exit(NOTHING)
+
+
+def _chosen(
+    memory: Memory,
+    ids: list[int],
+    where: tuple[str | None, int | None, str | None],
+    budget: str | None,
+    did: str,
+) -> list[int]:
+    source, moment, namespace = where
+    selecting = source is not None or moment is not None
+    if bool(ids) + selecting + (budget is not None) != 1:
+        raise typer.BadParameter("give event ids, or --source and/or --before, or --budget")
+    if namespace is not None and not selecting:
+        raise typer.BadParameter("--namespace goes with --source or --before")
+    if ids:
+        # What a repair has set aside can be erased, though not be shown.
+        for event in [] if did == "erased" else ids:
+            memory.get(event)
+        return ids
+    if budget is not None:
+        return _over(memory, budget, undo=did == "brought back")
+    condition, values = _AMONG[did], list[object]()
+    for name, sign, value in (
+        ("source", "=", source),
+        ("timestamp", "<", moment),
+        ("namespace", "=", namespace),
+    ):
+        if value is not None:
+            condition += f" AND {name} {sign} ?"
+            values.append(value)
+    found = memory.record.query(
+        f"SELECT event_id FROM events WHERE {condition} ORDER BY event_id", values
+    )
+    return [row[0] for row in found]
+
+
+def _over(memory: Memory, budget: str, *, undo: bool) -> list[int]:
+    found = _BUDGET.fullmatch(budget.strip())
+    if found is None or undo:
+        raise typer.BadParameter(
+            f"--budget {budget!r}: give a number of events, or 50MB; no --undo"
+        )
+    amount, unit = int(found[1]), found[2]
+    plan = (
+        memory.admin.budget(bytes=amount * _UNITS[unit], dry_run=True)
+        if unit in _UNITS
+        else memory.admin.budget(events=amount, dry_run=True)
+    )
+    return list(plan.events)
+
+
+def _ask(count: int, *, erase: bool) -> None:
+    if not erase or not count:
+        return
+    if not sys.stdin.isatty():
+        raise typer.BadParameter(f"this erases {counted(count, 'event')} for good: say --yes")
+    typer.confirm(f"Erase {counted(count, 'event')} for good?", abort=True, err=True)
+
+
+def compact(store: Store = None, json: Json = False) -> None:
+    """Give back unused room on the disk.
+
+    For example:
+      cvx compact --json
+
+    The database is written anew without free pages, and one fresh snapshot of the index is kept.
+    """
+    with opened(store, embeds=False) as memory:
+        done = memory.admin.compact()
+    if json:
+        emit({"before": done.before, "after": done.after, "complete": done.complete})
+        return
+    line(f"{done.before:,} bytes before, {done.after:,} after")
+    if not done.complete:
+        note("another process is reading: the log could not be emptied; run it again later")
+
+
+_MOST_SHOWN = 50
+
+
+def doctor(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Repair what can be; say what was done.")
+    ] = False,
+    deep: Annotated[
+        bool,
+        typer.Option("--deep", help="Also compare the index with one built from the record."),
+    ] = False,
+    accept_lost_tail: Annotated[
+        bool,
+        typer.Option(
+            "--accept-lost-tail",
+            help="With --repair: go on although the newest changes are known to be missing.",
+        ),
+    ] = False,
+    discard: Annotated[
+        bool,
+        typer.Option("--discard", help="Throw away for good what repairs moved to set_aside."),
+    ] = False,
+    salvage: Annotated[
+        Path | None,
+        typer.Option(help="Save what can still be read into this new folder; for damaged pages."),
+    ] = None,
+    look_for: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--look-for",
+            help="Name what still says this text, such as one that was erased; repeatable. "
+            "- reads one from each line of the input, which no history of a shell keeps.",
+        ),
+    ] = None,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Look for damage in the store, and repair it. Exit code 1 where problems are left.
+
+    For example:
+      cvx doctor
+      cvx doctor --repair --json
+      cvx doctor --look-for - < erased.txt
+
+    Looking changes nothing and needs no embedder. A repair deletes nothing that was stored: a
+    row that cannot be put right moves to the table set_aside, until --discard.
+    """
+    from cvx.memory.check import check
+
+    if discard or salvage is not None:
+        if repair or deep or accept_lost_tail or look_for or (discard and salvage is not None):
+            raise typer.BadParameter("--discard and --salvage go alone")
+        if salvage is None:
+            _discard(folder_of(store), as_json=json)
+        else:
+            _salvage(folder_of(store), salvage, as_json=json)
+        return
+    if accept_lost_tail and not repair:
+        raise typer.BadParameter("--accept-lost-tail goes with --repair")
+    if look_for and repair:
+        raise typer.BadParameter("--look-for goes without --repair, which removes no text")
+    folder = folder_of(store)
+    with progress("checking") as tick:
+        report = check(
+            folder,
+            mend=repair,
+            deep=deep,
+            accept_lost_tail=accept_lost_tail,
+            look_for=[text for one in look_for or () for text in _texts(one)],
+            progress=tick,
+        )
+    if json:
+        emit(
+            {
+                "store": str(folder),
+                "sound": report.sound,
+                "rows": dict(report.rows),
+                "findings": [_finding_json(one) for one in report.findings],
+                "done": list(report.done),
+                "left": [_finding_json(one) for one in report.left],
+            }
+        )
+    else:
+        line(f"read {counted(sum(report.rows.values()), 'row')} of {folder}")
+        _show_findings("found", report.findings)
+        for said in report.done:
+            line(f"repaired   {one_line(said)}")
+        if report.done:
+            _show_findings("still there", report.left)
+        line("sound" if report.sound else _advice(report.left, repair=repair), bold=True)
+    if not report.sound:
+        raise typer.Exit(NOTHING)
+
+
+def _texts(given: str) -> list[str]:
+    if given != "-":
+        return [given]
+    read = [text for text in sys.stdin.read().splitlines() if text.strip()]
+    if not read:
+        raise typer.BadParameter("--look-for -: the input is empty, give a text a line")
+    return read
+
+
+def _discard(folder: Path, *, as_json: bool) -> None:
+    from cvx.store import Record
+    from cvx.store.database import describe
+    from cvx.store.doctor.rowrepair import discard
+
+    describe(folder)
+    with Record(folder / "memory.db") as record:
+        number = discard(record)
+    if as_json:
+        emit({"store": str(folder), "discarded": number})
+    else:
+        line(f"threw away {counted(number, 'row')} that had been set aside")
+
+
+def _salvage(folder: Path, target: Path, *, as_json: bool) -> None:
+    from cvx.memory.check import rescue
+
+    saved = rescue(folder, target)
+    if as_json:
+        emit(
+            {
+                "store": str(target),
+                "rows": saved.counts,
+                "wrong": saved.wrong,
+                "broken": list(saved.broken),
+            }
+        )
+        return
+    line(f"saved {counted(sum(saved.counts.values()), 'row')} into {target}")
+    for table in saved.broken:
+        line(f"parts of {table} could not be read")
+    for table, number in saved.wrong.items():
+        if number:
+            line(f"left out {counted(number, 'row')} of {table} that were not what was written")
+
+
+def _finding_json(one: Finding) -> dict[str, Any]:
+    return {
+        "check": str(one.check),
+        "where": one.where,
+        "what": one.what,
+        "harmless": one.harmless,
+    }
+
+
+def _show_findings(title: str, findings: tuple[Finding, ...]) -> None:
+    for one in findings[:_MOST_SHOWN]:
+        mark = " (harmless)" if one.harmless else ""
+        line(f"{title:<10} {one.check}{mark}: {one.where}: {one_line(one.what)}")
+    if len(findings) > _MOST_SHOWN:
+        line(f"{title:<10} and {len(findings) - _MOST_SHOWN} more; --json lists them all")
+
+
+def _advice(left: tuple[Finding, ...], *, repair: bool) -> str:
+    checks = {str(one.check) for one in left}
+    if checks & {"lost_tail", "snapshot_ahead"}:
+        return (
+            "changes are lost: put a copy of memory.db back, or go on without them with "
+            "cvx doctor --repair --accept-lost-tail"
+        )
+    if checks & {"file", "page"}:
+        return (
+            "the file itself is damaged, which is beyond repair: restore a copy, or save what can "
+            "be read with cvx doctor --salvage NEW_FOLDER"
+        )
+    if "misplaced" in checks:
+        return "something else has the place of a file of the store: move it away, then look again"
+    if {str(one.check) for one in left if not one.harmless} == {"remains"}:
+        return "something is left of what was looked for"
+    return "problems are left" if repair else "run cvx doctor --repair"

@@ -1,0 +1,231 @@
+"""What the commands share: options, times, what is printed, and exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cvx.errors import (
+    CvxError,
+    EmbedderError,
+    FileError,
+    InternalError,
+    InvalidInputError,
+    MissingExtraError,
+    SettingsMismatchError,
+    SnapshotError,
+    StoreError,
+    StoreNotFoundError,
+    UnknownError,
+)
+from cvx.escaping import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cvx.types import Event
+
+
+Store = Annotated[
+    Path | None,
+    typer.Option("--store", "-s", envvar="CVX_STORE", help="The folder of the memory."),
+]
+EmbedderSpec = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        "-e",
+        help="lexical, local:DIR, ollama:MODEL[@URL] or openai:MODEL[@URL]; the store remembers "
+        "it. A server's key is read from CVX_EMBEDDER_KEY.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+Namespace = Annotated[
+    str, typer.Option("--namespace", "-n", help="Which memory; the default one is unnamed.")
+]
+Since = Annotated[
+    str | None, typer.Option("--since", help="Not before: a date and time, or the store's number.")
+]
+Until = Annotated[
+    str | None, typer.Option("--until", help="Before: a date and time, or the store's number.")
+]
+
+
+def timestamp_of(text: str | None, option: str = "--time") -> int | None:
+    """Return a time in the store's unit: an integer as it is, a date in microseconds since 1970.
+
+    A date without a zone is UTC.
+
+    Raises
+    ------
+    typer.BadParameter
+        Neither of both.
+
+    Examples
+    --------
+    >>> timestamp_of("1970-01-02"), timestamp_of("17"), timestamp_of("1970-01-01T01:00:00+01:00")
+    (86400000000, 17, 0)
+    """
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{option} {text!r}: give an integer, or a date such as 2026-11-21 or "
+            "2026-11-21T17:30:00+01:00"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    seconds = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return (seconds.days * 86_400 + seconds.seconds) * 1_000_000 + seconds.microseconds
+
+
+_OLDEST = 10**14
+"""Timestamps from here on (1973) are taken for microseconds since 1970."""
+
+
+def emit(value: Mapping[str, Any]) -> None:
+    """Print one JSON object on a line of its own."""
+    typer.echo(printable(json.dumps(value, ensure_ascii=False, allow_nan=False)))
+
+
+def line(text: str = "", *, dim: bool = False, bold: bool = False) -> None:
+    """Print a line; styles only reach a terminal."""
+    typer.echo(typer.style(printable(text), dim=dim or None, bold=bold or None))
+
+
+def note(text: str) -> None:
+    """Say something on stderr that is no result."""
+    typer.echo(f"cvx: {printable(text)}", err=True)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "event"), counted(2, "event")
+    ('1 event', '2 events')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def when(timestamp: int) -> str:
+    """Return a time as a person reads it; numbers that are no microseconds since 1970 stay.
+
+    Examples
+    --------
+    >>> when(1_700_000_000_000_000), when(42)
+    ('2023-11-14 22:13:20', '42')
+    """
+    if timestamp < _OLDEST:
+        return str(timestamp)
+    try:
+        return datetime.fromtimestamp(timestamp / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return str(timestamp)
+
+
+def plain_event(event: Event) -> dict[str, Any]:
+    """Return an event as JSON; its vector is left out."""
+    return {
+        "id": event.event_id,
+        "text": event.text,
+        "time": event.timestamp,
+        "entity": event.entity,
+        "namespace": event.namespace,
+        "key": event.key,
+        "kind": event.kind,
+        "action": event.action,
+        "reward": event.reward,
+        "episode": event.episode_id,
+        "tags": list(event.tags),
+        "metadata": dict(event.metadata),
+        "source": event.source,
+        "trust": event.trust,
+        "visibility": event.visibility,
+        "salience": event.salience,
+        "state": event.state,
+        "recorded": event.recorded,
+    }
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how far a long piece of work is, on stderr and only where that is a terminal.
+
+    Yields
+    ------
+    callable
+        Takes (done, of how many).
+    """
+    if not sys.stderr.isatty():
+        yield lambda _done, _of: None
+        return
+
+    def tell(done: int, of: int) -> None:
+        sys.stderr.write(f"\r{label}: {done:,} of {of:,}")
+        sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        sys.stderr.write("\r\x1b[K")
+
+
+NOTHING = 1
+USAGE = 2
+STORE = 3
+OUTSIDE = 4
+FAULT = 5
+INTERRUPTED = 130
+
+_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (InternalError, FAULT),
+    (UnknownError, NOTHING),
+    (StoreNotFoundError, STORE),
+    (SettingsMismatchError, STORE),
+    (StoreError, STORE),
+    (SnapshotError, STORE),
+    (MissingExtraError, OUTSIDE),
+    (EmbedderError, OUTSIDE),
+    (FileError, OUTSIDE),
+    (FileError, OUTSIDE),
+    (InvalidInputError, USAGE),
+    (CvxError, USAGE),
+    (OSError, OUTSIDE),
+)
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code for an error: the first class of the table that fits."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), FAULT)
+
+
+def report(error: Exception, *, as_json: bool) -> int:
+    """Say on stderr what went wrong, without a traceback; return the exit code.
+
+    With ``as_json`` it is one object: ``{"error": {"kind", "message", "exit"}}``.
+    """
+    code = exit_code(error)
+    message = str(error) or type(error).__name__
+    if code == FAULT:
+        message = f"a fault of cvx: {type(error).__name__}: {message}; please report it"
+    if as_json:
+        told = {"kind": type(error).__name__, "message": message, "exit": code}
+        sys.stderr.write(json.dumps({"error": told}) + "\n")
+    else:
+        sys.stderr.write(f"cvx: {printable(message)}\n")
+    return code

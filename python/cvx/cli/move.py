@@ -1,0 +1,175 @@
+"""Commands that carry a memory elsewhere: export, import and reembed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cvx.cli.console import EmbedderSpec, Json, Namespace, Store, counted, emit, line, progress
+from cvx.cli.opening import folder_of, opened
+
+if TYPE_CHECKING:
+    from cvx.store.transfer import Imported
+
+
+def export(
+    path: Annotated[
+        Path, typer.Argument(help="Where to; - is stdout. There must be nothing of that name.")
+    ],
+    format: Annotated[  # noqa: A002
+        str | None,
+        typer.Option(help="jsonl, parquet or duckdb; by default what the name ends in."),
+    ] = None,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Write everything the memory knows to a file.
+
+    For example:
+      cvx export backup.jsonl
+      cvx export memory.duckdb --json
+
+    The name ends in .jsonl, .parquet (it becomes a folder) or .duckdb. Vectors, links, aliases,
+    episodes, counts, decisions and history are in it; cvx import makes the same memory again.
+    """
+    from cvx.memory.transfer import export as write
+
+    if json and str(path) == "-":
+        raise typer.BadParameter("--json and - both want stdout: give a file, or leave out --json")
+    with opened(store, embeds=False, reads=True) as memory, progress("exporting") as tick:
+        header = write(memory, path, format=format, progress=tick)
+    told = {"path": str(path), "rows": dict(header.counts), "embedder": header.meta["embedder"]}
+    if json:
+        emit(told)
+    elif str(path) != "-":
+        line(f"wrote {counted(header.counts['events'], 'event')} ({header.total:,} rows) to {path}")
+
+
+def import_(
+    path: Annotated[Path, typer.Argument(help="What cvx export wrote.")],
+    format: Annotated[  # noqa: A002
+        str | None,
+        typer.Option(help="jsonl, parquet or duckdb; by default what the name ends in."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Take it in although that was done before.")
+    ] = False,
+    core: Annotated[
+        bool,
+        typer.Option("--core", help="The DuckDB file of a CausalMemoryCore: events and causes."),
+    ] = False,
+    keep_vectors: Annotated[
+        bool,
+        typer.Option(
+            "--keep-vectors",
+            help="With --core: its vectors are of this store's embedder; else texts are embedded.",
+        ),
+    ] = False,
+    namespace: Namespace = "",
+    store: Store = None,
+    embedder: EmbedderSpec = None,
+    json: Json = False,
+) -> None:
+    """Take an export in, all of it or nothing.
+
+    For example:
+      cvx import backup.jsonl --store restored
+      cvx import causal.duckdb --core --json
+
+    A new store becomes what was exported, its embedder and history included. A store that holds
+    something gets the events with their links, under new ids. Interrupted, nothing was taken in:
+    run it again.
+    """
+    from cvx.memory.transfer import import_export
+
+    if core:
+        _import_core(path, store, embedder, (namespace, keep_vectors), as_json=json)
+        return
+    if keep_vectors or namespace or embedder:
+        raise typer.BadParameter("--keep-vectors, --namespace and --embedder go with --core")
+    with progress("importing") as tick:
+        done = import_export(folder_of(store), path, format=format, again=again, progress=tick)
+    if json:
+        emit({"merged": done.merged, "rows": dict(done.counts), "left_out": dict(done.left_out)})
+    else:
+        _show_imported(done)
+
+
+def _show_imported(done: Imported) -> None:
+    how = "added to what is here, under new ids" if done.merged else "restored as they were"
+    line(f"{counted(done.counts['events'], 'event')} {how} ({sum(done.counts.values()):,} rows)")
+    for table, number in done.left_out.items():
+        line(f"left out: {counted(number, 'row')} of {table}, part of the other store's history")
+
+
+def _import_core(
+    path: Path,
+    store: Path | None,
+    embedder: str | None,
+    how: tuple[str, bool],
+    *,
+    as_json: bool,
+) -> None:
+    from cvx.memory.transfer import Origin, from_duckdb
+
+    with opened(store, embedder, create=True) as memory, progress("importing") as tick:
+        ids = from_duckdb(memory, path, Origin(*how), tick)
+    if as_json:
+        emit({"merged": True, "rows": {"events": len(ids)}, "left_out": {}})
+    else:
+        line(f"{counted(len(ids), 'event')} with their causes taken over")
+
+
+def reembed(
+    embedder: Annotated[
+        str,
+        typer.Argument(
+            help="lexical[:DIM], local:DIR, ollama:MODEL[@URL] or openai:MODEL[@URL].",
+        ),
+    ],
+    batch: Annotated[
+        int, typer.Option(min=1, help="Texts a step; so many are repeated after a crash.")
+    ] = 256,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Give up a move to another embedder under way.")
+    ] = False,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Move the memory to another embedder. It may be interrupted; the same command goes on.
+
+    For example:
+      cvx reembed ollama:nomic-embed-text
+      cvx reembed local:models/all-MiniLM-L6-v2 --json
+
+    The memory answers with the old embedder until all texts are embedded, and with the new one
+    from the next moment on.
+    """
+    from cvx.embed.check import check
+    from cvx.embed.spec import embedder_from
+    from cvx.memory.reembed import reembed as move
+    from cvx.memory.settings import remembered
+    from cvx.store.database import describe
+
+    folder = folder_of(store)
+    before = describe(folder)
+    made = embedder_from(embedder)
+    check(made)
+    with progress("embedding") as tick:
+        moved = move(
+            folder, made, spec=remembered(embedder), batch=batch, restart=restart, progress=tick
+        )
+    told = {
+        "from": before.embedder,
+        "to": made.info()["id"],
+        "dim": made.info()["dim"],
+        "embedded": moved,
+    }
+    if json:
+        emit(told)
+    elif before.embedder == told["to"]:
+        line(f"nothing to do: the store is of {told['to']} already")
+    else:
+        line(f"moved from {told['from']} to {told['to']}, {counted(moved, 'text')} embedded")
