@@ -97,6 +97,10 @@ class EpisodeEndedError(CvxError, RuntimeError):
     """A step after the end of an episode, or a second outcome where one was final."""
 
 
+class NotLoggedError(CvxError, RuntimeError):
+    """Decisions were made without noting the chances that off-policy evaluation needs."""
+
+
 class StaleRegionsError(CvxError, RuntimeError):
     """Something learned on the regions of another epoch."""
 

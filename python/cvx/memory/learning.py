@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cvx.arguments import a_mapping, an_event, checked, one_of, optional, some_texts
+from cvx.arguments import a_mapping, an_event, checked, number, one_of, optional, some_texts, wrong
+from cvx.errors import NotLoggedError
 from cvx.learn.attribution import Attribution
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
 from cvx.memory.recaller import RECALL, Recaller, asker_of
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
+from cvx.recall.sampling import PlackettLuce
 from cvx.recall.signals import Answerable
-from cvx.scoring import Calibration, LoggedChoice, logged_calibration, logged_choices
+from cvx.scoring import (
+    Calibration,
+    LoggedChoice,
+    OffPolicyEstimate,
+    logged_calibration,
+    logged_choices,
+    off_policy_value,
+    plackett_luce,
+)
 from cvx.store.rowcheck import explains
 from cvx.types import AnEvent, Cue, Decision, Where
 
 if TYPE_CHECKING:
+    from cvx.learn.decay import DecayPolicy
     from cvx.learn.loop import ActiveMemory
+    from cvx.learn.region_mdp import RegionMDP
+    from cvx.scoring import UsageTracker
 
 _answerable = one_of(Answerable, called="an Answerable, as calibrated_floor returns it")
 
@@ -162,3 +176,73 @@ class Learning:
 
         self._identity.need_root("a loop")
         return agents_of(self._backend).loop
+
+    @property
+    def mdp(self) -> RegionMDP | None:
+        """What its episodes taught of regions and actions: the Markov decision process."""
+        return self.active.mdp
+
+    @property
+    def usage(self) -> UsageTracker | None:
+        """How often what was recalled was followed, and helped, as its episodes counted it."""
+        return self.active.usage
+
+    @property
+    def decay(self) -> DecayPolicy | None:
+        """How failed episodes lower what their steps are worth."""
+        return self.active.decay
+
+    @property
+    def sampling(self) -> float:
+        """How far the order of a context is drawn: a temperature, 0.0 for the best always first.
+
+        Above 0, a context puts hits first with a chance of softmax(score / temperature), and logs
+        that chance; ``off_policy`` needs it. What is set is kept with the store.
+        """
+        drawn = self.pipeline.serving.sampling
+        return 0.0 if drawn is None else drawn.temperature
+
+    @sampling.setter
+    def sampling(self, temperature: float) -> None:
+        heat = number(0.0)("sampling", temperature)
+        serving = replace(self.pipeline.serving, sampling=PlackettLuce(0, heat) if heat else None)
+        self.pipeline = replace(self.pipeline, serving=serving)
+
+    @checked(weights=a_mapping)
+    def off_policy(self, weights: Mapping[str, float]) -> OffPolicyEstimate:
+        """Estimate the mean outcome that contexts would have had with other weights.
+
+        Parameters
+        ----------
+        weights : mapping of str to float
+            Of the signals, by which hits are put first.
+
+        Returns
+        -------
+        OffPolicyEstimate
+            Doubly robust, with an interval; see ``cvx.scoring.off_policy_value``.
+
+        Raises
+        ------
+        NotLoggedError
+            Fewer than two decisions were sampled with these signals and have an outcome: set
+            ``sampling`` above 0 while deciding, and give feedback.
+        InvalidInputError
+            A weight that is no finite number, or of no signal.
+        """
+        self._identity.need_root("off_policy")
+        values = [number()(f"weights[{name!r}]", one) for name, one in weights.items()]
+        self._backend.flush()
+        record = self._backend.record
+        sampled = [row["record"].get("drawn_from") for row in record.decisions()]
+        known = {name for drawn in sampled if drawn is not None for name in drawn["names"]}
+        if known and not {*weights} <= known:
+            raise wrong("weights", [*weights], f"some of {', '.join(sorted(known))}")
+        log = logged_choices(record, list(weights)) if weights else []
+        if len({choice.group for choice in log}) < 2:
+            raise NotLoggedError(
+                f"{len(log)} decisions were sampled with {', '.join(weights) or 'no signal'} and "
+                "have an outcome, 2 are needed: set memory.learning.sampling above 0 while "
+                "deciding, and give feedback with an outcome"
+            )
+        return off_policy_value(log, plackett_luce(values, self.sampling or 0.1))
