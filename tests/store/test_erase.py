@@ -297,8 +297,8 @@ def test_what_an_erased_event_says_takes_away_no_count_of_anything_else(tmp_path
         assert left >= {json.dumps(context, separators=(",", ":")) for context in contexts}
 
 
-WORDS = ("Schließfach", "4711", "Pässwörd", "Xylophon", "Zanzibar", "Tresor", "Quastenflosser")
-TEXT = "Schließfach 4711 öffnet das Pässwörd Xylophon"
+WORDS = ("Schließfach", "47110815", "Pässwörd", "Xylophon", "Zanzibar", "Tresor", "Quastenflosser")
+TEXT = "Schließfach 47110815 öffnet das Pässwörd Xylophon"
 
 
 def escaped(said: str) -> str:
@@ -324,11 +324,11 @@ def with_everything(folder: Path) -> list[bytes]:
     with Memory.open(folder, first) as memory:
         for number in range(30):
             memory.add(f"an ordinary text {number}", action=f"go {number}", reward=1.0)
-        memory.context("Was ist in Schließfach 4711?")
+        memory.context("Was ist in Schließfach 47110815?")
         secret = memory.add(
             TEXT,
             aliases=["der Zanzibar-Tresor"],
-            action="drehe auf 4711",
+            action="drehe auf 47110815",
             metadata={"pin": "Quastenflosser"},
             key="Tresor 1",
             tags=["Zanzibar"],
@@ -339,7 +339,7 @@ def with_everything(folder: Path) -> list[bytes]:
         memory.link(1, secret, "caused", why="wegen Xylophon")
         memory.link(1, 2, "caused", why="das Pässwörd fehlte", evidence="Xylophon, sagt er")
         memory.link(1, 3, "caused", why="ohne Pässwörd")
-        block = memory.context("Schließfach 4711 mit Xylophon")
+        block = memory.context("Schließfach 47110815 mit Xylophon")
         assert secret in [hit.event.event_id for hit in block.hits if hit.event]
         memory.feedback(block, followed=[secret], action="nannte das Pässwörd", outcome=1.0)
         memory.context("Wie bitte?", where=Filter(ids=[secret]))
@@ -356,14 +356,14 @@ def with_everything(folder: Path) -> list[bytes]:
         )
         run = loop.begin("get in", "open")
         decision = loop.recall(Cue(step="a vault", vector=first.embed([TEXT])[0]))
-        hit, *_ = (hit for hit in decision.hits if hit.action == "drehe auf 4711")
+        hit, *_ = (hit for hit in decision.hits if hit.action == "drehe auf 47110815")
         loop.act(decision, "turn", hit, rendered=loop.render(decision))
         loop.close(run, 1.0)
         # Again, so that the journal keeps what was counted before.
         run = loop.begin("get in", "open")
         loop.act(decision := loop.recall(decision.cue), "turn", decision.hits)
         loop.close(run, 1.0)
-        assert '["did","drehe auf 4711!"]' in [context for context, *_ in memory.record.usage()]
+        assert '["did","drehe auf 47110815!"]' in [context for context, *_ in memory.record.usage()]
         memory.admin.snapshot()
     reembed(folder, model)
     with pytest.raises(KeyboardInterrupt):

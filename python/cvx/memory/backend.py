@@ -27,6 +27,7 @@ from cvx.store import IndexKind, Record, Store, Writer
 from cvx.store.history import Versions
 from cvx.store.namespaces import check_namespace, readers, reads
 from cvx.store.rowcheck import explains
+from cvx.store.transactions import Follower
 from cvx.types import DEFAULT_NAMESPACE, Event, Filter, Hit, Vector, Where
 from cvx.validation import storable_text, storable_vector
 
@@ -121,7 +122,7 @@ class Identity:
 
 
 @explains(lambda backend: backend.record)
-class Backend:
+class Backend(Follower):
     """The store behind a memory, and the checks before anything goes into it.
 
     Parameters are those of ``Memory.open``.
@@ -334,21 +335,10 @@ class Backend:
             raise
         self._unsettled.join(noted)
 
-    # What a record asks of those that follow it.
-
-    def begun(self, write: Writer) -> None:
-        """Nothing is to be done before a transaction."""
-
-    def ended(self) -> None:
-        """Nothing is to be done after one."""
-
     def taken_back(self) -> None:
         """Note again what was written down in a block that was taken back."""
         self.noted.join(self._unsettled)
         self._unsettled = UsageBuffer()
-
-    def refresh(self) -> None:
-        """Nothing is to be done before reading."""
 
     def flush(self) -> None:
         """Write down what reading has noted."""

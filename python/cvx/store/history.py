@@ -13,6 +13,7 @@ from cvx.errors import UnknownError
 from cvx.store import fulltext, rows
 from cvx.store.record import Record
 from cvx.store.rows import event_of, unpacked
+from cvx.store.transactions import Follower
 from cvx.store.writer import Writer
 from cvx.types import Event
 
@@ -68,7 +69,7 @@ def number_of(said: str | None) -> int | None:
     return int(said) if said is not None and said.isdecimal() and len(said) < 19 else None
 
 
-class History:
+class History(Follower):
     """Follows a record, and drops what is beyond its limits.
 
     That happens at the beginning of a transaction, each time that a thousand changes were made,
@@ -93,15 +94,9 @@ class History:
         if write.tail.seq >= self._due:
             self.shorten(write)
 
-    def ended(self) -> None:
-        """Do nothing: the next transaction looks."""
-
     def taken_back(self) -> None:
         """Look again: what was dropped may be back."""
         self._due = 0
-
-    def refresh(self) -> None:
-        """Do nothing: reading drops nothing."""
 
     def set_limits(self, limits: HistoryLimits) -> None:
         """Store other limits, and drop what is beyond them."""
@@ -191,7 +186,7 @@ class EarlierVersions(Sequence[Event]):
         return tuple, (self._events(),)
 
 
-class Versions:
+class Versions(Follower):
     """Finds the earlier versions of events; reads each change of the journal once.
 
     Parameters
@@ -209,20 +204,9 @@ class Versions:
         self._seen = 0
         self._changes: dict[int, list[int]] = {}
 
-    # What a record asks of those that follow it.
-
-    def begun(self, write: Writer) -> None:
-        """Nothing is to be done before a transaction."""
-
-    def ended(self) -> None:
-        """Nothing is to be done after one."""
-
     def taken_back(self) -> None:
         """Forget everything: some of it may never have been."""
         self._forget()
-
-    def refresh(self) -> None:
-        """Nothing is to be done before reading."""
 
     def of_each(self, events: Iterable[Event]) -> list[Event]:
         """Return events with the number of their version and their history."""

@@ -28,6 +28,7 @@ from cvx.store.record import Record
 from cvx.store.replica import Replica
 from cvx.store.rowcheck import explained, explaining
 from cvx.store.snapshots import Snapshots
+from cvx.store.transactions import Follower
 from cvx.store.writer import Writer
 
 _FIRST_SNAPSHOT = 5_000
@@ -36,7 +37,7 @@ _MOST_UNREAD = 1_000
 would have to be read at the next opening."""
 
 
-class EmbedderGuard:
+class EmbedderGuard(Follower):
     """Follows a record, and refuses once another process has moved it to another embedder.
 
     An index and an embedder that were opened before the move know nothing of it: what they would
@@ -64,12 +65,6 @@ class EmbedderGuard:
         """
         del write
         self.refresh()
-
-    def ended(self) -> None:
-        """Do nothing: what was begun was right."""
-
-    def taken_back(self) -> None:
-        """Do nothing: it holds nothing of them."""
 
     def refresh(self) -> None:
         """Refuse to read, as ``begun`` to write."""

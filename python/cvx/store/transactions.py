@@ -21,23 +21,23 @@ _NUMBERS_AT_ONCE = 64
 
 
 class Follower(Protocol):
-    """What keeps up with a record; ``Record.follow`` adds one."""
+    """What keeps up with a record; ``Record.follow`` adds one. Each does nothing by default."""
 
     def begun(self, write: Writer) -> None:
         """A transaction began: everything committed before it can be read."""
-        ...
+        del write
 
     def ended(self) -> None:
         """The transaction was committed or taken back."""
-        ...
+        return
 
     def taken_back(self) -> None:
         """Transactions that had ended were taken back, with all others of their block."""
-        ...
+        return
 
     def refresh(self) -> None:
         """Somebody is about to read."""
-        ...
+        return
 
 
 _HOUR = 3_600_000_000
