@@ -81,23 +81,22 @@ def test_a_memory_lives_and_learns_plainly(tmp_path: Path) -> None:
     plainly(
         """
 import cvx
-from cvx.memory.transfer import export, import_export
-memory = cvx.Memory.open(sys.argv[1], cvx.LexicalEmbedder())
+memory = cvx.Memory.open(sys.argv[1], embedder=cvx.LexicalEmbedder())
 pot = memory.add("the pot was left on the stove")
 smoke = memory.add("the kitchen filled with smoke")
-memory.link(pot, smoke, "caused", 1.0, "it burned")
+memory.link(pot, smoke, "caused", why="it burned")
 assert len(memory.recall("smoke in the kitchen", 2)) == 2
 assert [event.text for event in memory.why(smoke)] == ["the pot was left on the stove"]
-for reward in (1.0, 0.0, 1.0, 0.0):
-    loop = memory.learning.loop()
-    run = loop.begin("cook the soup")
-    decision = loop.recall(cvx.Cue(step="in the kitchen"))
-    loop.act(decision, "light the stove")
-    loop.close(run, reward)
-export(memory, sys.argv[1] + ".jsonl")
+for outcome in (1.0, 0.0, 1.0, 0.0):
+    with memory.episode("cook the soup") as episode:
+        advice = episode.advise("in the kitchen", ["light the stove", "open the window"])
+        episode.act("light the stove" if outcome else "open the window")
+        episode.end(outcome)
+assert advice.best.action == "light the stove"
+memory.admin.export(sys.argv[1] + ".jsonl")
 memory.close()
-import_export(sys.argv[1] + "2", sys.argv[1] + ".jsonl")
-again = cvx.Memory.open(sys.argv[1] + "2", cvx.LexicalEmbedder())
+again = cvx.Memory.open(sys.argv[1] + "2", embedder=cvx.LexicalEmbedder())
+again.admin.import_(sys.argv[1] + ".jsonl")
 assert len(again.recall("smoke in the kitchen", 2)) == 2
 again.close()
 """,
