@@ -25,7 +25,7 @@ from cvx.errors import (
     StoreNotFoundError,
     UnknownError,
 )
-from cvx.escaping import printable
+from cvx.escaping import one_line, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,6 +160,16 @@ def plain_event(event: Event) -> dict[str, Any]:
         "state": event.state,
         "recorded": event.recorded,
     }
+
+
+def show_event(event: Event, score: str = "") -> None:
+    """Print an event: its number, time and outcome in one line, its text, and what was done."""
+    end = "" if event.reward is None else f"  reward {event.reward:g}"
+    away = "" if event.state == "active" else f"  ({event.state})"
+    line(f"{event.event_id:>6}  {score}{when(event.timestamp)}{end}{away}", dim=True)
+    line(f"        {one_line(event.text)}")
+    if event.action:
+        line(f"        did: {one_line(event.action)}")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import typer
@@ -18,20 +19,30 @@ from cvx.types import Event
 
 _NAMES = {"timestamp": "time", "entity_id": "entity", "effect_text": "text", "id": None}
 """Other names that exports and other programs give to the same; an id is given by the store."""
-_STRINGS = ("text", "namespace", "kind", "source", "visibility")
-_NUMBERS = ("reward", "salience", "trust")
-_KNOWN = {
-    *_STRINGS,
-    *_NUMBERS,
-    "entity",
-    "time",
-    "tags",
-    "aliases",
-    "metadata",
-    "action",
-    "key",
-    "vector",
+_Kind = tuple[tuple[type, ...], str]
+_STRING: _Kind = (str,), "a string"
+_NAME: _Kind = (str, NoneType), "a string"
+_NUMBER: _Kind = (int, float, NoneType), "a number"
+_STRINGS: _Kind = (list,), "a list of strings"
+_KINDS: dict[str, _Kind] = {
+    "text": _STRING,
+    "namespace": _STRING,
+    "kind": _STRING,
+    "source": _STRING,
+    "visibility": _STRING,
+    "entity": _NAME,
+    "action": _NAME,
+    "key": _NAME,
+    "reward": _NUMBER,
+    "salience": _NUMBER,
+    "trust": _NUMBER,
+    "tags": _STRINGS,
+    "aliases": _STRINGS,
+    "metadata": ((dict,), "a JSON object"),
+    "time": ((int, str, NoneType), "an integer or a date"),
+    "vector": ((list, NoneType), "a list of numbers"),
 }
+"""What a line may say, of which types, and what to give instead of another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +115,8 @@ def read_lines(file: Path | None, text: str | None, given: Mapping[str, Any], no
     events, aliases = [], []
     for place, row in rows:
         whole = {**given, **_named(row, place)}
-        aliases.append(_strings(whole, "aliases", place))
         events.append(_event(whole, place, now))
+        aliases.append(whole["aliases"])
     return Lines(events, aliases)
 
 
@@ -134,84 +145,57 @@ def _named(row: Mapping[str, Any], place: str) -> dict[str, Any]:
         name = _NAMES.get(key, key)
         if name is None:
             continue
-        if name not in _KNOWN:
+        if name not in _KINDS:
             raise InvalidInputError(
-                f"{place} has {key!r}: known are {', '.join(sorted(_KNOWN))}; put the rest into "
+                f"{place} has {key!r}: known are {', '.join(sorted(_KINDS))}; put the rest into "
                 "metadata"
             )
         out[name] = value
     return out
 
 
-def _event(row: Mapping[str, Any], place: str, now: int) -> Event:
-    for name in _STRINGS:
-        if not isinstance(row.get(name), str):
-            raise InvalidInputError(f"{place}: {name} is {row.get(name)!r}: give a string")
-    if not row["text"].strip():
-        raise InvalidInputError(f"{place}: text is empty: give something to remember")
-    for name in _NUMBERS:
-        value = row[name]
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise InvalidInputError(f"{place}: {name} is {value!r}: give a number")
-    entity, metadata = row["entity"], row["metadata"]
+def _event(row: dict[str, Any], place: str, now: int) -> Event:
+    entity = row["entity"]
     if isinstance(entity, int) and not isinstance(entity, bool) and entity >= 0:
         # As other programs number them, and as cvx did: 0 was nobody.
-        entity = str(entity) if entity else None
-    if entity is not None and not isinstance(entity, str):
-        raise InvalidInputError(f"{place}: entity is {entity!r}: give a string")
-    if not isinstance(metadata, dict):
-        raise InvalidInputError(f"{place}: metadata is {metadata!r}: give a JSON object")
-    event = Event(
-        entity=entity,
-        timestamp=_time(row["time"], place, now),
-        text=row["text"],
-        vector=_vector(row.get("vector"), place),
-        action=_optional(row, "action", place),
-        reward=row["reward"],
-        kind=row["kind"],
-        namespace=row["namespace"],
-        metadata=metadata,
-        tags=tuple(_strings(row, "tags", place)),
-        source=row["source"],
-        trust=row["trust"],
-        visibility=row["visibility"],
-        salience=row["salience"],
-        key=_optional(row, "key", place),
-    )
+        row["entity"] = str(entity) if entity else None
+    for name, kind in _KINDS.items():
+        _check(row.get(name), name, kind, place)
+    if not row["text"].strip():
+        raise InvalidInputError(f"{place}: text is empty: give something to remember")
+    fields = {name: row[name] for name in _KINDS if name not in ("aliases", "time", "vector")}
+    fields["tags"] = tuple(fields["tags"])
     try:
-        return sound(event)
+        return sound(
+            Event(
+                **fields,
+                timestamp=_time(row["time"], now),
+                vector=_vector(row.get("vector")),
+            )
+        )
     except InvalidInputError as error:
         raise type(error)(f"{place}: {error}") from error
 
 
-def _optional(row: Mapping[str, Any], name: str, place: str) -> str | None:
-    value = row[name]
-    if value is not None and not isinstance(value, str):
-        raise InvalidInputError(f"{place}: {name} is {value!r}: give a string")
-    return value
+def _check(value: object, name: str, kind: _Kind, place: str) -> None:
+    types, wanted = kind
+    good = isinstance(value, types) and not isinstance(value, bool)
+    if isinstance(value, list) and name != "vector":
+        good = good and all(isinstance(one, str) for one in value)
+    if not good:
+        raise InvalidInputError(f"{place}: {name} is {value!r}: give {wanted}")
 
 
-def _time(value: object, place: str, now: int) -> int:
-    if value is None:
-        return now
-    if isinstance(value, str):
-        try:
-            return int(timestamp_of(value, "time") or 0)
-        except typer.BadParameter as error:
-            raise InvalidInputError(f"{place}: {error.message}") from None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInputError(f"{place}: time is {value!r}: give an integer or a date")
-    return value
+def _time(value: int | str | None, now: int) -> int:
+    if not isinstance(value, str):
+        return now if value is None else value
+    try:
+        return int(timestamp_of(value, "time") or 0)
+    except typer.BadParameter as error:
+        raise InvalidInputError(error.message) from None
 
 
-def _strings(row: Mapping[str, Any], name: str, place: str) -> list[str]:
-    value = row[name]
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise InvalidInputError(f"{place}: {name} is {value!r}: give a list of strings")
-    return value
-
-
-def _vector(value: object, place: str) -> Any:
+def _vector(value: list[Any] | None) -> Any:
     if value is None:
         return None
     import numpy as np
@@ -219,4 +203,4 @@ def _vector(value: object, place: str) -> Any:
     try:
         return np.array(value, dtype=np.float32)
     except (TypeError, ValueError):
-        raise InvalidInputError(f"{place}: vector: give a list of numbers") from None
+        raise InvalidInputError("vector: give a list of numbers") from None

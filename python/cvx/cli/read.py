@@ -19,6 +19,7 @@ from cvx.cli.console import (
     line,
     note,
     plain_event,
+    show_event,
     timestamp_of,
     when,
 )
@@ -111,18 +112,11 @@ def _hit_json(hit: Hit) -> dict[str, Any]:
 
 
 def _show_hit(hit: Hit, *, explain: bool) -> None:
-    event = hit.event
-    if event is None:
+    if hit.event is None:
         return
-    end = "" if event.reward is None else f"  reward {event.reward:g}"
-    line(f"{event.event_id:>6}  {hit.score:.4f}  {when(event.timestamp)}{end}", dim=True)
-    line(f"        {one_line(event.text)}")
-    if event.action:
-        line(f"        did: {one_line(event.action)}")
-    if explain:
-        for factor in hit.factors:
-            if not factor.share:
-                continue
+    show_event(hit.event, f"{hit.score:.4f}  ")
+    for factor in hit.factors if explain else ():
+        if factor.share:
             line(
                 f"        {factor.name}: {factor.value:.4f} x {factor.weight:g} = "
                 f"{factor.share:.4f}",
@@ -231,12 +225,7 @@ def trajectory(
         emit({"events": [plain_event(event) for event in events]})
     else:
         for event in events:
-            end = "" if event.reward is None else f"  reward {event.reward:g}"
-            away = "" if event.state == "active" else f"  ({event.state})"
-            line(f"{event.event_id:>6}  {when(event.timestamp)}{end}{away}", dim=True)
-            line(f"        {one_line(event.text)}")
-            if event.action:
-                line(f"        did: {one_line(event.action)}")
+            show_event(event)
     if not events:
         if not json:
             line("nothing happened there", dim=True)
