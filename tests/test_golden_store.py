@@ -24,6 +24,8 @@ from cvx.memory.reembed import reembed
 from cvx.store import rows
 from tests.golden.make_store import ANSWERS, FOLDER, OF_WRITING, ask, make
 
+# It was made later than the fixed time at which it is asked here.
+pytestmark = pytest.mark.filterwarnings("ignore::cvx.errors.ClockWarning")
 RECORDED = json.loads(ANSWERS.read_text(encoding="utf-8"))
 
 
