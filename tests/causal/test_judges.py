@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -289,3 +290,89 @@ def test_a_judgement_that_cannot_be_is_refused() -> None:
         Judgement("maybe")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="probability"):
         Judgement("yes", 1.5)
+
+
+SAID = "Yes. Water came in through the drain."
+
+
+def _holding(**fields: object) -> SimpleNamespace:
+    return SimpleNamespace(**fields)
+
+
+async def _soon(prompt: str) -> str:
+    await asyncio.sleep(0)
+    return SAID if prompt else ""
+
+
+class _Ollama:
+    def chat(self, model: str = "", messages: Sequence[object] = ()) -> object:
+        return {"message": {"role": "assistant", "content": SAID}} if messages else model
+
+
+class _Pipeline:
+    def __call__(self, prompt: str) -> object:
+        return [{"generated_text": prompt + SAID}]
+
+
+class _ChatPipeline:
+    def __call__(self, prompt: str) -> object:
+        return [{"generated_text": [{"role": "user", "content": prompt}, {"content": SAID}]}]
+
+
+SHAPES = {
+    "a function": lambda _prompt: SAID,
+    "a coroutine": _soon,
+    "OpenAI chat": _holding(
+        chat=_holding(
+            completions=_holding(
+                create=lambda model, messages: _holding(
+                    choices=[_holding(message=_holding(content=SAID))], id=model or messages
+                )
+            )
+        )
+    ),
+    "OpenAI responses": _holding(
+        responses=_holding(create=lambda **asked: _holding(output_text=SAID, id=asked["input"]))
+    ),
+    "Anthropic": _holding(
+        messages=_holding(
+            create=lambda max_tokens, messages: _holding(
+                content=[_holding(type="text", text=SAID)], usage=max_tokens, id=messages
+            )
+        )
+    ),
+    "Gemini": _holding(
+        models=_holding(generate_content=lambda contents: _holding(text=SAID, candidates=contents))
+    ),
+    "Gemini, older": _holding(generate_content=lambda _contents: _holding(text=SAID)),
+    "Ollama": _Ollama(),
+    "a pipeline": _Pipeline(),
+    "a chat pipeline": _ChatPipeline(),
+    "a mapping": lambda _prompt: {"response": SAID},
+    "a list": lambda _prompt: [{"text": SAID}],
+}
+
+
+@pytest.mark.requirement("C13")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_clients_of_every_shape_are_understood(shape: str) -> None:
+    (made,) = LLMJudge(SHAPES[shape]).judge([Pair("it rained", "the cellar flooded")])
+    assert (made.verdict, made.why) == ("yes", "Water came in through the drain.")
+
+
+@pytest.mark.requirement("C13")
+def test_an_asynchronous_client_is_understood_where_a_loop_is_running() -> None:
+    async def within() -> str:
+        judge = LLMJudge(_soon, timeout_s=None)
+        return judge.judge([Pair("it rained", "the cellar flooded")])[0].verdict
+
+    assert asyncio.run(within()) == "yes"
+
+
+@pytest.mark.requirement("C13")
+@pytest.mark.parametrize(
+    "thing", [7, "gpt", {}, [], LLMJudge, lambda: "no prompt", lambda a, b: a + b]
+)
+def test_what_cannot_be_asked_is_refused_at_once(thing: object) -> None:
+    with pytest.raises(InvalidInputError, match="cannot be asked"):
+        LLMJudge(thing)

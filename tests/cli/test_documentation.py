@@ -71,7 +71,8 @@ def test_the_keys_of_every_command_are_those_of_the_page(cvx: Cvx, tmp_path: Pat
     nested = {"recall", "why", "doctor"}
     cvx("add", "a cause")
     runs = {
-        "add": ("add", "an effect", "--entity", "ana"),
+        "add": ("add", "an effect because of a cause", "--entity", "ana"),
+        "causes": ("causes", "an effect because of a cause"),
         "link": ("link", 1, 2),
         "recall": ("recall", "effect"),
         "why": ("why", 2),

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
 from tests.cli.command import Cvx, process
@@ -28,6 +30,27 @@ def test_why_walks_back_to_the_first_cause(cvx: Cvx) -> None:
     said = cvx("why", 3).out
     assert said.index("drain was full") < said.index("more than it takes") < said.index("rained")
     assert len(cvx("why", 3, "--depth", 1, "--json").json["steps"]) == 1
+
+
+def test_why_finds_the_event_that_words_mean(cvx: Cvx) -> None:
+    flooded(cvx)
+    assert cvx("why", "the flooded cellar", "--json").json == cvx("why", 3, "--json").json
+    told = cvx("why", "the cellar flooded").out
+    assert "It rained all night, so the drain was full (more than it takes)." in told
+
+
+@pytest.mark.requirement("B13")
+def test_causes_proposes_with_chances_and_says_where_nothing_is_likely(cvx: Cvx) -> None:
+    cvx("add", "the drain was blocked", "--time", 1)
+    cvx("add", "the cellar flooded because the drain was blocked", "--time", 2)
+    found = cvx("causes", "the cellar flooded", "--json").json
+    assert (found["cause"], found["effect"], found["state"]) == (1, 2, "judged")
+    assert 0.5 <= found["probability"] < 1
+    assert "probably" in cvx("why", 2).out
+    assert "judged" in cvx("causes", 2, "--draw", 0.5).out
+    nothing = cvx("causes", 1)
+    assert nothing.code == 1
+    assert "nothing" in nothing.out
 
 
 def test_consequences_are_the_other_direction(cvx: Cvx) -> None:

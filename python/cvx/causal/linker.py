@@ -21,9 +21,9 @@ from cvx.store.namespaces import visible_spaces, visible_sql
 from cvx.types import Event, Filter, Vector
 
 T = TypeVar("T")
-_RECENT, _SIMILAR = 25, 24
+_RECENT, _SIMILAR = 20, 20
 _DISORDER = 200
-_REPEATS, _BEFORE_REPEAT = 8, 6
+_REPEATS, _BEFORE_REPEAT, _MOST_FORMS = 4, 6, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +205,18 @@ class Surroundings:
         past = self.record.events(earlier)
         times = sorted({effect.timestamp, *(one.timestamp for one in again)})
         counted = {}
-        for one in events:
-            if one.timestamp >= effect.timestamp or not any(_alike(one, other) for other in past):
+        forms = {words_of(other.text).form for other in past} - {words_of(effect.text).form}
+        when: dict[str, list[int]] = {}
+        for one in reversed(events):
+            form = words_of(one.text).form
+            if one.timestamp >= effect.timestamp or form not in forms:
                 continue
+            if form not in when:
+                if len(when) == _MOST_FORMS:
+                    continue
+                when[form] = self._times(index, one, effect)
             window = max(1, 3 * (effect.timestamp - one.timestamp))
-            found = following(self._times(index, one, effect), times, window)
+            found = following(when[form], times, window)
             beyond = max(0.0, found.followed - max(1.0, found.expected))
             counted[one.id] = beyond, float(found.causes - found.followed)
         return counted
@@ -220,7 +227,7 @@ class Surroundings:
             return [one.timestamp]
         spaces = visible_spaces(effect.namespace, [], self.record.public_namespaces())
         where = Filter(until=effect.timestamp, namespaces=spaces, recallable=None)
-        nodes, _ = index.search(one.vector, 2 * _REPEATS, where=where)
+        nodes, _ = index.search(one.vector, 4 * _REPEATS, where=where)
         owners = self.record.events_of_nodes(nodes.tolist(), active=True)
         found = self.record.events(owners.values())
         return [other.timestamp for other in found if other.id == one.id or _alike(other, one)]
@@ -232,9 +239,8 @@ def _alike(one: Event, other: Event) -> bool:
 
 
 def _unit(vector: Vector | None) -> Vector | None:
-    if vector is None or not vector.any():
-        return None
-    return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+    length = 0.0 if vector is None else float(np.sqrt(vector @ vector))
+    return None if vector is None or length == 0.0 else np.asarray(vector / np.float32(length))
 
 
 def _vector(index: RawIndex, node: int) -> Vector | None:

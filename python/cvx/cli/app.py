@@ -18,6 +18,7 @@ COMMANDS = {
     "recall": "read",
     "link": "write",
     "why": "read",
+    "causes": "read",
     "trajectory": "read",
     "stats": "read",
     "forget": "care",

@@ -1,4 +1,4 @@
-"""Commands that read: recall, why, trajectory, stats and eval."""
+"""Commands that read: recall, why, causes, trajectory, stats and eval."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from cvx.cli.opening import only_one, opened
 from cvx.escaping import one_line
 
 if TYPE_CHECKING:
+    from cvx.memory import Memory
     from cvx.memory.story import StoryStep
     from cvx.types import Hit
 
@@ -125,7 +126,7 @@ def _show_hit(hit: Hit, *, explain: bool) -> None:
 
 
 def why(
-    event: Annotated[int, typer.Argument(help="The id of the event.")],
+    event: Annotated[str, typer.Argument(help="The id of the event, or words that find it.")],
     depth: Annotated[int, typer.Option(min=1, help="How many links away at the most.")] = 5,
     consequences: Annotated[
         bool, typer.Option("--consequences", help="What it led to, instead of what led to it.")
@@ -142,12 +143,14 @@ def why(
     For example:
       cvx link 1 2 --why "the drain is too small"
       cvx why 2
+      cvx why "the cellar flooded"
     """
-    with opened(store, embeds=False, reads=True) as memory:
-        asked = memory.get(event)
+    number = int(event) if event.isascii() and event.isdecimal() else None
+    with opened(store, embeds=number is None, reads=True) as memory:
+        asked = memory.get(_meant(memory, event, namespace) if number is None else number)
         walk = memory.consequences if consequences else memory.why
         story = walk(
-            event,
+            asked.id,
             namespace=asked.namespace if namespace is None else namespace,
             max_depth=depth,
         )
@@ -162,7 +165,7 @@ def why(
             }
         )
     else:
-        line(f"{event:>6}  {when(asked.timestamp)}", dim=True)
+        line(f"{asked.id:>6}  {when(asked.timestamp)}", dim=True)
         line(f"        {one_line(asked.text)}")
         for step in story.steps:
             _show_step(step, consequences=consequences)
@@ -172,6 +175,54 @@ def why(
     if not story:
         if not json:
             line("nothing is known to have come of it" if consequences else "no cause is known")
+        raise typer.Exit(NOTHING)
+
+
+def _meant(memory: Memory, words: str, namespace: str | None) -> int:
+    """Return the id of the event that words find."""
+    hits = memory.recall(words, 1, namespace=namespace, where={"outcome": "any"})
+    if not hits:
+        line("nothing remembered fits these words")
+        raise typer.Exit(NOTHING)
+    return hits[0].event.id
+
+
+def causes(
+    event: Annotated[str, typer.Argument(help="The id of the event, or words that find it.")],
+    count: Annotated[int, typer.Option("--count", "-k", min=1, help="How many at the most.")] = 5,
+    draw: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Link what is at least so likely.")
+    ] = 0.5,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Propose what led to an event, and link what is likely. Exit code 1 where nothing is.
+
+    What is less likely is kept as a candidate that no story tells.
+
+    For example:
+      cvx causes "the cellar flooded"
+      cvx why "the cellar flooded"
+    """
+    number = int(event) if event.isascii() and event.isdecimal() else None
+    with opened(store, embeds=number is None) as memory:
+        number = _meant(memory, event, None) if number is None else number
+        made = memory.causes.propose(number, count, draw=draw)
+        texts = [memory.get(int(link.cause)).text for link in made]
+    for link, text in zip(made, texts, strict=True):
+        if json:
+            emit(
+                {"cause": link.cause, "effect": link.effect, "text": text}
+                | {"probability": link.probability, "state": link.state, "why": link.why}
+            )
+        else:
+            line(f"{link.cause:>6}  {link.weight:.0%}  {link.state}")
+            line(f"        {one_line(text)}")
+            if link.why:
+                line(f"            {one_line(link.why)}", dim=True)
+    if not made:
+        if not json:
+            line("nothing that is remembered is likely to have led to it")
         raise typer.Exit(NOTHING)
 
 

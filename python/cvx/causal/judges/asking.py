@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from inspect import isawaitable, signature
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -16,7 +19,12 @@ if TYPE_CHECKING:
     from cvx.embed.http import HttpOptions
 
 DEFAULT_TIMEOUT_S = 60.0
-_METHODS = ("complete", "generate", "invoke", "ask", "chat")
+_METHODS = ("complete", "generate_content", "generate", "invoke", "ask", "chat")
+_HOLDING = (
+    *("output_text", "text", "choices", "message", "content", "response", "generated_text"),
+    *("answer", "output"),
+)
+_MOST_TOKENS = 300
 
 
 class NoJudge:
@@ -76,11 +84,12 @@ class LLMJudge:
     Parameters
     ----------
     client : object
-        A function from prompt to answer; or anything with ``complete``, ``generate``, ``invoke``,
-        ``ask`` or ``chat`` of that form; or a client of the form of OpenAI's (``client.chat
-        .completions.create``).
+        A function from prompt to answer, also a coroutine function; a client of OpenAI (chat or
+        responses), Anthropic, Gemini or Ollama; a pipeline of Hugging Face; or anything with
+        ``complete``, ``generate_content``, ``generate``, ``invoke``, ``ask`` or ``chat``. Answers
+        may be text, mappings, lists of blocks, or objects that hold text.
     model : str, optional
-        Named in a request of OpenAI's form.
+        Named in the requests of clients that want a name.
     timeout_s : float or None, default 60
         Seconds after which an answer is not waited for any more; ``None`` for ever.
 
@@ -139,31 +148,95 @@ def asker(
 
 
 def _method(client: object, model: str | None) -> Callable[[str], object]:
-    completions = getattr(getattr(client, "chat", None), "completions", None)
-    create = getattr(completions, "create", None)
-    if callable(create):
-
-        def ask(prompt: str) -> object:
-            reply = create(model=model, messages=[{"role": "user", "content": prompt}])
-            return reply.choices[0].message.content
-
-        return ask
-    methods = (getattr(client, method, None) for method in _METHODS)
-    found = next((method for method in methods if callable(method)), None)
-    if found is None and callable(client):
-        found = client
-    if found is None:
+    """Return what asks a client, whatever its shape; its answer is text where it holds any."""
+    shape = None if isinstance(client, type) else _shape(client, model)
+    if shape is None:
+        kind = client.__name__ if isinstance(client, type) else type(client).__name__
         raise InvalidInputError(
-            f"{type(client).__name__} cannot be asked: give a function from prompt to answer, or "
-            f"an object with one of {', '.join(_METHODS)}"
+            f"{kind} cannot be asked: give a function from prompt to answer, a client of OpenAI, "
+            "Anthropic, Gemini or Ollama, a pipeline, or an object with one of "
+            f"{', '.join(_METHODS)}"
         )
-    method: Callable[[str], object] = found
+    return lambda prompt: _text(_awaited(shape(prompt)), prompt)
 
-    def call(prompt: str) -> object:
-        answer = method(prompt)
-        return answer if isinstance(answer, str) else getattr(answer, "content", answer)
 
-    return call
+def _shape(client: object, model: str | None) -> Callable[[str], object] | None:
+    named = {} if model is None else {"model": model}
+
+    def said(prompt: str) -> list[dict[str, str]]:
+        return [{"role": "user", "content": prompt}]
+
+    if create := _at(client, "chat", "completions", "create"):
+        return lambda prompt: create(model=model, messages=said(prompt))
+    if create := _at(client, "responses", "create"):
+        return lambda prompt: create(input=prompt, **named)
+    if create := _at(client, "messages", "create"):
+        return lambda prompt: create(max_tokens=_MOST_TOKENS, messages=said(prompt), **named)
+    if create := _at(client, "models", "generate_content"):
+        return lambda prompt: create(contents=prompt, **named)
+    found = (method for name in _METHODS if (method := _at(client, name)))
+    method = next(found, client if callable(client) else None)
+    if method is None:
+        return None
+    try:
+        taken = signature(method)
+    except (TypeError, ValueError):  # what is compiled may not say
+        return method
+    if "messages" in taken.parameters:
+        return lambda prompt: method(messages=said(prompt), **named)
+    if "prompt" in taken.parameters and "model" in taken.parameters:
+        return lambda prompt: method(prompt=prompt, **named)
+    try:
+        taken.bind("")
+    except TypeError:
+        return None
+    return method
+
+
+def _at(thing: object, *names: str) -> Callable[..., object] | None:
+    for name in names:
+        thing = getattr(thing, name, None)
+    return thing if callable(thing) else None
+
+
+def _awaited(reply: object) -> object:
+    """Wait for what an asynchronous client gave; in a thread of its own where a loop is running."""
+    if not isawaitable(reply):
+        return reply
+
+    async def waiting() -> object:
+        return await reply
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(waiting())
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, waiting()).result()
+
+
+def _text(reply: object, prompt: str, depth: int = 6) -> object:
+    """The text that a reply holds: of strings, mappings, lists of blocks, objects; else itself."""
+    if isinstance(reply, str):
+        # A pipeline repeats what it was asked.
+        return reply.removeprefix(prompt)
+    if depth == 0:
+        return reply
+    if isinstance(reply, (list, tuple)):
+        parts = [_text(part, prompt, depth - 1) for part in reply]
+        texts = [part for part in parts if isinstance(part, str)]
+        return "".join(texts) if texts else reply
+    for name in _HOLDING:
+        inner = reply.get(name) if isinstance(reply, Mapping) else getattr(reply, name, None)
+        if inner is not None and not callable(inner):
+            if name == "choices":
+                inner = inner[:1]
+            elif name == "generated_text" and isinstance(inner, list):
+                inner = inner[-1:]
+            found = _text(inner, prompt, depth - 1)
+            if isinstance(found, str):
+                return found
+    return reply
 
 
 class ServerJudge:

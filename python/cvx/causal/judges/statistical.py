@@ -118,13 +118,11 @@ class WordPairs:
 
     def score(self, cause: str, effect: str) -> float:
         """Add up the weights of all pairs of words; pairs never seen weigh nothing."""
-        place = {word: at for at, word in enumerate(beginnings(effect))}
-        total = 0.0
+        theirs, total = beginnings(effect), 0.0
         for word in beginnings(cause):
-            row = self._weights.get(word, {})
-            # Through the shorter of the two: a text may have any number of words.
-            met = sorted(row.keys() & place.keys(), key=place.__getitem__)
-            total += sum(row[other] for other in met)
+            row = self._weights.get(word)
+            if row is not None:
+                total += sum(row[other] for other in theirs if other in row)
         return total
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Floats:
