@@ -181,10 +181,11 @@ def why(
 def _meant(memory: Memory, words: str, namespace: str | None) -> int:
     """Return the id of the event that words find."""
     hits = memory.recall(words, 1, namespace=namespace, where={"outcome": "any"})
-    if not hits:
+    found = hits[0].event if hits else None
+    if found is None:
         line("nothing remembered fits these words")
         raise typer.Exit(NOTHING)
-    return hits[0].event.id
+    return found.id
 
 
 def causes(
