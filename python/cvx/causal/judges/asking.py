@@ -175,9 +175,10 @@ def _shape(client: object, model: str | None) -> Callable[[str], object] | None:
     if create := _at(client, "models", "generate_content"):
         return lambda prompt: create(contents=prompt, **named)
     found = (method for name in _METHODS if (method := _at(client, name)))
-    method = next(found, client if callable(client) else None)
-    if method is None:
+    first = next(found, client if callable(client) else None)
+    if first is None:
         return None
+    method: Callable[..., object] = first
     try:
         taken = signature(method)
     except (TypeError, ValueError):  # what is compiled may not say
