@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from inspect import isawaitable, signature
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -162,29 +163,27 @@ def _method(client: object, model: str | None) -> Callable[[str], object]:
 
 def _shape(client: object, model: str | None) -> Callable[[str], object] | None:
     named = {} if model is None else {"model": model}
-
-    def said(prompt: str) -> list[dict[str, str]]:
-        return [{"role": "user", "content": prompt}]
-
-    if create := _at(client, "chat", "completions", "create"):
-        return lambda prompt: create(model=model, messages=said(prompt))
-    if create := _at(client, "responses", "create"):
-        return lambda prompt: create(input=prompt, **named)
-    if create := _at(client, "messages", "create"):
-        return lambda prompt: create(max_tokens=_MOST_TOKENS, messages=said(prompt), **named)
-    if create := _at(client, "models", "generate_content"):
-        return lambda prompt: create(contents=prompt, **named)
-    found = (method for name in _METHODS if (method := _at(client, name)))
-    first = next(found, client if callable(client) else None)
-    if first is None:
+    for path, arguments in _REQUESTS.items():
+        if (create := _at(client, *path)) is not None:
+            chat = {"model": model} if path[0] == "chat" else named
+            return partial(_requested, create, arguments, chat)
+    found = (method for name in _METHODS if (method := _at(client, name)) is not None)
+    method = next(found, _at(client))
+    if method is None:
         return None
-    method: Callable[..., object] = first
+    return _fitted(method, named)
+
+
+def _fitted(
+    method: Callable[..., object], named: Mapping[str, str]
+) -> Callable[[str], object] | None:
+    """Call a method as its parameters say; None where it takes no prompt."""
     try:
         taken = signature(method)
     except (TypeError, ValueError):  # what is compiled may not say
         return method
     if "messages" in taken.parameters:
-        return lambda prompt: method(messages=said(prompt), **named)
+        return lambda prompt: method(messages=_said(prompt), **named)
     if "prompt" in taken.parameters and "model" in taken.parameters:
         return lambda prompt: method(prompt=prompt, **named)
     try:
@@ -192,6 +191,31 @@ def _shape(client: object, model: str | None) -> Callable[[str], object] | None:
     except TypeError:
         return None
     return method
+
+
+def _requested(
+    create: Callable[..., object],
+    arguments: Callable[[str], dict[str, Any]],
+    named: Mapping[str, str | None],
+    prompt: str,
+) -> object:
+    return create(**arguments(prompt), **named)
+
+
+def _said(prompt: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": prompt}]
+
+
+_REQUESTS: Mapping[tuple[str, ...], Callable[[str], dict[str, Any]]] = {
+    ("chat", "completions", "create"): lambda prompt: {"messages": _said(prompt)},
+    ("responses", "create"): lambda prompt: {"input": prompt},
+    ("messages", "create"): lambda prompt: {
+        "max_tokens": _MOST_TOKENS,
+        "messages": _said(prompt),
+    },
+    ("models", "generate_content"): lambda prompt: {"contents": prompt},
+}
+"""Where clients of OpenAI (twice), Anthropic and Gemini take a request, and its form."""
 
 
 def _at(thing: object, *names: str) -> Callable[..., object] | None:
