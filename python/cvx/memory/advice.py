@@ -196,7 +196,9 @@ class Advice(Sequence[Option]):
     best : Option
         The first of the options.
     chosen : Option or None
-        What `choose` returned last.
+        What `choose` returned last; and
+    chance : float or None
+        how likely it was to.
     """
 
     def __init__(
@@ -213,7 +215,7 @@ class Advice(Sequence[Option]):
         self.unit, self.decision = unit, decision
         self.asked = asked
         self.chosen: Option | None = None
-        self.explored = False
+        self.chance: float | None = None
         self._choose, self._chances, self._on_text = choose, chances, on_text
 
     @overload
@@ -262,7 +264,8 @@ class Advice(Sequence[Option]):
             There is no option.
         """
         self._some()
-        self.chosen, self.explored = self.options[self._choose(bool(explore))], bool(explore)
+        at = self._choose(bool(explore))
+        self.chosen, self.chance = self.options[at], self.chances[at] if explore else 1.0
         return self.chosen
 
     @property

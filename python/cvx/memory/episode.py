@@ -419,7 +419,8 @@ class RunningEpisode:
         rests_on = () if option is None or not followed else option.hits
         told = [*advice.options[:_MOST_LOGGED], *shown.values()]
         scores = {as_text(one.action): one.value for one in told}
-        chance = self._chance(advice, option)
+        # What was not chosen by the advice has no chance that it knows.
+        chance = advice.chance if option is not None and option is advice.chosen else None
         seen = self._advice[1] if self._advice else None
         cue = Cue(
             goal=self.goal,
@@ -448,14 +449,6 @@ class RunningEpisode:
         if decision.predicted is not None:
             noted["predicted"] = decision.predicted
         return Taken(decision, len(self._run.steps), noted)
-
-    def _chance(self, advice: Advice, option: Option | None) -> float | None:
-        """Return how likely advice was to choose what was done, None if it did not choose."""
-        if option is None or advice.chosen is not option:
-            return None
-        if not advice.explored:
-            return 1.0
-        return advice.chances[advice.options.index(option)]
 
     def restore_decisions(self) -> None:
         """Take up the advice that was acted on before, from the record."""
