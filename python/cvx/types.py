@@ -434,31 +434,31 @@ class Cue:
 
     Parameters
     ----------
+    text : str
+        Raw words, where there is no structure.
     goal : str
         What is to be reached.
     step : str
         What the agent sees or does at this moment.
     questions : tuple of str
         What is still open.
-    text : str
-        Raw words, where there is no structure.
     vector : ndarray of shape (dim,), float32, optional
         Where the cue lies; given, nothing is embedded.
     task_type : str, optional
         Which family of goals it belongs to; ``None`` takes that of the running episode.
-    time : int, optional
-        Now, in the store's unit; ``None`` takes the clock of the memory.
+    timestamp : int or aware datetime, optional
+        Now, by the clock of the store, which ``None`` takes.
     place : int, optional
         Number of the step within its episode.
     """
 
+    text: str = ""
     goal: str = ""
     step: str = ""
     questions: tuple[str, ...] = ()
-    text: str = ""
     vector: Vector | None = field(default=None, compare=False, repr=False)
     task_type: str | None = None
-    time: int | None = None
+    timestamp: int | None = None
     place: int | None = None
 
     __repr__ = _telling
@@ -475,7 +475,7 @@ class Cue:
 
     def silent(self) -> Cue:
         """Return the same cue without its text and vector: where and when it was asked."""
-        return Cue(task_type=self.task_type, time=self.time, place=self.place)
+        return Cue(task_type=self.task_type, timestamp=self.timestamp, place=self.place)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -463,7 +463,7 @@ def _recalled(memory: Memory) -> dict[str, Any]:
         "quarantined": ("sell the house", {}),
         "trust": (egg, {}),
         "a cue": (Cue(goal="help Pepper", step="the dog is ill", questions=("what did it eat?",),
-                      time=START + DAY), {}),
+                      timestamp=START + DAY), {}),
         "a date": ("What broke on 3 March 2024?", {}),
         "of a speaker": ("What did Bo say of his sister?", {}),
         "a namespace": (key, {"namespace": "ada"}),

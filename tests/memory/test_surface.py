@@ -2,10 +2,12 @@
 
 import inspect
 
+import numpy as np
 import pytest
 
 import cvx
 from cvx import Cue, Episode, Event, Hit, LexicalEmbedder, Memory
+from cvx.errors import InvalidInputError
 from cvx.types import Edge
 
 pytestmark = pytest.mark.requirement("B20")
@@ -105,3 +107,17 @@ def test_a_link_is_of_events() -> None:
     assert (edge.cause, edge.effect, edge.kind, edge.weight) == (1, 2, "caused", 0.5)
     assert (edge.why, edge.state, edge.probability) == ("the drain", "stated", None)
     assert memory.why(flood).edges == [edge]
+
+
+def test_a_cue_is_words_first_or_a_vector() -> None:
+    assert Cue("where?") == Cue(text="where?")
+    memory = Memory(dim=2, clock="ticks")
+    near = memory.add("near", vector=np.array([1.0, 0.0], np.float32), timestamp=3)
+    memory.add("far", vector=np.array([0.0, 5.0], np.float32), timestamp=4)
+    asked = np.array([1.0, 0.1], np.float32)
+    assert memory.recall(asked, 1)[0].event == near
+    assert memory.recall(Cue(vector=asked, timestamp=9), 1)[0].event == near
+    assert "near" in memory.context(asked)
+    for wrong in (np.zeros((2, 2)), np.array([np.nan, 1.0]), np.array(["a"]), 3):
+        with pytest.raises(InvalidInputError):
+            memory.recall(wrong)  # type: ignore[arg-type]

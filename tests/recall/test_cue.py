@@ -86,7 +86,7 @@ def test_control_characters_never_reach_a_source(text: str) -> None:
 @pytest.mark.parametrize("none", [None, b"x", 5, ["x"]])
 def test_a_cue_that_is_none_is_refused(none: Any) -> None:
     for ask in (sound_cue, room().recall, room().context):
-        with pytest.raises(InvalidInputError, match=r"give a str or a cvx\.Cue"):
+        with pytest.raises(InvalidInputError, match=r"give a str, a cvx\.Cue or a vector"):
             ask(none)
 
 
@@ -97,8 +97,8 @@ def test_a_cue_that_is_none_is_refused(none: Any) -> None:
         ({"goal": None}, "cue.goal is None: give a str"),
         ({"questions": ("who?", 5)}, r"cue.questions is .*5.*: give a list of str"),
         ({"questions": "who?"}, r"cue.questions is 'who\?': give a list"),
-        ({"time": 1.5}, r"time is 1\.5: give an int"),
-        ({"time": "now"}, "time is 'now'"),
+        ({"timestamp": 1.5}, r"timestamp is 1\.5: give an int"),
+        ({"timestamp": "now"}, "timestamp is 'now'"),
         ({"place": "here"}, "place is 'here'"),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_part_of_a_cue_that_is_none_is_refused(part: dict[str, Any], said: str
 
 
 def test_a_cue_may_bear_the_time_of_an_array() -> None:
-    assert type(sound_cue(Cue(text="x", time=np.int64(5))).time) is int  # type: ignore[arg-type]
+    assert type(sound_cue(Cue(text="x", timestamp=np.int64(5))).timestamp) is int  # type: ignore[arg-type]
 
 
 def test_an_empty_cue_is_answered_by_nothing_and_the_trace_says_why() -> None:

@@ -55,7 +55,7 @@ def test_time_can_be_made_to_count_more() -> None:
     memory = room()
     memory.add("x old", vector=at(0.9), timestamp=0)
     memory.add("x new", vector=at(0.8), timestamp=100)
-    cue = Cue(text="x", time=100)
+    cue = Cue(text="x", timestamp=100)
     assert texts(memory.recall(cue, pipeline=BY_SIMILARITY)) == ["x old", "x new"]
     lately = with_recency(BY_SIMILARITY, Decay.of_half_life(50), 0.5)
     first, second = memory.recall(cue, pipeline=lately)

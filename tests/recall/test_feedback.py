@@ -190,7 +190,7 @@ def test_feedback_that_makes_no_sense_is_refused_and_changes_nothing(memory: Mem
 def test_what_counts_as_used_is_chosen(memory: Memory, refresh: Refresh, touched: set[int]) -> None:
     plan = replace(BY_SIMILARITY, serving=Serving(refresh=refresh))
     # Room for one memory of three.
-    block = memory.context(Cue(text="x", time=50), 24, k=3, pipeline=plan)
+    block = memory.context(Cue(text="x", timestamp=50), 24, k=3, pipeline=plan)
     assert len(block.hits) == 1
     if refresh == "used":
         assert memory.record.used([1, 2, 3]) == {}
@@ -207,7 +207,7 @@ def test_what_has_not_been_used_for_longest_is_evicted_first() -> None:
     )
     for time, event in ((70, cold), (90, warm), (80, never)):
         only = Filter(ids=[event])
-        cue = Cue(text="x", time=time)
+        cue = Cue(text="x", timestamp=time)
         # Retrieved as often as each other; only one of them is not shown.
         tokens = 0 if event == never else 200
         memory.context(cue, tokens, where=only, pipeline=BY_SIMILARITY)

@@ -24,7 +24,7 @@ DAY = DAY_S * 1_000_000
 
 
 def asked(now: int) -> Cue:
-    return Cue(text="x", vector=axis("x"), time=now)
+    return Cue(text="x", vector=axis("x"), timestamp=now)
 
 
 def texts(hits: list[Hit]) -> list[str]:

@@ -54,7 +54,7 @@ def test_the_graph_brings_what_the_similar_is_linked_to() -> None:
 def test_the_newest_are_a_source_and_the_future_is_not() -> None:
     memory = room()
     numbers = [memory.add(f"y {n}", timestamp=n).id for n in (5, 1, 9, 3)]
-    found = memory.recall(Cue(text="x", time=6), sources=["recent"], floor=EVERYTHING)
+    found = memory.recall(Cue(text="x", timestamp=6), sources=["recent"], floor=EVERYTHING)
     assert ids(found) == [numbers[0], numbers[3], numbers[1]]
 
 

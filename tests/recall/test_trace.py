@@ -25,7 +25,7 @@ def test_a_trace_reads_as_in_the_document_and_its_numbers_add_up() -> None:
         memory.add(text, kind=kind, vector=apart(cosine, n), timestamp=0, salience=salience)
     for n in range(27):
         memory.add(f"beside the point {n}", vector=at(0.05), timestamp=0, salience=0.0)
-    cue = Cue(text="deploy the tier migration", vector=axis("x"), time=14 * 86_400_000_000)
+    cue = Cue(text="deploy the tier migration", vector=axis("x"), timestamp=14 * 86_400_000_000)
     block = memory.context(cue, 420, pipeline=composite())
     assert str(block.trace).split("\n") == [
         'recall("deploy the tier migration")',

@@ -47,7 +47,7 @@ def opened(tmp_path: Path) -> Memory:
 
 def told(memory: Memory) -> list[tuple[object, ...]]:
     """What a recall says of three events."""
-    cue = Cue(text="x one", vector=axis("x"), time=14 * DAY)
+    cue = Cue(text="x one", vector=axis("x"), timestamp=14 * DAY)
     plan = memory.learning.pipeline
     plan = replace(plan, serving=replace(plan.serving, refresh="never"))
     return [(hit.node, hit.score, hit.factors) for hit in memory.recall(cue, 3, pipeline=plan)]

@@ -213,7 +213,9 @@ def test_what_happened_long_ago_stays_where_it_was_used_lately(tmp_path: Path) -
         )
         for event, now in ((old, 90), (new, 60)):
             only = Filter(ids=[event])
-            assert memory.context(Cue(text="lamp or door", time=now), where=only, floor=0.0).hits
+            assert memory.context(
+                Cue(text="lamp or door", timestamp=now), where=only, floor=0.0
+            ).hits
         assert memory.admin.budget(events=1).events == (new,)
     with Memory.open(tmp_path / "m", embedder()) as memory:
         assert memory.admin.budget(events=1).events == (new,)

@@ -281,7 +281,7 @@ class MemoryStream:
             serving=Serving(refresh="never"),
         )
         hits = self.memory.recall(
-            Cue(vector=query if query is not None and query.any() else None, time=int(now)),
+            Cue(vector=query if query is not None and query.any() else None, timestamp=int(now)),
             k,
             namespace=self.agent_id,
             where=None if until is None else Filter(until=until + 1),

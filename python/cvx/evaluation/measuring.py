@@ -193,7 +193,7 @@ def tokens_of(texts: Sequence[str]) -> int:
 
 def cue_of(label: Label) -> Cue:
     """Return what is asked."""
-    return Cue(text=label.query, vector=label.vector, time=label.time)
+    return Cue(text=label.query, vector=label.vector, timestamp=label.time)
 
 
 def where_of(label: Label) -> Filter | None:

@@ -73,13 +73,13 @@ class Ranker:
 
     def locate(self, cue: Cue, run: OpenEpisode | None) -> Cue:
         """Return the cue with everything that the running episode tells, and with its vector."""
-        task, goal, place, time = cue.task_type, cue.goal, cue.place, cue.time
+        task, goal, place, time = cue.task_type, cue.goal, cue.place, cue.timestamp
         if run is not None:
             task = run.task_type if task is None else task
             goal = goal or run.goal
             place = len(run.steps) if place is None else place
         time = self.experience.recorder.time() if time is None else time
-        full = replace(cue, task_type=task, goal=goal, place=place, time=time)
+        full = replace(cue, task_type=task, goal=goal, place=place, timestamp=time)
         vector = embed_query(self.embedder, full.words()) if cue.vector is None else cue.vector
         return replace(full, vector=self.checked(vector))
 
@@ -196,7 +196,7 @@ class Ranker:
             return tracker.within(reads(asker, experience.also), experience.distrusted)
 
         return ScoringContext(
-            now=cue.time,
+            now=cue.timestamp,
             region=region,
             task_type=task,
             region_of=lambda hit: None if mdp is None else mdp.region_of(hit.node),

@@ -26,7 +26,7 @@ from cvx.scoring import (
     plackett_luce,
 )
 from cvx.store.rowcheck import explains
-from cvx.types import AnEvent, Cue, Decision, Where
+from cvx.types import AnEvent, Cue, Decision, Vector, Where
 
 if TYPE_CHECKING:
     from cvx.learn.decay import DecayPolicy
@@ -94,7 +94,7 @@ class Learning:
     @checked(k=RECALL["k"], pipeline=RECALL["pipeline"])
     def candidates(
         self,
-        cue: str | Cue,
+        cue: str | Cue | Vector,
         k: int = 10,
         *,
         namespace: str | None = None,

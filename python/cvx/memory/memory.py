@@ -981,7 +981,7 @@ class Memory:
     @checked(**RECALL)
     def recall(
         self,
-        cue: str | Cue,
+        cue: str | Cue | Vector,
         k: int = 10,
         *,
         namespace: str | None = None,
@@ -995,7 +995,7 @@ class Memory:
 
         Parameters
         ----------
-        cue : str or Cue
+        cue : str, Cue or ndarray of shape (dim,)
             What is asked; a cue's own vector is used if it has one.
         k : int, default 10
             How many events, at least 1. An event with aliases counts once.
@@ -1041,7 +1041,7 @@ class Memory:
     @checked(**{**RECALL, "k": optional(RECALL["k"])}, budget_tokens=optional(whole(0)))
     def context(
         self,
-        cue: str | Cue,
+        cue: str | Cue | Vector,
         budget_tokens: int | None = None,
         *,
         k: int | None = None,
@@ -1056,7 +1056,7 @@ class Memory:
 
         Parameters
         ----------
-        cue : str or Cue
+        cue : str, Cue or ndarray of shape (dim,)
             What the agent is after right now; its ``place`` is the number of the turn.
         budget_tokens : int, optional
             Room in the prompt, at least 0; default that of the pipeline (512).

@@ -109,7 +109,7 @@ def prelude(
 
 def _part(memory: Memory, each: int, text: str, cue: Cue) -> list[Hit]:
     asker = asker_of(memory._identity, None, None)
-    asked = Cue(text=text, time=cue.time)
+    asked = Cue(text=text, timestamp=cue.timestamp)
     return recall_once(
         memory._recaller.ground(),
         memory.learning.pipeline,

@@ -30,7 +30,7 @@ from cvx.recall.scope import Asker, scope_of, ways_sql
 from cvx.recall.serving import Served, Serving, events_of
 from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive, shipped_floor
 from cvx.recall.trace import Hits
-from cvx.types import Cue, Decision, Event, Hit, Source, Where
+from cvx.types import Cue, Decision, Event, Hit, Source, Vector, Where
 
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
 
@@ -132,7 +132,7 @@ class Recaller:
         others = Others(partial(embed_query, backend.embedder), backend.checked, backend.calls)
         return Ground(self._corpus, lambda: backend.index, others, backend.now, backend.noted.used)
 
-    def recall(self, cue: str | Cue, k: int, asker: Asker, plan: Pipeline) -> Hits:
+    def recall(self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline) -> Hits:
         """Return the k best hits; see ``Memory.recall``."""
         recalled, hits = recall_once(
             self.ground(), plan, asker, cue, k, lambda found: head_of(found, k)
@@ -146,7 +146,9 @@ class Recaller:
         self._backend.flush_if_much()
         return hits
 
-    def candidates(self, cue: str | Cue, k: int, asker: Asker, plan: Pipeline) -> Candidates:
+    def candidates(
+        self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline
+    ) -> Candidates:
         """Return everything that a recall weighs, before the floors."""
         return recall_once(self.ground(), plan, asker, cue, k, lambda found: found.ranking.table)[1]
 
@@ -173,7 +175,9 @@ class Recaller:
         )
         return [row[0] for row in found]
 
-    def context(self, cue: str | Cue, k: int | None, asker: Asker, plan: Pipeline) -> Context:
+    def context(
+        self, cue: str | Cue | Vector, k: int | None, asker: Asker, plan: Pipeline
+    ) -> Context:
         """Return memories as a block, and note the decision; see ``Memory.context``."""
         backend = self._backend
         asked = backend.record.tail().seq

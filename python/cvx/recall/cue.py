@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from cvx.arguments import Check, a_text, optional, some_texts, whole, wrong
-from cvx.types import Cue
+import numpy as np
+
+from cvx.arguments import Check, a_text, a_time, optional, some_texts, whole, wrong
+from cvx.types import Cue, Vector
 
 LONGEST = 4_096
 """Characters of a cue that are used; what comes after them says nothing that these did not."""
@@ -133,12 +135,12 @@ _PARTS: dict[str, Check] = {
     "questions": some_texts,
     "text": a_text,
     "task_type": optional(a_text),
-    "time": optional(whole()),
+    "timestamp": optional(a_time),
     "place": optional(whole()),
 }
 
 
-def sound_cue(cue: str | Cue) -> Cue:
+def sound_cue(cue: str | Cue | Vector) -> Cue:
     """Return a cue that can be asked.
 
     Control characters become spaces, and what is longer than `LONGEST` characters a part is cut.
@@ -146,12 +148,16 @@ def sound_cue(cue: str | Cue) -> Cue:
     Raises
     ------
     InvalidInputError
-        Neither a str nor a Cue, or a part of it that is no text or no whole number.
+        Neither a str, a Cue nor a vector, or a part of it that is no text or no whole number.
     """
     if isinstance(cue, str):
-        cue = Cue(text=cue)
+        cue = Cue(cue)
+    elif isinstance(cue, np.ndarray):
+        if cue.ndim != 1 or cue.dtype.kind not in "fiu" or not np.isfinite(cue).all():
+            raise wrong("cue", cue, "a vector of shape (dim,) of finite numbers")
+        cue = Cue(vector=cue)
     if not isinstance(cue, Cue):
-        raise wrong("cue", cue, "a str or a cvx.Cue")
+        raise wrong("cue", cue, "a str, a cvx.Cue or a vector")
     checked_cue(cue)
     return replace(
         cue,
@@ -159,7 +165,7 @@ def sound_cue(cue: str | Cue) -> Cue:
         step=_clean(cue.step),
         questions=tuple(_clean(question) for question in cue.questions),
         text=_clean(cue.text),
-        time=None if cue.time is None else operator.index(cue.time),
+        timestamp=None if cue.timestamp is None else a_time("cue.timestamp", cue.timestamp),
         place=None if cue.place is None else operator.index(cue.place),
     )
 

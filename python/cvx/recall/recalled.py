@@ -14,7 +14,7 @@ from cvx.recall.pipeline import Others, Outside, Pipeline, Ranking, ask_outside,
 from cvx.recall.scope import Asker, scope_of
 from cvx.recall.trace import Trace
 from cvx.recall.view import View
-from cvx.types import Cue, Edge, Event, Factor, Hit
+from cvx.types import Cue, Edge, Event, Factor, Hit, Vector
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Ground:
         """Return what an asker sees at this moment, inside ``Record.reading``."""
         index = self.index()
         self.corpus.refresh()
-        now = self.clock() if cue.time is None else cue.time
+        now = self.clock() if cue.timestamp is None else cue.timestamp
         view = View(self.corpus, index, scope_of(self.corpus, asker), cue, now, k)
         view.pending = self.pending
         return view
@@ -79,7 +79,7 @@ def recall_once(
     ground: Ground,
     pipeline: Pipeline,
     asker: Asker,
-    cue: str | Cue,
+    cue: str | Cue | Vector,
     k: int,
     take: Callable[[Recalled], T],
 ) -> tuple[Recalled, T]:

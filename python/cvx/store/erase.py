@@ -204,7 +204,9 @@ def told_of(record: Record, events: Sequence[int]) -> tuple[list[str], list[Cue]
             if "cue" in _changed(decision, gone):
                 asked = json.loads(decision["cue"])
                 questions = tuple(asked["questions"])
-                cues.append(Cue(asked["goal"], asked["step"], questions, asked["text"]))
+                cues.append(
+                    Cue(asked["text"], goal=asked["goal"], step=asked["step"], questions=questions)
+                )
     return gone.texts, cues
 
 

@@ -246,7 +246,7 @@ def decision_row(decision: Decision, recorded: int, record: Mapping[str, Any]) -
         "questions": cue.questions,
         "text": cue.text,
         "task_type": cue.task_type,
-        "time": cue.time,
+        "time": cue.timestamp,
         "place": cue.place,
         "region": decision.region,
     }
