@@ -172,9 +172,7 @@ class Snapshots:
                 self._refuse(f"{path.name}: a symbolic link, or no file")
             else:
                 try:
-                    if path.stat().st_size == one.size:
-                        return load(path), one.seq
-                    self._refuse(f"{path.name}: not {one.size} bytes long")
+                    return load(path, one.size), one.seq
                 except (SnapshotError, OSError) as error:
                     self._refuse(f"{path.name}: {error}")
         return None
@@ -239,8 +237,16 @@ class Snapshots:
                         path.rename(path.with_name(f"{path.name}.lost"))
 
 
-def load(path: Path) -> RawIndex:
-    """Read a snapshot, mapped, with everything in it checked."""
+def load(path: Path, size: int) -> RawIndex:
+    """Read a snapshot of so many bytes, mapped, with everything in it checked.
+
+    Raises
+    ------
+    SnapshotError, OSError
+        It is longer or shorter, damaged, or cannot be read.
+    """
+    if path.stat().st_size != size:
+        raise SnapshotError(f"it has {path.stat().st_size} bytes, {size} were written")
     return RawIndex.load(path, verify=True, mmap=True)
 
 

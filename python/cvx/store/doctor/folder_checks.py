@@ -158,11 +158,7 @@ def _snapshot(
 
 def _loaded(path: Path, manifest: Manifest) -> Iterator[Finding]:
     try:
-        size = path.stat().st_size
-        if size == manifest.size:
-            load(path)
-        else:
-            yield _damaged(path, f"it has {size} bytes, {manifest.size} were written")
+        load(path, manifest.size)
     except (SnapshotError, OSError) as error:
         # Gone with its manifest, another process has only replaced it.
         if path.with_suffix(".json").exists():
