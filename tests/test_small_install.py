@@ -119,6 +119,27 @@ for line in (["add", "the key is under the pot"], ["recall", "key"]):
     assert "under the pot" in said
 
 
+def test_the_first_memory_loads_what_it_uses_alone() -> None:
+    loaded = plainly("""
+import warnings
+before = set(sys.modules)
+import cvx
+warnings.simplefilter("ignore")
+cvx.Memory()
+print(*sorted(set(sys.modules) - before))
+""").split()
+    late = {
+        "asyncio",
+        "ssl",
+        "http.client",
+        "cvx.learn.loop",
+        "cvx.store.transfer",
+        "cvx.embed.http",
+    }
+    assert "cvx.memory.memory" in loaded
+    assert not late & set(loaded)
+
+
 def test_the_core_needs_numpy_and_the_command_typer_alone() -> None:
     names = [re.split(r"[<>=!~ ]", text)[0] for text in ABOUT["dependencies"]]
     assert names == ["numpy", "typer"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,15 +23,10 @@ from cvx.store.history import HistoryLimits
 from cvx.store.namespaces import check_namespace
 from cvx.store.rowcheck import explains
 from cvx.store.store import Compacted, compact
-from cvx.store.transfer import (
-    Header,
-    Imported,
-    export_record,
-    format_of,
-    import_into,
-    reader_of,
-)
 from cvx.types import DEFAULT_NAMESPACE, Event, Where
+
+if TYPE_CHECKING:
+    from cvx.store.transfer import Header, Imported
 
 
 class Eviction(NamedTuple):
@@ -261,6 +256,8 @@ class Admin:
         format: str | None = None,  # noqa: A002
     ) -> Header:
         """Write everything that the store knows to a file; see ``cvx.memory.transfer.export``."""
+        from cvx.store.transfer import export_record
+
         return export_record(self._backend.record, Path(path), format, None)
 
     @checked(again=a_flag)
@@ -272,6 +269,8 @@ class Admin:
         again: bool = False,
     ) -> Imported:
         """Take an export in, all of it or nothing; see ``cvx.memory.transfer.import_export``."""
+        from cvx.store.transfer import format_of, import_into, reader_of
+
         incoming = reader_of(Path(path), format_of(Path(path), format))
         return import_into(self._backend.record, incoming, again=again, progress=None)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from inspect import isawaitable, signature
 from typing import TYPE_CHECKING, Any
@@ -231,6 +229,9 @@ def _awaited(reply: object) -> object:
 
     async def waiting() -> object:
         return await reply
+
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
 
     try:
         asyncio.get_running_loop()
