@@ -27,8 +27,8 @@ class Locks:
     LEVERS = ("iron", "brass", "copper")
     RIGHT = ("brass", "copper", "iron")
 
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
+    def __init__(self, seed: int, pays: float = 1.0) -> None:
+        self.random, self.pays = random.Random(seed), pays
 
     def play(self, advisor: Advisor, episode: str, *, explore: bool = True) -> float:
         at, reward = 0, 0.0
@@ -39,7 +39,7 @@ class Locks:
             options = advisor.options(episode, view, self.LEVERS)
             action = advisor.choose(episode, options, explore=explore).action
             at = at + 1 if action == self.RIGHT[at] else 0
-            reward = float(at == len(self.RIGHT))
+            reward = self.pays * (at == len(self.RIGHT))
             advisor.step(episode, view, action, reward)
             if reward:
                 break
@@ -78,6 +78,15 @@ def test_what_was_learned_decides() -> None:
         rewards = [world.play(advisor, str(number)) for number in range(40)]
         wins += sum(rewards[-10:])
     assert wins >= 45
+
+
+@pytest.mark.parametrize("pays", [1e-6, 1e6])
+def test_rewards_may_have_any_size(pays: float) -> None:
+    advisor, world = Advisor(seed=1), Locks(1, pays)
+    rewards = [world.play(advisor, str(number)) for number in range(40)]
+    assert sum(rewards[-10:]) >= 9 * pays
+    best = next(asked(advisor))[0]
+    assert best.value == pytest.approx(pays, rel=0.1)
 
 
 @pytest.mark.requirement("B11")

@@ -146,9 +146,12 @@ class Advisor:
             return options[0]
         run = self._running(episode)
         rng = random.Random(f"{self.seed} {episode} {len(run.steps)}")
+        # Of what is worth exactly as much, any.
         worth = [
-            (run.asked[option.action][1] if option.action in run.asked else option.value)
-            + 1e-6 * rng.random()
+            (
+                run.asked[option.action][1] if option.action in run.asked else option.value,
+                rng.random(),
+            )
             for option in options
         ]
         return options[worth.index(max(worth))]

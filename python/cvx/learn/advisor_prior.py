@@ -140,13 +140,13 @@ class Process:
             self._names = names
         elif len(self._next) == len(self.lam):
             self.lam = self._next
-        weight = 1.0 / (sample.noise + 0.05)
+        weight = 1.0 / (sample.noise / (ends[1] - ends[0]) ** 2 + 0.05)
         # One pair's worth in the middle of what is possible: a single win says little of the rest.
         least, most = ends
         told, total = float((weight * sample.worth).sum()), float(weight.sum())
         self.centre = (told + 0.5 * _MODESTY * (least + most)) / (total + _MODESTY)
         spread = sample.worth - self.centre
-        self.scale = max(1e-6, float(np.abs(spread).max(initial=0.0)) * 0.5) if len(spread) else 1.0
+        self.scale = 0.5 * float(np.abs(spread).max(initial=0.0))
         self.scale = max(self.scale, 0.25 * (most - least))
         y = spread / self.scale
         scaled = Sample(sample.features, sample.actions, y, sample.noise / self.scale**2)

@@ -16,6 +16,7 @@ from cvx.learn.advisor_counts import END, Column, Counts, Floats, Ints
 from cvx.learn.advisor_prior import Process, Sample
 from cvx.learn.advisor_vectors import Move, VectorModel
 from cvx.learn.decay import DecayCase, DecayPolicy
+from cvx.learn.planner import Moves, by_state, carry_back
 from cvx.types import Vector
 
 Basis: TypeAlias = Literal["state", "near", "region", "task", "other tasks", "everywhere"]
@@ -29,6 +30,7 @@ _SWEEPS = 60
 _MOST_TOLD = 2000
 """Of how many pairs, the newest, expectations follow every fit; older ones keep what they were."""
 
+_TINY = 1e-30
 _WORK = 800_000
 """How many outcomes one plan looks at, at the most: rows times sweeps."""
 
@@ -260,6 +262,7 @@ class Task:
         self.latest: list[deque[str]] = []
         self.least, self.most = math.inf, -math.inf
         self.anchor = np.zeros(1)
+        self._was_flat = True
         self.strength = np.zeros(0)
         self.within = 0.05
         self.values, self.bold, self.weights = np.zeros(1), np.zeros(1), np.zeros(0)
@@ -552,8 +555,14 @@ class Task:
         self.fitted_at = self.episodes
         counts = self.counts
         n = counts.n.all
-        values, _ = self._sweep(self.anchor, counts.count.all, self._priors(), self._strengths())
-        self.anchor = values
+        if self.flat:
+            # Nothing is known to be worth anything: what is expected of it is no value to keep.
+            values = np.zeros(len(self.names) + 1)
+        else:
+            # So was what was expected before rewards differed.
+            prior = self._priors() * (not self._was_flat)
+            values, _ = self._sweep(self.anchor, counts.count.all, prior, self._strengths())
+        self.anchor, self._was_flat = values, self.flat
         tried = np.flatnonzero(n > 0)
         if not len(tried):
             return
@@ -564,7 +573,7 @@ class Task:
         target, squares = self._targets(values, least)
         more = float((n[tried] - 1).clip(0).sum())
         low, high = self.range()
-        scale = max(1e-9, min(high - low, float(np.ptp(target[tried])) or high - low)) ** 2
+        scale = max(_TINY, min(high - low, float(np.ptp(target[tried])) or high - low)) ** 2
         self.within = (squares + 0.05 * scale) / (more + 2.0)
         if self.parts.process:
             some = self._some(tried)
@@ -595,7 +604,8 @@ class Task:
         least, most = float(target.min()), float(target.max())
         if self.unit == "P(success)":
             return 0.0, 1.0
-        return min(0.0, least), max(0.0, most, least + 1e-6)
+        low, high = min(0.0, least), max(0.0, most)
+        return low, high if high > low else low + 1.0
 
     def _share_states(self, target: Floats, tried: Ints) -> None:
         """Draw what is expected of an action towards how the other actions of its state went.
@@ -615,7 +625,7 @@ class Task:
         if not two:
             return
         shared = float((np.square(sums) - squares).sum()) / (two + 2.0)
-        alike = min(0.98, max(0.0, shared / max(1e-12, float(squares.sum()) / len(tried))))
+        alike = min(0.98, max(0.0, shared / max(_TINY, float(squares.sum()) / len(tried))))
         known = np.zeros(len(own), dtype=bool)
         known[tried] = True
         others = n[own] - known
@@ -677,7 +687,7 @@ class Task:
         n = self.counts.n.all
         weak = self.counts.surprise / np.sqrt(np.maximum(n, 1.0))
         by_noise = np.clip(
-            self.within / np.maximum(self.variance.all, 1e-9),
+            self.within / np.maximum(self.variance.all, _TINY),
             self.parts.weakest, self.parts.strongest,
         )  # fmt: skip
         return np.where(n > 0, np.maximum(by_noise, np.minimum(weak, 1.0)), 1.0)
@@ -694,30 +704,22 @@ class Task:
         if not pairs:
             return values, np.zeros(0)
         if len(self._order[0]) != pairs:
-            own = c.state.all
-            order = np.argsort(own, kind="stable")
-            starts = np.flatnonzero(np.diff(own[order], prepend=-1))
-            self._order = order, starts, own[order][starts]
-        order, starts, heads = self._order
+            self._order = by_state(c.state.all)
         sweeps = max(12, min(sweeps, _WORK // max(1, len(c.pair))))
         total = np.bincount(c.pair.all, weights, pairs) + strength
         base = (np.bincount(c.pair.all, weights * c.reward.all, pairs) + strength * prior) / total
         share = weights / total[c.pair.all] * self.parts.gamma
-        to = c.next.all
         if leaf is not None:
             bare = np.ones(states, dtype=bool)
-            bare[heads] = False
+            bare[self._order[2]] = False
             values[:-1][bare] = leaf
-        worth = base
-        if not self.parts.planning:
-            sweeps = 1
-        for _ in range(sweeps):
-            worth = base + np.bincount(c.pair.all, share * values[to], pairs)
-            new = np.maximum.reduceat(worth[order], starts)
-            change = float(np.abs(new - values[heads]).max())
-            values[heads] = new
-            if change < 1e-4:
-                break
+        low, high = self.range()
+        worth = carry_back(
+            Moves(base, c.pair.all, c.next.all, share, *self._order),
+            values,
+            sweeps=sweeps if self.parts.planning else 1,
+            enough=1e-4 * (high - low),
+        )
         return values, worth
 
     def random(self, *about: int) -> np.random.Generator:

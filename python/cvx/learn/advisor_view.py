@@ -283,10 +283,10 @@ class View:
         out = {}
         untried: Basis | None = None
         bounded = task.unit != "return"
-        within = max(1e-9, task.within)
+        within = max(1e-30, task.within)
         for i, action in enumerate(menu.actions):
             value, n = menu.worth[i], menu.n[i]
-            spread = 1.645 / math.sqrt(1.0 / max(1e-9, menu.variance[i]) + n / within)
+            spread = 1.645 / math.sqrt(1.0 / max(1e-30, menu.variance[i]) + n / within)
             low, high = value - spread, value + spread
             if bounded:
                 value, low, high = (min(1.0, max(0.0, end)) for end in (value, low, high))

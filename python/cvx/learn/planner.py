@@ -16,10 +16,74 @@ from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.traces import SUCCESS, UNKNOWN
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
 Pair: TypeAlias = tuple[int, str]
 
 _PRECISION = 1e-9
 _MOST_SWEEPS = 10_000
+
+
+class Moves(NamedTuple):
+    """What actions are worth by themselves, and where they lead with which weight.
+
+    Attributes
+    ----------
+    base : ndarray of shape (pairs,), float64
+        Of each pair of a state and an action: what it is worth apart from where it leads.
+    pair, to : ndarray of shape (moves,), int64
+        Of each move: its pair, and the state it leads to.
+    weight : ndarray of shape (moves,), float64
+        What the value of that state counts for.
+    order, starts, heads : ndarray, int64
+        As ``by_state`` returns them.
+    """
+
+    base: Floats
+    pair: Ints
+    to: Ints
+    weight: Floats
+    order: Ints
+    starts: Ints
+    heads: Ints
+
+
+def by_state(state: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return pairs in the order of their states, where each state starts in it, and the states."""
+    order = np.argsort(state, kind="stable")
+    starts = np.flatnonzero(np.diff(state[order], prepend=-1))
+    return order, starts, state[order][starts]
+
+
+def carry_back(moves: Moves, values: Floats, *, sweeps: int, enough: float) -> Floats:
+    """Carry values back through moves: each state is worth its best action (value iteration).
+
+    Parameters
+    ----------
+    moves : Moves
+    values : ndarray of shape (states,), float64
+        Where to start; states without an action keep theirs. Changed in place.
+    sweeps : int
+        How often at the most.
+    enough : float
+        It is over when no value changes by as much.
+
+    Returns
+    -------
+    ndarray of shape (pairs,), float64
+        What each pair is worth.
+    """
+    worth = moves.base
+    for _ in range(sweeps):
+        ahead = np.bincount(moves.pair, moves.weight * values[moves.to], len(moves.base))
+        worth = moves.base + ahead
+        if not len(moves.heads):
+            break
+        better = np.maximum.reduceat(worth[moves.order], moves.starts)
+        change = float(np.abs(better - values[moves.heads]).max())
+        values[moves.heads] = better
+        if change < enough:
+            break
+    return worth
 
 
 class WayToSuccess(NamedTuple):
@@ -241,7 +305,7 @@ class _Table:
         self.pair, self.state = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
         self.wins, self.alphas = table[:, 2], np.maximum(table[:, 3], _PRECISION)
         own = np.array([self.state_of[region] for region, _ in self.pairs], dtype=np.int64)
-        self._own = own
+        self._by_state = by_state(own)
         self._stays = self.state == own[self.pair] if len(own) else np.zeros(0, dtype=bool)
         self._leaves = np.array(
             [0.0 if region in self.actions_of else mdp.region_quality(region, task_type)
@@ -262,15 +326,8 @@ class _Table:
         pair, state = self.pair[goes], self.state[goes]
         weight = shares[goes] * scale[pair]
         values = self._leaves.copy()
-        worth = base
-        for _ in range(_MOST_SWEEPS):
-            worth = base + np.bincount(pair, weight * values[state], n)
-            better = self._leaves.copy()
-            np.maximum.at(better, self._own, worth)
-            change = float(np.abs(better - values).max(initial=0.0))
-            values = better
-            if change < _PRECISION:
-                break
+        moves = Moves(base, pair, state, weight, *self._by_state)
+        worth = carry_back(moves, values, sweeps=_MOST_SWEEPS, enough=_PRECISION)
         return worth, values
 
     def ranked(self, region: int, worth: Floats) -> list[tuple[str, float]]:
