@@ -167,7 +167,7 @@ class Filter(NamedTuple):
     min_trust: float | None = None
 
 
-def _telling(self: Any) -> str:
+def telling(self: Any) -> str:
     """Return a repr that shows what is not as by default."""
     told = []
     for one in fields(self):
@@ -265,7 +265,7 @@ class Event:
     def __post_init__(self) -> None:
         _name_entity(self)
 
-    __repr__ = _telling
+    __repr__ = telling
 
     def _repr_html_(self) -> str:
         told = {"id": self.event_id, "entity": self.entity, "time": self.timestamp}
@@ -358,7 +358,7 @@ class Episode:
     def __post_init__(self) -> None:
         _name_entity(self)
 
-    __repr__ = _telling
+    __repr__ = telling
 
     @property
     def closed(self) -> bool:
@@ -403,7 +403,7 @@ class Edge:
     recorded: int | None = None
     boost: float | None = None
 
-    __repr__ = _telling
+    __repr__ = telling
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,7 +461,7 @@ class Cue:
     timestamp: int | None = None
     place: int | None = None
 
-    __repr__ = _telling
+    __repr__ = telling
 
     def words(self) -> str:
         """All its text in one line, for an embedder.
@@ -529,14 +529,14 @@ class Hit:
     timestamp: int
     reward: float | None = None
     action: str | None = None
-    predecessors: tuple[Step, ...] = ()
-    successors: tuple[Step, ...] = ()
-    factors: tuple[Factor, ...] = ()
+    predecessors: tuple[Step, ...] = field(default=(), repr=False)
+    successors: tuple[Step, ...] = field(default=(), repr=False)
+    factors: tuple[Factor, ...] = field(default=(), repr=False)
     path: tuple[Edge, ...] = ()
     event: Event | None = None
     relevance: float | None = None
 
-    __repr__ = _telling
+    __repr__ = telling
 
     @property
     def node_id(self) -> int:

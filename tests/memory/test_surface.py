@@ -107,6 +107,7 @@ def test_a_link_is_of_events() -> None:
     assert (edge.cause, edge.effect, edge.kind, edge.weight) == (1, 2, "caused", 0.5)
     assert (edge.why, edge.state, edge.probability) == ("the drain", "stated", None)
     assert memory.why(flood).edges == [edge]
+    assert repr(edge).startswith("Link(cause=1, effect=2, weight=0.5, why='the drain', recorded=")
 
 
 def test_a_cue_is_words_first_or_a_vector() -> None:

@@ -14,7 +14,7 @@ from cvx.errors import (
     EffectFirstWarning,
     InvalidInputError,
 )
-from cvx.types import Edge, Vector
+from cvx.types import Edge, Vector, telling
 
 EventId: TypeAlias = str | int
 
@@ -98,7 +98,7 @@ class CausalEvent:
             object.__setattr__(self, "embedding", as_vector(self.embedding))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Link:
     """One event led to another.
 
@@ -134,6 +134,8 @@ class Link:
     evidence: str = ""
     recorded: int | None = None
     state: str = "stated"
+
+    __repr__ = telling
 
     @property
     def probability(self) -> float | None:
