@@ -16,9 +16,10 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from benches.causal import crises, ecare, eventstoryline, remembering, speed
+from benches.causal import crises, ecare, eventstoryline, links, remembering, speed
 from benches.causal.report import Report
 from benches.causal.vectors import minilm
+from benches.recalling.minilm import minilm as minilm_installed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,6 +38,7 @@ def main() -> int:
     if data:
         eventstoryline.run(report, Path(data) / "eventstoryline", embed)
         ecare.run(report, Path(data) / "ecare" / "train.jsonl", embed)
+        links.run(report, Path(data), minilm_installed())
     else:
         print("\nCVX_DATA is not set: EventStoryLine and e-CARE are left out")
     speed.run(report, small=args.small)

@@ -65,6 +65,7 @@ CONDITIONS: list[tuple[str, Recipe]] = [
     ("mixed, 4 decoys", Recipe(decoys=4)),
     ("mixed, half of the edges missing", Recipe(missing=0.5)),
     ("mixed, half missing, 4 decoys", Recipe(missing=0.5, decoys=4)),
+    ("mixed, half missing, 12 decoys", Recipe(missing=0.5, decoys=12)),
 ]
 # Tables of every condition for words alone, which miss most paraphrases, would say little.
 TOLD_IN_WORDS = CONDITIONS[:2] + CONDITIONS[-2:]
@@ -73,7 +74,11 @@ MUST: dict[tuple[str, str], Bounds] = {
     ("mixed: 3 causal + 2 semantic", "interleave"): (0.97, 1.0, 1.2),
     ("mixed, 40% spurious edges", "interleave"): (0.95, None, None),
     ("mixed, half of the edges missing", "interleave"): (0.53, None, None),
-    ("mixed, half of the edges missing", "interleave + fallback"): (0.85, None, None),
+    ("mixed: 3 causal + 2 semantic", "interleave + fallback"): (0.98, 0.99, 1.1),
+    ("mixed, half of the edges missing", "interleave + fallback"): (0.95, 0.98, 3.0),
+    ("mixed, 40% spurious edges", "interleave + fallback"): (0.95, 0.98, 3.0),
+    ("mixed, 4 decoys", "interleave + fallback"): (0.95, 0.98, 3.0),
+    ("mixed, half missing, 12 decoys", "interleave + fallback"): (0.75, 0.85, 8.0),
 }
 MUST_TOLD: Bounds = (0.77, 0.97, 1.3)
 

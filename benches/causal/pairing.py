@@ -67,11 +67,15 @@ class Rows(NamedTuple):
     labels : ndarray of shape (n,), bool
     effects : ndarray of shape (n,), int64
         Whose candidate each row is, numbered throughout.
+    asked, true : int
+        How many effects were asked about, and how many true links they have.
     """
 
     evidence: Floats
     labels: npt.NDArray[np.bool_]
     effects: npt.NDArray[np.int64]
+    asked: int
+    true: int
 
 
 def fold_of(text: str) -> int:
@@ -102,7 +106,9 @@ def rows_of(
     around = Surroundings(memory.record, lambda: memory._backend.index)
     name = str(embedder.info()["id"])
     evidence, labels, effects = [], [], []
-    for at in range(len(ids)) if asked is None else asked:
+    wanted = range(len(ids)) if asked is None else asked
+    true = sum(effect in set(wanted) for _, effect in log.links)
+    for at in wanted:
         seen = around.of(memory.get(ids[at]))
         if not seen.pool:
             continue
@@ -110,7 +116,8 @@ def rows_of(
         labels += [(place[one.id], at) in log.links for one in seen.events]
         effects += [first + at] * len(seen.pool)
     memory.close()
-    return Rows(np.vstack(evidence), np.array(labels, bool), np.array(effects, np.int64))
+    stacked = np.vstack(evidence) if evidence else np.zeros((0, len(NAMES)))
+    return Rows(stacked, np.array(labels, bool), np.array(effects, np.int64), len(wanted), true)
 
 
 def story_logs(fold: int | None, everyday: Sequence[str], count: int) -> Iterator[tuple[str, Log]]:
@@ -199,12 +206,14 @@ def fold_rows(
     return out
 
 
-def together(passages: Sequence[Passage]) -> tuple[Floats, npt.NDArray[np.bool_], list[str]]:
-    """Return what speaks for pairs of events told at one time, the truth, and the topic of each.
+def together(
+    passages: Sequence[Passage],
+) -> tuple[Floats, npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Return what speaks for pairs of events told at one time, the truth, and whose it is.
 
     Seen are the links of the other documents of the topic, never those of the pair's own.
     """
-    rows, labels, topics = [], [], []
+    rows, labels, effects = [], [], []
     for one in passages:
         others = [other for other in passages if other.topic == one.topic and other is not one]
         linked = [(other.vectors[a], other.vectors[b]) for other in others for a, b in other.links]
@@ -218,8 +227,8 @@ def together(passages: Sequence[Passage]) -> tuple[Floats, npt.NDArray[np.bool_]
             near = np.log1p([abs(at - effect) - 1.0 for at in pool])
             rows.append(np.stack([near, forth, back], axis=1))
             labels += [(at, effect) in one.links for at in pool]
-            topics += [one.topic] * len(pool)
-    return np.vstack(rows), np.array(labels, bool), topics
+            effects += [len(rows)] * len(pool)
+    return np.vstack(rows), np.array(labels, bool), np.array(effects, np.int64)
 
 
 def fitted(

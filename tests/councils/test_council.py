@@ -15,8 +15,8 @@ from cvx.types import Event
 from tests.councils.plague import QUESTION, REFUSAL, SICK, SYMPTOMS
 
 
-def council(window_ticks: int = 48) -> Council:
-    return Council(Memory(LexicalEmbedder()), window_ticks=window_ticks)
+def council(window_ticks: int = 48, settings: str = "default") -> Council:
+    return Council(Memory(LexicalEmbedder()), settings, window_ticks=window_ticks)
 
 
 @pytest.mark.requirement("T23")
@@ -33,15 +33,29 @@ def test_crises_decisions_and_outcomes_are_logged_with_their_causes() -> None:
 
 
 @pytest.mark.requirement("T9", "T23")
-def test_an_event_without_causes_is_linked_by_nearness_unless_that_is_off() -> None:
+def test_as_published_an_event_without_causes_is_linked_by_nearness_unless_that_is_off() -> None:
     def logged(window: int) -> int:
-        made = council(window_ticks=window)
+        made = council(settings="tcmf-seed", window_ticks=window)
         made.decision("The quarantine was refused", 60, "senate")
         made.decision("A statue was unveiled", 30, "senate")
         return len(made.graph.predecessors(made.crisis("The quarantine was missing", 63, "health")))
 
     assert logged(48) == 1
     assert logged(0) == 0
+
+
+@pytest.mark.requirement("B13", "T23")
+def test_an_event_without_causes_is_linked_to_what_is_likely_and_to_nothing_else() -> None:
+    made = council()
+    refused = made.decision("The quarantine was refused", 60, "senate")
+    made.decision("A statue was unveiled", 61, "senate")
+    plague = made.crisis("The plague spread because the quarantine was refused", 63, "health")
+    (link,) = made.graph.causes(plague)
+    assert (link.cause, link.state) == (refused, "judged")
+    assert made.graph.causes(made.crisis("A lorry fell over", 64, "health")) == []
+    off = council(window_ticks=0)
+    off.decision("The quarantine was refused", 60, "senate")
+    assert off.graph.causes(off.crisis("It spread because it was refused", 63, "health")) == []
 
 
 @pytest.mark.requirement("T23")

@@ -29,7 +29,9 @@ class Council:
     weights : StreamWeights, optional
         Of the citizens' memories.
     window_ticks : int, default 48
-        How far back an event that names no cause is linked to what reads alike; 0 for never.
+        0: an event that names no cause is linked to nothing. Otherwise ``memory.causes.propose``
+        links it to what is likely; in the preset "tcmf-seed" it is linked to all that happened so
+        many ticks before and reads alike.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Council:
         self.window_ticks = window_ticks
         self.graph = memory.causes.graph()
         self.retriever = TCMFRetriever(self.graph, settings)
+        self._as_published = settings == "tcmf-seed"
 
     def __getitem__(self, name: str) -> MemoryStream:
         """Return what a citizen remembers; whoever is named is one."""
@@ -96,8 +99,7 @@ class Council:
         institution : str
             Who did it, or whom it happened to.
         causes : sequence of Event, Hit or int
-            Events that led to it; without any it is linked to what came shortly before and reads
-            alike.
+            Events that led to it; without any it is linked to what is likely, see ``window_ticks``.
 
         Raises
         ------
@@ -117,8 +119,10 @@ class Council:
             (event,) = self.memory.add_many([made], again=True)
             for cause in known:
                 self.graph.link(cause, event)
-            if not known and self.window_ticks:
+            if not known and self.window_ticks and self._as_published:
                 self.graph.auto_link_predecessors(event, self.window_ticks)
+        if not known and self.window_ticks and not self._as_published:
+            self.memory.causes.propose(event)
         return event
 
     async def context(
