@@ -145,6 +145,10 @@ def test_the_core_needs_numpy_and_the_command_typer_alone() -> None:
     assert names == ["numpy", "typer"]
 
 
+def test_every_extra_of_the_wheel_has_a_hint() -> None:
+    assert set(ABOUT["optional-dependencies"]) == set(EXTRAS)
+
+
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_a_hint_names_the_packages_of_the_extra_and_never_ours(extra: str) -> None:
     listed = [re.split(r"[<>=!~ ]", text)[0] for text in ABOUT["optional-dependencies"][extra]]

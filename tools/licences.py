@@ -1,8 +1,8 @@
 """Fail where something that cvx installs or links carries a licence that it cannot live with.
 
 What the Python package and its extras bring and all that the crates link must be permissive.
-`bench`, `dev` and the group `experiments` are not judged: no user installs them, and `experiments`
-brings a planner under the GPL.
+The groups of the repository are not judged: no user installs them, and `experiments` brings a
+planner under the GPL.
 """
 
 from __future__ import annotations
@@ -50,9 +50,8 @@ def python_licence(name: str) -> str:
 def main() -> int:
     """Print one line a dependency that is not plainly permissive; return how many there are."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    wanted = [text for name in extras if name not in ("bench", "dev") for text in extras[name]]
-    named = closure([*project["dependencies"], *wanted])
+    extras = project["optional-dependencies"].values()
+    named = closure([*project["dependencies"], *(text for extra in extras for text in extra)])
     found = {f"python {name}": python_licence(name) for name in sorted(named)}
     packages = json.loads(
         subprocess.run(
