@@ -14,7 +14,7 @@ from cvx.errors import (
     StoreVersionError,
 )
 from cvx.store import Record
-from cvx.types import UNNAMED_ENTITIES, Cue, Decision, Edge, Episode, Event, Factor, Hit
+from cvx.types import Cue, Decision, Edge, Episode, Event, Factor, Hit
 
 VECTOR = np.array([0.5, -1.25, 3.0], dtype=np.float32)
 EPISODE = Episode(
@@ -201,7 +201,7 @@ def test_a_file_keeps_everything_after_closing(tmp_path: Path) -> None:
         write.add_episode(EPISODE)
     with Record(path) as record:
         assert [e.goal for e in record.episodes()] == ["clean the mug"]
-        assert record.next_ids() == (2, UNNAMED_ENTITIES)
+        assert record.next_ids() == (2, 5)
 
 
 def test_a_closed_record_refuses_and_may_be_closed_again() -> None:

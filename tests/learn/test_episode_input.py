@@ -110,7 +110,7 @@ def test_a_success_that_no_reward_can_reach_is_refused(bound: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["goal", "step", "text", "questions", "task_type", "time", "place"]
+    "part", ["goal", "step", "text", "questions", "task_type", "timestamp", "place"]
 )
 @pytest.mark.parametrize("value", [3.5, [None], object()])
 def test_a_cue_with_a_part_of_another_type_is_refused(part: str, value: Any) -> None:

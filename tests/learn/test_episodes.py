@@ -10,7 +10,6 @@ from cvx.errors import (
 )
 from cvx.learn.episodes import EpisodeRecorder, episodes_frame, steps_frame
 from cvx.store import Record
-from cvx.types import UNNAMED_ENTITIES
 
 
 def played(recorder: EpisodeRecorder, reward: float = 1.0) -> None:
@@ -98,7 +97,7 @@ def test_a_record_gets_each_closed_episode_and_numbers_go_on_from_it() -> None:
     second = EpisodeRecorder(record)
     played(second)
     assert [e.episode_id for e in record.episodes()] == [0, 1]
-    assert [e.entity_id - UNNAMED_ENTITIES for e in record.episodes()] == [0, 1]
+    assert [e.entity_id for e in record.episodes()] == [0, 1]
     assert [e.actions for e in record.episodes()] == [second.log[0].actions] * 2
 
 

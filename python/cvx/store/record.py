@@ -425,12 +425,16 @@ class Record:
     # Episodes and events.
 
     def next_ids(self) -> tuple[int, int]:
-        """Return the first free episode id, and number of an entity that nobody names."""
+        """Return the first free episode id, and number of an entity that nobody names.
+
+        In a memory's store it stays clear of the numbers that stand for names in digits.
+        """
+        least = 0 if self.meta("embedder") is None else UNNAMED_ENTITIES
         row = self.query(
             "SELECT (SELECT ifnull(max(episode_id), -1) FROM episodes),"
             " max(?2 - 1, (SELECT ifnull(max(entity), -1) FROM events WHERE entity < ?1),"
             " (SELECT ifnull(max(entity), -1) FROM episodes WHERE entity < ?1))",
-            (OWN_ENTITIES, UNNAMED_ENTITIES),
+            (OWN_ENTITIES, least),
         )[0]
         return row[0] + 1, row[1] + 1
 
