@@ -132,7 +132,7 @@ def test_a_step_is_stored_when_act_returns_and_does_not_advise_before_the_end() 
         assert memory.get(step.id).text == "a hall"
         assert memory.get(step.id).action == "left"
         assert memory.get(step.id).metadata["reward"] == 0.25
-        assert episode.events == (memory.get(step.id),) or episode.events[0].id == step.id
+        assert episode.events == (memory.get(step.id),) == (step,)
         assert not memory.recall("a hall")
         assert memory.record.episodes() == []
         episode.end(1.0)
@@ -464,8 +464,9 @@ def test_numbers_are_observations_of_one_length_in_a_task() -> None:
         episode.advise(np.zeros((2, 2)), [0, 1])
     with pytest.raises(InvalidInputError, match="observation"):
         episode.advise({"a": 1}, [0, 1])
-    with pytest.raises(InvalidInputError, match="observation"):
-        episode.advise(object(), [0, 1])
+    for odd in (object(), None, b"1", ["a"]):
+        with pytest.raises(InvalidInputError, match="observation"):
+            episode.advise(odd, [0, 1])
     memory.episode(task="other").advise([1.0, 2.0, 3.0], [0, 1])
 
 
@@ -727,6 +728,49 @@ def test_an_erased_step_leaves_no_word_in_any_row() -> None:
     left = " ".join(memory.record.database.connection().iterdump()).casefold()
     for word in ("zanzibar", "xylophone", "quagga", "vuvuzela"):
         assert word not in left
+
+
+@pytest.mark.parametrize("seen", ["a hall", 17])
+def test_what_is_quarantined_while_it_is_played_teaches_nothing(seen: Any) -> None:
+    memory = in_ram()
+    one(memory, "right", 1.0, seen=seen)
+    with memory.episode("find the hat", task="hats", source="web") as episode:
+        for _ in range(2):
+            episode.act("left", observation=seen)
+        memory.admin.quarantine("web")
+        episode.act("right", observation=seen)
+        episode.end(1.0)
+    found = values(memory, seen)
+    assert (found["left"][1], found["right"][1]) == (0, 2)
+    memory.admin.release("web")
+    assert values(memory, seen)["left"][1] == 2
+
+
+@pytest.mark.parametrize("last", ["a street", 71, (1, 2), [0.5, 1.0]])
+def test_what_was_seen_last_is_kept_as_it_was(tmp_path: Path, last: Any) -> None:
+    def told(memory: Memory) -> dict[Any, tuple[float, int]]:
+        return values(memory, [0.5, 2.0] if isinstance(last, list) else "a hall")
+
+    with Memory.open(tmp_path, LexicalEmbedder(64)) as memory:
+        for reward in (1.0, 0.0):
+            with memory.episode("find the hat", task="hats") as episode:
+                seen = [0.5, 2.0] if isinstance(last, list) else "a hall"
+                episode.act("left", observation=seen, reward=reward)
+                episode.end(observation=last, truncated=True)
+        before = told(memory)
+    with Memory.open(tmp_path) as memory:
+        assert told(memory) == before
+        kept = memory.record.episodes()[0].metadata["last"]
+        assert kept == {71: {"state": "71"}, (1, 2): {"state": "1 2"}}.get(
+            last if isinstance(last, int | tuple) else None, last
+        )
+
+
+def test_steps_tell_how_the_episode_ended() -> None:
+    memory = in_ram()
+    won, lost = one(memory, "left", 1.0), one(memory, "right", 0.0)
+    assert won.events == (memory.get(won.events[0].id),)
+    assert (won.events[0].reward, lost.events[0].kind) == (1.0, "failed_step")
 
 
 def test_an_open_episode_goes_on_without_a_step_that_is_erased() -> None:

@@ -41,7 +41,7 @@ from cvx.memory.learner import (
 from cvx.recall.cue import cue_hash
 from cvx.store.injection import tags_with_mark
 from cvx.store.rows import DISCARDED, OPEN
-from cvx.types import Cue, Decision, Episode, Event, Hit, Vector, Where, entity_number, task_tag
+from cvx.types import Cue, Decision, Episode, Event, Hit, Where, entity_number, task_tag
 
 if TYPE_CHECKING:
     from cvx.memory.backend import Backend, Identity
@@ -393,6 +393,7 @@ class RunningEpisode:
                 event = replace(
                     event,
                     event_id=write.next_event,
+                    recorded=write.recorded,
                     node=None if vector is None else write.take_nodes(1)[0],
                     tags=tags_with_mark(tuple(family), event.text),
                 )
@@ -525,7 +526,7 @@ class RunningEpisode:
                 told["truncated"] = True
             if observation is not None:
                 last = self._observe(observation)
-                told["last"] = last.text if last.text is not None else _numbers(last.vector)
+                told["last"] = _kept(last)
             reward = self._rank(total) if outcome is None else float(outcome)
             before, run.metadata = run.metadata, told
             won = reward > loop.success_above
@@ -533,7 +534,8 @@ class RunningEpisode:
             exposure = 0.0 if truncated or outcome is None else 1.0
             try:
                 closed = loop.recorder.outcome(run, reward)
-                loop.experience.learn(run, Outcome(closed, self._taken, won, exposure, stored=True))
+                outcome_of = Outcome(closed, self._taken, won, exposure, stored=True)
+                run.steps[:] = loop.experience.learn(run, outcome_of).steps
             finally:
                 if not run.closed:
                     run.metadata = before
@@ -642,8 +644,11 @@ def _last_actions(steps: Sequence[Event]) -> list[Hashable] | None:
     return None
 
 
-def _numbers(vector: Vector | None) -> list[float]:
-    return [] if vector is None else [float(one) for one in vector]
+def _kept(observation: Observation) -> Any:
+    """Return an observation as the metadata of an episode keep it."""
+    if observation.text is None:
+        return [] if observation.vector is None else [float(one) for one in observation.vector]
+    return observation.text if observation.vector is not None else {"state": observation.text}
 
 
 def _stored(run: OpenEpisode, holder: int) -> Episode:

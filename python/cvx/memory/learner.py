@@ -258,7 +258,12 @@ class Learner:
     def _learn(self, episode: Episode) -> None:
         key, told = str(episode.episode_id), episode.metadata
         task = task_of(episode)
-        if self._live.pop(key, None) is None:
+        run = self._live.pop(key, None)
+        if run is not None and len(run.steps) > len(episode.steps):
+            # Some of it was put away while it was played.
+            self.advisor.discard(key)
+            run = None
+        if run is None:
             first = episode.steps[0] if episode.steps else None
             self._tell(key, episode.steps, episode.goal, task, first)
         outcome = None if "return" in told else float(episode.reward or 0.0)
@@ -278,6 +283,8 @@ class Learner:
     def _last(self, told: Any) -> Observation:
         if isinstance(told, list):
             return Observation(None, np.array(told, dtype=np.float32))
+        if isinstance(told, Mapping):
+            return Observation(told["state"], None)
         return self.agents.observed(told)
 
     def hits(
@@ -390,6 +397,8 @@ class Agents:
         InvalidInputError, InvalidVectorError
             It is neither, or has NaN in it.
         """
+        if value is None or isinstance(value, bytes):
+            raise wrong("observation", value, "a text, or a list of numbers")
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, bool | int):
