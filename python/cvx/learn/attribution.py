@@ -84,8 +84,8 @@ class Attribution:
     def logged(cls, row: Mapping[str, Any]) -> Self:
         """Return what ``Record.decision`` knows of a decision, by nodes."""
         noted, asked, outcome = row["record"], row["cue"], row["outcome"]
-        words = {name: asked[name] for name in ("goal", "step", "text", "task_type", "time")}
-        cue = Cue(**words, place=asked["place"], questions=tuple(asked["questions"]))
+        words = {name: asked[name] for name in ("goal", "step", "text", "task_type", "place")}
+        cue = Cue(**words, timestamp=asked["time"], questions=tuple(asked["questions"]))
         nodes, followed = tuple(int(hit[0]) for hit in row["hits"]), tuple(row["followed"])
         # What was noted goes when a memory of the decision is erased.
         helped = outcome > 0.5 if followed and outcome is not None else None
