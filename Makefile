@@ -47,7 +47,8 @@ $(NATIVE): .venv/.python $(RUST_SOURCES)
 	chmod +x .venv/bin/cvx
 	touch $@
 
-run: $(NATIVE) ## the ALFWorld learning experiment: a table, a JSON, a picture, a page
+run: $(NATIVE) ## small worlds, then the ALFWorld learning experiment: tables, a JSON, pictures, a page
+	$(PY) -m experiments.worlds --quick
 	$(PY) -m experiments.alfworld $(if $(ALFWORLD_DATA),--games $(ALFWORLD_DATA)) $(ARGS)
 
 test: test-rust test-python requirements ## all tests, then the table of requirements and their proofs

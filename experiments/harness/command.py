@@ -150,7 +150,7 @@ def _run(setup: Setup, out: Path | None, command: str) -> int:
 
     from experiments.harness.figures import summary
     from experiments.harness.page import write_page
-    from experiments.harness.pictures import draw
+    from experiments.harness.pictures import draw, draw_all
     from experiments.harness.report import render, write_json
 
     # A file or a pipe has no width of its own: wide enough that nothing is cut.
@@ -169,10 +169,12 @@ def _run(setup: Setup, out: Path | None, command: str) -> int:
     # Not with_suffix: a name may have dots in it.
     data, picture, page = (base.parent / f"{base.name}{end}" for end in (".json", ".png", ".html"))
     write_json(data, figures, played, seconds, command)
+    every = base.parent / f"{base.name}-all.png"
     draw(picture, figures)
+    draw_all(every, figures)
     write_page(page, figures, command, seconds)
     console.print(f"{len(played)} games in {seconds:.0f} s")
-    console.print(*(f"wrote {file}" for file in (data, picture, page)), sep="\n")
+    console.print(*(f"wrote {file}" for file in (data, picture, every, page)), sep="\n")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,23 @@ if TYPE_CHECKING:
 _MARKERS = "os^vDPX*<>"
 # What stays below this share of games in the end is a control: beside it nothing can be told apart.
 _CONTROLS = 0.65
+_STORY = {FOCUS: "#1f5fa8", "wins": "#2f8f4e", "frozen": "#c0620e", "none": "#a32424"}
+# The least distance of two names in the picture, in points of success.
+_LINE = 5.5
 
 
 def draw(path: Path, figures: Mapping[str, Any]) -> None:
-    """Draw success and steps of wins by round, and what memory holds, into a picture file."""
+    """Draw the learning curves that tell the story into a picture file."""
+    figure = _canvas(9, 5.2)
+    story(figure.subplots(), figures)
+    figure.text(0.5, 0.99, figures["conditions"], ha="center", va="top", fontsize=7.5, wrap=True)
+    figure.tight_layout(rect=(0, 0, 1, 0.94))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+
+
+def draw_all(path: Path, figures: Mapping[str, Any]) -> None:
+    """Draw success and steps of wins by round of every arm, and what memory holds."""
     figure = _canvas(12, 9.6)
     panels = figure.subplots(2, 2)
     drawn = (success, success_closer, steps, contamination)
@@ -48,6 +62,30 @@ def svg(picture: Callable[[Axes, Mapping[str, Any]], None], figures: Mapping[str
     with mpl.rc_context({"svg.hashsalt": "cvx", "svg.fonttype": "none"}):
         figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()[text.getvalue().index("<svg") :]
+
+
+def story(axes: Axes, figures: Mapping[str, Any]) -> None:
+    """Draw the few curves that tell what memory is worth, each named at its end."""
+    ends = []
+    for name, arm, style in _lines(figures):
+        if name not in _STORY or not arm["rounds"]:
+            continue
+        at = [row["round"] for row in arm["rounds"]]
+        rates = [100 * row["success"]["mean"] for row in arm["rounds"]]
+        colour = _STORY[name]
+        axes.plot(at, rates, **{**style, "color": colour})
+        ends.append((rates[-1], at[-1], arm["title"], colour))
+    # Names keep a line's distance, from the lowest curve up.
+    below = -math.inf
+    for rate, last, title, colour in sorted(ends):
+        height = max(rate, below + _LINE)
+        axes.text(last + 0.15, height, f"{title}, {rate:.0f}%", color=colour, va="center")
+        below = height
+    axes.set(ylim=(-2, 106), ylabel="games won, %")
+    axes.margins(x=0.02)
+    _by_round(axes, figures, "What memory is worth")
+    left, right = axes.get_xlim()
+    axes.set_xlim(left, right + 0.38 * (right - left))
 
 
 def success(axes: Axes, figures: Mapping[str, Any]) -> None:
