@@ -324,7 +324,7 @@ ARMS: dict[str, Arm] = {
     "no process": Arm("regions only: no prior from like states", _without(process=False), True),
     "equal words": Arm("no learned relevance of words", _without(relevance=False), True),
     "no gate": Arm("no gate for change", _without(gate=_NO_GATE), True),
-    "no states": Arm("actions of a state tell nothing of each other", _without(states=False), True),
+    "states": Arm("and actions of a state tell of each other", _without(states=True), True),
     "no draws": Arm("counted outcomes taken as they are", _without(thompson=False), True),
     "context-aware decay": Arm(
         "instead of the gate: what was followed in the same task fades",

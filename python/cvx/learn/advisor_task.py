@@ -106,8 +106,8 @@ class Parts:
         How many trials an expectation is worth beside those of a pair, at least and at most.
     thompson : bool, default True
         Whether exploring draws what the counted outcomes allow.
-    states : bool, default True
-        Whether the actions of a state tell of each other.
+    states : bool, default False
+        Whether the actions of a state tell of each other beyond what the process tells.
     decay : DecayPolicy, optional
         What a failed episode costs what was counted before it; the gate needs none.
     others : bool, default False
@@ -125,7 +125,7 @@ class Parts:
     weakest: float = 0.02
     strongest: float = 6.0
     thompson: bool = True
-    states: bool = True
+    states: bool = False
     decay: DecayPolicy | None = None
     others: bool = False
 
