@@ -343,8 +343,8 @@ def with_everything(folder: Path) -> list[bytes]:
         assert secret in [hit.event.event_id for hit in block.hits if hit.event]
         memory.feedback(block, followed=[secret], action="nannte das Pässwörd", outcome=1.0)
         memory.context("Wie bitte?", where=Filter(ids=[secret]))
-        memory.context("Was ist mit dem Quastenflosser?", where=Filter(ids=[1]))
-        other = memory.context("Und im Tresor?", where=Filter(ids=[1]))
+        memory.context("an ordinary text 0 mit dem Quastenflosser?", where=Filter(ids=[1]))
+        other = memory.context("an ordinary text 0 im Tresor?", where=Filter(ids=[1]))
         memory.feedback(other, action="nannte Zanzibar", outcome=0.0)
         with memory.record.transaction() as write:
             write.set_state("of a user", {"learned": ["Xylophon"]})
@@ -408,9 +408,9 @@ def test_no_byte_of_what_was_erased_is_left_wherever_it_went(tmp_path: Path) -> 
     # Recalled and not written down yet, here and by another; one shows it, the others name it.
     mine.update(31, metadata={"pin": "Tresor"})
     assert mine.context("Pässwörd Xylophon?").hits
-    mine.context("Der Tresor?", where=Filter(ids=[1]))
-    other.context("Der Tresor?", where=Filter(ids=[1]))
-    cues = ["Pässwörd Xylophon?", "Der Tresor?"]
+    mine.context("an ordinary text 0, Tresor?", where=Filter(ids=[1]))
+    other.context("an ordinary text 0, Tresor?", where=Filter(ids=[1]))
+    cues = ["Pässwörd Xylophon?", "an ordinary text 0, Tresor?"]
     vectors += [row.tobytes() for row in cached.embed([TEXT, *cues])]
     found = traces(folder, vectors)
     endings = {name.rpartition(".")[2] for name, _ in found}
@@ -433,7 +433,7 @@ def test_no_byte_of_what_was_erased_is_left_wherever_it_went(tmp_path: Path) -> 
         assert (link.weight, link.why, link.evidence) == (1.0, "", "")
         decisions = memory.record.decisions()
         told = [row["outcome"] for row in decisions if row["record"].get("shown") == [1]]
-        assert told == [0.0, None, None]
+        assert told == [None, 0.0, None, None]
         # Of what it was shown for, and what named it, no word is left.
         assert {row["cue"]["text"] for row in decisions} == {""}
         assert not any(row["record"].get("cue_hash") for row in decisions if not row["episode"])
