@@ -254,8 +254,11 @@ def fitted(
     scale = np.sqrt((spread**2).sum(axis=0) / np.maximum(some.sum(axis=0), 1)) + 1e-9
     # One bool column may never vary; what does not vary weighs nothing.
     scale = np.where(scale < 1e-6, 1.0, scale)
+    if kind in (" brief", " long"):
+        # Nearly all of them are news: other kinds of log must not make them likelier than they are.
+        weight = np.ones(len(weight))
     # Of effects that name their cause there are few, nearly all of them true.
-    model = LogisticRegression(C=0.01 if kind == " said" else 3.0, max_iter=800)
+    model = LogisticRegression(C=0.01 if kind == " said" else 0.03, max_iter=800)
     model.fit(spread / scale, truth, sample_weight=weight * len(weight) / weight.sum())
     return Weights(centre, scale, model.coef_[0], float(model.intercept_[0]))
 
@@ -297,7 +300,7 @@ def add_weights(
     """Give a model the weights of a family of embedders, learned from all folds but one."""
     seen = [one for one in passages if held is None or fold_of(one.topic) != held]
     told, truth, _ = together(seen)
-    for kind in ("", " brief", " said"):
+    for kind in ("", " brief", " long", " said"):
         model.weights[family + kind] = fitted(rows, kind, held)
     model.weights[f"{family} together"] = fitted_together(told, truth)
 

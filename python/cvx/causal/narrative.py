@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _STARTERS = """
 a an the this that these those it he she they we there my our your his her its their some all both
 every each no nobody nothing everyone after before during when while first second third last new
-several many few most two three four five
+several many few most two three four five six seven eight nine ten twenty thirty forty fifty
+hundreds thousands
 """
 # Finite verbs that carry no ending of their own; enough to tell a clause from a name.
 _VERBS = """

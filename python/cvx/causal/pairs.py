@@ -36,6 +36,7 @@ _ONWARD = re.compile(
     re.IGNORECASE,
 )
 _FARTHEST = 10_000.0
+_BRIEF, _LONG, _MOST_OF_NEWS = 1.5, 7.5, 0.3
 
 PLAIN = (
     "near",
@@ -179,15 +180,19 @@ class Weights:
 def kinds_of(rows: Floats) -> dict[str, npt.NDArray[np.bool_]]:
     """Tell which pairs are weighed by themselves, by the name of their weights.
 
-    Told at one time (nothing is known of their order); effects that name the cause; pairs of which
-    one text has a single word that means something, or none; all others.
+    Told at one time (nothing is known of their order); pairs of which one text has a single word
+    that means something, or none; effects that name the cause; long sentences on both sides, as
+    news has them; all others.
     """
     at_once = rows[:, NAMES.index("together")] > 0
-    said = ~at_once & (rows[:, NAMES.index("says it")] >= 0.5)
-    brief = ~at_once & ~said & (rows[:, NAMES.index("length")] < np.log(2.5))
+    words = np.exp(rows[:, NAMES.index("length")]) - 1.0
+    brief = ~at_once & (words < _BRIEF)
+    said = ~at_once & ~brief & (rows[:, NAMES.index("says it")] >= 0.5)
+    long = ~(at_once | brief | said) & (words > _LONG)
     return {
-        "": ~(at_once | said | brief),
+        "": ~(at_once | brief | said | long),
         " brief": brief,
+        " long": long,
         " said": said,
         " together": at_once,
     }
@@ -302,7 +307,11 @@ class PairModel:
             weights = self.weights[family + kind]
             parts[chosen] = weights.odds(rows[chosen])
             bias[chosen] = weights.bias
-        return parts, 1.0 / (1.0 + np.exp(-(parts.sum(axis=1) + bias)))
+        chances = 1.0 / (1.0 + np.exp(-(parts.sum(axis=1) + bias)))
+        kinds = kinds_of(rows)
+        # Whatever was told above this of news, word by word or in long sentences, was not so.
+        unsure = kinds[" brief"] | kinds[" long"]
+        return parts, np.where(unsure, np.minimum(chances, _MOST_OF_NEWS), chances)
 
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
         """Judge pairs by themselves, without the events around them."""
