@@ -23,12 +23,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 ROOT = Path(__file__).resolve().parent.parent
 
 from benches.recalling.minilm import minilm
-from benches.recalling.runs import blocks, floors, hotpot, locomo, planted
+from benches.recalling.runs import blocks, feedback, floors, hotpot, locomo, planted
 
 PARTS = {
     "locomo": locomo,
     "blocks": blocks,
     "floors": floors,
+    "feedback": feedback,
     "hostile": planted,
     "hotpotqa": hotpot,
 }

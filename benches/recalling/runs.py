@@ -15,6 +15,7 @@ from benches.recalling.blocks import BUDGETS
 from benches.recalling.blocks import blocks as whole_turns
 from benches.recalling.first_hits import asked_once, calibrated_to
 from benches.recalling.hostile import SHARE, TRUST, attacked
+from benches.recalling.learned import learned
 from cvx.embed import Embedder
 from cvx.evaluation import (
     Label,
@@ -164,6 +165,34 @@ def floors(data: Path, encoder: Embedder | None) -> Found:
 
 def _share(flags: Iterable[bool]) -> float:
     return float(np.mean([*flags]))
+
+
+def feedback(data: Path, encoder: Embedder | None) -> Found:
+    """Points that feedback adds to the static ranking, and what misleading feedback costs."""
+    report, missed = Found(), list[str]()
+    for name in ("MiniLM", "default embedder"):
+        memory, every = talks.remembered(
+            talks.load(data / "locomo"), encoder, default=name != "MiniLM"
+        )
+        labels = [label for label in every if label.category != talks.CATEGORIES[5]]
+        report[name] = rows = learned(memory, labels, resolved(memory, labels))
+        print(f"{name}: points of recall over the static ranking, on the questions after a part")
+        for kind, parts in rows.items():
+            told = (
+                f"{one['after']:.2f}: {one['at 5']:+.2f} [{one['low']:+.2f}, {one['high']:+.2f}]"
+                f" at 5, {one['at 10']:+.2f} at 10"
+                for one in parts
+            )
+            print(f"{kind:<12}" + "   ".join(told), flush=True)
+        if rows["honest"][0]["low"] <= 0.0:
+            missed.append(f"feedback, {name}: the gain after a quarter is not clear of 0")
+        missed += [
+            f"feedback, {name}: {kind} costs {one['low']:.2f}, may cost 2"
+            for kind in ("30% flipped", "hostile")
+            for one in rows[kind]
+            if one["low"] < -2.0
+        ]
+    return {**report, "missed": missed}
 
 
 def planted(data: Path, encoder: Embedder | None) -> Found:

@@ -7,11 +7,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, SupportsIndex
 
-from cvx.arguments import an_event, whole, wrong
+from cvx.arguments import a_flag, an_event, whole, wrong
 from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
 from cvx.learn.attribution import Attribution
 from cvx.memory.backend import Backend, Identity
+from cvx.memory.recaller import Recaller
 from cvx.recall.context import Context
+from cvx.recall.trace import Hits
 from cvx.store.rows import event_context
 from cvx.types import Decision
 
@@ -22,13 +24,13 @@ def a_decision(name: str, value: Any) -> int:
     """Check a decision, by whatever names it, and return its number."""
     if isinstance(value, Decision):
         return value.decision_id
-    if isinstance(value, Context):
+    if isinstance(value, Context | Hits):
         if value.decision is None:
-            raise UnknownError("this context has no decision: its memory is a view of the past")
+            raise UnknownError("this recall has no decision: its memory is a view of the past")
         return value.decision
     if isinstance(value, SupportsIndex):
         return int(_whole(name, value))
-    raise wrong(name, value, "what context returned, or the number of a decision")
+    raise wrong(name, value, "what context or recall returned, or the number of a decision")
 
 
 def some_followed(name: str, value: Any) -> list[int]:
@@ -38,19 +40,32 @@ def some_followed(name: str, value: Any) -> list[int]:
     return [an_event(f"{name}[{at}]", one) for at, one in enumerate(value)]
 
 
+def a_help(name: str, value: Any) -> bool | list[int]:
+    """Check what helped, or whether anything did, and return a flag or the ids of events."""
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
+        return some_followed(name, value)
+    return bool(a_flag(name, value))
+
+
 def take_feedback(
     backend: Backend,
+    recaller: Recaller,
     number: int,
     identity: Identity,
     *,
     followed: list[int] | None,
-    helped: bool | None,
+    helped: bool | list[int] | None,
     action: str | None,
     outcome: float | None,
 ) -> None:
-    """Write down what became of a context; see ``Memory.feedback``."""
-    if helped is None and outcome is not None:
+    """Write down what became of a recall, and learn from it; see ``Memory.feedback``."""
+    if isinstance(helped, list):
+        if followed is not None:
+            raise InvalidInputError("helped names events, and so does followed: give one of them")
+        followed, helped = helped, bool(helped)
+    elif helped is None and outcome is not None:
         helped = outcome > 0.5
+    recaller.write_down(number)
     if number not in backend.noted.decided:
         _decision_row(backend, number, identity)
     backend.flush()
@@ -91,6 +106,8 @@ def take_feedback(
             write.count_use({event_context(event): helped for event in events})
         if noted["refresh"] == "used":
             write.touch(dict.fromkeys(events, noted["now"]))
+    if helped and events:
+        recaller.learn(number, noted["namespace"], events, set(noted["shown"]) - set(events))
 
 
 def attribution_of(backend: Backend, number: int, identity: Identity) -> Attribution:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cvx.arguments import a_mapping, an_event, checked, number, one_of, optional, some_texts, wrong
-from cvx.errors import NotLoggedError
+from cvx.errors import InvalidInputError, NotLoggedError
 from cvx.learn.attribution import Attribution
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
@@ -90,6 +90,24 @@ class Learning:
         """
         self._identity.need_root("recall_with")
         self._recaller.keep_weights(weights, answerable)
+
+    def reset(self, what: str = "recall") -> None:
+        """Forget what was learned, in the namespace of whoever asks.
+
+        Parameters
+        ----------
+        what : {"recall"}, default "recall"
+            What feedback taught of ranking: recall goes by the shipped or tuned weights again, and
+            learns anew. What was counted and written down stays.
+
+        Raises
+        ------
+        InvalidInputError
+            Something else.
+        """
+        if not isinstance(what, str) or what != "recall":
+            raise InvalidInputError(f"what is {what!r:.60}: give 'recall'")
+        self._recaller.forget_feedback(self._identity.namespace)
 
     @checked(k=RECALL["k"], pipeline=RECALL["pipeline"])
     def candidates(

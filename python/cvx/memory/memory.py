@@ -1148,21 +1148,25 @@ class Memory:
         return hits[0].event
 
     @checked(
-        decision=_feedback.a_decision,
-        helped=optional(a_flag),
+        shown=_feedback.a_decision,
+        helped=optional(_feedback.a_help),
         action=optional(a_text),
         outcome=optional(an_outcome),
     )
     def feedback(
         self,
-        decision: Context | Decision | int,
+        shown: Context | Hits | Decision | int,
         *,
+        helped: bool | Iterable[AnEvent] | None = None,
         followed: Iterable[AnEvent] | None = None,
-        helped: bool | None = None,
         action: str | None = None,
         outcome: float | None = None,
     ) -> None:
-        """Say what became of a context: what of it was followed, and whether that helped.
+        """Say what became of a context or a recall: what of it helped, or was followed.
+
+        What helped is told from what was shown beside it and did not: the next recalls of the
+        namespace weigh their signals by it, as the factor ``feedback`` says, once the feedback can
+        be trusted; ``learning.reset("recall")`` takes it back.
 
         Shown, followed and helped are counted apart: what was shown and not followed is not
         blamed, and nothing is praised for an outcome that it had no part in. What was followed may
@@ -1170,13 +1174,15 @@ class Memory:
 
         Parameters
         ----------
-        decision : Context, Decision or int
-            Of ``context``.
+        shown : Context, Hits, Decision or int
+            Of ``context`` or ``recall``, or the number of its decision. That of a recall is known
+            to the process that recalled, for the last 256 of them.
+        helped : bool or iterable of Event, Hit or int, optional
+            What of it helped, of which ``[]`` is nothing; or whether what was followed did, by
+            default whether ``outcome`` is above 0.5. None: nothing is known.
         followed : iterable of Event, Hit or int, optional
             What the agent went by; default what was said before, at first
             none.
-        helped : bool, optional
-            Whether it succeeded; default whether ``outcome`` is above 0.5, unknown without one.
         action : str, optional
             What the agent did; default what was said before.
         outcome : float, optional
@@ -1191,13 +1197,14 @@ class Memory:
         InvalidInputError
             Something was followed that the decision did not show; an outcome outside [0, 1].
         """
-        assert isinstance(decision, int)
+        assert isinstance(shown, int)
         _feedback.take_feedback(
             self._backend,
-            decision,
+            self._recaller,
+            shown,
             self._identity,
             followed=None if followed is None else _feedback.some_followed("followed", followed),
-            helped=helped,
+            helped=helped,  # type: ignore[arg-type]
             action=action,
             outcome=outcome,
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from cvx.arguments import Check, a_share, number, one_of, optional, some_texts, whole
 from cvx.embed import embed_query
@@ -23,6 +25,7 @@ from cvx.memory.tuning import NAME, NotKept, pipeline_state, stored, stored_at, 
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.corpus import Corpus
+from cvx.recall.packing import Fitted
 from cvx.recall.pipeline import Others
 from cvx.recall.recalled import Ground, Recalled, hits_of, recall_once
 from cvx.recall.sampling import drawn_from
@@ -30,7 +33,8 @@ from cvx.recall.scope import Asker, scope_of, ways_sql
 from cvx.recall.serving import Served, Serving, events_of
 from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive, shipped_floor
 from cvx.recall.trace import Hits
-from cvx.types import Cue, Decision, Event, Hit, Source, Vector, Where
+from cvx.scoring.feedback import FeedbackRanker, rows_of
+from cvx.types import Cue, Decision, Event, Hit, IntArray, Source, Vector, Where
 
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
 
@@ -42,6 +46,10 @@ def _sources(name: str, value: Any) -> Any:
 def _floor(name: str, value: Any) -> float | Floor:
     return value if isinstance(value, Floor) else number()(name, value)
 
+
+_KEPT_OPEN = 256
+"""Decisions of which feedback can still teach the ranking."""
+_PASSED_OVER = 50
 
 RECALL: Mapping[str, Check] = {
     "k": whole(1),
@@ -66,6 +74,9 @@ class Recaller:
         self._backend = backend
         self._corpus: Corpus | None = None
         self._pipeline: tuple[object, Pipeline] | None = None
+        # By number: what was recalled, and is written down if feedback follows.
+        self._open: OrderedDict[int, _Shown] = OrderedDict()
+        self._learned: dict[str, tuple[int | None, FeedbackRanker | None]] = {}
         # By namespace: the last cue's hash, its turn, and how many turns it was asked.
         self._asked: dict[str, tuple[str, int, int]] = {}
 
@@ -130,21 +141,102 @@ class Recaller:
             if self._corpus is None:
                 self._corpus = Corpus(backend.record)
         others = Others(partial(embed_query, backend.embedder), backend.checked, backend.calls)
-        return Ground(self._corpus, lambda: backend.index, others, backend.now, backend.noted.used)
+        return Ground(
+            self._corpus,
+            lambda: backend.index,
+            others,
+            backend.now,
+            backend.noted.used,
+            self.learned,
+        )
+
+    def learned(self, namespace: str) -> FeedbackRanker | None:
+        """Return what feedback taught of the recalls of a namespace."""
+        record, name = self._backend.record, f"{NAME}:{namespace}"
+        when = stored_at(record, name)
+        known = self._learned.get(namespace)
+        if known is None or known[0] != when:
+            told = record.state(name)
+            known = when, FeedbackRanker.from_dict(told) if told else None
+            self._learned[namespace] = known
+        return known[1]
+
+    def learn(
+        self, number: int, namespace: str, helped: Sequence[int], not_helped: set[int]
+    ) -> None:
+        """Learn from what helped of a decision, and what was shown beside it; see ``feedback``.
+
+        Nothing is learned where nothing helped, or where the recall was another process's: what
+        was passed over is known to the one that recalled.
+        """
+        shown = self._open.get(number)
+        if shown is None or not len(shown.rows):
+            return
+        good = np.isin(shown.events, list(helped))
+        bad = np.isin(shown.events, list(not_helped))
+        if not good.any():
+            return
+        rows = shown.rows.astype(np.float64)
+        with self._backend.record.transaction() as write:
+            ranker = self.learned(namespace)
+            if ranker is None or not ranker.fits(shown.weights):
+                ranker = FeedbackRanker.beside(shown.weights)
+            taught = replace(ranker, waiting=[*ranker.waiting])
+            taught.learn(rows[good], rows[bad], rows[~good & ~bad])
+            write.set_state(f"{NAME}:{namespace}", taught.to_dict())
+
+    def forget_feedback(self, namespace: str) -> None:
+        """Recall as shipped or tuned again, whatever feedback there was."""
+        with self._backend.record.transaction() as write:
+            write.set_state(f"{NAME}:{namespace}", {})
+
+    def write_down(self, number: int) -> None:
+        """Note a decision that was kept in mind only, now that something is said of it."""
+        shown = self._open.get(number)
+        if shown is not None and shown.noted is not None:
+            with self._backend.record.mutex:
+                self._backend.noted.decide(*shown.noted)
+            shown.noted = None
 
     def recall(self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline) -> Hits:
         """Return the k best hits; see ``Memory.recall``."""
+        backend = self._backend
+        asked = backend.record.tail().seq
         recalled, hits = recall_once(
             self.ground(), plan, asker, cue, k, lambda found: head_of(found, k)
         )
         events = [hit.event for hit in hits if hit.event is not None]
-        self._backend.hand_out(asker.namespace, events)
-        if plan.serving.refresh == "retrieved" and not self._backend.record.frozen:
-            with self._backend.record.mutex:
-                used = (one.event_id for one in events if one.event_id)
-                self._backend.noted.use(used, recalled.view.now)
-        self._backend.flush_if_much()
+        backend.hand_out(asker.namespace, events)
+        if not backend.record.frozen:
+            hits.decision = number = backend.record.take_decision_number()
+            served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
+            noted = self._noted(number, asked, asker.namespace, recalled, served, plan)
+            self._keep_open(number, recalled, plan, noted)
+            if plan.serving.refresh == "retrieved":
+                with backend.record.mutex:
+                    backend.noted.use(events_of(hits), recalled.view.now)
+        backend.flush_if_much()
         return hits
+
+    def _keep_open(
+        self,
+        number: int,
+        recalled: Recalled,
+        plan: Pipeline,
+        noted: tuple[Decision, dict[str, Any], int] | None = None,
+    ) -> None:
+        """Keep in mind what feedback on a decision will be about."""
+        ranking = recalled.ranking
+        places = ranking.order[:_PASSED_OVER]
+        weights = plan.weighting.weights if plan.signals else {}
+        rows = np.zeros((0, 0), dtype=np.float32)
+        if weights and len(places):
+            rows = rows_of(tuple(weights), ranking.columns)[places].astype(np.float32)
+        shown = _Shown(noted, weights, ranking.table.event_ids[places], rows)
+        with self._backend.record.mutex:
+            self._open[number] = shown
+            while len(self._open) > _KEPT_OPEN:
+                self._open.popitem(last=False)
 
     def candidates(
         self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline
@@ -195,9 +287,20 @@ class Recaller:
         served = plan.serving.serve(hits, k, recalled.cue.words(), trace, number)
         told = (hit.event for hit in served.hits if hit.event is not None)
         backend.hand_out(asker.namespace, told, served.fitted.text)
-        noted = self._note(number, asked, asker.namespace, recalled, served, plan)
+        decision = None
+        if not backend.record.frozen:
+            decision = number
+            refresh = plan.serving.refresh
+            used = {"rendered": served.shown, "retrieved": served.hits}.get(refresh, [])
+            with backend.record.mutex:
+                backend.noted.use(events_of(used), recalled.view.now)
+                backend.noted.decide(
+                    *self._noted(number, asked, asker.namespace, recalled, served, plan)
+                )
+            self._keep_open(number, recalled, plan)
         backend.flush_if_much()
-        return Context(served.fitted.text, served.fitted.tokens, tuple(served.shown), trace, noted)
+        fitted = served.fitted
+        return Context(fitted.text, fitted.tokens, tuple(served.shown), trace, decision)
 
     def _notice_staleness(self, namespace: str, recalled: Recalled, stale_after: int) -> None:
         trace = recalled.trace
@@ -214,7 +317,7 @@ class Recaller:
             trace.problems.append(said)
             warnings.warn(said, StaleCueWarning, stacklevel=5)
 
-    def _note(
+    def _noted(
         self,
         number: int,
         asked: int,
@@ -222,16 +325,13 @@ class Recaller:
         recalled: Recalled,
         served: Served,
         plan: Pipeline,
-    ) -> int | None:
-        backend = self._backend
-        if backend.record.frozen:
-            return None
+    ) -> tuple[Decision, dict[str, Any], int]:
+        """Return a decision as it is written down, but for the text that was shown."""
         trace, view, refresh = recalled.trace, recalled.view, plan.serving.refresh
         decision = Decision(
             number,
             recalled.cue,
             tuple(served.shown),
-            rendered=served.fitted.text,
             propensities=tuple(served.chances[at] for at in served.fitted.shown)
             if served.chances
             else None,
@@ -239,7 +339,6 @@ class Recaller:
             if served.pool
             else None,
         )
-        used = {"rendered": served.shown, "retrieved": served.hits}.get(refresh, [])
         noted: dict[str, Any] = {
             "cue_hash": trace.cue_hash,
             "turn": trace.turn,
@@ -254,11 +353,20 @@ class Recaller:
             "beyond_k": trace.beyond_k,
             "tokens": trace.tokens,
         }
-        # Not the text that was shown: what is erased must be gone here too.
-        with backend.record.mutex:
-            backend.noted.use(events_of(used), view.now)
-            backend.noted.decide(replace(decision, rendered=""), noted, asked)
-        return number
+        return decision, noted, asked
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What feedback on a decision is about: the best fifty candidates, by event, and their columns.
+
+    ``noted`` is the decision where it is not written down yet.
+    """
+
+    noted: tuple[Decision, dict[str, Any], int] | None
+    weights: Mapping[str, float]
+    events: IntArray
+    rows: npt.NDArray[np.float32]
 
 
 def head_of(recalled: Recalled, k: int) -> Hits:

@@ -26,6 +26,7 @@ from cvx.recall.trace import SourceReport, Trace
 from cvx.recall.view import Question, View
 from cvx.recall.weighting import Weighting
 from cvx.scoring.columns import Scored
+from cvx.scoring.feedback import ODDS, FeedbackRanker
 from cvx.types import Cue, Hit, IntArray, Source, Vector
 
 Signal: TypeAlias = Callable[[Any, Candidates, View], Mapping[str, npt.NDArray[np.floating[Any]]]]
@@ -146,6 +147,8 @@ class Ranking:
         The scores of the whole table.
     relevance : ndarray of shape (n,), float64, or None
         The chance of each that it is wanted, where the pipeline knows.
+    columns : mapping of str to ndarray of shape (n,)
+        What was weighed, without what feedback adds.
     """
 
     table: Candidates
@@ -153,6 +156,7 @@ class Ranking:
     order: IntArray
     total: Column
     relevance: Column | None
+    columns: Mapping[str, Column]
 
     def best(self, places: IntArray) -> IntArray:
         """Return places of the table, best first."""
@@ -307,12 +311,27 @@ def _votes(rankings: Sequence[IntArray]) -> tuple[IntArray, Column]:
 _NO_SCORES = Scored((), *(np.zeros((0, 0)),) * 3)
 
 
-def rank(pipeline: Pipeline, view: View, table: Candidates, trace: Trace) -> Ranking:
-    """Fuse, weigh, and drop what does not pass the floors."""
-    scored = _NO_SCORES
+def rank(
+    pipeline: Pipeline,
+    view: View,
+    table: Candidates,
+    trace: Trace,
+    learned: FeedbackRanker | None = None,
+) -> Ranking:
+    """Fuse, weigh, and drop what does not pass the floors.
+
+    What feedback taught is added as a column of its own, ``feedback``, where it is trusted.
+    """
+    scored, columns = _NO_SCORES, dict[str, Column]()
     if len(table):
         weighting = pipeline.weighting
-        scored = weighting.score(pipeline.fusion(table, weighting.names), table)
+        columns = dict(pipeline.fusion(table, weighting.names))
+        weighed = dict(columns)
+        if learned is not None and learned.trusted and learned.fits(weighting.weights):
+            weighed["feedback"] = learned.offsets(columns)
+            share = sum(weight for weight in weighting.weights.values() if weight > 0) / ODDS
+            weighting = weighting.with_weights({**weighting.weights, "feedback": share})
+        scored = weighting.score(weighed, table)
     total = scored.total
     trace.candidates = len(table)
     trace.floor = str(pipeline.floor)
@@ -322,5 +341,5 @@ def rank(pipeline: Pipeline, view: View, table: Candidates, trace: Trace) -> Ran
     if trace.answerable is not None and trace.answerable < pipeline.floor.least:
         kept = kept[:0]
     trace.below_floor, trace.held = len(table) - len(kept), view.size
-    found = Ranking(table, scored, kept, total, relevance)
+    found = Ranking(table, scored, kept, total, relevance, columns)
     return replace(found, order=found.best(kept))

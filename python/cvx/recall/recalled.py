@@ -14,6 +14,7 @@ from cvx.recall.pipeline import Others, Outside, Pipeline, Ranking, ask_outside,
 from cvx.recall.scope import Asker, scope_of
 from cvx.recall.trace import Trace
 from cvx.recall.view import View
+from cvx.scoring.feedback import FeedbackRanker
 from cvx.types import Cue, Edge, Event, Factor, Hit, Vector
 
 T = TypeVar("T")
@@ -35,6 +36,8 @@ class Ground:
         Now, in the unit of the timestamps.
     pending : mapping of int to int
         When events were used, where that is not written down yet.
+    learned : callable
+        From who asks to what feedback taught of its recalls, or None.
     """
 
     corpus: Corpus
@@ -42,6 +45,7 @@ class Ground:
     others: Others
     clock: Callable[[], int]
     pending: Mapping[int, int]
+    learned: Callable[[str], FeedbackRanker | None] = lambda _: None
 
     def view(self, asker: Asker, cue: Cue, k: int) -> View:
         """Return what an asker sees at this moment, inside ``Record.reading``."""
@@ -102,20 +106,27 @@ def recall_once(
         view = ground.view(asker, asked, k)
         view.question = question = pipeline.reader(view)
         if not pipeline.asks_outside(asked, question):
-            recalled = _looked(pipeline, view, Outside(asked.vector, {}), trace)
+            outside = Outside(asked.vector, {})
+            recalled = _looked(pipeline, view, outside, trace, ground.learned(asker.namespace))
             return recalled, take(recalled)
     outside = ask_outside(pipeline, asked, question, ground.others, trace)
     with record.reading():
         view = ground.view(asker, asked, k)
         view.question = question
-        recalled = _looked(pipeline, view, outside, trace)
+        recalled = _looked(pipeline, view, outside, trace, ground.learned(asker.namespace))
         return recalled, take(recalled)
 
 
-def _looked(pipeline: Pipeline, view: View, outside: Outside, trace: Trace) -> Recalled:
+def _looked(
+    pipeline: Pipeline,
+    view: View,
+    outside: Outside,
+    trace: Trace,
+    learned: FeedbackRanker | None,
+) -> Recalled:
     view.vector = outside.vector
     table = gather(pipeline, view, outside, trace)
-    return Recalled(view.cue, view, rank(pipeline, view, table, trace), trace)
+    return Recalled(view.cue, view, rank(pipeline, view, table, trace, learned), trace)
 
 
 def hits_of(recalled: Recalled, places: Sequence[int]) -> list[Hit]:

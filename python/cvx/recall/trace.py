@@ -146,6 +146,9 @@ class Hits(list[Hit]):
     ----------
     trace : Trace
         What happened, the failure of a source or of the embedder among it.
+    decision : int, optional
+        The number by which ``feedback`` says later what became of it; None where the memory cannot
+        be written to.
     nearest : list of Hit
         Of an empty answer: what it would have been without floors.
     """
@@ -153,6 +156,7 @@ class Hits(list[Hit]):
     def __init__(self, hits: Iterable[Hit], trace: Trace, nearest: Iterable[Hit] = ()) -> None:
         super().__init__(hits)
         self.trace, self.nearest = trace, list(nearest)
+        self.decision: int | None = None
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -26,7 +26,7 @@ from cvx.store.writer import Writer
 from cvx.types import Cue
 
 _PENDING = "erasing"
-_TEXTLESS = re.compile(r"weights(:.*)?|recall|unjudged_causes", re.DOTALL)
+_TEXTLESS = re.compile(r"weights(:.*)?|recall(:.*)?|unjudged_causes", re.DOTALL)
 """States of models that hold numbers, and names of ours beside them."""
 _EVENT = (
     "event_id", "node", "episode", "entity", "text", "action", "key", "source", "tags", "metadata",

@@ -1,0 +1,169 @@
+"""Recall that learns from feedback, and does not from feedback that misleads."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cvx.embed import LexicalEmbedder
+from cvx.errors import EpisodeEndedError, InvalidInputError
+from cvx.memory import Memory
+from cvx.recall import explain
+from cvx.recall.trace import Hits
+from cvx.scoring.feedback import EVERY, FeedbackRanker
+
+TOPICS = (
+    *("kite", "boat", "horse", "clock", "lamp", "piano", "bridge", "garden", "mirror", "ladder"),
+    *("bottle", "candle", "window", "basket", "hammer", "pillow", "ribbon", "saddle", "teapot"),
+    *("violin", "wagon", "anchor", "barrel", "feather"),
+)
+
+
+def filled(memory: Memory) -> Memory:
+    """Of each topic a statement and a question; the shipped weights put the statement first."""
+    for number, topic in enumerate(TOPICS):
+        memory.add(f"The {topic} belongs to my sister now.", timestamp=10 * number + 1)
+        memory.add(f"The {topic} belongs to my sister now, no?", timestamp=10 * number + 2)
+    return memory
+
+
+def asks(hits: Hits) -> Iterable[int]:
+    return [
+        hit.id for hit in hits if "?" in hit.text and hits.trace.cue.split()[-1][:-1] in hit.text
+    ]
+
+
+def says(hits: Hits) -> Iterable[int]:
+    return [hit.id for hit in hits if hit.id not in set(asks(hits))]
+
+
+def fed(memory: Memory, wanted: Callable[[Hits], Iterable[int]], rounds: int = 2) -> None:
+    for topic in TOPICS * rounds:
+        hits = memory.recall(f"Who owns the {topic}?")
+        memory.feedback(hits, helped=wanted(hits))
+
+
+def first(memory: Memory, topic: str) -> str:
+    return str(memory.recall(f"Who owns the {topic}?")[0].text)
+
+
+@pytest.fixture(params=["ram", "folder"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    made = (
+        Memory(LexicalEmbedder())
+        if request.param == "ram"
+        else Memory.open(tmp_path / "m", embedder="lexical")
+    )
+    with filled(made) as memory:
+        yield memory
+
+
+@pytest.mark.requirement("B12")
+def test_what_helped_changes_the_next_recall_and_is_told_as_a_factor(memory: Memory) -> None:
+    assert "?" not in first(memory, "kite")
+    fed(memory, asks)
+    assert "?" in first(memory, "kite")
+    hits = memory.recall("Who owns the kite?")
+    factors = {factor.name: factor for factor in hits[0].factors}
+    assert factors["feedback"].value > 0
+    assert sum(factor[3] for factor in hits[0].factors) == pytest.approx(hits[0].score)
+    assert "feedback" in explain(hits[0], hits.trace)
+    # Of this namespace alone; and gone when it is taken back.
+    other = memory.within("bob")
+    other.add("The kite belongs to my sister now.")
+    other.add("The kite belongs to my sister now, no?")
+    assert "?" not in first(other, "kite")
+    memory.learning.reset("recall")
+    assert "?" not in first(memory, "kite")
+    with pytest.raises(InvalidInputError, match="what is 'everything'"):
+        memory.learning.reset("everything")
+
+
+@pytest.mark.requirement("B12")
+def test_what_was_learned_is_kept_with_the_store_and_seen_by_others(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder="lexical") as mine:
+        filled(mine)
+        with Memory.open(tmp_path / "m") as other:
+            assert "?" not in first(other, "kite")
+            fed(mine, asks)
+            assert "?" in first(other, "kite")
+    with Memory.open(tmp_path / "m") as memory:
+        assert "?" in first(memory, "kite")
+
+
+@pytest.mark.requirement("B12")
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_feedback_that_contradicts_the_ranking_changes_nothing(share: float) -> None:
+    memory = filled(Memory(LexicalEmbedder()))
+    before = [[hit.id for hit in memory.recall(f"Who owns the {topic}?")] for topic in TOPICS]
+    random = np.random.default_rng(0)
+    fed(memory, lambda hits: [hit.id for hit in hits[-3:]] if random.random() < share else [])
+    after = [[hit.id for hit in memory.recall(f"Who owns the {topic}?")] for topic in TOPICS]
+    assert after == before
+
+
+@pytest.mark.requirement("B12")
+def test_nothing_known_and_nothing_helped_teach_nothing(memory: Memory) -> None:
+    shipped = [hit.score for hit in memory.recall("Who owns the kite?")]
+    for topic in TOPICS:
+        hits = memory.recall(f"Who owns the {topic}?")
+        memory.feedback(hits)
+        memory.feedback(hits, helped=[])
+        with pytest.raises(EpisodeEndedError, match="there was feedback"):
+            memory.feedback(hits, helped=[hits[0]])
+    assert [hit.score for hit in memory.recall("Who owns the kite?")] == shipped
+
+
+@pytest.mark.requirement("B12")
+def test_feedback_is_about_what_was_shown(memory: Memory) -> None:
+    hits = memory.recall("Who owns the kite?", 1)
+    strange = memory.recall("Who owns the piano?", 1)[0]
+    with pytest.raises(InvalidInputError, match="did not show it"):
+        memory.feedback(hits, helped=[strange])
+    with pytest.raises(InvalidInputError, match="give one of them"):
+        memory.feedback(hits, helped=hits, followed=hits)
+    assert isinstance(hits.decision, int)
+    memory.feedback(hits.decision, helped=hits)
+    block = memory.context("Who owns the kite?", 100)
+    memory.feedback(block, helped=block.hits[:1])
+    told = memory.learning.attribution(hits.decision)
+    assert told.followed == (hits[0].id,)
+
+
+def simulated(ranker: FeedbackRanker, lists: int, flip: Callable[[int], bool]) -> list[bool]:
+    """Lists of ten in which the second column counts more than the shipped weights say."""
+    random, trusted = np.random.default_rng(3), []
+    for number in range(lists):
+        rows = random.random((10, 2))
+        good = rows @ [4.0, 6.0] + random.logistic(size=10) > 6.5
+        if flip(number):
+            good = ~good
+        ranker.learn(rows[good], rows[~good], random.random((20, 2)) * 0.5)
+        trusted.append(ranker.trusted)
+    return trusted
+
+
+@pytest.mark.requirement("B12")
+def test_trust_needs_agreement_and_ends_with_it() -> None:
+    shipped = {"one": 4.0, "other": 1.0}
+    honest = FeedbackRanker.beside(shipped)
+    trusted = simulated(honest, 120, lambda _: False)
+    assert not any(trusted[: 2 * EVERY])
+    assert all(trusted[60:])
+    (one, other), (was, had) = honest.weights, honest.shipped
+    assert other / one > 2.0 * had / was
+    assert not any(simulated(FeedbackRanker.beside(shipped), 120, lambda _: True))
+    turned = simulated(FeedbackRanker.beside(shipped), 160, lambda number: number >= 80)
+    assert turned[79]
+    assert not any(turned[105:])
+
+
+def test_a_learned_ranking_is_kept_as_json_can_hold_it() -> None:
+    ranker = FeedbackRanker.beside({"one": 4.0, "other": 1.0})
+    simulated(ranker, 13, lambda _: False)
+    again = FeedbackRanker.from_dict(ranker.to_dict())
+    columns = {"one": np.array([0.2, 1.0]), "other": np.array([1.0, np.nan])}
+    assert again.offsets(columns).tolist() == ranker.offsets(columns).tolist()
+    assert (again.trusted, again.fits({"one": 8.0, "other": 2.0})) == (ranker.trusted, True)
+    assert not again.fits({"one": 4.0, "another": 1.0})
