@@ -77,6 +77,24 @@ def test_a_fork_is_told_from_its_root_and_names_all_causes() -> None:
 
 
 @pytest.mark.requirement("C9")
+def test_what_is_a_cause_twice_over_is_told_before_what_it_led_to() -> None:
+    told = graph(
+        "Rain fell.",
+        "The pump failed.",
+        "The cellar flooded.",
+        links=[
+            ("fell", "failed", 1.0, ""),
+            ("fell", "flooded", 1.0, ""),
+            ("failed", "flooded", 1.0, ""),
+        ],
+    )
+    assert told.story("flooded").narrative() == (
+        "Rain fell, so the pump failed. The cellar flooded. This had 2 causes: rain fell; the pump "
+        "failed."
+    )
+
+
+@pytest.mark.requirement("C9")
 def test_an_event_alone_says_that_nothing_is_known_of_it() -> None:
     alone = graph("It rained.", links=[])
     assert alone.story("rained").narrative() == f"It rained. {NOTHING_BEFORE}"

@@ -317,7 +317,7 @@ class Story:
         into = _grouped((link.effect, link) for link in links)
         backward = last is None
         depth = {one.id: -one.depth if backward else one.depth for one in reached}
-        order = sorted(into, key=lambda at: (depth.get(at, 0), self.events[at].tick))
+        order = sorted(into, key=lambda at: (self.events[at].tick, depth.get(at, 0)))
         told = {last} if last is not None else set()
         sentences: list[str] = []
         for event in order:
