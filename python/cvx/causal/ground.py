@@ -322,7 +322,7 @@ def store_links(
             if known[end][0] is None:
                 raise UnknownError(f"event {end} is in no index: add it as an event of its own")
         (cause, began), (effect, followed) = known[link.cause], known[link.effect]
-        check_link(link, began, followed, effect_first, stacklevel=5)
+        check_link(link, began, followed, effect_first, stacklevel=6)
         kind = HIDDEN.get(link.state, link.kind)
         edges.append(Edge(cause, effect, kind, link.weight, link.why, link.evidence))
         # A pair is in one state: what was said of it before goes.

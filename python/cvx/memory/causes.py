@@ -327,7 +327,7 @@ class Causes:
                 f"the judge {judge!r} has had no clear word on {self._unjudged} pairs "
                 f"({made[0].why:.80}): causes.pending('unjudged') lists them",
                 UnjudgedWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _linker(self) -> Linker:

@@ -315,7 +315,7 @@ class Recaller:
         if times >= stale_after:
             said = f"the same cue for {times} turns: build it anew from the agent's state"
             trace.problems.append(said)
-            warnings.warn(said, StaleCueWarning, stacklevel=5)
+            warnings.warn(said, StaleCueWarning, stacklevel=6)
 
     def _noted(
         self,

@@ -228,7 +228,7 @@ def ask_outside(
                 "again, as the trace of each result says; see to it, or give it more time "
                 "(Pipeline.timeout_s)",
                 EmbedderWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
     return Outside(vector, {name: calls.wait(one) for name, one in asked.items()})
 
