@@ -96,7 +96,7 @@ PROBLEMS: dict[str, Problem] = {
         published="tuned tabular Q-learning about 1,500 (our measurement of prototypes)",
     ),
     "Taxi": Problem(
-        "Taxi-v4", 7.5, 10_000, 500, 100, 20_000, see=_number,
+        "Taxi-v4", 7.5, 10_000, 500, 500, 20_000, see=_number,
         published="tuned tabular Q-learning about 23,000 (prototypes)",
     ),
     "Blackjack": Problem("Blackjack-v1", -0.06, None, 2_500, 1_000, 10_000, see=_hand),
