@@ -42,7 +42,9 @@ def some_followed(name: str, value: Any) -> list[int]:
 
 def a_help(name: str, value: Any) -> bool | list[int]:
     """Check what helped, or whether anything did, and return a flag or the ids of events."""
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
+    if isinstance(value, str | bytes | Mapping):
+        raise wrong(name, value, "True, False, or a list of hits or ids of events")
+    if isinstance(value, Iterable):
         return some_followed(name, value)
     return bool(a_flag(name, value))
 
