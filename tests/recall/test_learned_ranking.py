@@ -124,7 +124,7 @@ def test_feedback_is_about_what_was_shown(memory: Memory) -> None:
     with pytest.raises(InvalidInputError, match="give one of them"):
         memory.feedback(hits, helped=hits, followed=hits)
     with pytest.raises(InvalidInputError, match="helped is 'kite': give True, False, or a list"):
-        memory.feedback(hits, helped="kite")
+        memory.feedback(hits, helped="kite")  # type: ignore[arg-type]
     assert isinstance(hits.decision, int)
     memory.feedback(hits.decision, helped=hits)
     block = memory.context("Who owns the kite?", 100)
