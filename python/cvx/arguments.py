@@ -185,7 +185,10 @@ def a_time(name: str, value: Any) -> int:
     A datetime becomes microseconds since 1970-01-01 UTC.
     """
     if not isinstance(value, datetime):
-        return int(_whole_time(name, value))
+        try:
+            return int(_whole_time(name, value))
+        except InvalidInputError:
+            raise wrong(name, value, "an int or a datetime with a time zone") from None
     if value.tzinfo is None:
         raise wrong(name, value, "a datetime with a time zone, such as datetime.now(timezone.utc)")
     return (value - _EPOCH) // timedelta(microseconds=1)

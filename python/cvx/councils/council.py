@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from cvx.arguments import an_event, some_events
@@ -66,6 +66,10 @@ class Council:
     def __getitem__(self, name: str) -> MemoryStream:
         """Return what a citizen remembers; whoever is named is one."""
         return MemoryStream(name, self.weights, memory=self.memory)
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names of everybody who remembers something."""
+        return iter(self.citizens())
 
     def citizens(self) -> dict[str, MemoryStream]:
         """Return everybody who remembers something, by name."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from cvx.arguments import (
     Check,
@@ -1317,7 +1317,8 @@ class Memory:
         goal : str
             What is to be reached.
         task : str, optional
-            Which family of goals that belongs to: episodes of a task learn from each other first.
+            Which family of episodes this belongs to: those of a task learn from each other first.
+            Goals of one task are not told apart: what tells them apart must be in the observation.
             Default the goal.
         entity : str, optional
             Whose timeline the steps are on; default one of its own.
@@ -1389,6 +1390,12 @@ class Memory:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a memory cannot be pickled or copied: open its folder in the other process, "
+            "with Memory.open(path)"
+        )
 
     def __repr__(self) -> str:
         where = "in RAM" if self.folder is None else f"at {self.folder}"
