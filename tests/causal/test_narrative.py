@@ -92,6 +92,17 @@ def test_what_is_a_cause_twice_over_is_told_before_what_it_led_to() -> None:
         "Rain fell, so the pump failed. The cellar flooded. This had 2 causes: rain fell; the pump "
         "failed."
     )
+    against_time = CausalGraph(effect_first="allow")
+    for tick, name in enumerate(("The cellar flooded", "The pump failed", "Rain fell")):
+        against_time.add_event(name, name, tick)
+    against_time.link("Rain fell", "The pump failed")
+    against_time.link("The pump failed", "The cellar flooded")
+    against_time.link("Rain fell", "The cellar flooded")
+    assert (
+        against_time.story("The cellar flooded")
+        .narrative()
+        .startswith("Rain fell, so the pump failed.")
+    )
 
 
 @pytest.mark.requirement("C9")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -320,7 +320,7 @@ class Story:
         order = sorted(into, key=lambda at: (self.events[at].tick, depth.get(at, 0)))
         told = {last} if last is not None else set()
         sentences: list[str] = []
-        for event in order:
+        for event in _causes_first(order, into):
             if event == self.subject.id and not backward:
                 continue
             sentences.append(self._sentence(event, into[event], told, last, days, len(sentences)))
@@ -445,6 +445,18 @@ class Story:
             matplotlib is not installed (extra ``plot``).
         """
         _draw(self, Path(path))
+
+
+def _causes_first(
+    order: Iterable[EventId], into: Mapping[EventId, Sequence[Link]]
+) -> Iterator[EventId]:
+    """Yield events in an order, but each after its causes, unless they run in a circle."""
+    left = dict.fromkeys(order)
+    while left:
+        ready = (at for at in left if not any(one.cause in left for one in into[at]))
+        event = next(ready, next(iter(left)))
+        del left[event]
+        yield event
 
 
 def _grouped(pairs: Iterable[tuple[EventId, Link]]) -> dict[EventId, list[Link]]:
