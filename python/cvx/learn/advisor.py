@@ -43,6 +43,26 @@ class Advisor:
         comes next, else none.
     embed : callable, optional
         From texts to vectors of shape (n, dim), for actions; default ``LexicalEmbedder``.
+    parts : Parts, optional
+        Which parts are at work; default those that pay somewhere.
+
+    References
+    ----------
+    Strens 2000, A Bayesian framework for reinforcement learning (planning on a posterior).
+    Brafman & Tennenholtz 2002, R-max (what is unknown is the best).
+
+    Examples
+    --------
+    >>> advisor = Advisor(seed=1)
+    >>> def play(name):
+    ...     advisor.begin(name, task="open the box")
+    ...     options = advisor.options(name, Observation("A box."), ["push", "pull", "lift"])
+    ...     done = advisor.choose(name, options).action
+    ...     advisor.step(name, Observation("A box."), done, float(done == "lift"))
+    ...     advisor.end(name)
+    ...     return done
+    >>> [play(str(number)) for number in range(6)][3:]
+    ['lift', 'lift', 'lift']
     """
 
     def __init__(
