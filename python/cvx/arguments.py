@@ -185,10 +185,9 @@ def a_time(name: str, value: Any) -> int:
     A datetime becomes microseconds since 1970-01-01 UTC.
     """
     if not isinstance(value, datetime):
-        try:
-            return int(_whole_time(name, value))
-        except InvalidInputError:
-            raise wrong(name, value, "an int or a datetime with a time zone") from None
+        if isinstance(value, str | float):
+            raise wrong(name, value, "an int or a datetime with a time zone")
+        return int(_whole_time(name, value))
     if value.tzinfo is None:
         raise wrong(name, value, "a datetime with a time zone, such as datetime.now(timezone.utc)")
     return (value - _EPOCH) // timedelta(microseconds=1)
