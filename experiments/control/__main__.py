@@ -14,6 +14,9 @@ import numpy as np
 from experiments.control.agents import AGENTS, Agent
 from experiments.control.environments import PROBLEMS, Problem
 
+_FEW = 30
+"""So many returns, at the least, before a mean is clearly below a threshold."""
+
 
 def episode(env: Any, problem: Problem, agent: Agent, seed: int, *, learning: bool) -> Any:
     """Play one episode; return its return and how many online steps it took."""
@@ -51,7 +54,7 @@ def solve(problem: Problem, who: str, seed: int) -> dict[str, Any]:
             apart_seed = 10**8 + 1_000 * seed + at
             returns.append(episode(apart, problem, agent, apart_seed, learning=False)[0])
             mean, error = float(np.mean(returns)), float(np.std(returns)) / np.sqrt(at + 1)
-            if at >= 2 and mean < problem.threshold - 2 * error - 0.02 * abs(problem.threshold):
+            if at >= _FEW and mean < problem.threshold - 2 * error - 0.02 * abs(problem.threshold):
                 break
         measuring += time.perf_counter() - began
         curve.append((steps, float(np.mean(returns))))
