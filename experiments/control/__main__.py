@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m experiments.control",
         description="How many online steps pass until the mean return of the greedy policy, over "
-        "episodes apart from learning, reaches the threshold; ten seeds that were never tuned on. "
+        "episodes apart from learning, reaches the threshold; ten seeds that were set aside. "
         "On one core the learner takes about: CliffWalking 10 s, Taxi 3 min, Blackjack 2 min, "
         "FrozenLake 10 min, DoorKey 10 min, MountainCar 3 min, CartPole 5 min, Acrobot 20 min.",
     )
