@@ -22,8 +22,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m experiments.worlds",
         description="Total regret of agents in small text worlds with a known optimum. The seeds "
-        "0 to 9 were set aside; docs/experiment.md says what was changed after seeing them. --quick takes under a minute, the memory "
-        "with the baselines about 10 minutes, the parts as long again, on one free core.",
+        "0 to 9 were set aside; docs/experiment.md says what changed after seeing them. --quick "
+        "takes under a minute, the memory with the baselines about 10 minutes, the parts as long "
+        "again, on one free core.",
     )
     add = parser.add_argument
     add("--quick", action="store_true", help="the memory and three baselines, two seeds")
