@@ -36,7 +36,7 @@ def store() -> Iterator[Path]:
         folder = Path(top) / "m"
         with Memory.open(folder, embedder()) as memory:
             rain = memory.add("it rained all night", key="rain")
-            flood = memory.add("the cellar is under water")
+            flood = memory.add("the cellar is under water", entity="house")
             memory.link(rain, flood, "caused", why="the drain is too small")
         yield folder
         lock(folder, locked=False)
@@ -142,7 +142,7 @@ def test_the_command_reads_where_it_cannot_write(store: Path) -> None:
     commands: list[tuple[object, ...]] = [
         ("recall", "cellar water", "--json"),
         ("why", 2),
-        ("trajectory", "--entity", 0),
+        ("trajectory", "--entity", "house"),
         ("export", "-"),
     ]
     # Modules are loaded as one is asked for; the child may not be able to.
