@@ -260,3 +260,21 @@ def test_an_expectation_says_what_it_rests_on() -> None:
     assert {option.basis for option in alike} == {"near"}
     advisor.begin("new", goal="sing", task="sing")
     assert advisor.options("new", seen("You face door a"), ["hum"])[0].basis == "everywhere"
+
+
+def test_goals_within_a_task_tell_states_apart() -> None:
+    cures = {"cure the fever": "willow", "cure the cough": "thyme", "cure the burn": "aloe"}
+    for truncated in (False, True):
+        advisor, rng, won = Advisor(seed=1), np.random.default_rng(0), []
+        for number in range(120):
+            goal = list(cures)[int(rng.integers(3))]
+            key = str(number)
+            advisor.begin(key, goal=goal, task="herbs")
+            seen = Observation("a garden with beds of herbs", None)
+            options = advisor.options(key, seen, ["willow", "thyme", "aloe", "mint", "sage"])
+            action = advisor.choose(key, options, explore=True).action
+            advisor.step(key, seen, action)
+            won.append(action == cures[goal])
+            # Cut off where it is lost: no failure, and no reason to try the same for ever.
+            advisor.end(key, float(won[-1]), truncated=truncated and not won[-1])
+        assert np.mean(won[-40:]) > 0.9

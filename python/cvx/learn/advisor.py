@@ -85,6 +85,9 @@ class Advisor:
     ) -> None:
         """Open an episode."""
         self._open[episode] = Run(episode, goal, task, trust, source)
+        known = self._tasks.get(task)
+        if known is not None and known.is_news(goal):
+            self._reread(known, by_goal=True)
 
     def unit(self, task: str) -> Unit | None:
         """Return how a task's values are told, None before its first episode ended."""
@@ -102,10 +105,10 @@ class Advisor:
     def _new(self, name: str, history: int) -> Task:
         return Task(name, self._actions, self.parts, self.seed, history=history, others=self._tasks)
 
-    def _reread(self, old: Task) -> None:
-        """Learn a task again with the history that the evidence asks for."""
+    def _reread(self, old: Task, *, by_goal: bool = False) -> None:
+        """Learn a task again with the history, and the goals, that tell its states apart."""
         task = self._tasks[old.name] = self._new(old.name, old.wanted_history)
-        task.unit = old.unit
+        task.unit, task.goal, task.by_goal = old.unit, old.goal, old.by_goal or by_goal
         for run in self._past:
             if run.task == old.name:
                 task.learn(run)
@@ -264,6 +267,9 @@ class Advisor:
             for known in self._tasks.values():
                 known.ready()
                 known.blame(run.task, policy, acted if known is task else ())
+        if task.is_news(run.goal):
+            self._reread(task, by_goal=True)
+            task = self._tasks[run.task]
         task.learn(run)
         if run.view is not None:
             # Whoever asked will ask again: the plan is made now, not while the next one waits.

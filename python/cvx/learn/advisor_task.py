@@ -241,6 +241,9 @@ class Task:
         self._others = {} if others is None else others
         self.name, self.actions, self.parts, self.seed = name, actions, parts, seed
         self.unit: Unit | None = None
+        # Once a second goal came, the goal is part of what tells states apart.
+        self.goal: str | None = None
+        self.by_goal = False
         self.states: dict[Key, int] = {}
         self.names: list[Key] = []
         self.words: Counter[str] = Counter()
@@ -344,9 +347,15 @@ class Task:
             return None
         return np.round(np.asarray(observation.vector, dtype=np.float64), 4).tobytes()
 
+    def is_news(self, goal: str) -> bool:
+        """Whether this is a goal beside another, and states are not told apart by goals yet."""
+        return not self.by_goal and self.goal not in (None, _plain(goal))
+
     def _told_by(self, run: Run, text: str, upto: int, history: int) -> Key:
         """Return a text, or with a history the first text, what was done last, and what came."""
         here = _plain(text)
+        if self.by_goal:
+            here = f"{_plain(run.goal)}: {here}"
         if not history:
             return here
         seen = [_plain(step.observation.text) for step in run.steps[:upto]] + [here]
@@ -484,6 +493,7 @@ class Task:
 
     def learn(self, run: Run) -> None:
         """Count an episode that ended and plan anew."""
+        self.goal = _plain(run.goal)
         if self.repeats.total() <= _DECIDED or self.continuous:
             self._learn_vectors(run)
         if self.continuous:
@@ -493,11 +503,12 @@ class Task:
         keys = [self.key(run, s.observation, i) for i, s in enumerate(run.steps)]
         states = [self.state(key) for key in keys]
         touched: dict[int, None] = {}
-        last: int | None = END
-        if run.truncated:
-            last = None
-            if run.last is not None:
-                last = self.state(self.key(run, run.last, len(run.steps)))
+        last = END
+        if run.truncated and run.last is not None:
+            last = self.state(self.key(run, run.last, len(run.steps)))
+        elif run.truncated and states:
+            # It would have gone on: from about here, as nothing else is known.
+            last = states[-1]
         if self.foresight is not None and run.steps and run.steps[0].observation.text is not None:
             self._foresee(run, self.foresight)
         for i, (step, state) in enumerate(zip(run.steps, states, strict=True)):
@@ -511,7 +522,7 @@ class Task:
             if run.outcome is not None:
                 reward = run.outcome if final and not run.truncated else 0.0
             to = last if final else states[i + 1]
-            if to is None or run.trust <= 0:
+            if run.trust <= 0:
                 continue
             counts.add(pair, to, reward, run.trust)
             touched[pair] = None

@@ -1318,8 +1318,8 @@ class Memory:
             What is to be reached.
         task : str, optional
             Which family of episodes this belongs to: those of a task learn from each other first.
-            Goals of one task are not told apart: what tells them apart must be in the observation.
-            Default the goal.
+            Where it has several goals, they are part of what tells its states apart. Default the
+            goal.
         entity : str, optional
             Whose timeline the steps are on; default one of its own.
         kind : str, default "experience"
