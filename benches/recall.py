@@ -11,7 +11,6 @@ named so. Intervals are a bootstrap over conversations (questions, for HotpotQA)
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -22,6 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parent.parent
 
+from benches.figures import Figure, leave
 from benches.recalling.minilm import minilm
 from benches.recalling.runs import blocks, feedback, floors, hotpot, locomo, planted
 
@@ -33,6 +33,34 @@ PARTS = {
     "hostile": planted,
     "hotpotqa": hotpot,
 }
+
+
+_SIZES = "250 / 500 / 1,000 / 2,000"
+
+
+def told(report: dict[str, Any]) -> list[Figure]:
+    """Return what docs/figures.md says of a report."""
+    figures = []
+    for one in report.get("locomo", {}).get("all", []):
+        shares = " / ".join(
+            f"{100 * one['metrics'][f'recall@{k}']['mean']:.1f}" for k in (5, 10, 20)
+        )
+        figures.append(Figure(f"LoCoMo, MiniLM, {one['name']}: recall@5 / 10 / 20, %", shares))
+    for embedder, ways in report.get("blocks", {}).items():
+        if embedder == "missed":
+            continue
+        for way, rows in ways.items():
+            what = f"LoCoMo, {embedder}, {way}: evidence turns whole within {_SIZES} tokens, %"
+            figures.append(Figure(what, " / ".join(f"{100 * share:.1f}" for share in rows)))
+    for embedder, ways in report.get("feedback", {}).items():
+        if embedder == "missed":
+            continue
+        for way, rows in ways.items():
+            first = rows[0]
+            gain = f"{first['at 5']:+.1f} [{first['low']:.1f}, {first['high']:.1f}]"
+            what = f"LoCoMo, {embedder}, feedback {way}: points of recall@5 after a quarter"
+            figures.append(Figure(what, gain))
+    return figures
 
 
 def main() -> int:
@@ -51,9 +79,8 @@ def main() -> int:
     for name in args.only:
         print(f"\n== {name}", flush=True)
         report[name] = PARTS[name](Path(data), encoder)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(report, indent=1) + "\n")
-    print(f"\n{args.out}")
+    print()
+    leave(args.out, "Recall", "python -m benches.recall", told(report), **report)
     missed = [line for part in report.values() for line in part.get("missed", [])]
     print("\n".join(["everything that must be reached was", *missed][bool(missed) :]))
     return 1 if missed else 0

@@ -84,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
     add("--agents", default="learner", help=f"of {', '.join(AGENTS)}; default learner")
     add("--seeds", type=int, default=10)
     add("--first-seed", type=int, default=0, help="the others count up from it")
-    add("--json", type=Path, help="where the runs are written too")
+    add("--json", type=Path, help="where the runs are written, default runs/control.json")
     given = parser.parse_args(argv)
     envs, agents = given.envs.split(","), given.agents.split(",")
     for name, known in [(env, PROBLEMS) for env in envs] + [(one, AGENTS) for one in agents]:
@@ -100,8 +100,21 @@ def main(argv: list[str] | None = None) -> int:
             print(
                 line(name, problem, who, runs), f"{time.perf_counter() - began:.0f} s", flush=True
             )
-    if given.json is not None:
-        given.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    rows = [
+        {"what": name, "value": line(name, PROBLEMS[name], one["agent"], one["runs"])}
+        for one in told
+        for name in [one["env"]]
+    ]
+    path = given.json or Path("runs") / "control.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    whole = {
+        "title": "Advice: steps until problems of Gymnasium are solved",
+        "command": "python -m experiments.control",
+        "figures": rows,
+        "runs": told,
+    }
+    path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    print(path)
     return 0
 
 

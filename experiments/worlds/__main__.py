@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> int:
     add("--arms", help=f"default all: {', '.join(ARMS)}")
     add("--seeds", type=int, help="default 10; with --quick 2")
     add("--first-seed", type=int, default=_FIRST_SEED, help="the others count up from it")
-    add("--json", type=Path, help="where the figures are written too")
+    add("--json", type=Path, help="where the figures are written, default runs/worlds.json")
     given = parser.parse_args(argv)
     arms = given.arms.split(",") if given.arms else list(_QUICK if given.quick else ARMS)
     worlds = (given.worlds or (_QUICK_WORLDS if given.quick else ",".join(ALL))).split(",")
@@ -56,8 +56,23 @@ def main(argv: list[str] | None = None) -> int:
     print("parts, paired by seed, 95%, p by Holm over the rows above and including its world.")
     for arm in arms:
         print(f"  {arm}: {ARMS[arm].title}")
-    if given.json is not None:
-        given.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    path = given.json or (None if given.quick else Path("runs") / "worlds.json")
+    if path is not None:
+        told = {
+            "title": f"Advice: regret in small text worlds, {seeds} seeds",
+            "command": "python -m experiments.worlds",
+            "figures": [
+                {
+                    "what": f"{row['world']}: {ARMS[row['arm']].title}",
+                    "value": f"{row['regret']:.1f}, {100 * row['late']:.0f}% of the best late",
+                }
+                for row in rows
+            ],
+            "rows": rows,
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        print(path)
     return 0
 
 
