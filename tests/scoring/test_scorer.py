@@ -191,9 +191,10 @@ def test_bad_weights_and_modes_are_typed_errors(
         Scorer(weights, **kw)  # type: ignore[arg-type]
 
 
-def test_a_hit_keeps_all_but_its_score_and_factors_when_it_is_ranked() -> None:
+def test_a_hit_keeps_all_but_what_the_score_made_when_it_is_ranked() -> None:
     given = Hit(**{one.name: f"its {one.name}" for one in fields(Hit)})  # type: ignore[arg-type]
     scorer = Scorer({"one": 1.0}, features={"one": lambda *_: 1.0})
     (ranked,) = scorer.rank([given], ScoringContext())
     changed = {one.name for one in fields(Hit) if getattr(given, one.name) != ranked[one.name]}
-    assert changed == {"score", "factors"}
+    # The chance that it is wanted went with the score.
+    assert changed == {"score", "factors", "relevance"}

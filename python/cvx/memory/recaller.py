@@ -208,7 +208,7 @@ class Recaller:
         events = [hit.event for hit in hits if hit.event is not None]
         backend.hand_out(asker.namespace, events)
         if not backend.record.frozen:
-            hits.decision = number = backend.record.take_decision_number()
+            hits.decision = number = backend.record.draw_decision_number()
             served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
             noted = self._noted(number, asked, asker.namespace, recalled, served, plan)
             self._keep_open(number, recalled, plan, noted)

@@ -224,6 +224,10 @@ class Record:
         """Return a number for a decision that nobody else has or ever gets."""
         return self._transactions.take_decision_number()
 
+    def draw_decision_number(self) -> int:
+        """Return such a number at random: whoever only reads waits for no lock."""
+        return self._transactions.draw_decision_number()
+
     @property
     def writing(self) -> bool:
         """Whether something is written that is not durable yet."""

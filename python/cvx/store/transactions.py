@@ -204,8 +204,13 @@ class Transactions:
             with self.one() as write:
                 return iter(write.take_decisions(_NUMBERS_AT_ONCE))
         except RecordIOError:
-            # Reading goes on where nothing can be written: numbers that nobody else will draw.
-            return itertools.count(random.SystemRandom().getrandbits(44) + 2**44)
+            # Reading goes on where nothing can be written.
+            return itertools.count(self.draw_decision_number())
+
+    @staticmethod
+    def draw_decision_number() -> int:
+        """Return a number that nobody else will draw, without a look at the record or its lock."""
+        return random.SystemRandom().getrandbits(44) + 2**44
 
     def _check_not_reading(self, db: sqlite3.Connection) -> None:
         if db.in_transaction:
