@@ -98,11 +98,12 @@ class Report:
             Row(
                 f"{title}: {name}, {one.of}",
                 f"{one.value:.3g}",
-                "" if one.must is None else f"{'<=' if one.lower else '>='} {one.must:g}",
-                None if one.must is None else not one.short,
+                f"{'<=' if one.lower else '>='} {one.must:g}",
+                not one.short,
             )
             for title, rows in self.sections.items()
             for name, row in rows
             for one in row
+            if one.must is not None
         ]
         leave(path, "Causes", "python -m benches.causal", figures, sections=sections)
