@@ -278,3 +278,68 @@ def test_goals_within_a_task_tell_states_apart() -> None:
             # Cut off where it is lost: no failure, and no reason to try the same for ever.
             advisor.end(key, float(won[-1]), truncated=truncated and not won[-1])
         assert np.mean(won[-40:]) > 0.9
+
+
+def herbs(advisor: Advisor, episode: str, goal: str, place: str = "a garden") -> list[Option]:
+    """Begin an episode and ask what helps."""
+    advisor.begin(episode, goal=goal, task="herbs")
+    return advisor.options(episode, Observation(place), ["willow", "thyme", "aloe"])
+
+
+def garden(*, begun: bool = False) -> Advisor:
+    """Return what learned that willow helps against fever, and may have begun with another goal."""
+    advisor = Advisor(seed=1)
+    for number, action in enumerate(["aloe", "willow", "thyme", "willow"]):
+        place = ["a garden", "a shed"][number % 2]
+        herbs(advisor, str(number), "cure the fever", place)
+        if begun and number == 1:
+            herbs(advisor, "other", "cure the cough")
+        advisor.step(str(number), Observation(place), action)
+        advisor.end(str(number), float(action == "willow"))
+    return advisor
+
+
+@pytest.mark.requirement("B11")
+@pytest.mark.parametrize("discarded", [False, True])
+def test_a_goal_that_was_only_begun_teaches_nobody(discarded: bool) -> None:
+    advisor = garden(begun=True)
+    if discarded:
+        advisor.discard("other")
+    for goal in ("cure the fever", "cure the cough"):
+        for place in ("a garden", "a shed", "a meadow"):
+            told = herbs(advisor, "asking", goal, place)
+            assert told == herbs(garden(), "asking", goal, place)
+
+
+@pytest.mark.requirement("B11")
+def test_episodes_of_several_goals_that_are_open_at_once_replay_as_they_were() -> None:
+    rng, live = np.random.default_rng(2), Advisor(seed=1)
+    cures = {"cure the fever": "willow", "cure the cough": "thyme"}
+    open_: list[tuple[str, str]] = []
+    told = []
+    for number in range(30):
+        goal = list(cures)[int(rng.integers(2))]
+        herbs(live, str(number), goal)
+        open_.append((str(number), goal))
+        if len(open_) < 3:
+            continue
+        key, goal = open_.pop(int(rng.integers(3)))
+        done = [["willow", "thyme", "aloe"][at] for at in rng.integers(3, size=2)]
+        for action in done:
+            view = Observation("a garden")
+            live.options(key, view, ["willow", "thyme", "aloe"])
+            live.step(key, view, action)
+        outcome = float(cures[goal] in done)
+        live.end(key, outcome)
+        told.append((key, goal, done, outcome))
+    replayed = Advisor(seed=1)
+    for key, goal, done, outcome in told:
+        replayed.begin(key, goal=goal, task="herbs")
+        for action in done:
+            replayed.step(key, view, action, actions=["willow", "thyme", "aloe"])
+        replayed.end(key, outcome)
+    for goal in [*cures, "cure the burn"]:
+        assert herbs(replayed, "asking", goal) == herbs(live, "asking", goal)
+    for key, goal in open_:  # those that went on meanwhile see what the others learned
+        asked = live.options(key, view, ["willow", "thyme", "aloe"])
+        assert asked == herbs(replayed, key, goal)

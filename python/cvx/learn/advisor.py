@@ -77,6 +77,8 @@ class Advisor:
         self._embed = embed or LexicalEmbedder(256).embed
         self._actions = Actions(self._embed)
         self._tasks: dict[str, Task] = {}
+        # As they would be if a goal that was only begun had ended once.
+        self._apart: dict[str, Task] = {}
         self._open: dict[str, Run] = {}
         self._past: list[Run] = []
 
@@ -85,9 +87,6 @@ class Advisor:
     ) -> None:
         """Open an episode."""
         self._open[episode] = Run(episode, goal, task, trust, source)
-        known = self._tasks.get(task)
-        if known is not None and known.is_news(goal):
-            self._reread(known, by_goal=True)
 
     def unit(self, task: str) -> Unit | None:
         """Return how a task's values are told, None before its first episode ended."""
@@ -105,14 +104,25 @@ class Advisor:
     def _new(self, name: str, history: int) -> Task:
         return Task(name, self._actions, self.parts, self.seed, history=history, others=self._tasks)
 
-    def _reread(self, old: Task, *, by_goal: bool = False) -> None:
-        """Learn a task again with the history, and the goals, that tell its states apart."""
-        task = self._tasks[old.name] = self._new(old.name, old.wanted_history)
+    def _task_of(self, run: Run) -> Task:
+        """Return the task of an episode; where its goal is new to it, as goals tell it apart."""
+        task = self._task(run.task)
+        if not task.is_news(run.goal):
+            return task
+        apart = self._apart.get(run.task)
+        if apart is None or apart.episodes != task.episodes:
+            apart = self._apart[run.task] = self._relearned(task, by_goal=True)
+        return apart
+
+    def _relearned(self, old: Task, *, by_goal: bool = False) -> Task:
+        """Return a task learned again with the history, and goals, that tell its states apart."""
+        task = self._new(old.name, old.wanted_history)
         task.unit, task.goal, task.by_goal = old.unit, old.goal, old.by_goal or by_goal
         for run in self._past:
             if run.task == old.name:
                 task.learn(run)
         task.foresight = old.foresight
+        return task
 
     def options(
         self, episode: str, observation: Observation, actions: Sequence[Hashable] | None = None
@@ -128,7 +138,7 @@ class Advisor:
             Those that can be done; default those that were done here, or in this task.
         """
         run = self._running(episode)
-        task = self._task(run.task)
+        task = self._task_of(run)
         if actions is not None:
             actions = list(dict.fromkeys(actions))
             if not actions:
@@ -191,7 +201,7 @@ class Advisor:
             As ``options`` returned them last.
         """
         run = self._running(episode)
-        view = self._view(run, self._task(run.task))
+        view = self._view(run, self._task_of(run))
         return view.chances([option.action for option in options])
 
     def step(
@@ -251,7 +261,7 @@ class Advisor:
             Whether it was broken off from outside, which is no failure.
         """
         run = self._running(episode)
-        task = self._task(run.task)
+        task = self._task_of(run)
         unit: Unit = "return" if outcome is None else "P(success)"
         if task.unit is not None and task.unit != unit:
             raise InvalidInputError(
@@ -267,9 +277,8 @@ class Advisor:
             for known in self._tasks.values():
                 known.ready()
                 known.blame(run.task, policy, acted if known is task else ())
-        if task.is_news(run.goal):
-            self._reread(task, by_goal=True)
-            task = self._tasks[run.task]
+        self._tasks[run.task] = task
+        self._apart.pop(run.task, None)
         task.learn(run)
         if run.view is not None:
             # Whoever asked will ask again: the plan is made now, not while the next one waits.
@@ -277,7 +286,7 @@ class Advisor:
         run.forget_view()
         self._past.append(run)
         if task.wanted_history != task.history:
-            self._reread(task)
+            self._tasks[run.task] = self._relearned(task)
 
     def discard(self, episode: str) -> None:
         """Break an episode off: it never happened."""
@@ -287,7 +296,7 @@ class Advisor:
         """Learn everything again without these episodes."""
         gone = set(episodes)
         past = [run for run in self._past if run.episode not in gone]
-        self._tasks, self._past = {}, []
+        self._tasks, self._apart, self._past = {}, {}, []
         self._actions = Actions(self._embed)
         for run in past:
             self.begin(run.episode, goal=run.goal, task=run.task, trust=run.trust)
