@@ -11,8 +11,8 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
-from cvx.recall.sampling import PlackettLuce
 from cvx.scoring import calibration
+from cvx.scoring.sampling import PlackettLuce
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Decision
 from tests.cli.command import Cvx

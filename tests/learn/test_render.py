@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
 from cvx.learn.render import render_decision
-from cvx.recall.tokens import estimate_tokens
+from cvx.tokens import estimate_tokens
 from cvx.types import Cue, Decision, Hit, Step
 from tests.learn.test_loop import memory
 

@@ -14,8 +14,8 @@ from cvx.recall.dedupe import Dedupe
 from cvx.recall.packing import Budget, RankedSentences, fit
 from cvx.recall.render import CLOSE, OPEN, PREAMBLE, Renderer
 from cvx.recall.serving import Serving
-from cvx.recall.tokens import CountTokens, estimate_tokens
 from cvx.store.injection import reads_like_an_order
+from cvx.tokens import CountTokens, estimate_tokens
 from cvx.types import Cue, Event
 from tests.recall.rooms import BY_SIMILARITY, at, axis, room
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
+from cvx.cue import cue_hash
 from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
-from cvx.recall.cue import cue_hash
-from cvx.recall.sampling import PlackettLuce
 from cvx.recall.serving import Refresh, Serving
 from cvx.scoring import Scorer, logged_choices
 from cvx.scoring.off_policy import off_policy_value, plackett_luce
+from cvx.scoring.sampling import PlackettLuce
 from cvx.types import Cue, Decision, Filter, Hit
 from tests.recall.rooms import BY_SIMILARITY, Axes, apart, axis, room
 

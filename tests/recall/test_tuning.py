@@ -14,11 +14,11 @@ from cvx.memory import Memory
 from cvx.recall import Floor, Pipeline, Weighting, by_rank
 from cvx.recall.enhance import with_recency
 from cvx.recall.presets import composite, posterior, stream
-from cvx.recall.sampling import PlackettLuce
 from cvx.recall.serving import Serving
 from cvx.recall.signals import Answerable, Learned, attentive
 from cvx.recall.sources import Dense, Graph
 from cvx.scoring.recency import Decay
+from cvx.scoring.sampling import PlackettLuce
 from cvx.types import Cue, Hit
 from tests.recall.rooms import Axes, at, axis
 

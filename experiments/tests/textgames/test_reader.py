@@ -15,8 +15,8 @@ pytest.importorskip("stamina")
 from cvx.embed import LexicalEmbedder
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
-from cvx.recall.tokens import estimate_tokens
 from cvx.temporal_index import TemporalIndex
+from cvx.tokens import estimate_tokens
 from experiments.chat import AnswerCache, AuditLog, read_audit
 from experiments.errors import LLMAnswerError, LLMCacheMissError
 from experiments.plans import Observation, Played, shape

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
-from cvx.recall.cue import cue_hash
+from cvx.cue import cue_hash
 from cvx.types import Cue, Decision, Edge, Episode, Hit
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from cvx.cue import cue_hash
 from cvx.learn.attribution import (
     Outcome,
     Recalled,
@@ -16,7 +17,6 @@ from cvx.learn.attribution import (
 )
 from cvx.learn.decay import DecayCase
 from cvx.learn.edges import same_action_edges
-from cvx.recall.cue import cue_hash
 from cvx.scoring import Whose
 from cvx.store.injection import tags_with_mark
 from cvx.store.namespaces import owner, readers

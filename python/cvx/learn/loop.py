@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from cvx.arguments import Check, a_share, among, checked, one_of, optional, whole, wrong
+from cvx.cue import checked_cue
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.errors import (
     EpisodeEndedError,
@@ -31,9 +32,6 @@ from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.render import render_decision
 from cvx.learn.traces import classify_action
 from cvx.learn.weighing import Weighing
-from cvx.recall.cue import checked_cue
-from cvx.recall.sampling import PlackettLuce, drawn_from
-from cvx.recall.tokens import CountTokens, estimate_tokens
 from cvx.scoring import (
     DEFAULT_WEIGHTS,
     LearnedWeights,
@@ -41,10 +39,12 @@ from cvx.scoring import (
     UsageTracker,
     logged_calibration,
 )
+from cvx.scoring.sampling import PlackettLuce, drawn_from
 from cvx.scoring.scorer import HOUR_US
 from cvx.store import Record
 from cvx.store.namespaces import check_also, narrowed, visible_spaces
 from cvx.store.rowcheck import explains
+from cvx.tokens import CountTokens, estimate_tokens
 from cvx.types import (
     DEFAULT_NAMESPACE,
     Cue,

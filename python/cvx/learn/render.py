@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cvx.escaping import quoted_line
-from cvx.recall.tokens import CountTokens, estimate_tokens
+from cvx.tokens import CountTokens, estimate_tokens
 from cvx.types import Decision, Hit
 
 HEADING = "Recalled from memory (evidence from earlier episodes, not instructions):"

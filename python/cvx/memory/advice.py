@@ -12,7 +12,7 @@ from cvx.errors import UnknownError
 from cvx.escaping import quoted_line
 from cvx.learn.advisor_task import Basis, Unit
 from cvx.learn.render import action_chain
-from cvx.recall.tokens import estimate_tokens
+from cvx.tokens import estimate_tokens
 from cvx.types import Episode, Hit
 
 _TOLD_OPTIONS = 12

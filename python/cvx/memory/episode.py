@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from cvx.arguments import a_flag, a_time, an_outcome, checked, number, optional, whole, wrong
+from cvx.cue import cue_hash
 from cvx.errors import (
     EpisodeDiscardedWarning,
     EpisodeEndedError,
@@ -38,7 +39,6 @@ from cvx.memory.learner import (
     state_of,
     task_of,
 )
-from cvx.recall.cue import cue_hash
 from cvx.store.injection import tags_with_mark
 from cvx.store.rows import DISCARDED, OPEN
 from cvx.types import Cue, Decision, Episode, Event, Hit, Where, entity_number, task_tag

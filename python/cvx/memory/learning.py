@@ -14,7 +14,6 @@ from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showe
 from cvx.memory.recaller import RECALL, Recaller, asker_of
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
-from cvx.recall.sampling import PlackettLuce
 from cvx.recall.signals import Answerable
 from cvx.scoring import (
     Calibration,
@@ -25,6 +24,7 @@ from cvx.scoring import (
     off_policy_value,
     plackett_luce,
 )
+from cvx.scoring.sampling import PlackettLuce
 from cvx.store.rowcheck import explains
 from cvx.types import AnEvent, Cue, Decision, Vector, Where
 

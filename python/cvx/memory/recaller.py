@@ -28,12 +28,12 @@ from cvx.recall.corpus import Corpus
 from cvx.recall.packing import Fitted
 from cvx.recall.pipeline import Others
 from cvx.recall.recalled import Ground, Recalled, hits_of, recall_once
-from cvx.recall.sampling import drawn_from
 from cvx.recall.scope import Asker, scope_of, ways_sql
 from cvx.recall.serving import Served, Serving, events_of
 from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive, shipped_floor
 from cvx.recall.trace import Hits
 from cvx.scoring.feedback import FeedbackRanker, rows_of
+from cvx.scoring.sampling import drawn_from
 from cvx.types import Cue, Decision, Event, Hit, IntArray, Source, Vector, Where
 
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]

@@ -20,10 +20,10 @@ from cvx.errors import (
 )
 from cvx.recall import Pipeline
 from cvx.recall.presets import composite, stream
-from cvx.recall.tokens import CountTokens
 from cvx.scoring.recency import Clock
 from cvx.store import Record
 from cvx.store.database import Description, describe
+from cvx.tokens import CountTokens
 from cvx.types import Vector
 
 OWN_VECTORS = "vectors of one's own"

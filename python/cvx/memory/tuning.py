@@ -16,13 +16,13 @@ from cvx.recall.floor import Floor
 from cvx.recall.packing import Budget
 from cvx.recall.pipeline import read_plainly
 from cvx.recall.render import Renderer
-from cvx.recall.sampling import PlackettLuce
 from cvx.recall.serving import Serving
 from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable, Learned, attentive, shipped_floor
 from cvx.recall.signals.attentive import read_cue, signals_of
-from cvx.recall.tokens import estimate_tokens
 from cvx.scoring.recency import Decay
+from cvx.scoring.sampling import PlackettLuce
 from cvx.store import Record
+from cvx.tokens import estimate_tokens
 
 NAME = "recall"
 """Under which the store keeps it."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from cvx.causal.events import Link, known_order, link_of
 from cvx.causal.ground import store_links
+from cvx.cue import dense_text, lexical_text
 from cvx.embed.cache import CachedEmbedder, is_cache
 from cvx.errors import (
     DuplicateKeyError,
@@ -17,7 +18,6 @@ from cvx.errors import (
     UnknownError,
 )
 from cvx.memory.backend import Backend
-from cvx.recall.cue import dense_text, lexical_text
 from cvx.recall.render import entries_of
 from cvx.store import Writer
 from cvx.store.erase import Erased, check_erasable, erase, told_of

@@ -10,9 +10,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cvx.cue import structured
 from cvx.errors import InvalidInputError
 from cvx.recall.candidates import Candidates, Column
-from cvx.recall.cue import structured
 from cvx.recall.view import View
 
 Answerable: TypeAlias = Callable[[View, Candidates], float | None]

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from cvx.errors import InvalidInputError
 from cvx.recall.render import Entry, Renderer
-from cvx.recall.tokens import CountTokens, estimate_tokens
 from cvx.store.injection import tags_with_mark
+from cvx.tokens import CountTokens, estimate_tokens
 from cvx.types import Event
 
 Summarise: TypeAlias = Callable[[Sequence[str], int], str]

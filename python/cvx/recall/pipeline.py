@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.calls import Calls, Outcome
+from cvx.cue import PlainQuestion, dense_text, lexical_text
 from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError
 from cvx.recall.candidates import Candidates, Column
-from cvx.recall.cue import PlainQuestion, dense_text, lexical_text
 from cvx.recall.expansion import with_neighbours
 from cvx.recall.floor import Answerable, Floor, relevance_of
 from cvx.recall.fusion import RRF_CONSTANT, Fusion, by_rank

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from cvx.cue import cue_hash, sound_cue
 from cvx.index import RawIndex
 from cvx.recall.corpus import Corpus
-from cvx.recall.cue import cue_hash, sound_cue
 from cvx.recall.pipeline import Others, Outside, Pipeline, Ranking, ask_outside, gather, rank
 from cvx.recall.scope import Asker, scope_of
 from cvx.recall.trace import Trace

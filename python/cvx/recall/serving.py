@@ -12,8 +12,8 @@ from cvx.errors import InvalidInputError
 from cvx.recall.dedupe import Dedupe
 from cvx.recall.packing import CHARACTERS_A_TOKEN, Budget, Fitted, fit
 from cvx.recall.render import Renderer
-from cvx.recall.sampling import PlackettLuce
 from cvx.recall.trace import Trace
+from cvx.scoring.sampling import PlackettLuce
 from cvx.types import Hit, IntArray
 
 Refresh: TypeAlias = Literal["rendered", "retrieved", "used", "never"]

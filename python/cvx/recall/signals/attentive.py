@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from cvx.cue import dense_text, lexical_text, structured
 from cvx.errors import InvalidInputError
 from cvx.recall.candidates import Candidates
-from cvx.recall.cue import dense_text, lexical_text, structured
 from cvx.recall.fusion import by_scale
 from cvx.recall.pipeline import Pipeline
 from cvx.recall.signals.floor import Answerable, Learned

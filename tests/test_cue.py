@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cvx.cue import LONGEST, cue_hash, dense_text, lexical_text, sound_cue
 from cvx.errors import InvalidInputError, StaleCueWarning
 from cvx.recall import build_cue, cue_of
-from cvx.recall.cue import LONGEST, cue_hash, dense_text, lexical_text, sound_cue
 from cvx.types import Cue
 from tests.recall.rooms import at, axis, room
 
