@@ -50,9 +50,12 @@ def with_scene(pipeline: Pipeline, scene: str) -> Pipeline:
     return replace(pipeline, reader=reader)
 
 
-def with_recency(pipeline: Pipeline, decay: Decay, weight: float) -> Pipeline:
-    """Prefer what happened lately: ``recency`` by a decay, in the unit of the timestamps."""
-    boosted = recency(decay, since="happened")
+def with_recency(pipeline: Pipeline, decay: Decay, weight: float, **how: Any) -> Pipeline:
+    """Prefer what happened lately: ``recency`` by a decay, in the unit of the timestamps.
+
+    ``since="used"`` and ``slowed_by_salience=True`` are those of ``cvx.recall.formulas.recency``.
+    """
+    boosted = recency(decay, **{"since": "happened", **how})
     return _weighing(pipeline, "recency", weight, boosted)
 
 

@@ -1,0 +1,373 @@
+"""The characters of a simulation: each a namespace of one memory, the scene shared by all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cvx.arguments import above_zero, checked, one_of, some_texts, whole
+from cvx.characters.character import Character, cosine_pipeline
+from cvx.characters.distortion import SOURCE
+from cvx.characters.gifts import Definition, Gift, scene_gifts, seen_by_others, some_words
+from cvx.characters.prompts import TOOLS
+from cvx.embed.check import check
+from cvx.errors import InvalidInputError, UnknownError
+from cvx.escaping import quoted_line
+from cvx.memory import Memory
+from cvx.scoring.recency import Decay
+from cvx.types import DEFAULT_NAMESPACE, Event, Vector
+
+_HALF_LIVES = {"utc": 30 * 86_400 * 1_000_000.0, "ticks": 50.0, "turns": 50.0}
+_LAST = chr(0x10FFFF)
+_NAMES = """
+WITH RECURSIVE known(name) AS (
+    SELECT min(namespace) FROM events WHERE key IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(namespace) FROM events WHERE key IS NOT NULL AND namespace > name)
+    FROM known WHERE name IS NOT NULL
+)
+SELECT namespace FROM known JOIN events ON namespace = name
+WHERE key = 'identity:0' AND kind = 'character' AND state = 'active' ORDER BY event_id"""
+"""From one namespace to the next over the index of keys, however many events they hold."""
+_MOVED = 0.5
+"""A line with so much feeling moves what it is so much like."""
+
+
+class Cast(Mapping[str, Character]):
+    """The characters of a simulation, by name, over one memory.
+
+    What is the scene's is in the memory's own namespace, shared with the characters; all else is in
+    the namespace of the character whose name it has, and seen by nobody else.
+
+    Parameters
+    ----------
+    memory : cvx.Memory
+        Where all is kept; with ``clock="turns"`` its times are the turns.
+    duplicate : bool, default False
+        Store every gifted memory once for each of its questions, as the blueprint does, and not
+        once with a vector for each.
+    half_life : float, optional
+        In the unit of the memory's clock: what was of no importance at all has half of its recency
+        left after so long without use. Default 50 turns or ticks, or 30 days.
+
+    Raises
+    ------
+    NamespaceError
+        The memory is bound to a namespace.
+
+    Examples
+    --------
+    >>> cast = Cast(Memory(embedder="lexical", clock="turns"))
+    >>> alex = cast.seed(
+    ...     "Alex", description="You keep lists.", archetype="The planner",
+    ...     background="You grew up in Lyon.", communication="Short sentences.",
+    ...     decision_style="By the list.",
+    ...     traits=["tidy"], skills=["cooking"], values=["punctuality"])
+    >>> alex.query_background()
+    {'memories': [{'content': 'You grew up in Lyon.', 'relevance': 1.0}]}
+    >>> _ = cast.on_turn("Alex", "I booked the table for eight.", 1)
+    >>> alex.query_memory("which table was booked?")["memories"][0]["turn"]
+    '1'
+    """
+
+    def __init__(
+        self, memory: Memory, *, duplicate: bool = False, half_life: float | None = None
+    ) -> None:
+        one_of(Memory, called="a cvx.Memory")("memory", memory)
+        self.memory = memory
+        # Refuses a memory that is bound: a cast is of the whole store.
+        self._record = memory.record
+        self._clock = self._record.meta("clock") or "utc"
+        self.duplicate = duplicate
+        self.decay = Decay.of_half_life(
+            _HALF_LIVES[self._clock] if half_life is None else above_zero("half_life", half_life)
+        )
+        self.cosine = cosine_pipeline()
+        self._known: dict[str, Character] = {}
+        self._vectors: dict[str, Vector] = {}
+
+    def __getitem__(self, name: str) -> Character:
+        known = self._known.get(name) if isinstance(name, str) else None
+        if known is None:
+            if not isinstance(name, str) or not name or not self.ids(name, "identity:"):
+                raise UnknownError(
+                    f"there is no character {name!r:.60}: the cast is "
+                    f"{', '.join(map(repr, self)) or 'empty'}; seed it first"
+                )
+            known = Character(self, name, self.memory.within(name, also=[DEFAULT_NAMESPACE]))
+            self._known[name] = known
+        return known
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names in the order in which they were seeded, by whatever process."""
+        return iter([name for (name,) in self._record.query(_NAMES)])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def seed(
+        self,
+        name: str,
+        *,
+        description: str,
+        archetype: str,
+        role: str = "",
+        background: str,
+        communication: str,
+        decision_style: str,
+        traits: Sequence[str],
+        skills: Sequence[str],
+        values: Sequence[str],
+        relationships: Mapping[str, str] | None = None,
+        goals: Sequence[str] = (),
+    ) -> Character:
+        """Give a character its memories; seeding it again changes what is another now.
+
+        Everybody else in the cast learns what can be seen of it, and it of them.
+
+        Parameters
+        ----------
+        name : str
+            Also the name of its namespace.
+        description, archetype : str
+            What others can see too.
+        role : str, default ""
+            What it does.
+        background, communication, decision_style : str
+            Its history, which is stored in pieces of 300 characters; how it speaks; how it decides.
+        traits, skills, values : sequence of str
+            At least one of each.
+        relationships : mapping of str to str, optional
+            By the name of another character: how they stand, as this one knows it.
+        goals : sequence of str, optional
+            What it is after: what bears on them is remembered longer.
+
+        Raises
+        ------
+        InvalidInputError
+            An empty field, or one of another type; nothing is stored.
+        """
+        meant = Definition(
+            name=name,
+            description=description,
+            archetype=archetype,
+            role=role,
+            background=background,
+            communication=communication,
+            decision_style=decision_style,
+            traits=tuple(some_texts("traits", traits)),
+            skills=tuple(some_texts("skills", skills)),
+            values=tuple(some_texts("values", values)),
+            relationships=relationships or {},
+            goals=tuple(some_texts("goals", goals)),
+        )
+        others = [one for one in self if one != name]
+        seen = seen_by_others(name, meant.appearance)
+        with self.memory.admin.transaction():
+            self._give(name, [*meant.own(), *map(self._seen, others)])
+            for other in others:
+                self._give(other, [seen], seen.key)
+        return self[name]
+
+    def scene(self, *, location: str, atmosphere: str, time: str, description: str) -> list[Event]:
+        """Say where everybody is; saying it again changes what is another now.
+
+        Parameters
+        ----------
+        location, atmosphere, time, description : str
+            Where; in what mood; at what time; what is going on.
+
+        Raises
+        ------
+        InvalidInputError
+            An empty one; nothing is stored.
+        """
+        told = {"location": location, "atmosphere": atmosphere, "time": time}
+        told["context"] = description
+        for field, text in told.items():
+            some_words("description" if field == "context" else field, text)
+        with self.memory.admin.transaction():
+            self._give(DEFAULT_NAMESPACE, scene_gifts(told), "scene ")
+        return self.gifts(DEFAULT_NAMESPACE, "scene ")
+
+    def initialize(self) -> dict[str, dict[str, Callable[..., Any]]]:
+        """Make sure that a simulation can begin, and return the tools of each character.
+
+        Returns
+        -------
+        dict of str to dict of str to callable
+            By character, by the name of the tool: what ``prompts.TOOLS`` describes.
+
+        Raises
+        ------
+        EmbedderError
+            The embedder is not there, lacks its model, or makes other vectors than the store
+            holds; the message says what to do.
+        InvalidInputError
+            Nobody was seeded.
+        """
+        check(self.memory.embedder, self.memory.dim)
+        if not len(self):
+            raise InvalidInputError("the cast is empty: seed a character first")
+        return {name: {tool: getattr(one, tool) for tool in TOOLS} for name, one in self.items()}
+
+    @checked(text=some_words, turn=whole(0))
+    def on_turn(
+        self, name: str, text: str, turn: int, *, heard_by: Iterable[str] | None = None
+    ) -> Event:
+        """Capture what a character said; see ``Character.said``."""
+        speaker = self[name]
+        hearers = [
+            self[one] for one in (self if heard_by is None else some_texts("heard_by", heard_by))
+        ]
+        everybody = list({one.name: one for one in [speaker, *hearers]}.values())
+        line = f"{quoted_line(name)} said: {text}"
+        key = f"turn {turn}:{hashlib.blake2b(line.encode(), digest_size=8).hexdigest()}"
+        new = [one for one in everybody if self._stored(one.name, key) is None]
+        told = {one.name: one.distortion.formed(line) for one in new}
+        vectors = self._embedded({*told.values()})
+        events, links, moved = [], [], []
+        for one in new:
+            said, vector = told[one.name], vectors[told[one.name]]
+            nearest = one.nearest(said, vector)
+            felt = one.appraised(said, vector, nearest)
+            made: dict[str, Any] = {
+                "agent": one.name, "type": "episodic", "category": "dialogue", "turn": turn,
+                "speaker": name, "importance": round(felt.importance, 4),
+            }  # fmt: skip
+            if said != line:
+                made["original"] = line
+            events.append(
+                Event(
+                    text=said,
+                    entity=name,
+                    timestamp=self.time_of(turn),  # type: ignore[arg-type]
+                    vector=vector,
+                    kind="episodic",
+                    namespace=one.name,
+                    metadata=made,
+                    salience=felt.hold,
+                    source="" if said == line else SOURCE,
+                    key=key,
+                )
+            )
+            linked = one.distortion.association
+            links.append([hit.id for hit in nearest if linked and linked(said, hit.text)])
+            if felt.emotional_impact >= _MOVED and nearest and nearest[0].similarity >= _MOVED:
+                moved.append((one, nearest[0].id, felt.emotional_impact))
+        with self.memory.admin.transaction():
+            ids = self.memory.add_many(events, again=True)
+            for one, number, called in zip(new, ids, links, strict=True):
+                for other in called:
+                    one.associate_memories(number, other)
+            for one, number, share in moved:
+                one.reinforce_memory(number, "emotional", share)
+        return self.memory.get(key=key, namespace=name)
+
+    # What its characters ask of it.
+
+    def ids(self, name: str, keys: str = "", about: str | None = None) -> list[int]:
+        """Return the ids of what a character was given, in the order of the keys.
+
+        Parameters
+        ----------
+        name : str
+            The character; "" for the scene.
+        keys : str, default ""
+            What the keys begin with, such as "identity:", "background:" or "scene "; default all.
+        about : str, optional
+            Only what is about this other character.
+        """
+        found = self._record.query(
+            "SELECT event_id FROM events WHERE namespace = ? AND key >= ? AND key < ?"
+            " AND state = 'active' AND kind IN ('character', 'scene', 'character_knowledge')"
+            " AND (? IS NULL OR json_extract(metadata, '$.about') = ?) ORDER BY event_id",
+            (name, keys, keys + _LAST, about, about),
+        )
+        return [one for (one,) in found]
+
+    def gifts(self, name: str, keys: str = "") -> list[Event]:
+        """Return what a character was given, as events; see ``ids``."""
+        return [self.memory.get(one) for one in self.ids(name, keys)]
+
+    def time_of(self, turn: int | None) -> int | None:
+        """Return the time of a turn, where the memory counts turns; else None, which is now."""
+        return None if self._clock == "utc" else turn
+
+    def vector_of(self, text: str) -> Vector:
+        """Return the vector of a question that is asked again and again."""
+        if text not in self._vectors:
+            self._vectors.update(self._embedded([text]))
+        return self._vectors[text]
+
+    def _embedded(self, texts: Iterable[str]) -> dict[str, Vector]:
+        listed = list(texts)
+        rows = self.memory.embedder.embed(listed) if listed else []
+        return {
+            text: np.asarray(row, dtype=np.float32) for text, row in zip(listed, rows, strict=True)
+        }
+
+    def _stored(self, name: str, key: str) -> Event | None:
+        try:
+            return self.memory.get(key=key, namespace=name)
+        except UnknownError:
+            return None
+
+    def _give(self, name: str, gifts: Sequence[Gift], keys: str = "") -> None:
+        """Store these under their keys, change what says something else now, forget the others.
+
+        Parameters
+        ----------
+        name : str
+            The character; "" for the scene, which is shared with all of them.
+        gifts : sequence of Gift
+            What it is given.
+        keys : str, default ""
+            Only what is stored under keys that begin so is another one of these.
+        """
+        before = {event.key: event for event in self.gifts(name, keys)}
+        new: list[Any] = []
+        aliases: list[Sequence[str]] = []
+        for gift, key, queries in self._entries(gifts):
+            known = before.pop(key, None)
+            told = {
+                **gift.metadata(name or None),
+                "indexed_by": queries if len(queries) > 1 else queries[0],
+            }
+            if known is None:
+                vector = self.vector_of(queries[0]) if self.duplicate else None
+                new.append(
+                    Event(
+                        text=gift.text, timestamp=self._begin(), vector=vector, kind=gift.type,
+                        namespace=name, metadata=told, key=key,
+                        visibility="private" if name else "shared",
+                    )
+                )  # fmt: skip
+                aliases.append(() if self.duplicate else queries)
+            elif known.text != gift.text or dict(known.metadata) != told:
+                vector = self.vector_of(queries[0]) if self.duplicate else None
+                self.memory.update(known, text=gift.text, vector=vector, metadata=told)
+        if new:
+            self.memory.add_many(new, aliases=aliases, again=True)
+        if before:
+            self.memory.forget(list(before.values()))
+
+    def _entries(self, gifts: Sequence[Gift]) -> Iterator[tuple[Gift, str, list[str]]]:
+        """Yield each gift with its key and the questions it is found under, as it is stored."""
+        for gift in gifts:
+            if not self.duplicate:
+                yield gift, gift.key, [*gift.queries]
+            else:
+                for number, query in enumerate(gift.queries):
+                    yield gift, f"{gift.key}:{number}" if number else gift.key, [query]
+
+    def _begin(self) -> int | None:
+        return None if self._clock == "utc" else 0
+
+    def _seen(self, name: str) -> Gift:
+        """Return what can be seen of a character that was seeded."""
+        (identity, *_) = self.gifts(name, "identity:")
+        return seen_by_others(name, str(identity.metadata["appearance"]))

@@ -1,0 +1,212 @@
+"""Gifted memories: what a character knows before it has lived a single turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from cvx.arguments import a_mapping, a_text, check_fields, some_texts, wrong
+from cvx.embed.chunks import chunk_text
+from cvx.escaping import quoted_line
+from cvx.validation import storable_namespace
+
+LONGEST = 300
+"""Characters of one piece of a background."""
+
+QUERIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "identity": ("who am I?", "what is my identity?", "describe myself"),
+        "background": ("what is my background?", "what is my history?"),
+        "communication": (
+            "how do I communicate?",
+            "how do I speak?",
+            "what is my communication style?",
+        ),
+        "decision_style": ("how do I make decisions?", "what is my decision style?"),
+        "traits": ("what are my traits?", "describe my personality"),
+        "skills": ("what am I good at?", "what are my skills?"),
+        "values": ("what do I value?", "what are my principles?"),
+        "goals": ("what do I want?", "what are my goals?"),
+    }
+)
+"""By category: the questions under which a character finds what it is."""
+
+SCENE_QUERIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "location": ("where am I?", "what is the location?", "describe the scene"),
+        "atmosphere": ("what's the atmosphere?", "what's the mood?", "describe the atmosphere"),
+        "time": ("what time is it?", "when is this happening?"),
+        "context": ("what is happening?", "what's the situation?"),
+    }
+)
+"""By category: the questions under which everybody finds where it is."""
+
+ABOUT_QUERIES = ("who is {name}?", "what do I know about {name}?", "describe {name}")
+"""The questions under which a character finds what it knows of another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gift:
+    """One memory that is given to a character, or to everybody.
+
+    Parameters
+    ----------
+    key : str
+        What it is called in its namespace; given again, it is updated.
+    type : {"character", "scene", "character_knowledge"}
+        Which of the three it is.
+    category : str
+        What it is about.
+    text : str
+        What it says.
+    queries : tuple of str
+        The questions it is found under.
+    more : mapping of str to str, optional
+        What else is stored with it: whom it is ``about``; of an identity, its ``appearance``.
+    """
+
+    key: str
+    type: str
+    category: str
+    text: str
+    queries: tuple[str, ...]
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    def metadata(self, agent: str | None) -> dict[str, Any]:
+        """Return what is stored beside the text, but for the question."""
+        whose = {} if agent is None else {"agent": agent}
+        return {**whose, "type": self.type, "category": self.category, **self.more}
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Who a character is.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the cast; any text without U+001F.
+    description, archetype : str
+        What others can see too.
+    role : str, default ""
+        What it does.
+    background, communication, decision_style : str
+        Its history, how it speaks, how it decides.
+    traits, skills, values : sequence of str
+        Some of each.
+    relationships : mapping of str to str, optional
+        By the name of another character: what this one knows of how they stand.
+    goals : sequence of str, optional
+        What it is after: what bears on them is remembered longer.
+
+    Raises
+    ------
+    InvalidInputError
+        An empty field, or one of another type.
+    """
+
+    name: str
+    description: str
+    archetype: str
+    background: str
+    communication: str
+    decision_style: str
+    traits: tuple[str, ...]
+    skills: tuple[str, ...]
+    values: tuple[str, ...]
+    role: str = ""
+    relationships: Mapping[str, str] = field(default_factory=dict)
+    goals: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_name("name", self.name)
+        said = ("description", "archetype", "background", "communication", "decision_style")
+        lists = ("traits", "skills", "values")
+        check_fields(
+            self, **dict.fromkeys(said, some_words), **dict.fromkeys(lists, _some_of_words)
+        )
+        check_fields(self, role=a_text, relationships=a_mapping)
+        for place, goal in enumerate(some_texts("goals", self.goals)):
+            some_words(f"goals[{place}]", goal)
+        for other, how in self.relationships.items():
+            some_words(f"relationships[{check_name('a name', other)!r}]", how)
+
+    @property
+    def appearance(self) -> str:
+        """What others can see: archetype and description."""
+        return f"{_sentence(self.archetype)} {self.description}"
+
+    def own(self) -> Iterator[Gift]:
+        """Yield what the character knows of itself."""
+        name = quoted_line(self.name)
+        who = f"You are {name}, {self.role}" if self.role.strip() else f"You are {name}"
+        pieces = chunk_text(self.background, LONGEST)
+        told: dict[str, list[str]] = {
+            "identity": [f"{_sentence(who)} {self.appearance}"],
+            "background": pieces,
+            "communication": [f"How you communicate: {self.communication}"],
+            "decision_style": [f"How you decide: {self.decision_style}"],
+            "traits": [f"Your traits: {'; '.join(self.traits)}"],
+            "skills": [f"Your skills: {'; '.join(self.skills)}"],
+            "values": [f"What you value: {'; '.join(self.values)}"],
+            "goals": [f"What you want: {'; '.join(self.goals)}"] if self.goals else [],
+        }
+        for category, texts in told.items():
+            for number, text in enumerate(texts):
+                key = f"{category}:{number}"
+                more = {"appearance": self.appearance} if category == "identity" else {}
+                yield Gift(key, "character", category, text, QUERIES[category], more)
+        for other, how in self.relationships.items():
+            text = f"You and {quoted_line(other)}: {how}"
+            yield _about(other, "relationship", text)
+
+
+def seen_by_others(name: str, appearance: str) -> Gift:
+    """Return what everybody else in the cast knows of a character: what can be seen of it."""
+    return _about(name, "identity", f"{quoted_line(name)}: {appearance}")
+
+
+def _about(other: str, category: str, text: str) -> Gift:
+    queries = tuple(one.format(name=quoted_line(other)) for one in ABOUT_QUERIES)
+    key = f"{category} of:{other}"
+    return Gift(key, "character_knowledge", category, text, queries, {"about": other})
+
+
+def scene_gifts(fields: Mapping[str, str]) -> list[Gift]:
+    """Return what everybody knows of where they are, by category."""
+    return [
+        Gift(f"scene {category}:0", "scene", category, text, SCENE_QUERIES[category])
+        for category, text in fields.items()
+    ]
+
+
+def check_name(called: str, value: Any) -> str:
+    """Return a name that a character can have.
+
+    Raises
+    ------
+    InvalidInputError
+        No text, one without any visible character, or one that is no namespace.
+    """
+    return storable_namespace(called, some_words(called, value))
+
+
+def some_words(name: str, value: Any) -> str:
+    """Return a text that says something."""
+    if not isinstance(value, str) or not value.strip():
+        raise wrong(name, value, "a text that says something")
+    return value
+
+
+def _some_of_words(name: str, value: Any) -> None:
+    for place, one in enumerate(some_texts(name, value)):
+        some_words(f"{name}[{place}]", one)
+    if not value:
+        raise wrong(name, value, "at least one text")
+
+
+def _sentence(text: str) -> str:
+    """Return a text with a full stop at its end, where it has no other."""
+    return text if text.rstrip().endswith((".", "!", "?")) else f"{text.rstrip()}."
