@@ -229,7 +229,8 @@ class Cast(Mapping[str, Character]):
         new = [one for one in everybody if self._stored(one.name, key) is None]
         told = {one.name: one.distortion.formed(line) for one in new}
         vectors = self._embedded({*told.values()})
-        events, links, moved = [], [], []
+        events: list[dict[str, Any]] = []
+        links, moved = [], []
         for one in new:
             said, vector = told[one.name], vectors[told[one.name]]
             nearest = one.nearest(said, vector)
@@ -241,19 +242,12 @@ class Cast(Mapping[str, Character]):
             if said != line:
                 made["original"] = line
             events.append(
-                Event(
-                    text=said,
-                    entity=name,
-                    timestamp=self.time_of(turn),  # type: ignore[arg-type]
-                    vector=vector,
-                    kind="episodic",
-                    namespace=one.name,
-                    metadata=made,
-                    salience=felt.hold,
-                    source="" if said == line else SOURCE,
-                    key=key,
-                )
-            )
+                {
+                    "text": said, "entity": name, "timestamp": self.time_of(turn), "vector": vector,
+                    "kind": "episodic", "namespace": one.name, "metadata": made, "key": key,
+                    "salience": felt.hold, "source": "" if said == line else SOURCE,
+                }
+            )  # fmt: skip
             linked = one.distortion.association
             links.append([hit.id for hit in nearest if linked and linked(said, hit.text)])
             if felt.emotional_impact >= _MOVED and nearest and nearest[0].similarity >= _MOVED:
@@ -305,7 +299,9 @@ class Cast(Mapping[str, Character]):
 
     def _embedded(self, texts: Iterable[str]) -> dict[str, Vector]:
         listed = list(texts)
-        rows = self.memory.embedder.embed(listed) if listed else []
+        if not listed:
+            return {}
+        rows = self.memory.embedder.embed(listed)
         return {
             text: np.asarray(row, dtype=np.float32) for text, row in zip(listed, rows, strict=True)
         }
@@ -329,29 +325,25 @@ class Cast(Mapping[str, Character]):
             Only what is stored under keys that begin so is another one of these.
         """
         before = {event.key: event for event in self.gifts(name, keys)}
-        new: list[Any] = []
-        aliases: list[Sequence[str]] = []
+        new: list[dict[str, Any]] = []
         for gift, key, queries in self._entries(gifts):
             known = before.pop(key, None)
-            told = {
-                **gift.metadata(name or None),
-                "indexed_by": queries if len(queries) > 1 else queries[0],
-            }
+            asked: Any = queries if len(queries) > 1 else queries[0]
+            told = {**gift.metadata(name or None), "indexed_by": asked}
+            vector = self.vector_of(queries[0]) if self.duplicate else None
             if known is None:
-                vector = self.vector_of(queries[0]) if self.duplicate else None
                 new.append(
-                    Event(
-                        text=gift.text, timestamp=self._begin(), vector=vector, kind=gift.type,
-                        namespace=name, metadata=told, key=key,
-                        visibility="private" if name else "shared",
-                    )
+                    {
+                        "text": gift.text, "timestamp": self.time_of(0), "vector": vector,
+                        "kind": gift.type, "namespace": name, "metadata": told, "key": key,
+                        "aliases": () if self.duplicate else queries,
+                        "visibility": "private" if name else "shared",
+                    }
                 )  # fmt: skip
-                aliases.append(() if self.duplicate else queries)
             elif known.text != gift.text or dict(known.metadata) != told:
-                vector = self.vector_of(queries[0]) if self.duplicate else None
                 self.memory.update(known, text=gift.text, vector=vector, metadata=told)
         if new:
-            self.memory.add_many(new, aliases=aliases, again=True)
+            self.memory.add_many(new, again=True)
         if before:
             self.memory.forget(list(before.values()))
 
@@ -363,9 +355,6 @@ class Cast(Mapping[str, Character]):
             else:
                 for number, query in enumerate(gift.queries):
                     yield gift, f"{gift.key}:{number}" if number else gift.key, [query]
-
-    def _begin(self) -> int | None:
-        return None if self._clock == "utc" else 0
 
     def _seen(self, name: str) -> Gift:
         """Return what can be seen of a character that was seeded."""

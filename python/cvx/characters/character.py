@@ -199,8 +199,10 @@ class Character:
             about = self._cast[about].name
         lasting = type in _LASTING
         kind = type if lasting else "episodic"
-        told = {"agent": self.name, "type": kind, "category": type, "about": about, "turn": turn}
-        told |= {"importance": importance}
+        told: dict[str, Any] = {
+            "agent": self.name, "type": kind, "category": type, "about": about, "turn": turn,
+            "importance": importance,
+        }  # fmt: skip
         return self.memory.add(
             content,
             kind=kind,
@@ -378,9 +380,7 @@ class Character:
             Who is there; default the whole cast.
         """
         others = [n for n in (present if present is not None else self._cast) if n != self.name]
-        heard = [
-            one for one in self._newest(others, _HEARD) if _turn(one) is None or _turn(one) <= turn
-        ]
+        heard = [one for one in self._newest(others, _HEARD) if (_turn(one) or 0) <= turn]
         plan = self._plan()
         asked = "\n".join(_words(one) for one in reversed(heard[:2]))
         stage = self._cast.ids("", "scene ")
