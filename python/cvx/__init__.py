@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from cvx.learn.decay import context_aware_decay as context_aware_decay
     from cvx.learn.region_mdp import RegionMDP as RegionMDP
     from cvx.memory import Memory as Memory
-    from cvx.memory.story import Edge as Edge
     from cvx.scoring import UsageTracker as UsageTracker
     from cvx.scoring import bayesian_score as bayesian_score
     from cvx.temporal_index import TemporalIndex as TemporalIndex
     from cvx.types import Cue as Cue
+    from cvx.types import Edge as Edge
     from cvx.types import Episode as Episode
     from cvx.types import Event as Event
     from cvx.types import Filter as Filter
@@ -33,7 +33,7 @@ _HOME = {
     "CausalMemoryCore": "causal",
     "CvxError": "errors",
     "Cue": "types",
-    "Edge": "memory.story",
+    "Edge": "types",
     "Embedder": "embed",
     "Episode": "types",
     "Event": "types",

@@ -22,6 +22,8 @@ from cvx.escaping import html_text
 Vector: TypeAlias = npt.NDArray[np.float32]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
+EventId: TypeAlias = str | int
+
 DEFAULT_NAMESPACE = ""
 
 UNNAMED_ENTITIES = 2**61
@@ -167,6 +169,20 @@ class Filter(NamedTuple):
     min_trust: float | None = None
 
 
+def shorten(text: str, most: int) -> str:
+    """Return a text of so many characters at the most, cut between words.
+
+    Examples
+    --------
+    >>> shorten("it rained all night", 12)
+    'it rained...'
+    """
+    if len(text) <= most:
+        return text
+    head = text[: most - 2].rpartition(" ")[0] or text[: most - 3]
+    return f"{head[: most - 3]}..."
+
+
 def telling(self: Any) -> str:
     """Return a repr that shows what is not as by default."""
     told = []
@@ -174,7 +190,7 @@ def telling(self: Any) -> str:
         plain = one.default if one.default_factory is MISSING else one.default_factory()
         value = getattr(self, one.name)
         if one.repr and (plain is MISSING or value != plain):
-            told.append(f"{one.name}={value!r:.200}")
+            told.append(f"{one.name}={shorten(repr(value), 200)}")
     return f"{type(self).__name__}({', '.join(told)})"
 
 
@@ -373,37 +389,62 @@ class Episode:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Edge:
-    """A typed, weighted link between two nodes.
+    """A typed, weighted link: one event led to another; in an index, between two nodes.
 
     Parameters
     ----------
-    from_node, to_node : int
-        The direction is from cause to effect, from earlier to later, from advice to outcome.
-    kind : str
+    cause, effect : int or str
+        From the one to the other: from cause to effect, from earlier to later, from advice to
+        outcome.
+    kind : str, default "caused"
         "temporal", "caused", "caused_success", "caused_failure", "same_action_type",
         "region_transition", "granger_causal", "irrelevant", or a declared kind of one's own.
     weight : float, default 1.0
-        In [0, 1].
+        How sure, in [0, 1].
     why : str
-        The reason in words.
+        How the one led to the other, in words.
     evidence : str
-        What the reason rests on.
+        What that rests on; ``cvx.causal.Evidence.from_text`` reads it.
     recorded : int, optional
         When it was written (microseconds since 1970-01-01 UTC).
+    state : str, default "stated"
+        "stated" by somebody, "judged" by cvx or a judge, "confirmed" by a person; or, walked by
+        nothing and told by nobody, "candidate", "rejected", "unjudged".
     boost : float, optional
         What a graph search gave this kind while it walked the edge.
+
+    Examples
+    --------
+    >>> Edge(1, 2, why="the drain is small")
+    Edge(cause=1, effect=2, why='the drain is small')
     """
 
-    from_node: int
-    to_node: int
-    kind: str
+    cause: EventId
+    effect: EventId
+    kind: str = "caused"
     weight: float = 1.0
     why: str = ""
     evidence: str = ""
     recorded: int | None = None
+    state: str = "stated"
     boost: float | None = None
 
     __repr__ = telling
+
+    @property
+    def probability(self) -> float | None:
+        """How likely it is, of what was judged or is a candidate; None where somebody knows."""
+        return self.weight if self.state in ("judged", "candidate") else None
+
+    @property
+    def from_node(self) -> int:
+        """The node it leads from, of an edge in an index."""
+        return int(self.cause)
+
+    @property
+    def to_node(self) -> int:
+        """The node it leads to, of an edge in an index."""
+        return int(self.effect)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cvx.causal import CallableJudge, Evidence, Judgement, Link, Pair, RuleJudge
+from cvx.causal import CallableJudge, Evidence, Judgement, Pair, RuleJudge
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, UnjudgedWarning, UnknownError
 from cvx.memory import Memory
-from cvx.types import Event
+from cvx.types import Edge, Event
 
 
 def memory() -> Memory:
@@ -117,7 +117,7 @@ def test_what_is_pending_and_refused_outlives_the_memory(tmp_path: Path) -> None
     with Memory.open(tmp_path, LexicalEmbedder(dim=64)) as made:
         for at, text in enumerate(("the drain was blocked", "the cellar flooded")):
             made.add(text, timestamp=at)
-        made.causes.reject(Link(1, 2))
+        made.causes.reject(Edge(1, 2))
     with Memory.open(tmp_path, LexicalEmbedder(dim=64)) as made:
         assert [(one.cause, one.effect) for one in made.causes.pending("rejected")] == [(1, 2)]
         assert made.causes.propose(2) == []

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.causal import Link
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
     EffectFirstWarning,
@@ -210,7 +209,7 @@ def test_links_drawn_on_the_graph_are_links_of_the_memory() -> None:
     assert {link.cause for link in near} <= {link.cause for link in graph.causes(mould)}
     for kind in ("irrelevant", "unheard_of"):
         with pytest.raises(UnknownError, match="caused"):
-            graph.ground.put([Link(rain, mould, kind=kind)])
+            graph.ground.put([Edge(rain, mould, kind=kind)])
     with pytest.raises(InvalidInputError, match=r"memory\.add"):
         graph.add_event(None, "elsewhere", 3)
 

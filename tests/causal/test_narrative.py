@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.causal import CausalEvent, CausalGraph, Link, Story, Walk
+from cvx.causal import CausalEvent, CausalGraph, Story, Walk
 from cvx.causal.narrative import NOTHING_BEFORE, UNKNOWN_CAUSE, middle, sentence, tell_chain
 from cvx.errors import FileError, InvalidInputError, UnknownError
+from cvx.types import Edge
 from tests.causal.graphs import Drawn, built, drawn_graphs
 
 
@@ -135,7 +136,7 @@ def test_what_followed_is_told_in_a_paragraph_of_its_own() -> None:
 @pytest.mark.requirement("C10")
 def test_a_cause_that_is_gone_is_told_as_unknown() -> None:
     flood = CausalEvent("flood", "The cellar flooded.", 1)
-    link = Link("gone", "flood", why="somebody knew")
+    link = Edge("gone", "flood", why="somebody knew")
     nothing = Walk((), truncated=False)
     story = Story(flood, {"flood": flood}, (link,), (), nothing, nothing)
     assert story.narrative() == (f"Because of {UNKNOWN_CAUSE}, the cellar flooded (somebody knew).")
@@ -160,12 +161,14 @@ def test_what_was_judged_is_told_as_probable_and_what_is_known_is_not_hedged() -
     made = CausalGraph()
     for tick, text in enumerate(("It rained.", "The well overflowed.", "A late harvest.")):
         made.add_event(tick, text, tick)
-    made.ground.put([Link(0, 1, 0.62, state="judged"), Link(1, 2, 0.55, state="judged")])
+    made.ground.put(
+        [Edge(0, 1, weight=0.62, state="judged"), Edge(1, 2, weight=0.55, state="judged")]
+    )
     assert made.story(2).narrative() == (
         "It rained; that is probably (62%) why the well overflowed. "
         "That probably (55%) led to a late harvest."
     )
-    made.ground.put([Link(0, 1, state="confirmed"), Link(1, 2, 0.4)])
+    made.ground.put([Edge(0, 1, state="confirmed"), Edge(1, 2, weight=0.4)])
     assert "probably" not in made.story(2).narrative()
 
 

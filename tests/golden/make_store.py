@@ -192,10 +192,10 @@ def _causes(memory: Memory) -> None:
     pump, drain = of["The pump in the cellar failed."], of["The drain was blocked with leaves."]
     closed = of["The street was closed because the cellar was under water."]
     memory.admin.declare_edge_kind("soaked")
-    memory.link(rain, flood, "caused", 0.75, why="the drain is too small", evidence="seen")
-    memory.link(drain, flood, "caused", 0.5, why="leaves")
-    memory.link(rain, pump, "soaked", 0.5)
-    memory.link(pump, flood, "granger_causal", 0.625, effect_first="allow")
+    memory.link(rain, flood, "caused", weight=0.75, why="the drain is too small", evidence="seen")
+    memory.link(drain, flood, "caused", weight=0.5, why="leaves")
+    memory.link(rain, pump, "soaked", weight=0.5)
+    memory.link(pump, flood, "granger_causal", weight=0.625, effect_first="allow")
     memory.causes.observe(pump, closed, supports=3.0)
     memory.causes.observe(pump, closed, counters=1.0)
     memory.causes.propose(closed, judge=RuleJudge())

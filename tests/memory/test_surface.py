@@ -1,6 +1,9 @@
 """What a user sees: few names, reprs that tell, pages without markup of others."""
 
+import copy
 import inspect
+import pickle
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -36,7 +39,7 @@ def test_a_memory_has_at_most_twenty_methods_in_the_order_of_the_design() -> Non
     [
         (Event("rain", entity="ana", timestamp=3), "Event(text='rain', entity='ana', timestamp=3)"),
         (Cue(text="rain?"), "Cue(text='rain?')"),
-        (Edge(1, 2, "caused"), "Edge(from_node=1, to_node=2, kind='caused')"),
+        (Edge(1, 2, "caused"), "Edge(cause=1, effect=2)"),
         (Episode(goal="tea"), "Episode(goal='tea')"),
         (
             Hit(1, 0.5, 0.5, 0.5, 7, 3),
@@ -107,7 +110,7 @@ def test_a_link_is_of_events() -> None:
     assert (edge.cause, edge.effect, edge.kind, edge.weight) == (1, 2, "caused", 0.5)
     assert (edge.why, edge.state, edge.probability) == ("the drain", "stated", None)
     assert memory.why(flood).edges == [edge]
-    assert repr(edge).startswith("Link(cause=1, effect=2, weight=0.5, why='the drain', recorded=")
+    assert repr(edge).startswith("Edge(cause=1, effect=2, weight=0.5, why='the drain', recorded=")
 
 
 def test_a_cue_is_words_first_or_a_vector() -> None:
@@ -122,3 +125,50 @@ def test_a_cue_is_words_first_or_a_vector() -> None:
     for wrong in (np.zeros((2, 2)), np.array([np.nan, 1.0]), np.array(["a"]), 3):
         with pytest.raises(InvalidInputError):
             memory.recall(wrong)  # type: ignore[arg-type]
+
+
+def test_a_clock_that_counts_goes_on_from_the_latest_time() -> None:
+    memory = Memory(embedder=LexicalEmbedder(), clock="ticks")
+    memory.add("late", timestamp=100)
+    memory.add("told later, happened early", timestamp=5)
+    assert memory.add("next").timestamp == 101
+    memory.add("home is Lyon", timestamp=150, key="home")
+    memory.add("noise", timestamp=120)
+    memory.add("home is Porto", timestamp=300, key="home")
+    assert memory.add("after the new version").timestamp == 301
+    ids = memory.add_many(["one", {"text": "far", "timestamp": 500}, "two"])
+    assert [memory.get(one).timestamp for one in ids] == [302, 500, 501]
+    with suppress(ZeroDivisionError), memory.admin.transaction():
+        memory.add("never", timestamp=900)
+        _ = 1 / 0
+    assert memory.add("the time of what was taken back is free").timestamp == 502
+
+
+def test_what_a_memory_returns_pickles_and_copies() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    for way in ("left", "right", "right"):
+        with memory.episode("find the hat", task="hats") as episode:
+            episode.act(way, observation="a hall")
+            episode.end(1.0 if way == "right" else 0.0)
+    advice = memory.episode("find the hat", task="hats").advise("a hall", ["left", "right"])
+    for again in (pickle.loads(pickle.dumps(advice)), copy.deepcopy(advice)):
+        assert again == advice
+        assert str(again) == str(advice)
+        assert again.best.hits == advice.best.hits
+        assert again.choose(explore=False).action == "right"
+        assert {again.choose().action for _ in range(50)} <= {"left", "right"}
+    for thing in (memory.recall("hall"), memory.context("hall"), memory.events()):
+        assert pickle.loads(pickle.dumps(thing)) == thing
+
+
+def test_hits_show_a_line_each_and_no_cut_word() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    memory.add("the spare key is under the green pot " + "beside the old door " * 20)
+    first, second = repr(memory.recall("where is the key?")).split("\n")
+    assert first == "<Hits: 1 for 'where is the key?'>"
+    assert second.endswith("…")
+    assert len(second) < 80
+    told = repr(memory.recall("where is the key?")[0])
+    cut = told.split("event=")[1].split("...")[0]
+    assert "the spare key" in cut
+    assert cut.split(" ")[-1] in ("door", "the", "beside", "old", "'the")

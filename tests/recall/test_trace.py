@@ -85,7 +85,7 @@ def test_the_shares_of_a_hit_add_up_to_its_score(said: list[tuple[str, float, fl
 def test_an_explanation_prints_shares_that_add_up_and_the_edges_walked() -> None:
     memory = room()
     rain, flood = memory.add("x rain").id, memory.add("y flood").id
-    memory.link(rain, flood, "caused", 0.8, why="the drain is too small")
+    memory.link(rain, flood, "caused", weight=0.8, why="the drain is too small")
     hits = memory.recall("x", sources=["dense", "graph"], floor=-2.0)
     for hit in hits:
         said = explain(hit)

@@ -32,8 +32,8 @@ def rich_store(folder: Path) -> None:
         ).id
         second = memory.add("the cellar flooded", source="x", salience=0.5, visibility="public").id
         memory.admin.declare_edge_kind("soaked")
-        memory.link(first, second, "soaked", 0.5, "the drain was small", evidence="seen")
-        memory.link(first, second, "caused", 0.75, "rain")
+        memory.link(first, second, "soaked", weight=0.5, why="the drain was small", evidence="seen")
+        memory.link(first, second, "caused", weight=0.75, why="rain")
         memory.update(first, reward=0.25)
         memory.forget(memory.add("an archived one").id)
         memory.recall("rain")

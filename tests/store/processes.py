@@ -47,7 +47,7 @@ def write_until_killed(folder: str, name: str, seed: int, acks: Connection) -> N
             acks.send(("reward", event, reward))
         elif kind < 0.9:
             a, b = rng.sample(own, 2)
-            memory.link(a, b, "caused", 0.5, effect_first="allow")
+            memory.link(a, b, "caused", weight=0.5, effect_first="allow")
             acks.send(("link", a, b))
         elif kind < 0.95:
             event = own.pop(rng.randrange(len(own)))

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import cvx
-from cvx.causal.events import Link
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
     CvxError,
@@ -23,7 +22,7 @@ from cvx.errors import (
 from cvx.memory import Memory
 from cvx.memory.prelude import Situation, prelude
 from cvx.recall.serving import Serving
-from cvx.types import Event, Filter
+from cvx.types import Edge, Event, Filter
 from tests.store.facade import memory
 
 __all__ = ["memory"]
@@ -33,7 +32,7 @@ WRONG: tuple[Any, ...] = (
     {}, {"a": object()}, object(), np.zeros(3),
 )  # fmt: skip
 GIVEN: dict[str, Any] = {
-    "edge": Link(1, 2),
+    "edge": Edge(1, 2),
     "cause": 1,
     "cue": "rain",
     "shown": 0,

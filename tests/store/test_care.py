@@ -225,15 +225,15 @@ def test_what_happened_long_ago_stays_where_it_was_used_lately(tmp_path: Path) -
 def test_the_past_knows_nothing_of_what_came_later(memory: Memory) -> None:
     a = memory.add("rain in april", reward=0.25).id
     b = memory.add("flood in may").id
-    memory.link(a, b, "caused", 0.5, "then")
+    memory.link(a, b, "caused", weight=0.5, why="then")
     then = memory.get(b).recorded
     assert then is not None
     linked = memory.record.links()[0].recorded
     assert linked is not None
     c = memory.add("drought in june", aliases=["no rain"]).id
     memory.update(a, reward=1.0, metadata={"later": True})
-    memory.link(a, b, "caused", 0.9, "now")
-    memory.link(b, c, "caused", 0.9, "later")
+    memory.link(a, b, "caused", weight=0.9, why="now")
+    memory.link(b, c, "caused", weight=0.9, why="later")
     memory.forget(b)
     memory.update(a, aliases=["april showers"])
 

@@ -31,7 +31,7 @@ def filled(folder: Path, n: int = 20) -> list[object]:
     with Memory.open(folder, embedder()) as memory:
         for number in range(n):
             memory.add(f"thing {number} lies in drawer {number % 3}", reward=number / n)
-        memory.link(1, 2, "caused", 0.5)
+        memory.link(1, 2, "caused", weight=0.5)
         memory.admin.snapshot()
         memory.add("the newest thing")
         return answers(memory)
@@ -202,7 +202,7 @@ def test_five_hundred_flips_in_rows_are_all_found_and_named(tmp_path: Path) -> N
                 loop.act(decision, f"go to {place}", decision.hits[:1])
             loop.close(run, float(number % 2 == 0))
         memory.add("an event", aliases=["other words"], metadata={"a": "b"}, source="x")
-        memory.link(1, 2, "caused", 0.5, "why", evidence="seen")
+        memory.link(1, 2, "caused", weight=0.5, why="why", evidence="seen")
     rng = random.Random(5)
     db = sqlite3.connect(tmp_path / "m" / "memory.db", isolation_level=None)
     db.execute("PRAGMA foreign_keys = OFF")

@@ -30,7 +30,7 @@ def test_everything_is_there_after_closing_and_opening_again(tmp_path: Path) -> 
     with cvx.Memory.open(tmp_path / "m", embedder()) as memory:
         key = memory.add("the key is under the pot", metadata={"a": 1}, reward=0.5).id
         door = memory.add("the door is open", aliases=["entrance unlocked"]).id
-        memory.link(key, door, "caused", 0.75, why="it fits")
+        memory.link(key, door, "caused", weight=0.75, why="it fits")
         memory.admin.declare_edge_kind("my_kind")
     with cvx.Memory.open(tmp_path / "m", embedder()) as memory:
         assert texts(memory, "where is the key")[0] == "the key is under the pot"
@@ -61,7 +61,6 @@ def test_everything_is_there_after_closing_and_opening_again(tmp_path: Path) -> 
         {"source": None},
         {"timestamp": 1.5},
         {"entity": 3},
-        {"trust": None},
         {"salience": "high"},
         {"aliases": "one string"},
         {"metadata": {"a": object()}},
@@ -231,19 +230,19 @@ def test_a_cue_may_bring_its_own_vector(memory: Memory) -> None:
 
 def test_a_walk_over_links_goes_both_ways_and_ends(memory: Memory) -> None:
     a, b, c = (memory.add(f"event {n}").id for n in "abc")
-    memory.link(a, b, "caused", 0.5, "first")
-    memory.link(b, c, "caused", 1.0, "second")
-    memory.link(c, a, "caused", 1.0, "round", effect_first="allow")
+    memory.link(a, b, "caused", weight=0.5, why="first")
+    memory.link(b, c, "caused", weight=1.0, why="second")
+    memory.link(c, a, "caused", weight=1.0, why="round", effect_first="allow")
     assert [(s.event.event_id, s.depth) for s in memory.why(c).steps] == [(b, 1), (a, 2)]
     assert [(s.event.event_id, s.depth) for s in memory.consequences(a).steps] == [(b, 1), (c, 2)]
     assert [s.event.event_id for s in memory.why(c, max_depth=1).steps] == [b]
-    memory.link(a, b, "caused", 0.25, "better known")
+    memory.link(a, b, "caused", weight=0.25, why="better known")
     assert [s.edge.why for s in memory.why(b, max_depth=1).steps] == ["better known"]
     for bad, error in (
         (lambda: memory.link(a, a), InvalidInputError),
         (lambda: memory.link(a, b, "temporal"), InvalidInputError),
         (lambda: memory.link(a, b, "nonsense"), UnknownError),
-        (lambda: memory.link(a, b, "caused", 1.5), InvalidInputError),
+        (lambda: memory.link(a, b, "caused", weight=1.5), InvalidInputError),
         (lambda: memory.link(a, 99), UnknownError),
         (lambda: memory.why(99), UnknownError),
     ):

@@ -48,7 +48,9 @@ def test_links_are_a_frame_between_events(memory: Memory) -> None:
     assert memory.frames.links().is_empty()
     a = memory.add("a", aliases=["another name of a"]).id
     b, c = memory.add("b").id, memory.add("c").id
-    memory.link(c, a, "caused", 0.25, "so it seems", evidence="seen", effect_first="allow")
+    memory.link(
+        c, a, "caused", weight=0.25, why="so it seems", evidence="seen", effect_first="allow"
+    )
     memory.link(a, b, "caused")
     frame = memory.frames.links()
     assert frame.select("from_event", "to_event", "kind", "weight").rows() == [

@@ -115,7 +115,7 @@ def test_whatever_a_memory_holds_comes_back(
             memory.add(**event)  # type: ignore[arg-type]
         for a, b, weight in links:
             if a != b and max(a, b) <= len(events):
-                memory.link(a, b, "caused", weight, "why", effect_first="allow")
+                memory.link(a, b, "caused", weight=weight, why="why", effect_first="allow")
         export(memory, folder / f"all.{ending}")
     import_export(folder / "copy", folder / f"all.{ending}")
     assert planted.contents(folder / "copy") == planted.contents(folder / "m")

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from cvx.causal.core import CausalMemoryCore as CausalMemoryCore
     from cvx.causal.core_file import CoreEvent as CoreEvent
     from cvx.causal.events import CausalEvent as CausalEvent
-    from cvx.causal.events import EventId as EventId
-    from cvx.causal.events import Link as Link
     from cvx.causal.evidence import Evidence as Evidence
     from cvx.causal.evidence import Observation as Observation
     from cvx.causal.graph import CausalGraph as CausalGraph
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from cvx.causal.vitality import Vitality as Vitality
     from cvx.causal.walk import Reached as Reached
     from cvx.causal.walk import Walk as Walk
+    from cvx.types import EventId as EventId
 
 _HOME = {
     "CallableJudge": "judges",
@@ -55,7 +54,6 @@ _HOME = {
     "LLMImportance": "reflection",
     "LLMJudge": "judges",
     "LLMWriter": "reflection",
-    "Link": "events",
     "NoJudge": "judges",
     "Observation": "evidence",
     "Pair": "judges",

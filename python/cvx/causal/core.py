@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 
 from cvx.causal.core_file import CoreEvent, CoreFile
-from cvx.causal.events import EventId, Link
 from cvx.causal.graph import CausalGraph
 from cvx.causal.judges import Judge, Judgement, Pair, as_judge, judgements
 from cvx.causal.linker import CauseSearch, in_turn
@@ -20,7 +19,7 @@ from cvx.causal.vectors import embed_document, embed_method, embed_question, uni
 from cvx.causal.walk import walk
 from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.index import RawIndex
-from cvx.types import Vector
+from cvx.types import Edge, EventId, Vector
 
 
 class CoreIndex:
@@ -380,7 +379,7 @@ class CausalMemoryCore:
         """What a walk over the primary causes finds, nearest first."""
         seen: dict[EventId, CoreEvent] = {}
 
-        def links_of(layer: Sequence[EventId]) -> list[Link]:
+        def links_of(layer: Sequence[EventId]) -> list[Edge]:
             ids = [int(one) for one in layer]
             found = self._there(ids) if backward else self._file.effects_of(ids)
             seen.update({event.event_id: event for event in found})
@@ -403,9 +402,9 @@ def pair_of(cause: CoreEvent, effect: CoreEvent) -> Pair:
     return Pair(cause.effect_text, effect.effect_text, cause.embedding, effect.embedding, lag)
 
 
-def _links(events: Iterable[CoreEvent]) -> list[Link]:
+def _links(events: Iterable[CoreEvent]) -> list[Edge]:
     return [
-        Link(event.cause_id, event.event_id, why=event.relationship_text or "")
+        Edge(event.cause_id, event.event_id, why=event.relationship_text or "")
         for event in events
         if event.cause_id not in (None, event.event_id)
     ]

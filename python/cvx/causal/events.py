@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from cvx.arguments import among
 from cvx.causal.evidence import Evidence
@@ -14,9 +14,7 @@ from cvx.errors import (
     EffectFirstWarning,
     InvalidInputError,
 )
-from cvx.types import Edge, Vector, telling
-
-EventId: TypeAlias = str | int
+from cvx.types import Edge, EventId, Vector
 
 _NOT_CAUSAL = frozenset(
     {"temporal", "same_action_type", "region_transition", "irrelevant", "mentions"}
@@ -98,62 +96,11 @@ class CausalEvent:
             object.__setattr__(self, "embedding", as_vector(self.embedding))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Link:
-    """One event led to another.
-
-    Parameters
-    ----------
-    cause, effect : str or int
-        Events.
-    weight : float, default 1.0
-        How sure, in [0, 1].
-    kind : str, default "caused"
-        Kind of the edge.
-    why : str
-        How the one led to the other, in words.
-    evidence : str
-        What that rests on; ``Evidence.from_text`` reads it.
-    recorded : int, optional
-        Since when it is known.
-    state : str, default "stated"
-        "stated" by somebody, "judged" by cvx or a judge, "confirmed" by a person; or, walked by
-        nothing and told by nobody, "candidate", "rejected", "unjudged".
-
-    Raises
-    ------
-    InvalidInputError
-        A weight outside [0, 1].
-    """
-
-    cause: EventId
-    effect: EventId
-    weight: float = 1.0
-    kind: str = "caused"
-    why: str = ""
-    evidence: str = ""
-    recorded: int | None = None
-    state: str = "stated"
-
-    __repr__ = telling
-
-    @property
-    def probability(self) -> float | None:
-        """How likely it is, of what was judged or is a candidate; None where somebody knows."""
-        return self.weight if self.state in ("judged", "candidate") else None
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.weight <= 1.0:
-            raise InvalidInputError(
-                f"weight is {self.weight}, outside [0, 1]: scale it to that range"
-            )
-
-
-def link_of(edge: Edge, cause: EventId, effect: EventId) -> Link:
+def link_of(edge: Edge, cause: EventId, effect: EventId) -> Edge:
     """Return an edge of a store as a link between two events."""
     state = state_of(edge)
     kind = "caused" if state in HIDDEN else edge.kind
-    return Link(cause, effect, edge.weight, kind, edge.why, edge.evidence, edge.recorded, state)
+    return Edge(cause, effect, kind, edge.weight, edge.why, edge.evidence, edge.recorded, state)
 
 
 known_order = partial(among("refuse", "flag", "allow"), "effect_first")
@@ -161,13 +108,13 @@ known_order = partial(among("refuse", "flag", "allow"), "effect_first")
 
 
 def check_link(
-    link: Link, began: int, followed: int, effect_first: str, *, stacklevel: int = 3
+    link: Edge, began: int, followed: int, effect_first: str, *, stacklevel: int = 3
 ) -> None:
     """Refuse a link to itself; refuse or flag an effect that happened before its cause.
 
     Parameters
     ----------
-    link : Link
+    link : Edge
         Of a kind that is known. Only the kinds of ``CAUSES`` keep an order in time.
     began, followed : int
         When the cause happened, and when the effect did.
@@ -179,7 +126,7 @@ def check_link(
     Raises
     ------
     InvalidInputError
-        It leads from an event to itself.
+        It leads from an event to itself, or its weight is outside [0, 1].
     InvalidInputError
         The effect happened first, and ``effect_first`` is "refuse".
 
@@ -188,6 +135,8 @@ def check_link(
     EffectFirstWarning
         The effect happened first, and it is "flag".
     """
+    if not 0.0 <= link.weight <= 1.0:
+        raise InvalidInputError(f"weight is {link.weight}, outside [0, 1]: scale it to that range")
     if link.cause == link.effect:
         raise InvalidInputError(f"event {link.cause!r} cannot lead to itself: give two events")
     if followed >= began or effect_first == "allow" or link.kind not in CAUSES:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy.typing as npt
 
 from cvx.arguments import whole
-from cvx.causal.events import CausalEvent, EventId, Link, check_link, known_order
+from cvx.causal.events import CausalEvent, check_link, known_order
 from cvx.causal.ground import Ground, RamGround, StoreGround
 from cvx.causal.narrative import Story
 from cvx.causal.vectors import cosine
@@ -20,6 +20,7 @@ from cvx.errors import (
     UnknownError,
 )
 from cvx.extras import needs
+from cvx.types import Edge, EventId
 
 Attenuation = float | Mapping[tuple[str, str], float]
 
@@ -165,7 +166,7 @@ class CausalGraph:
         EffectFirstWarning
             The same, and it is "flag".
         """
-        made = Link(cause, effect, weight, kind, why, evidence, recorded)
+        made = Edge(cause, effect, kind, weight, why, evidence, recorded)
         if lenient and not (cause in self and effect in self):
             return
         ends = self._known(cause), self._known(effect)
@@ -177,7 +178,7 @@ class CausalGraph:
         new_event_id: EventId,
         window_ticks: int = 48,
         semantic_threshold: float | None = None,
-    ) -> list[Link]:
+    ) -> list[Edge]:
         """Link an event to what came shortly before it and reads alike.
 
         ``0.5 * exp(-0.05 * age) + 0.5 * max(0, cosine)`` from 0.3 up becomes the weight. It is a
@@ -195,7 +196,7 @@ class CausalGraph:
 
         Returns
         -------
-        list of Link
+        list of Edge
             What was linked, in time order.
 
         Raises
@@ -217,7 +218,9 @@ class CausalGraph:
             weight = 0.5 * math.exp(-0.05 * age) + 0.5 * max(0.0, alike)
             if weight >= 0.3 and (semantic_threshold is None or alike >= semantic_threshold):
                 note = f"{age} earlier, similarity {alike:.2f}"
-                made.append(Link(cause.id, event.id, min(1.0, round(weight, 3)), evidence=note))
+                made.append(
+                    Edge(cause.id, event.id, weight=min(1.0, round(weight, 3)), evidence=note)
+                )
         self.ground.put(made)
         return made
 
@@ -229,7 +232,7 @@ class CausalGraph:
         """Return what happened to an institution, in time order."""
         return self.ground.of_institution(institution_id)
 
-    def causes(self, event_id: EventId) -> list[Link]:
+    def causes(self, event_id: EventId) -> list[Edge]:
         """Return the links that end at an event, the strongest first.
 
         Raises
@@ -241,7 +244,7 @@ class CausalGraph:
         found = self.ground.links([event_id], backward=True)
         return sorted(found, key=lambda link: -link.weight)
 
-    def effects(self, event_id: EventId) -> list[Link]:
+    def effects(self, event_id: EventId) -> list[Edge]:
         """Return the links that start at an event, the strongest first; see ``causes``."""
         self._known(event_id)
         found = self.ground.links([event_id], backward=False)
@@ -353,7 +356,7 @@ class CausalGraph:
             forward,
         )
 
-    def _told(self, subject: EventId, walked: Walk | None, *, backward: bool) -> tuple[Link, ...]:
+    def _told(self, subject: EventId, walked: Walk | None, *, backward: bool) -> tuple[Edge, ...]:
         """The links between the subject and what was reached, those across ways included."""
         known = {subject, *(reached.id for reached in (walked.found if walked else ()))}
         links = self.ground.links(list(known) if walked else [], backward=backward)
@@ -368,7 +371,7 @@ class CausalGraph:
             )
         return found
 
-    def _across(self, link: Link) -> float:
+    def _across(self, link: Edge) -> float:
         cause, effect = self.ground.get(link.cause), self.ground.get(link.effect)
         if cause is None or effect is None or cause.institution_id == effect.institution_id:
             return 1.0

@@ -8,15 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from cvx.causal.events import (
-    HIDDEN,
-    CausalEvent,
-    EventId,
-    Link,
-    causal_kinds,
-    check_link,
-    link_of,
-)
+from cvx.causal.events import HIDDEN, CausalEvent, causal_kinds, check_link, link_of
 from cvx.causal.walk import walk
 from cvx.errors import (
     InvalidInputError,
@@ -27,7 +19,7 @@ from cvx.index import RawIndex
 from cvx.store import Record, Writer
 from cvx.store.history import as_of
 from cvx.store.namespaces import check_also, check_namespace, visible_sql
-from cvx.types import DEFAULT_NAMESPACE, ENTITY_KEY, Edge, Event
+from cvx.types import DEFAULT_NAMESPACE, ENTITY_KEY, Edge, Event, EventId
 
 _MOST_AT_ONCE = 500
 _INSTITUTION = (
@@ -46,7 +38,7 @@ class RamGround:
         self.index = RawIndex(dim=1)
         self._events: list[CausalEvent] = []
         self._node: dict[EventId, int] = {}
-        self._said: dict[tuple[int, int, str], list[Link]] = {}
+        self._said: dict[tuple[int, int, str], list[Edge]] = {}
         self._dim: int | None = None
 
     def __len__(self) -> int:
@@ -85,7 +77,7 @@ class RamGround:
         self._events.append(event)
         self._node[event.id] = node
 
-    def put(self, links: Sequence[Link]) -> None:
+    def put(self, links: Sequence[Edge]) -> None:
         """Store links between events that exist; each replaces one of the same ends and kind.
 
         Raises
@@ -103,7 +95,7 @@ class RamGround:
             known = replace(link, recorded=latest if link.recorded is None else link.recorded)
             self._said.setdefault((a, b, link.kind), []).append(known)
 
-    def links(self, events: Sequence[EventId], *, backward: bool) -> list[Link]:
+    def links(self, events: Sequence[EventId], *, backward: bool) -> list[Edge]:
         """Return the causal links that end at these events, or those that start there."""
         direction = "in" if backward else "out"
         return [
@@ -202,7 +194,7 @@ class StoreGround:
         found = self._ids("event_id = ?", (event,), "true") if isinstance(event, int) else []
         return next(map(as_causal_event, self.record.events(found)), None)
 
-    def put(self, links: Sequence[Link]) -> None:
+    def put(self, links: Sequence[Edge]) -> None:
         """Store causal links, in one transaction; see ``store_links``."""
         if self._may_link is not None:
             ends = (end for link in links for end in (link.cause, link.effect))
@@ -210,7 +202,7 @@ class StoreGround:
         with self.record.transaction() as write:
             store_links(write, links, causal_kinds(self._edge_kinds()))
 
-    def links(self, events: Sequence[EventId], *, backward: bool) -> list[Link]:
+    def links(self, events: Sequence[EventId], *, backward: bool) -> list[Edge]:
         """Return the causal links that end at these events, or those that start there."""
         numbers = [event for event in events if isinstance(event, int)]
         nodes = [node for own in self.record.nodes_of_events(numbers).values() for node in own]
@@ -274,7 +266,7 @@ class StoreGround:
 
 def store_links(
     write: Writer,
-    links: Sequence[Link],
+    links: Sequence[Edge],
     kinds: Sequence[str],
     *,
     effect_first: str = "allow",
@@ -285,7 +277,7 @@ def store_links(
     ----------
     write : Writer
         Of the transaction in which all of them are stored.
-    links : sequence of Link
+    links : sequence of Edge
         Each replaces one of the same ends and kind.
     kinds : sequence of str
         Those that are accepted.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from cvx.arguments import check_fields, number, optional, whole
-from cvx.causal.events import HIDDEN, NOT_WALKED, EventId, Link, causal_kinds, link_of, state_of
+from cvx.causal.events import HIDDEN, NOT_WALKED, causal_kinds, link_of, state_of
 from cvx.causal.evidence import Evidence, following
 from cvx.causal.ground import store_links
 from cvx.causal.judges import Judge, Judgement, Pair, judgements
@@ -18,7 +18,7 @@ from cvx.causal.pairs import Known, PairModel, Told, reasons, words_of
 from cvx.index import RawIndex
 from cvx.store import Record
 from cvx.store.namespaces import visible_spaces, visible_sql
-from cvx.types import Event, Filter, Vector
+from cvx.types import Edge, Event, EventId, Filter, Vector
 
 T = TypeVar("T")
 _RECENT, _SIMILAR = 20, 20
@@ -268,7 +268,7 @@ class Linker:
         self._space = str(embedder.get("id", ""))
         self._family = "semantic" if embedder.get("semantic") else "lexical"
 
-    def propose(self, effect: Event, k: int, judge: Judge | None, draw: float | None) -> list[Link]:
+    def propose(self, effect: Event, k: int, judge: Judge | None, draw: float | None) -> list[Edge]:
         """Link an event to what may have led to it, or keep that as candidates.
 
         Parameters
@@ -284,7 +284,7 @@ class Linker:
 
         Returns
         -------
-        list of Link
+        list of Edge
             The likeliest first, each with its ``state``.
         """
         seen = Surroundings(self.record, self._index).of(effect)
@@ -310,22 +310,22 @@ class Linker:
             state = "judged" if draw is not None and evidence.weight >= draw else "candidate"
             if word is not None and word.verdict == "unjudged":
                 state = "unjudged"
-            link = Link(
-                cause, effect.id, evidence.weight, "caused", why, evidence.to_text(), state=state
+            link = Edge(
+                cause, effect.id, "caused", evidence.weight, why, evidence.to_text(), state=state
             )
             if state != "candidate" or evidence.weight >= LEAST or before is not _NEW:
                 made.append(link)
         self._store([one for one in made if one != _unrecorded(known.get(one.cause, _NEW))])
         return sorted(made, key=lambda link: -link.weight)
 
-    def _linked(self, effect: Event) -> dict[EventId, Link | None]:
+    def _linked(self, effect: Event) -> dict[EventId, Edge | None]:
         """The links into an event by cause; None for what it led to itself."""
         nodes = self.record.nodes_of_events([effect.id]).get(effect.id, [])
         into = self.record.links_of(nodes, incoming=True) if nodes else []
         out = self.record.links_of(nodes, incoming=False) if nodes else []
         ends = {node for edge in (*into, *out) for node in (edge.from_node, edge.to_node)}
         owner = self.record.events_of_nodes(sorted(ends))
-        found: dict[EventId, Link | None] = {
+        found: dict[EventId, Edge | None] = {
             owner[edge.to_node]: None
             for edge in out
             if edge.to_node in owner and edge.kind not in NOT_WALKED
@@ -335,7 +335,7 @@ class Linker:
                 found[owner[edge.from_node]] = link_of(edge, owner[edge.from_node], effect.id)
         return found
 
-    def settle(self, cause: int, effect: int, change: Callable[[Link], Link]) -> Link:
+    def settle(self, cause: int, effect: int, change: Callable[[Edge], Edge]) -> Edge:
         """Change one link, or what is kept of it, and return it.
 
         Parameters
@@ -360,12 +360,12 @@ class Linker:
             ours = nodes.get(cause, [])
             kinds = {"caused", *HIDDEN.values()}
             old = next((e for e in into if e.kind in kinds and e.from_node in ours), None)
-            fresh = Link(cause, effect, 0.5, state="candidate")
+            fresh = Edge(cause, effect, weight=0.5, state="candidate")
             link = change(fresh if old is None else link_of(old, cause, effect))
             store_links(write, [link], causal_kinds(self._index().edge_kinds))
         return link
 
-    def kept(self, state: str) -> list[Link]:
+    def kept(self, state: str) -> list[Edge]:
         """Return the links that are kept in a state that nothing walks, the likeliest first."""
         edges = [edge for edge in self.record.links() if edge.kind == HIDDEN[state]]
         ends = {node for edge in edges for node in (edge.from_node, edge.to_node)}
@@ -381,19 +381,19 @@ class Linker:
             ends = {end for pair in old["pairs"] for end in pair}
             there = {one.id for one in self.record.events(ends)}
             found += [
-                Link(cause, effect, 0.0, state=state)
+                Edge(cause, effect, weight=0.0, state=state)
                 for cause, effect in old["pairs"]
                 if {cause, effect} <= there
             ]
         return found
 
-    def _store(self, links: Sequence[Link]) -> None:
+    def _store(self, links: Sequence[Edge]) -> None:
         if links:
             with self.record.transaction() as write:
                 store_links(write, links, causal_kinds(self._index().edge_kinds))
 
 
-def _unrecorded(link: Link | None) -> Link | None:
+def _unrecorded(link: Edge | None) -> Edge | None:
     return None if link is None else replace(link, recorded=None)
 
 
@@ -402,7 +402,7 @@ _OPEN = "unjudged_causes"
 LEAST = 0.05
 """What is less likely than this is not kept, not even as a candidate."""
 _GUESSED = ("judged", "candidate", "unjudged")
-_NEW = Link("", " ", state="candidate")
+_NEW = Edge("", " ", state="candidate")
 _YES, _CALM, _CLIP = 0.85, 0.5, 3.0
 
 

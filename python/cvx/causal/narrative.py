@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cvx.causal.events import CausalEvent, EventId, Link
+from cvx.causal.events import CausalEvent
 from cvx.causal.walk import Reached, Walk
 from cvx.errors import FileError
 from cvx.escaping import quoted_line
 from cvx.extras import needs
+from cvx.types import Edge, EventId
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,12 +148,12 @@ def upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def chance(link: Link) -> str:
+def chance(link: Edge) -> str:
     """Return how likely a link is, in words.
 
     Examples
     --------
-    >>> chance(Link("rain", "flood", 0.62, state="judged"))
+    >>> chance(Edge("rain", "flood", weight=0.62, state="judged"))
     'probably (62%)'
     """
     return f"probably ({min(link.weight, 0.99):.0%})"
@@ -238,7 +239,7 @@ class Story:
         What happened.
     events : mapping of str or int to CausalEvent
         Every event that is known of it, by id, the subject among them.
-    causes, effects : tuple of Link
+    causes, effects : tuple of Edge
         What is told: links on the way back, and those on the way forward. An end that is in no
         event any more is told as unknown.
     back, forward : Walk or None
@@ -247,8 +248,8 @@ class Story:
 
     subject: CausalEvent
     events: Mapping[EventId, CausalEvent]
-    causes: tuple[Link, ...]
-    effects: tuple[Link, ...]
+    causes: tuple[Edge, ...]
+    effects: tuple[Edge, ...]
     back: Walk | None
     forward: Walk | None
 
@@ -311,7 +312,7 @@ class Story:
         return "\n".join(paragraphs)
 
     def _told(
-        self, links: Iterable[Link], reached: Sequence[Reached], days: _Days, last: EventId | None
+        self, links: Iterable[Edge], reached: Sequence[Reached], days: _Days, last: EventId | None
     ) -> list[str]:
         """Tell every event that links lead to, each after its causes where that can be."""
         into = _grouped((link.effect, link) for link in links)
@@ -331,7 +332,7 @@ class Story:
     def _sentence(
         self,
         event: EventId,
-        links: Sequence[Link],
+        links: Sequence[Edge],
         told: set[EventId],
         last: EventId | None,
         days: _Days,
@@ -366,7 +367,7 @@ class Story:
     def _many(
         self,
         event: EventId,
-        links: Sequence[Link],
+        links: Sequence[Edge],
         days: _Days,
     ) -> str:
         parts = []
@@ -422,7 +423,7 @@ class Story:
         )
 
     def _row(
-        self, role: str, event: EventId, depth: int, path_weight: float | None, link: Link | None
+        self, role: str, event: EventId, depth: int, path_weight: float | None, link: Edge | None
     ) -> tuple[object, ...]:
         found = self.events[event]
         own = (role, depth, str(event), found.tick, found.text, path_weight)
@@ -448,7 +449,7 @@ class Story:
 
 
 def _causes_first(
-    order: Iterable[EventId], into: Mapping[EventId, Sequence[Link]]
+    order: Iterable[EventId], into: Mapping[EventId, Sequence[Edge]]
 ) -> Iterator[EventId]:
     """Yield events in an order, but each after its causes, unless they run in a circle."""
     left = dict.fromkeys(order)
@@ -459,8 +460,8 @@ def _causes_first(
         yield event
 
 
-def _grouped(pairs: Iterable[tuple[EventId, Link]]) -> dict[EventId, list[Link]]:
-    out: dict[EventId, list[Link]] = {}
+def _grouped(pairs: Iterable[tuple[EventId, Edge]]) -> dict[EventId, list[Edge]]:
+    out: dict[EventId, list[Edge]] = {}
     for key, link in sorted(pairs, key=lambda pair: -pair[1].weight):
         out.setdefault(key, []).append(link)
     return out

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cvx.arguments import a_share, whole
-from cvx.causal.events import EventId, Link
+from cvx.types import Edge, EventId
 
 DEFAULT_DEPTH = 4
 DEFAULT_NODES = 1_000
@@ -24,14 +24,14 @@ class Reached(NamedTuple):
         Links on the shortest way to it.
     weight : float
         The product of the weights along the best way that is no longer than the walk may be.
-    path : tuple of Link
+    path : tuple of Edge
         That way, from the start on.
     """
 
     id: EventId
     depth: int
     weight: float
-    path: tuple[Link, ...]
+    path: tuple[Edge, ...]
 
 
 class Walk(NamedTuple):
@@ -54,13 +54,13 @@ class Walk(NamedTuple):
 
 def walk(
     start: EventId,
-    links_of: Callable[[Sequence[EventId]], Iterable[Link]],
+    links_of: Callable[[Sequence[EventId]], Iterable[Edge]],
     max_depth: int = DEFAULT_DEPTH,
     *,
     max_nodes: int = DEFAULT_NODES,
     backward: bool = True,
     min_weight: float = 0.0,
-    factor: Callable[[Link], float] | None = None,
+    factor: Callable[[Edge], float] | None = None,
 ) -> Walk:
     """Walk links layer by layer.
 
@@ -96,7 +96,11 @@ def walk(
 
     Examples
     --------
-    >>> links = [Link("rain", "flood", 0.5), Link("flood", "mud", 0.5), Link("mud", "rain")]
+    >>> links = [
+    ...     Edge("rain", "flood", weight=0.5),
+    ...     Edge("flood", "mud", weight=0.5),
+    ...     Edge("mud", "rain"),
+    ... ]
     >>> def into(layer):
     ...     return [link for link in links if link.effect in layer]
     >>> [(r.id, r.depth, r.weight) for r in walk("mud", into).found]
@@ -108,7 +112,7 @@ def walk(
     layer = {start: Reached(start, 0, 1.0, ())}
     truncated = False
 
-    def onward(events: Iterable[EventId]) -> Iterator[tuple[EventId, EventId, Link]]:
+    def onward(events: Iterable[EventId]) -> Iterator[tuple[EventId, EventId, Edge]]:
         for link in links_of(list(events)):
             ends = (link.effect, link.cause) if backward else (link.cause, link.effect)
             if ends[1] != start and link.weight >= min_weight:

@@ -148,7 +148,15 @@ def link(
     with opened(store, embeds=False) as memory:
         if declare:
             memory.admin.declare_edge_kind(kind)
-        memory.link(cause, effect, kind, weight, why, evidence=evidence, effect_first=effect_first)
+        memory.link(
+            cause,
+            effect,
+            kind,
+            weight=weight,
+            why=why,
+            evidence=evidence,
+            effect_first=effect_first,
+        )
     if json:
         emit({"from": cause, "to": effect, "kind": kind, "weight": weight, "why": why})
     else:

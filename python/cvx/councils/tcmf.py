@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import above_zero, among, check_fields, number, optional, whole
-from cvx.causal.events import CausalEvent, EventId
+from cvx.causal.events import CausalEvent
 from cvx.causal.fusion import (
     Ancestors,
     Blend,
@@ -31,7 +31,7 @@ from cvx.embed import Embedder
 from cvx.embed.protocol import aembed
 from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.escaping import quoted_line
-from cvx.types import Vector
+from cvx.types import EventId, Vector
 
 FusionName: TypeAlias = Literal["interleave", "multiplicative", "additive"]
 Chain: TypeAlias = Literal["reached", "all"]

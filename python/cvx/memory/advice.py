@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
+from random import Random
 from typing import Any, overload
 
 from cvx.errors import UnknownError
@@ -73,6 +74,12 @@ class Option:
         if self._hits is None:
             self._hits = self._find(self.action, self._episodes)
         return self._hits
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Elsewhere there is no memory to look its hits up in: they travel with it.
+        bounds = self.low, self.high
+        told = self.action, self.value, bounds, self.trials, self.basis, (), _no_hits
+        return Option, told, (None, {"_hits": self.hits})
 
     def __repr__(self) -> str:
         return (
@@ -293,6 +300,9 @@ class Advice(Sequence[Option]):
     def __hash__(self) -> int:
         return hash(self.decision)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _detached, (self.options, self.unit, self.decision, self.asked, self.chances)
+
     def __repr__(self) -> str:
         best = f", best {self.best!r}" if self.options else ""
         return f"<Advice {self.decision}: {len(self)} options in {self.unit}{best}>"
@@ -345,6 +355,22 @@ class Advice(Sequence[Option]):
             )
             lines.append(f"Episodes that failed after it was done here: {listed}")
         return "\n".join(lines)
+
+
+def _no_hits(_action: Hashable, _episodes: Sequence[str]) -> tuple[Hit, ...]:
+    return ()
+
+
+def _detached(
+    options: Sequence[Option], unit: Unit, decision: int, asked: Asked, chances: Sequence[float]
+) -> Advice:
+    """Return advice away from its memory: it chooses by the chances that it came with."""
+    draw = Random(decision)
+
+    def choose(explore: bool) -> int:
+        return draw.choices(range(len(options)), chances)[0] if explore else 0
+
+    return Advice(options, unit, decision, asked, choose, lambda: chances, lambda *_: None)
 
 
 def _times(n: int) -> str:

@@ -77,6 +77,25 @@ class Identity:
             )
         return namespace
 
+    def acting(self, namespace: str | None) -> Identity:
+        """Return in whose name one call runs: where it names a namespace, that alone is touched."""
+        if namespace is None:
+            return self
+        own, also = self.seeing(namespace)
+        return replace(self, namespace=own, also=also, bound=True)
+
+    def choosing(self, where: Where | None) -> None:
+        """Refuse a filter that everything passes, where the wrong events would be lost.
+
+        Raises
+        ------
+        InvalidInputError
+            A filter, or one of several, with no field.
+        """
+        for one in self.passing(where):
+            if one.outcome is None and one == Filter(recallable=one.recallable):
+                raise wrong("where", where, "at least one field; everything is {'outcome': 'any'}")
+
     def seeing(self, namespace: str | None) -> tuple[str, tuple[str, ...]]:
         """Return who asks, and of whom what is shared is seen too."""
         asker = self.named(namespace)
@@ -165,6 +184,8 @@ class Backend(Follower):
         self.agents: Agents | None = None
         self.calls = Calls()
         self._versions = Versions(self.record)
+        # The newest event that was looked at, the end of the journal then, and the latest time.
+        self._latest = -1, -1, 0
         self._unsettled = UsageBuffer()
         self.record.follow(self)
 
@@ -190,11 +211,23 @@ class Backend(Follower):
         return setting(self.record, "clock")
 
     def now(self) -> int:
-        """Return the time of the store's clock: that of the newest event where it only counts."""
+        """Return the time of the store's clock: the latest of an event where it only counts."""
         if self.clock == "utc":
             return self.record.now()
-        found = self.record.query("SELECT timestamp FROM events ORDER BY event_id DESC LIMIT 1")
-        return int(found[0][0]) if found else 0
+        event, seq, _ = self._latest
+        tail = self.record.tail().seq
+        if tail != seq:
+            # All events once, then those that were added or changed since.
+            found = self.record.query(
+                "SELECT max(event_id), max(timestamp) FROM events WHERE event_id > ?1"
+                " UNION ALL SELECT NULL, max(timestamp) FROM journal, json_each(body)"
+                " JOIN events ON event_id = json_extract(value, '$[0]')"
+                " WHERE seq > ?2 AND op = 'version'",
+                (event, seq),
+            )
+            times = [row[1] for row in found if row[1] is not None]
+            self._latest = found[0][0] or event, tail, max([self._latest[2], *times])
+        return self._latest[2]
 
     def time(self, value: int | datetime | None) -> int:
         """Return when something happened that is added now.
@@ -339,6 +372,7 @@ class Backend(Follower):
         """Note again what was written down in a block that was taken back."""
         self.noted.join(self._unsettled)
         self._unsettled = UsageBuffer()
+        self._latest = -1, -1, 0
 
     def flush(self) -> None:
         """Write down what reading has noted."""

@@ -18,7 +18,7 @@ from cvx.arguments import (
     optional,
     whole,
 )
-from cvx.causal.events import HIDDEN, Link
+from cvx.causal.events import HIDDEN
 from cvx.causal.evidence import Evidence
 from cvx.causal.graph import CausalGraph
 from cvx.causal.ground import StoreGround
@@ -31,9 +31,9 @@ from cvx.memory.backend import Backend, Identity
 from cvx.memory.writes import add_events
 from cvx.store import Record
 from cvx.store.rowcheck import explains
-from cvx.types import AnEvent, Event
+from cvx.types import AnEvent, Edge, Event
 
-_an_edge = one_of(Link, called="an edge that link, propose or pending returned")
+_an_edge = one_of(Edge, called="an edge that link, propose or pending returned")
 
 
 @explains(lambda causes: causes._backend.record)
@@ -62,7 +62,7 @@ class Causes:
     @checked(k=whole(1), draw=optional(a_share))
     def propose(
         self, effect: AnEvent, k: int = 5, *, judge: object = None, draw: float | None = 0.5
-    ) -> list[Link]:
+    ) -> list[Edge]:
         """Look for what led to an event among earlier ones; link what is likely.
 
         The chance that is told is calibrated: of links told at 60%, about that share are causes
@@ -83,7 +83,7 @@ class Causes:
 
         Returns
         -------
-        list of Link
+        list of Edge
             The likeliest first, each with its ``probability``, ``why`` and ``state``: "judged",
             "candidate", or "unjudged" where the judge had no clear word. What has a chance below
             5% is left out.
@@ -118,7 +118,7 @@ class Causes:
         return made
 
     @checked(state=among(*HIDDEN))
-    def pending(self, state: str = "candidate") -> list[Link]:
+    def pending(self, state: str = "candidate") -> list[Edge]:
         """Return what is kept but told to nobody, the likeliest first.
 
         Parameters
@@ -134,36 +134,36 @@ class Causes:
         ]
 
     @checked(edge=_an_edge, why=optional(a_text))
-    def confirm(self, edge: Link, why: str | None = None) -> Link:
+    def confirm(self, edge: Edge, why: str | None = None) -> Edge:
         """Take a link, or a candidate, for certain; it is told without "probably" from then on.
 
         Parameters
         ----------
-        edge : Link
+        edge : Edge
             Of ``propose``, ``pending`` or a story.
         why : str, optional
             How the one led to the other; default what was said before.
         """
 
-        def confirmed(link: Link) -> Link:
+        def confirmed(link: Edge) -> Edge:
             evidence = Evidence.of(link.weight, link.evidence).confirmed()
             return _with(link, evidence, "confirmed", why)
 
         return self._settled(edge.cause, edge.effect, confirmed)
 
     @checked(edge=_an_edge, why=optional(a_text))
-    def reject(self, edge: Link, why: str | None = None) -> Link:
+    def reject(self, edge: Edge, why: str | None = None) -> Edge:
         """Say that one event did not lead to the other: that is never proposed or told again.
 
         Parameters
         ----------
-        edge : Link
+        edge : Edge
             Of ``propose``, ``pending`` or a story. ``memory.link`` states the opposite again.
         why : str, optional
             Why not.
         """
 
-        def rejected(link: Link) -> Link:
+        def rejected(link: Edge) -> Edge:
             return replace(link, weight=0.0, state="rejected", why=why or "", recorded=None)
 
         return self._settled(edge.cause, edge.effect, rejected)
@@ -171,7 +171,7 @@ class Causes:
     @checked(supports=number(0.0), counters=number(0.0))
     def observe(
         self, cause: AnEvent, effect: AnEvent, *, supports: float = 0.0, counters: float = 0.0
-    ) -> Link:
+    ) -> Edge:
         """Count cases for or against a link, which moves its weight; it is made if it is not.
 
         A link that rests on nothing but cases is a guess: below .5 it is a candidate.
@@ -184,7 +184,7 @@ class Causes:
 
         Returns
         -------
-        Link
+        Edge
             With the weight that follows: the mean of a Beta posterior.
 
         Raises
@@ -204,7 +204,7 @@ class Causes:
         'candidate'
         """
 
-        def counted(link: Link) -> Link:
+        def counted(link: Edge) -> Edge:
             known = Evidence() if link.evidence == "" and link.state in HIDDEN else None
             known = known or Evidence.of(link.weight, link.evidence)
             if supports:
@@ -313,12 +313,12 @@ class Causes:
         self._backend.check_own([found.id], self._identity)
         return found
 
-    def _settled(self, cause: Any, effect: Any, change: Callable[[Link], Link]) -> Link:
+    def _settled(self, cause: Any, effect: Any, change: Callable[[Edge], Edge]) -> Edge:
         ends = an_event("cause", cause), an_event("effect", effect)
         self._backend.check_own(ends, self._identity)
         return self._linker().settle(*ends, change)
 
-    def _warn_if_unjudged(self, made: Sequence[Link], judge: str) -> None:
+    def _warn_if_unjudged(self, made: Sequence[Edge], judge: str) -> None:
         if any(link.state != "unjudged" for link in made):
             self._unjudged = -_MANY
         before, self._unjudged = self._unjudged, self._unjudged + len(made)
@@ -339,7 +339,7 @@ class Causes:
 _MANY = 10
 
 
-def _with(link: Link, evidence: Evidence, state: str, why: str | None) -> Link:
+def _with(link: Edge, evidence: Evidence, state: str, why: str | None) -> Edge:
     return replace(
         link,
         weight=evidence.weight,

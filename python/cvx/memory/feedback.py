@@ -68,7 +68,8 @@ def take_feedback(
     elif helped is None and outcome is not None:
         helped = outcome > 0.5
     recaller.write_down(number)
-    if number not in backend.noted.decided:
+    waiting = backend.noted.decided.get(number)
+    if waiting is None or not _is_of(backend, {"record": waiting[1]}, identity):
         _decision_row(backend, number, identity)
     backend.flush()
     with backend.record.transaction() as write:

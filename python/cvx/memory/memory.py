@@ -22,7 +22,6 @@ from cvx.arguments import (
     an_event,
     an_outcome,
     checked,
-    number,
     one_of,
     optional,
     some_events,
@@ -30,7 +29,6 @@ from cvx.arguments import (
     whole,
     wrong,
 )
-from cvx.causal.events import Link
 from cvx.embed import Embedder
 from cvx.errors import (
     InvalidInputError,
@@ -71,6 +69,7 @@ from cvx.types import (
     AnEvent,
     Cue,
     Decision,
+    Edge,
     Episode,
     Event,
     Vector,
@@ -119,8 +118,6 @@ def _timed(item: Any) -> bool:
     return getattr(item, "timestamp", None) is not None
 
 
-_weight = number(0.0, 1.0)
-_reason = one_of(str, called="a str")
 _FIELDS: Mapping[str, Check] = {
     "tags": some_texts,
     "metadata": optional(a_mapping),
@@ -411,7 +408,7 @@ class Memory:
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
         source: str = "",
-        trust: float = 1.0,
+        trust: float | None = None,
         visibility: str | None = None,
         salience: float | None = None,
         key: str | None = None,
@@ -480,7 +477,7 @@ class Memory:
             tags=tags,
             metadata=metadata,
             source=source,
-            trust=trust,
+            trust=1.0 if trust is None else trust,
             visibility=visibility,
             salience=salience,
             key=key,
@@ -576,12 +573,14 @@ class Memory:
         whose = self._identity.named(namespace)
         listed: list[Event | Episode] = []
         words: list[Sequence[str]] = []
-        untimed = 0
+        counts = self._backend.clock != "utc"
+        latest = self._backend.now() if counts else 0
         for place, item in enumerate(writes.rows_of(items)):
             with writes.named(place):
                 made, named = self._item(item, whose)
-            if isinstance(made, Event) and self._backend.clock != "utc" and not _timed(item):
-                made, untimed = replace(made, timestamp=made.timestamp + untimed), untimed + 1
+            if isinstance(made, Event) and counts:
+                made = made if _timed(item) else replace(made, timestamp=latest + 1)
+                latest = max(latest, made.timestamp)
             listed.append(made)
             words.append(named)
         if aliases:
@@ -664,6 +663,7 @@ class Memory:
         reward: float | None = None,
         aliases: Sequence[str] = (),
         state: str | None = None,
+        namespace: str | None = None,
     ) -> Event:
         """Change what is given of an event, and keep the rest.
 
@@ -689,6 +689,8 @@ class Memory:
             Further words to find it by; it stays one event, and is found once.
         state : {"active", "archived", "quarantined"}, optional
             "active" brings back what was forgotten or quarantined.
+        namespace : str, optional
+            Who changes it: the event must be of it. By default anybody may whom the memory serves.
 
         Returns
         -------
@@ -718,7 +720,8 @@ class Memory:
         ['Ana lives in Porto']
         """
         number = an_event("event", event)
-        self._backend.check_own([number], self._identity)
+        identity = self._identity.acting(namespace)
+        self._backend.check_own([number], identity)
         change = writes.Change(
             text=text,
             vector=vector,
@@ -730,20 +733,20 @@ class Memory:
             state=state,
         )
         writes.change_event(self._backend, number, change, aliases)
-        return self._backend.event(number, self._identity)
+        return self._backend.event(number, identity)
 
     def link(
         self,
         cause: AnEvent,
         effect: AnEvent,
         kind: str = "caused",
-        weight: float = 1.0,
-        why: str = "",
         *,
+        why: str = "",
+        weight: float = 1.0,
         evidence: str = "",
         effect_first: str = "refuse",
         namespace: str | None = None,
-    ) -> Link:
+    ) -> Edge:
         """Say that one event led to another; the same link again replaces the older one.
 
         Parameters
@@ -753,21 +756,23 @@ class Memory:
         kind : str, default "caused"
             A kind of edge; one of your own is declared first, with
             ``admin.declare_edge_kind``.
+        why : str
+            The reason in words.
         weight : float, default 1.0
             In [0, 1].
-        why, evidence : str
-            The reason in words, and what it rests on.
+        evidence : str
+            What the reason rests on.
         effect_first : {"refuse", "flag", "allow"}, default "refuse"
             What becomes of a link of a built-in causal kind ("caused", "caused_success",
             "caused_failure", "granger_causal") to an effect that happened before its cause: an
             error, a link with a warning, or a link. Allow it where timestamps say when something
             was told, and not when it happened.
         namespace : str, optional
-            Who says so; a bound memory names no other than its own.
+            Who says so: both events must be of it.
 
         Returns
         -------
-        Link
+        Edge
             As it is stored: ``cause``, ``effect`` (ids), ``kind``, ``weight``, ``why``,
             ``evidence``, ``state``.
 
@@ -793,12 +798,12 @@ class Memory:
             ("evidence", evidence),
             ("effect_first", effect_first),
         ):
-            _reason(name, value)
-        weight = _weight("weight", weight)
-        self._identity.named(namespace)
-        self._backend.check_own(ends, self._identity)
-        link = Link(*ends, weight, kind, why, evidence)
-        return writes.link_events(self._backend, link, effect_first)
+            a_text(name, value)
+        weight = a_share("weight", weight)
+        self._backend.check_own(ends, self._identity.acting(namespace))
+        return writes.link_events(
+            self._backend, Edge(*ends, kind, weight, why, evidence), effect_first
+        )
 
     @checked(dry_run=a_flag)
     def forget(
@@ -818,7 +823,7 @@ class Memory:
         where : Filter, mapping of its fields, or a list of these, optional
             all of the namespace that pass it.
         namespace : str, optional
-            With ``where``; default the memory's own.
+            Whose they are; default the memory's own, and with ids at the root anybody's.
         dry_run : bool, default False
             Only say which ones.
 
@@ -832,7 +837,7 @@ class Memory:
         UnknownError
             One of them does not exist; nothing changes.
         InvalidInputError
-            Neither events nor a filter, or both.
+            Neither events nor a filter, both, or a filter that everything passes.
         """
         listed = self._targets(events, where, namespace, dry_run)
         if not dry_run:
@@ -869,7 +874,7 @@ class Memory:
         UnknownError
             One of them does not exist; nothing is erased.
         InvalidInputError
-            Neither events nor a filter, or both.
+            Neither events nor a filter, both, or a filter that everything passes.
         """
         listed = self._targets(events, where, namespace, dry_run)
         if dry_run:
@@ -888,6 +893,7 @@ class Memory:
                 f"events is {events!r:.60} and where is {where!r:.60}: give one of them"
             )
         if events is None:
+            self._identity.choosing(where)
             return self._recaller.own(asker_of(self._identity, namespace, where, "any"))
         listed = list(dict.fromkeys(some_events("events", events)))
         found = self._backend.record.query(
@@ -897,7 +903,7 @@ class Memory:
         if dry_run and len(found) < len(listed):
             missing = min({*listed} - {row[0] for row in found})
             raise UnknownError(f"there is no event {missing}: it was erased or never given")
-        self._backend.check_own(listed, self._identity)
+        self._backend.check_own(listed, self._identity.acting(namespace))
         return listed
 
     @checked(key=optional(a_text))
@@ -917,7 +923,7 @@ class Memory:
         key : str, optional
             What it is called elsewhere.
         namespace : str, optional
-            In which the key is unique; default the memory's own.
+            Who asks, and in which the key is unique; default the memory's own.
 
         Raises
         ------
@@ -931,7 +937,7 @@ class Memory:
         if (event is None) == (key is None):
             raise InvalidInputError(f"event is {event!r} and key is {key!r}: give one of them")
         if event is not None:
-            return self._backend.event(an_event("event", event), self._identity)
+            return self._backend.event(an_event("event", event), self._identity.acting(namespace))
         namespace = self._identity.named(namespace)
         found = self._called(key, namespace)
         if found is None:
@@ -1161,6 +1167,7 @@ class Memory:
         followed: Iterable[AnEvent] | None = None,
         action: str | None = None,
         outcome: float | None = None,
+        namespace: str | None = None,
     ) -> None:
         """Say what became of a context or a recall: what of it helped, or was followed.
 
@@ -1187,6 +1194,8 @@ class Memory:
             What the agent did; default what was said before.
         outcome : float, optional
             How it ended, in [0, 1].
+        namespace : str, optional
+            Who says so: the decision must be of it.
 
         Raises
         ------
@@ -1202,7 +1211,7 @@ class Memory:
             self._backend,
             self._recaller,
             shown,
-            self._identity,
+            self._identity.acting(namespace),
             followed=None if followed is None else _feedback.some_followed("followed", followed),
             helped=helped,  # type: ignore[arg-type]
             action=action,

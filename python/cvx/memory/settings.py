@@ -15,6 +15,7 @@ from cvx.errors import (
     InvalidInputError,
     LexicalOnlyWarning,
     MissingExtraError,
+    RecordIOError,
     SettingsMismatchError,
     StoreError,
 )
@@ -155,7 +156,16 @@ def counter(path: str) -> CountTokens:
 
 
 def known_of(folder: Path) -> Description | None:
-    """Return what the store in a folder says of itself; None where it says nothing yet."""
+    """Return what the store in a folder says of itself; None where it says nothing yet.
+
+    Raises
+    ------
+    RecordIOError
+        The path, or one above it, is a file.
+    """
+    for one in (folder, *folder.parents):
+        if one.is_file():
+            raise RecordIOError(f"{one} is a file: give the path of a folder")
     try:
         return describe(folder)
     except (StoreError, UnicodeDecodeError):

@@ -7,18 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cvx.causal import Story as Told
-from cvx.causal.events import Link
 from cvx.causal.walk import Reached
 from cvx.escaping import html_text
 from cvx.store import Record
-from cvx.types import Event
+from cvx.types import Edge, Event
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-Edge = Link
-"""A link between two events, as ``Memory.link`` and stories return it."""
 
 
 class StoryStep(NamedTuple):
@@ -28,7 +23,7 @@ class StoryStep(NamedTuple):
     ----------
     event : Event
         The cause, or the consequence.
-    edge : Link
+    edge : Edge
         What leads to it from the step before.
     depth : int
         Edges away from the event that was asked about.
@@ -37,7 +32,7 @@ class StoryStep(NamedTuple):
     """
 
     event: Event
-    edge: Link
+    edge: Edge
     depth: int
     weight: float
 
@@ -67,7 +62,7 @@ class Story(list[Event]):
         self.of, self.steps, self.told = of, list(steps), told
 
     @property
-    def edges(self) -> list[Link]:
+    def edges(self) -> list[Edge]:
         """The link that leads to each event from the step before, in their order."""
         return [step.edge for step in self.steps]
 

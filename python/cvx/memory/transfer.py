@@ -200,7 +200,7 @@ def from_duckdb(
                 progress(len(known), total)
         for cause, effect, reason in _known(causes, known, source):
             # What the core was told is taken over as it is, whichever came first.
-            memory.link(cause, effect, "caused", 1.0, reason, effect_first="allow")
+            memory.link(cause, effect, "caused", weight=1.0, why=reason, effect_first="allow")
     return [known[event] for event in sorted(known)]
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cvx.causal.events import Link, known_order, link_of
+from cvx.causal.events import causal_kinds, known_order, link_of
 from cvx.causal.ground import store_links
 from cvx.cue import dense_text, lexical_text
 from cvx.embed.cache import CachedEmbedder, is_cache
@@ -25,23 +25,21 @@ from cvx.store.files import regular
 from cvx.store.injection import ORDER, tags_with_mark
 from cvx.store.namespaces import visible_sql
 from cvx.store.rows import changed_columns
-from cvx.types import Episode, Event, Vector
+from cvx.types import Edge, Episode, Event, Vector
 from cvx.validation import check_event, check_reward
 
 
 def add_events(
     backend: Backend,
-    events: Iterable[Event],
+    events: Sequence[Event],
     aliases: Sequence[Sequence[str]] = (),
     *,
     again: bool = False,
 ) -> list[int]:
     """Store events, all of them or none; see ``Memory.add_many``."""
-    if not isinstance(events, Iterable):
-        raise InvalidInputError(f"events are {events!r}: give Events")
     listed = []
     for at, event in enumerate(events):
-        with named(at):
+        with named(at if len(events) > 1 else None):
             listed.append(sound(event))
     if aliases and len(aliases) != len(listed):
         raise InvalidInputError(
@@ -57,7 +55,7 @@ def add_events(
     whole: dict[int, Event] = {}
     for place in further:
         event = listed[place]
-        with named(place):
+        with named(place if len(listed) > 1 else None):
             own = next(made) if event.vector is None else backend.checked(event.vector)
         whole[place] = _new(event, own)
     ids = dict(called)
@@ -69,7 +67,7 @@ def add_events(
             given = write.add_events((whole[n] for n in new), nodes=write.take_nodes(len(new)))
             ids.update(zip(new, given, strict=True))
             for place, number in called.items():
-                with named(place):
+                with named(place if len(listed) > 1 else None):
                     _apply(backend, write, number, Change.by(whole[place]), revive=True)
             for place, words in further.items():
                 if words:
@@ -93,7 +91,7 @@ def _called(
     for place, event in enumerate(listed):
         if event.key is None or known[place] is not None:
             continue
-        with named(place):
+        with named(place if len(listed) > 1 else None):
             if (event.namespace, event.key) in seen:
                 raise DuplicateKeyError(
                     f"{event.key!r} is the key of another of them: give one of its own"
@@ -281,12 +279,17 @@ def _apply(
         write.set_columns("metadata", {event_id: columns["metadata"]})
 
 
-def link_events(backend: Backend, link: Link, effect_first: str) -> Link:
+def link_events(backend: Backend, link: Edge, effect_first: str) -> Edge:
     """Store a link between two events; see ``Memory.link``."""
     if link.kind == "temporal":
         raise InvalidInputError("temporal edges are implied by time: give another kind")
     known_order(effect_first)
     kinds = backend.index.edge_kinds
+    if link.kind not in kinds:
+        raise UnknownError(
+            f"there is no edge kind {link.kind!r}: declare it with admin.declare_edge_kind, give "
+            f"one of {', '.join(causal_kinds(kinds))}; a reason in words is given as why="
+        )
     with backend.record.transaction() as write:
         (edge,) = store_links(write, [link], kinds, effect_first=effect_first)
     return replace(link_of(edge, link.cause, link.effect), recorded=write.recorded)
@@ -342,11 +345,13 @@ def _clean_caches(backend: Backend, events: list[int]) -> None:
 
 
 @contextmanager
-def named(place: int) -> Iterator[None]:
-    """Say which of several events an error is about."""
+def named(place: int | None) -> Iterator[None]:
+    """Say which of several events an error is about; of one alone, place is None."""
     try:
         yield
     except InvalidInputError as error:
+        if place is None:
+            raise
         raise type(error)(f"event {place} of those given: {error}") from error
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cvx.escaping import html_text, one_line, printable
 from cvx.recall.render import SHORT, kind_of
-from cvx.types import Hit
+from cvx.types import Hit, shorten
 
 _LONGEST = 60
 
@@ -157,6 +157,13 @@ class Hits(list[Hit]):
         super().__init__(hits)
         self.trace, self.nearest = trace, list(nearest)
         self.decision: int | None = None
+
+    def __repr__(self) -> str:
+        told = [f"<Hits: {len(self)} for {shorten(self.trace.cue, _LONGEST)!r}>"]
+        for hit in self:
+            text = f"node {hit.node}" if hit.event is None else one_line(hit.event.text, _LONGEST)
+            told.append(f"  {hit.score:.2f} {text}")
+        return "\n".join(told)
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -119,7 +119,7 @@ def _take_in(
     if not again and (header.name in taken or header.uuid == record.meta("uuid")):
         raise ExportError(
             "this export was taken in before, or is this store's own: its events are here; "
-            "say again (--again) to have them twice"
+            "say again=True (--again) to have them twice"
         )
     empty = record.tail().seq == 0 and not record.query("SELECT 1 FROM events LIMIT 1")
     if not empty:
