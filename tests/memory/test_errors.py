@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ def test_a_reason_in_the_place_of_a_kind_says_where_reasons_go() -> None:
 
 
 @pytest.mark.parametrize("where", [{}, [{}], [{"kind": "note"}, {}]])
-def test_what_everything_passes_is_no_target(where: object) -> None:
+def test_what_everything_passes_is_no_target(where: Any) -> None:
     memory = Memory(embedder=LexicalEmbedder())
     memory.add("a mug")
     for lose in (memory.forget, memory.erase):
