@@ -76,8 +76,9 @@ class PlainView:
         return out
 
     def postings(self, word: str) -> IntArray | None:
+        asked = f'"{word.rstrip("*")}"' + "*" * word.endswith("*")
         found = self._words.execute(
-            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid", (f'"{word}"',)
+            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid", (asked,)
         )
         return np.array([row for (row,) in found], dtype=np.int64)
 

@@ -11,7 +11,7 @@ from cvx.recall.signals.dense import dense_signals
 from cvx.recall.signals.lexical import lexical_signals
 from cvx.recall.signals.question import read_question
 from cvx.recall.signals.scene import Scene
-from cvx.recall.signals.words import content_words
+from cvx.recall.words import content_words
 from tests.recall.plain_view import PlainView, Pool, Said
 from tests.recall.worlds import QUESTIONS, talks
 

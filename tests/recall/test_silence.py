@@ -175,3 +175,46 @@ def test_a_name_and_a_word_of_the_same_stem_are_enough_in_a_new_memory() -> None
     assert memory.recall("Which allergies does Ana have?")[0].text == "Ana is allergic to peanuts."
     assert memory.recall("Where does Ana live?")[0].relevance is not None
     assert memory.recall(FOREIGN[0]) == []
+
+
+OTHERS = (
+    "Bob likes hiking in the mountains.",
+    "The meeting is at ten on Monday.",
+    "Ana works at a bakery in the old town.",
+    "The printer is out of toner.",
+    "Dana plays the cello in an orchestra.",
+    "The doctor prescribed antibiotics for the infection.",
+    "Hugo proposed a partnership to the town.",
+    "The concert was cancelled.",
+    "Jan organises the volunteers at the shelter.",
+    "The recycling is collected on Fridays.",
+    "Quinn speaks Portuguese and Danish.",
+    "Lunch was late on Tuesday.",
+)
+
+
+@pytest.mark.requirement("B14")
+@pytest.mark.parametrize("others", [3, 12, 36])
+@pytest.mark.parametrize(
+    ("cue", "fact"),
+    [
+        ("Which allergies does Ana have?", "Ana is allergic to nuts."),
+        ("What food allergies are there?", "Ana is allergic to nuts."),
+        ("Are there any infectious diseases?", OTHERS[5]),
+        ("Who could be a business partner?", OTHERS[6]),
+        ("Is there a cancellation?", OTHERS[7]),
+    ],
+)
+def test_a_small_memory_answers_what_has_a_root_in_common_with_it(
+    cue: str, fact: str, others: int
+) -> None:
+    memory = Memory(LexicalEmbedder())
+    memory.add(fact, entity="Ana" if "Ana" in fact else None)
+    around = [text for text in OTHERS if text != fact]
+    for n in range(others):
+        more = f" Note {n} of {around[n % 7]}" if n >= len(around) else ""
+        memory.add(around[n % len(around)] + more)
+    hits = memory.recall(cue)
+    assert [hit.text for hit in hits[:1]] == [fact]
+    for foreign in FOREIGN:
+        assert memory.recall(foreign) == []

@@ -103,7 +103,15 @@ def test_the_events_that_hold_a_word_are_named() -> None:
     with Memory(embedder()) as memory:
         for text in ("a lamp", "two lamps", "a door", "我喜欢猫", "'); DROP TABLE events; --"):
             memory.add(text)
-        for word, events in (("lamp", [1, 2]), ("喜欢", [4]), ("window", []), ("*", []), ("", [])):
+        for word, events in (
+            ("lamp", [1, 2]),
+            ("doo*", [3]),
+            ("doo", []),
+            ("喜欢", [4]),
+            ("window", []),
+            ("*", []),
+            ("", []),
+        ):
             assert memory.record.holders(word, most=9).tolist() == events
             assert memory.record.holding(word, np.arange(1, 6)).tolist() == events
         assert memory.record.holders("lamp", most=1).tolist() == [1]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.recall.view import View
+from cvx.recall.words import holders_of
 from cvx.store.fulltext import words_of
 from cvx.types import Edge, IntArray
 
@@ -140,7 +141,7 @@ class Words:
 
     def find(self, view: View) -> Found:
         """Add up the idf of each event's words; the score is the share of the question's."""
-        postings = (view.postings(word) for word in view.question.words)
+        postings = (holders_of(word, view) for word in view.question.words)
         held = [rows for rows in postings if rows is not None and len(rows)]
         return _by_idf(view, held, self.pool) if held else Lexical(self.pool).find(view)
 

@@ -113,7 +113,7 @@ def holders(db: sqlite3.Connection, word: str, after: int, most: int) -> IntArra
     """Return the first events above an id that hold a word, ascending, ``most`` at the most.
 
     A word of a script without spaces is found wherever its pairs of characters are; several words,
-    where all of them are.
+    where all of them are. One that ends in ``*`` stands for every stem that begins so.
     """
     table, asked = _asked(word)
     if not asked:
@@ -177,7 +177,8 @@ def _asked(word: str) -> tuple[str, str]:
     """Return the table that knows a word, and how it is asked; "" where nothing can be asked."""
     grams = _cut(word)
     table = "events_pairs" if grams else "events_words"
-    return table, " AND ".join(map(_quoted, grams or _WORD.findall(word)))
+    asked = " AND ".join(map(_quoted, grams or _WORD.findall(word)))
+    return table, f"{asked}*" if asked and word.endswith("*") else asked
 
 
 def _cut(text: str) -> list[str]:

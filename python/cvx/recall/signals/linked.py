@@ -9,7 +9,7 @@ import numpy as np
 from cvx.recall.signals.lexical import coverage
 from cvx.recall.signals.scene import Scene, among
 from cvx.recall.signals.view import FloatArray
-from cvx.recall.signals.words import plain_words
+from cvx.recall.words import plain_words
 
 _LONGEST_TITLE = 6
 MENTIONS = "mentions"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from cvx.recall.signals.words import content_words, plain_words
 from cvx.recall.titles import title_key
+from cvx.recall.words import content_words, plain_words
 
 _LONGEST = 12
 

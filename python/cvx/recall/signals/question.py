@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cvx.recall.signals.dates import DateNamed, read_dates
 from cvx.recall.signals.forms import answer_wanted
 from cvx.recall.signals.view import View
-from cvx.recall.signals.words import content_words, plain_words, without
+from cvx.recall.words import content_words, plain_words, without
 
 _MOST_WORDS = 32
 

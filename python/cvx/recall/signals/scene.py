@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from cvx.recall.signals.inflected import forms_of_word
 from cvx.recall.signals.question import Question
 from cvx.recall.signals.view import Candidates, FloatArray, View
+from cvx.recall.words import holders_of
 from cvx.types import IntArray
 
 REACH = 2
@@ -79,21 +79,12 @@ class Scene:
         """Rows that hold each word of the question, with the word's idf."""
         found = []
         for word in self.question.words:
-            rows = self._holders(word)
+            rows = holders_of(word, self.view)
             if rows is not None:
                 held = rows.size
                 idf = np.log1p((self.view.size - held + 0.5) / (held + 0.5))
                 found.append((rows, float(idf)))
         return found
-
-    def _holders(self, word: str) -> IntArray | None:
-        """Return the rows that hold a form of a word; None where too many hold one of them."""
-        forms = forms_of_word(word)
-        if len(forms) == 1:
-            return self.view.postings(word)
-        held = [self.view.postings(form) for form in forms]
-        found = [rows for rows in held if rows is not None]
-        return np.unique(np.concatenate(found)) if len(found) == len(held) else None
 
     @cached_property
     def idf(self) -> npt.NDArray[np.float64]:

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.recall.signals.inflected import IRREGULAR, forms_of_word
 from cvx.recall.signals.lexical import lexical_signals
 from cvx.recall.signals.question import read_question
 from cvx.recall.signals.scene import Scene
+from cvx.recall.words import IRREGULAR, forms_of_word, holders_of, root_of_word
 from tests.recall.plain_view import PlainView, Pool, Said
 
 
@@ -41,3 +41,17 @@ def test_a_question_in_the_present_finds_its_answer_in_the_past() -> None:
     bought, like = lexical_signals(scene)["coverage"]
     assert bought == pytest.approx(1.0)
     assert like < 0.7
+
+
+@given(st.text(max_size=12))
+def test_a_root_begins_its_word_and_is_not_short(word: str) -> None:
+    root = root_of_word(word)
+    assert root == "" or (word.startswith(root) and len(root) >= 5)
+
+
+def test_a_relative_is_found_only_where_no_form_of_the_word_is() -> None:
+    view = PlainView([Said("Ann is allergic."), Said("It is an allergen."), Said("Nuts.")])
+    assert holders_of("allergies", view).tolist() == [0, 1]  # type: ignore[union-attr]
+    both = PlainView([Said("Ann is allergic."), Said("Her allergy is back.")])
+    assert holders_of("allergies", both).tolist() == [1]  # type: ignore[union-attr]
+    assert holders_of("rating", PlainView([Said("They ratify it.")])).tolist() == []  # type: ignore[union-attr]

@@ -1,0 +1,242 @@
+"""The words of a text that say what it is about, and their forms.
+
+A word is a run of letters and digits, folded in case; stems are the business of the full-text
+index. Scripts written without spaces are cut into overlapping pairs, as that index does. Words that
+carry no content (articles, pronouns, auxiliaries, question words, greetings) are left out.
+
+Questions are asked with the base of a verb ("when did she *buy* it?") and answered with its past
+("I *bought* it"). A stemmer joins regular forms; `forms_of_word` knows the irregular verbs of
+English that are in common use, the irregular plurals, and the numbers up to twelve. Nor does it
+join what was derived from the same root, such as "allergies" and "allergic": see `holders_of`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from cvx.store.fulltext import pairs
+from cvx.types import IntArray
+
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")
+
+QUESTION_WORDS = frozenset("what when where which who whom whose why how".split())  # noqa: SIM905
+"""Words that ask and do not describe what is asked for."""
+
+_CONTENTLESS = QUESTION_WORDS | frozenset(
+    """
+    a an the this that these those there here it its he him his she her hers they them their theirs
+    we us our ours you your yours i me my mine myself yourself himself herself itself themselves
+    ourselves one ones someone somebody anyone anybody everyone everybody something anything nothing
+    everything am is are was were be been being do does did doing done have has had having will
+    would shall should can could may might must ought let lets and or but nor so if then than as at
+    by for from in into of off on onto out over to up with without about after before during until
+    while because since between through under above below again against both each few more most
+    other others some any such no not only own same too very just also ever never yet still already
+    even though although however when whether yes yeah yep nope ok okay oh ah hey hi hello wow well
+    really quite much many lot lots kind kinds sort sorts type types example examples item
+    items bit thing things way ways mention mentioned mentions s t d m ll re ve don didn doesn
+    isn aren wasn weren won wouldn couldn shouldn hasn haven hadn ain cannot
+    """.split()  # noqa: SIM905
+)
+
+
+def content_words(text: str) -> list[str]:
+    """Return the words that carry content, in order, with repetitions.
+
+    Parameters
+    ----------
+    text : str
+        Anything.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> content_words("When did Ann's sisters go painting?")
+    ['ann', 'sisters', 'go', 'painting']
+    >>> content_words("東京都 2023")
+    ['2023', '東京', '京都']
+    """
+    out: list[str] = []
+    unspaced = False
+    for match in _WORD.findall(text):
+        word = _stripped(match)
+        if word in _CONTENTLESS:
+            continue
+        if pairs(word):
+            unspaced = True
+            continue
+        out.append(word)
+    if unspaced:
+        found = pairs(text)
+        out += [gram for gram in found if len(gram) == 2] or found
+    return out
+
+
+def plain_words(text: str, *, fold: bool = True) -> list[str]:
+    """Return every word without the ending of a genitive, in order.
+
+    Parameters
+    ----------
+    text : str
+        Anything.
+    fold : bool, default True
+        Fold the case.
+
+    Examples
+    --------
+    >>> plain_words("Ann's sister")
+    ['ann', 'sister']
+    """
+    return [_stripped(word, fold=fold) for word in _WORD.findall(text)]
+
+
+def without(text: str, words: frozenset[str]) -> str:
+    """Return a text without some words, and without the genitives of them.
+
+    Parameters
+    ----------
+    text : str
+        Anything.
+    words : frozenset of str
+        Folded in case.
+
+    Examples
+    --------
+    >>> without("When did Ann's sister call Bob?", frozenset({"ann", "bob"}))
+    'When did sister call ?'
+    """
+
+    def kept(match: re.Match[str]) -> str:
+        return "" if _stripped(match.group()) in words else match.group()
+
+    return " ".join(_WORD.sub(kept, text).split())
+
+
+def _stripped(word: str, *, fold: bool = True) -> str:
+    """Drop what follows an apostrophe."""
+    bare = word.replace("\u2019", "'").partition("'")[0]
+    return bare.casefold() if fold else bare
+
+
+_FORMS = """
+    become became; begin began begun; bend bent; bite bit bitten; blow blew blown; break broke
+    broken; bring brought; build built; burn burnt; buy bought; catch caught; choose chose
+    chosen; come came; deal dealt; dig dug; draw drew drawn; dream dreamt; drink drank drunk;
+    drive drove driven; eat ate eaten; fall fell fallen; feed fed; feel felt; fight fought; find
+    found; fly flew flown; forget forgot forgotten; forgive forgave forgiven; freeze froze
+    frozen; get got gotten; give gave given; go went gone; grow grew grown; hang hung; hear
+    heard; hide hid hidden; hold held; keep kept; know knew known; lay laid; lead led; learn
+    learnt; leave left; lend lent; lose lost; make made; mean meant; meet met; pay paid; ride
+    rode ridden; ring rang rung; rise rose risen; run ran; say said; see saw seen; seek sought;
+    sell sold; send sent; shake shook shaken; shine shone; shoot shot; show shown; shrink shrank
+    shrunk; sing sang sung; sink sank sunk; sit sat; sleep slept; slide slid; speak spoke
+    spoken; speed sped; spend spent; spin spun; stand stood; steal stole stolen; stick stuck;
+    strike struck; swear swore sworn; sweep swept; swim swam swum; swing swung; take took taken;
+    teach taught; tear tore torn; tell told; think thought; throw threw thrown; understand
+    understood; wake woke woken; wear wore worn; weave wove woven; win won; wind wound; write
+    wrote written; child children; foot feet; goose geese; knife knives; leaf leaves; life
+    lives; man men; mouse mice; person people; shelf shelves; tooth teeth; wife wives; wolf
+    wolves; woman women; one 1; two 2; three 3; four 4; five 5; six 6; seven 7; eight 8; nine 9;
+    ten 10; eleven 11; twelve 12
+"""
+
+
+def _table() -> dict[str, tuple[str, ...]]:
+    out: dict[str, tuple[str, ...]] = {}
+    for group in _FORMS.split(";"):
+        words = tuple(group.split())
+        for word in words:
+            out[word] = tuple(dict.fromkeys((word, *out.get(word, ()), *words)))
+    return out
+
+
+IRREGULAR = _table()
+_ENDINGS = ("ing", "s")
+_DERIVED = tuple(
+    """
+    ations ation ities ists isms ments ness ical ally ance ence able ible ions ings ers ors ist ism
+    ity ive ion ing ful ious ous ies ied ier est ment ic al er or ed es ly y s e
+    """.split()  # noqa: SIM905
+)
+_SHORTEST_ROOT = 5
+
+
+class Holding(Protocol):
+    """What knows which rows hold a word."""
+
+    def postings(self, word: str) -> IntArray | None:
+        """Return the rows that hold a word, or with ``*`` what begins so; None where too many."""
+
+
+@lru_cache(maxsize=1 << 14)
+def forms_of_word(word: str) -> tuple[str, ...]:
+    """Return a word, and the words that are forms of the same one and do not share its stem.
+
+    Parameters
+    ----------
+    word : str
+        Folded in case.
+
+    Examples
+    --------
+    >>> forms_of_word("buy"), forms_of_word("bought"), forms_of_word("lake")
+    (('buy', 'bought'), ('bought', 'buy'), ('lake',))
+    >>> forms_of_word("writing")
+    ('writing', 'write', 'wrote', 'written')
+    """
+    if word in IRREGULAR:
+        return IRREGULAR[word]
+    for ending in _ENDINGS:
+        if word.endswith(ending):
+            bare = word.removesuffix(ending)
+            # "writing" lost an e, "winning" doubled a consonant.
+            for base in (bare, f"{bare}e", bare[:-1]):
+                if len(base) > 1 and base in IRREGULAR:
+                    return (word, *IRREGULAR[base])
+    return (word,)
+
+
+@lru_cache(maxsize=1 << 14)
+def root_of_word(word: str) -> str:
+    """Return what words derived like this one begin with, "" where that would say too little.
+
+    It has five letters at least: "allergies", "allergic" and "allergen" share theirs, "rating" and
+    "ratify" do not.
+
+    Parameters
+    ----------
+    word : str
+        Folded in case.
+
+    Examples
+    --------
+    >>> root_of_word("allergies"), root_of_word("baker"), root_of_word("bake")
+    ('allerg', 'baker', '')
+    """
+    if not word.isalpha() or len(word) < _SHORTEST_ROOT:
+        return ""
+    for ending in _DERIVED:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_ROOT:
+            return word.removesuffix(ending)
+    return word
+
+
+def holders_of(word: str, memory: Holding) -> IntArray | None:
+    """Return the rows that hold a form of a word; where none does, those that hold a relative.
+
+    A relative begins with the same root. None where too many rows hold one of them.
+    """
+    held = [memory.postings(form) for form in forms_of_word(word)]
+    found = [rows for rows in held if rows is not None]
+    if len(found) < len(held):
+        return None
+    rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+    root = "" if rows.size else root_of_word(word)
+    return memory.postings(f"{root}*") if root else rows
