@@ -73,6 +73,8 @@ for module in pkgutil.walk_packages(cvx.__path__, "cvx."):
     assert dict(line.split("|") for line in told.splitlines()) == {
         "cvx.embed.deadline": "httpcore stamina",
         "cvx.integrations.gymnasium": "gymnasium",
+        "cvx.integrations.langchain": "langchain-core",
+        "cvx.integrations.langgraph": "langgraph",
         "cvx.scoring.estimator": "scikit-learn",
     }
 

@@ -13,6 +13,8 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "frames": ("polars",),
     "gymnasium": ("gymnasium",),
     "http": ("httpcore", "stamina"),
+    "langchain": ("langchain-core",),
+    "langgraph": ("langgraph",),
     "learn": ("scikit-learn",),
     "local": ("safetensors", "scipy", "tokenizers"),
     "plot": ("matplotlib",),
