@@ -52,7 +52,7 @@ def state(folder: Path) -> dict[str, float]:
 def used(memory: Memory, folder: Path, reads: int, writes: int) -> Iterator[dict[str, float]]:
     """Use a memory, and yield what the process holds after each part."""
     rng = random.Random(SEED)
-    for _ in range(PARTS):
+    for part in range(1, PARTS + 1):
         for number in range(reads // PARTS):
             if number % max(reads // writes, 1) == 0:
                 memory.add(sentence(rng), key=f"k{rng.randrange(EVENTS)}")
@@ -62,7 +62,9 @@ def used(memory: Memory, folder: Path, reads: int, writes: int) -> Iterator[dict
                 memory.context(sentence(rng), 300)
             else:
                 memory.get(key=f"k{rng.randrange(EVENTS)}")
-        yield state(folder)
+        found = state(folder)
+        print(f"{part * (reads // PARTS):,} of {reads:,} reads: {found}", file=sys.stderr)
+        yield found
 
 
 def texts() -> dict[str, str]:

@@ -1,10 +1,11 @@
 """Accepted means recallable: what a public call takes survives everything, the rest is refused."""
 
 import json
-import os
 import sqlite3
 import sys
+import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +18,15 @@ from hypothesis import strategies as st
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import DamagedRowsWarning, InvalidInputError
+from cvx.index import RawIndex
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.memory.transfer import export, import_export
 from cvx.store import rows
+from cvx.store.replica import Replica
 from cvx.types import Cue, Event
 from cvx.validation import cleaned, storable_metadata
+from tests.counting import NIGHTLY, tried
 from tests.store import planted
 
 HALF = "\ud83d"
@@ -91,14 +95,24 @@ def stored(event: Event) -> tuple[Any, ...]:
 
 @pytest.mark.requirement("B16")
 # Some fifty values each: a million in the nightly run.
-@settings(max_examples=20_000 if "CVX_NIGHTLY" in os.environ else 60)
+@settings(max_examples=20_000 if NIGHTLY else 60)
 @given(odd=st.lists(ODD_EVENT, min_size=1, max_size=12), words=ODD_TEXT)
 def test_what_is_accepted_survives_recall_reopening_export_and_import(
-    tmp_path_factory: pytest.TempPathFactory, odd: list[dict[str, Any]], words: str
+    odd: list[dict[str, Any]], words: str
 ) -> None:
-    folder = tmp_path_factory.mktemp("odd")
+    with tempfile.TemporaryDirectory() as folder:
+        survives(Path(folder), odd, words)
+
+
+TRIED = Counter[str]()
+
+
+def survives(folder: Path, odd: list[dict[str, Any]], words: str) -> None:
+    """Give a store odd events, and hold what it took against what comes back."""
     with Memory.open(folder / "m", embedder()) as memory:
         taken = [at for one in odd if (at := accepted(memory, one)) is not None]
+        TRIED.update(stores=1, values=sum(map(len, odd)), events=len(odd), taken=len(taken))
+        tried(f"accepted values, {dict(TRIED)}; stores", TRIED["stores"], 50)
         kept = {at: stored(memory.get(at)) for at in taken}
         spaces = {memory.get(at).namespace for at in taken}
         for space in spaces:
@@ -264,6 +278,23 @@ def test_a_row_that_no_index_takes_is_left_out_named_and_repaired(
             "SELECT count(*) FROM sqlite_master WHERE name = 'set_aside'"
         ).fetchone()[0]
     assert kept or aside
+
+
+class Mistaken(RawIndex):
+    """An index whose program has a mistake, which is that of no row."""
+
+    def bulk_insert(self, *args: Any, **options: Any) -> Any:
+        raise TypeError("bulk_insert() got an unexpected keyword argument 'colour'")
+
+
+@pytest.mark.requirement("B16")
+def test_a_mistake_of_the_program_is_no_damage_of_a_row() -> None:
+    memory = Memory(embedder())
+    memory.add("the lamp is red")
+    with pytest.raises(TypeError, match="colour"):
+        Replica(memory.record, lambda: Mistaken(8))
+    assert memory.record.damaged == {}
+    assert memory.record.refused == set()
 
 
 @given(value=st.dictionaries(ODD_TEXT, ODD_JSON, max_size=3))

@@ -25,13 +25,15 @@ from cvx.memory.check import check, rescue
 from cvx.memory.transfer import export, import_export
 from cvx.store import rows
 from cvx.types import Cue
+from tests.counting import NIGHTLY
+from tests.counting import tried as told_tried
 from tests.store import planted
 from tests.store.processes import embedder
 from tests.store.test_foreign_export import Lines, changed
 
 pytestmark = pytest.mark.requirement("B16")
 
-MUTANTS = int(os.environ.get("CVX_MUTANTS", "25000" if "CVX_NIGHTLY" in os.environ else "60"))
+MUTANTS = int(os.environ.get("CVX_MUTANTS", 25_000 if NIGHTLY else 60))
 STORES = MUTANTS // 3
 """Each of these is opened, asked, examined, mended and rescued, and asked again."""
 ODD: list[Any] = [
@@ -165,6 +167,7 @@ def test_an_export_that_was_changed_is_refused_or_sound(
         if not odd_copy(rng, rich, path):
             continue
         tried += 1
+        told_tried(f"changed exports in {ending} ({taken} sound, {opened} opened)", tried)
         try:
             import_export(tmp_path / "new", path)
         except CvxError:
@@ -216,6 +219,9 @@ def test_a_store_that_was_changed_answers_or_says_why_not(
     rng, opened, mended = random.Random(12), 0, 0
     folder, rescued = tmp_path / "m", tmp_path / "rescued"
     for number in range(STORES):
+        told_tried(
+            f"changed stores, {odd.__name__} ({opened} opened, {mended} mended)", number, 100
+        )
         shutil.copytree(rich / "m", folder)
         if number % 2:
             # Without a snapshot the index is made of the rows as they are now.

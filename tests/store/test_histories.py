@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from cvx.memory import Memory
+from tests.counting import NIGHTLY, tried
 from tests.store.processes import CONTEXT, embedder
 
 KEYS = [f"k{number}" for number in range(6)]
 PROCESSES, THREADS = 4, 4
-NIGHTLY = "CVX_NIGHTLY" in os.environ
 OPERATIONS = 1_000_000 if NIGHTLY else 1_500
 
 
@@ -105,6 +105,7 @@ def recorded(folder: Path, logs: Path, rng: random.Random) -> list[Operation]:
             running = {place: one for place, one in running.items() if one is not chosen}
         assert all(one.exitcode in (None, -signal.SIGKILL) for one in running.values())
         done = sum(log.read_bytes().count(b"\n") for log in logs.iterdir())
+        tried("histories, operations", done // 1_000 * 1_000, 1_000)
     for one in running.values():
         one.kill()
         one.join()

@@ -13,6 +13,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,15 @@ import pytest
 from cvx.causal import CausalMemoryCore, RuleJudge
 from cvx.errors import DamagedStoreError, LexicalOnlyWarning
 from cvx.memory import Memory
+from tests.counting import NIGHTLY, tried
 from tests.power_loss.replay import Change, Disk, Shape, changes, lay_out
 from tests.power_loss.workload import embedder, held, told
 
 HERE = Path(__file__).resolve().parent.parent / "power_loss"
 ROOT = HERE.parent.parent
 SHARED = Path("/dev/shm")
-NIGHTLY = bool(os.environ.get("CVX_NIGHTLY"))
-# Of the states of a run, so many are tried; the nightly run tries all that it draws.
-MOST, DRAWS = (100_000, 90) if NIGHTLY else (400, 2)
+# So many states are tried; of those that are met, each of so many.
+MOST, EVERY = (100_000, 1) if NIGHTLY else (400, 8)
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="calls are recorded by LD_PRELOAD"),
@@ -66,20 +67,22 @@ def on_disk(folder: Path) -> Shape:
     }
 
 
-def states_of(recorded: list[Change], rng: random.Random, draws: int) -> Iterator[Shape]:
-    """Yield the states that differ, of every moment of the run."""
-    disk, seen = Disk(frozenset({"acks"})), set[bytes]()
-    for change in recorded:
-        disk.play(change)
-        for shape in disk.states(rng, draws):
-            for store in ("store", "second"):
-                if isinstance(inside := shape.get(store), dict):
-                    # Shared memory is not on the disk.
-                    inside.pop("memory.db-shm", None)
-            mark = digest(shape)
-            if mark not in seen:
-                seen.add(mark)
-                yield shape
+def states_of(recorded: list[Change]) -> Iterator[Shape]:
+    """Yield the states that differ, of every moment of the run, in rounds of other draws."""
+    seen = set[bytes]()
+    for number in count():
+        disk, rng = Disk(frozenset({"acks"})), random.Random(number)
+        for change in recorded:
+            disk.play(change)
+            for shape in disk.states(rng, 2):
+                for store in ("store", "second"):
+                    if isinstance(inside := shape.get(store), dict):
+                        # Shared memory is not on the disk.
+                        inside.pop("memory.db-shm", None)
+                mark = digest(shape)
+                if mark not in seen:
+                    seen.add(mark)
+                    yield shape
 
 
 def digest(shape: Shape) -> bytes:
@@ -149,16 +152,11 @@ def opened(folder: Path) -> Memory:
             return Memory.open(folder, embedder())
 
 
-def failures(recorded: list[Change], most: int, draws: int, left: Path) -> Counter[str]:
+def failures(recorded: list[Change], most: int, every: int, left: Path) -> Counter[str]:
     """Try so many of the states that a loss of power may leave, and count what is wrong."""
     said = acknowledged(recorded)
-    # Drawn twice from the same seed: all of them at once would be gigabytes.
-    count = sum(1 for _ in states_of(recorded, random.Random(0), draws))
-    chosen = {*random.Random(0).sample(range(count), min(most, count))}
     failed, torn = Counter[str](), 0
-    for number, shape in enumerate(states_of(recorded, random.Random(0), draws)):
-        if number not in chosen:
-            continue
+    for number, shape in enumerate(islice(states_of(recorded), 0, most * every, every), 1):
         lay_out(shape, left)
         try:
             check(left, said)
@@ -166,8 +164,9 @@ def failures(recorded: list[Change], most: int, draws: int, left: Path) -> Count
             torn += 1
         except Exception as error:
             failed[f"{type(error).__name__}: {str(error)[:200]}"] += 1
-    of = f"{count:,} states of {len(recorded):,} changes"
-    print(f"\npower loss: {len(chosen):,} of {of}: {dict(failed)}; torn by DuckDB itself: {torn}")
+        tried(f"power loss, states ({failed.total()} wrong, {torn} torn by DuckDB)", number)
+    of = f"{most:,} states of {len(recorded):,} changes"
+    print(f"\npower loss: {of}: {dict(failed)}; torn by DuckDB itself: {torn}")
     return failed
 
 
@@ -182,11 +181,11 @@ def left() -> Iterator[Path]:
 def test_what_was_acknowledged_outlives_the_loss_of_power(
     recorded: list[Change], left: Path
 ) -> None:
-    assert failures(recorded, MOST, DRAWS, left) == Counter()
+    assert failures(recorded, MOST, EVERY, left) == Counter()
 
 
 def test_without_syncs_the_same_states_lose_what_was_acknowledged(
     recorded: list[Change], left: Path
 ) -> None:
     lazy = [change for change in recorded if change.kind != "s"]
-    assert failures(lazy, 60, 1, left)
+    assert failures(lazy, 60, 30, left)

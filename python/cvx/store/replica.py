@@ -15,7 +15,7 @@ from cvx.index import RawIndex
 from cvx.store import rows
 from cvx.store.namespaces import space
 from cvx.store.record import Record
-from cvx.store.rowcheck import node_bound
+from cvx.store.rowcheck import RowCheck, node_bound
 from cvx.store.writer import Writer
 
 _CHUNK = 20_000
@@ -292,6 +292,7 @@ def build(record: Record, index: RawIndex, first: int = 0) -> None:
             _link(index, edge.from_node, edge.to_node, edge.kind, edge.weight)
         except _REFUSED as error:
             ends = [edge.from_node, edge.to_node, edge.kind]
+            _blame(record, error, _OF_ENDS, ends)
             record.damaged[f"links {ends} ({error})"] = None
 
 
@@ -377,7 +378,28 @@ def _insert_one_by_one(record: Record, index: RawIndex, found: Sequence[tuple[An
         try:
             _insert_rows(index, [row])
         except _REFUSED as error:
+            _blame(record, error, _OF_NODE, row[:1])
             _refuse(record, row[0], str(error))
+
+
+_OF_ENDS = {"links": "WHERE from_node = ? AND to_node = ? AND kind = ?"}
+_OF_NODE = {
+    "events": "WHERE event_id IN (SELECT event_id FROM aliases WHERE node = ?1) OR node = ?1",
+    "aliases": "WHERE node = ?1",
+}
+
+
+def _blame(
+    record: Record, error: Exception, rows_of: Mapping[str, str], key: Sequence[object]
+) -> None:
+    """Raise an error again that none of these rows is to blame for: the program is."""
+    if isinstance(error, CvxError):
+        return
+    check = RowCheck.of(record.database.connection())
+    for table, where in rows_of.items():
+        if any(check.refusal(table, row[:-1]) for row in record.whole(table, where, key)):
+            return
+    raise error
 
 
 def _refuse(record: Record, node: int, why: str) -> None:
