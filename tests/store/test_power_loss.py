@@ -70,7 +70,7 @@ def on_disk(folder: Path) -> Shape:
 def states_of(recorded: list[Change]) -> Iterator[Shape]:
     """Yield the states that differ, of every moment of the run, in rounds of other draws."""
     seen = set[bytes]()
-    for number in count():
+    for number in count(int(os.environ.get("CVX_ROUND", "0"))):
         disk, rng = Disk(frozenset({"acks"})), random.Random(number)
         for change in recorded:
             disk.play(change)
@@ -134,11 +134,11 @@ def check(root: Path, said: list[dict[str, Any]]) -> None:
         except DamagedStoreError as error:
             # The last that was acknowledged: the core is being closed.
             if at == len(said) - 1 and "checksum" in str(error):
-                raise TornByDuckDB from error
+                raise TornByDuckDBError from error
             raise
 
 
-class TornByDuckDB(Exception):
+class TornByDuckDBError(Exception):
     """At closing DuckDB writes a block of 256 KB over itself, and no half of that can be read."""
 
 
@@ -160,7 +160,7 @@ def failures(recorded: list[Change], most: int, every: int, left: Path) -> Count
         lay_out(shape, left)
         try:
             check(left, said)
-        except TornByDuckDB:
+        except TornByDuckDBError:
             torn += 1
         except Exception as error:
             failed[f"{type(error).__name__}: {str(error)[:200]}"] += 1

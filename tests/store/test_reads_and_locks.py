@@ -1,5 +1,7 @@
 """Reads are one snapshot; waiting for the lock stops nobody but the writer, and not for ever."""
 
+from __future__ import annotations
+
 import os
 import stat
 import subprocess
@@ -7,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -44,7 +47,9 @@ def interfere(record: Record, before: str, act: Callable[[], object]) -> None:
         if before in sql and todo:
             todo.pop()()
 
-    record.database.connection().set_trace_callback(see)
+    # The connection of the next read of this thread.
+    with record.reading():
+        record.database.connection().set_trace_callback(see)
 
 
 @pytest.mark.requirement("B17")
@@ -155,6 +160,151 @@ def test_a_thread_that_waits_for_the_lock_does_not_stop_its_siblings(tmp_path: P
             assert len(memory) == 1
         waiting.join(LONG)
         assert len(memory) == 2
+
+
+class Writing:
+    """Another thread in the middle of a transaction, or of a block of them."""
+
+    def __init__(self, memory: Memory, *, block: bool = False, fail: bool = False) -> None:
+        self.memory, self.block, self.fail = memory, block, fail
+        self.has, self.may_go = threading.Event(), threading.Event()
+        self.found: list[str] = []
+        self.thread = threading.Thread(target=self.write, daemon=True)
+
+    def write(self) -> None:
+        record = self.memory.record
+        with suppress(ZeroDivisionError):
+            if not self.block:
+                with record.transaction() as write:
+                    write.set_meta("half", "written")
+                    self.wait()
+                return
+            with record.together():
+                self.memory.add("the cup is blue")
+                self.found = [hit.text for hit in self.memory.recall("the blue cup")]
+                self.wait()
+
+    def wait(self) -> None:
+        self.has.set()
+        assert self.may_go.wait(LONG)
+        if self.fail:
+            raise ZeroDivisionError
+
+    def __enter__(self) -> Writing:
+        self.thread.start()
+        assert self.has.wait(LONG)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.may_go.set()
+        self.thread.join(LONG)
+
+
+@pytest.mark.requirement("B17")
+def test_who_reads_does_not_wait_for_a_transaction_of_this_process(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        red = memory.add("the lamp is red")
+        again = memory.add("the door is green")
+        memory.link(red, again)
+        memory.record.draw_decision_number()
+        with Writing(memory):
+            for read in (
+                lambda: memory.recall("the red lamp")[0].text,
+                lambda: memory.context("the red lamp"),
+                lambda: memory.get(red).text,
+                lambda: len(memory),
+                memory.events,
+                lambda: memory.why(again),
+                memory.record.episodes,
+                memory.record.damage,
+                lambda: memory.recall("the green door")[0].text,
+            ):
+                elsewhere(read)
+            assert elsewhere(lambda: memory.record.meta("half")) is None
+        assert memory.record.meta("half") == "written"
+
+
+@pytest.mark.requirement("B17")
+def test_rows_are_read_by_several_threads_at_once(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        red = memory.add("the lamp is red")
+        add(memory.record, 2)
+        with memory.record.reading():
+            assert len(memory.record.episodes()) == 1
+            assert elsewhere(lambda: memory.record.events([red.id])[0].text) == "the lamp is red"
+            elsewhere(memory.record.episodes)
+            # What is written meanwhile is of no concern to a read that has begun.
+            elsewhere(lambda: add(memory.record, 3))
+            assert len(memory.record.episodes()) == 1
+        assert len(memory.record.episodes()) == 2
+
+
+@pytest.mark.requirement("B17")
+@pytest.mark.parametrize("fail", [False, True])
+def test_nobody_recalls_what_a_block_of_another_thread_may_take_back(
+    tmp_path: Path, fail: bool
+) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("the lamp is red")
+        asked = Future[list[str]]()
+
+        def ask() -> None:
+            asked.set_result([hit.text for hit in memory.recall("the blue cup", min_relevance=0)])
+
+        with Writing(memory, block=True, fail=fail) as writing:
+            assert writing.found[0] == "the cup is blue"
+            threading.Thread(target=ask, daemon=True).start()
+            assert elsewhere(lambda: len(memory.record.events())) == 1
+        assert ("the cup is blue" in asked.result(LONG)) is not fail
+        assert memory.recall("the red lamp")[0].text == "the lamp is red"
+
+
+@pytest.mark.requirement("B17")
+def test_a_read_that_begins_to_write_is_told_so_while_another_thread_writes(
+    tmp_path: Path,
+) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory, Writing(memory):
+
+        def write_in_a_read() -> None:
+            with memory.record.reading():
+                add(memory.record, 1)
+
+        with pytest.raises(StoreError, match="being read"):
+            elsewhere(write_in_a_read)
+
+
+@pytest.mark.requirement("B17")
+def test_readers_leave_few_connections_behind_and_closing_leaves_none(tmp_path: Path) -> None:
+    held = Path("/proc/self/fd")
+    if not held.is_dir():
+        pytest.skip("descriptors are counted in /proc")
+
+    def of_ours() -> int:
+        names = []
+        for one in held.iterdir():
+            with suppress(OSError):
+                names.append(str(one.readlink()))
+        return sum(name.startswith(str(tmp_path)) for name in names)
+
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("the lamp is red")
+        together = threading.Barrier(12)
+
+        def read() -> None:
+            with memory.record.database.one_state():
+                together.wait(LONG)
+                memory.record.episodes()
+
+        counts = []
+        for _ in range(4):
+            threads = [threading.Thread(target=read) for _ in range(12)]
+            for one in threads:
+                one.start()
+            for one in threads:
+                one.join(LONG)
+            counts.append(of_ours())
+        assert counts[-1] <= counts[0] < 2 * 12
+    assert of_ours() == 0
 
 
 @pytest.mark.requirement("B17")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable
 from contextlib import ExitStack
@@ -109,8 +108,8 @@ class Experience:
         self.asked = self.outdated = self.erased = -1
         self._own = weighing.namespace
         self._weighing = {weighing.namespace: weighing}
-        # Taken after the record's own lock, or where that is not needed: never the other way round.
-        self.mutex = threading.RLock()
+        # With one of its own, whoever writes and whoever reads would take the two in either order.
+        self.mutex = record.database.levelling
         self._blocks_taken_back = record.blocks_taken_back
         self._known: set[int | None] = set()
         # Put away, and in no index.
@@ -318,7 +317,7 @@ class Experience:
 
     def _follow(self) -> None:
         """Let the index, then the region model take in what was written."""
-        with self.record.reading(), self.mutex:
+        with self.record.reading():
             self.record.refresh()
             # What only the index knows has no row whose reward could be followed.
             for node in list(self._rewards):
@@ -371,7 +370,7 @@ class Experience:
         StoreError
             What this loop has learned from was taken back.
         """
-        with self.record.reading(), self.mutex:
+        with self.record.reading():
             self.notice()
             if self.record.blocks_taken_back != self._blocks_taken_back:
                 raise StoreError(
@@ -397,7 +396,7 @@ class Experience:
 
     def notice(self) -> None:
         """Leave out what was put away or erased in the record since, and take back the rest."""
-        with self.record.reading(), self.mutex:
+        with self.record.reading():
             self._follow()
             seq = self.record.tail().seq
             if seq != self._noticed:

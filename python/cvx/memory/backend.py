@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -176,7 +177,8 @@ class Backend(Follower):
             kept=kept,
         )
         # What recall gave out, by what it says: the agent may bring it back as something new.
-        # Any thread may recall: this and what is noted change under the record's mutex.
+        # Any thread may recall: this and what is noted change under a mutex, for a moment.
+        self.mutex = threading.RLock()
         self._handed_out: OrderedDict[bytes, tuple[int, ...]] = OrderedDict()
         self.noted = UsageBuffer()
         self._tries = 1
@@ -313,7 +315,7 @@ class Backend(Follower):
 
     def hand_out(self, namespace: str, events: Iterable[Event], block: str = "") -> None:
         """Note what a namespace was told: these events, and the block that shows them."""
-        with self.record.mutex:
+        with self.mutex:
             told: list[int] = []
             for event in events:
                 if event.event_id is None or event.node is None or not event.text.strip():
@@ -328,7 +330,7 @@ class Backend(Follower):
 
     def hand_out_text(self, namespace: str, text: str, nodes: Sequence[int]) -> None:
         """Note that a loop told a namespace a text that shows these nodes."""
-        with self.record.mutex:
+        with self.mutex:
             self._hand_out(namespace, text, nodes)
 
     def _hand_out(self, namespace: str, text: str, nodes: Iterable[int]) -> None:
@@ -343,9 +345,9 @@ class Backend(Follower):
 
         A node names a text: what has changed since, or was taken back, is told by no node.
         """
-        with self.record.mutex:
+        with self.mutex:
             nodes = self._handed_out.get(digest(namespace, text), ())
-            events = self.record.events_of_nodes(nodes, active=True) if nodes else {}
+        events = self.record.events_of_nodes(nodes, active=True) if nodes else {}
         return [events[node] for node in nodes if node in events]
 
     @contextmanager
@@ -359,18 +361,20 @@ class Backend(Follower):
             self._unsettled = UsageBuffer()
         try:
             with self.record.transaction() as write:
-                noted, self.noted = self.noted, noted
+                with self.mutex:
+                    noted, self.noted = self.noted, noted
                 yield write
                 noted.write(write)
         except BaseException:
-            with self.record.mutex:
+            with self.mutex:
                 self.noted.join(noted)
             raise
         self._unsettled.join(noted)
 
     def taken_back(self) -> None:
         """Note again what was written down in a block that was taken back."""
-        self.noted.join(self._unsettled)
+        with self.mutex:
+            self.noted.join(self._unsettled)
         self._unsettled = UsageBuffer()
         self._latest = -1, -1, 0
 
@@ -393,7 +397,7 @@ class Backend(Follower):
             self._tries = 1
             self.store.snapshot_if_grown()
         except StoreError:
-            with self.record.mutex:
+            with self.mutex:
                 if self._tries == _TRIES:
                     self.noted.drop_oldest(MUCH * (_TRIES - 1))
                 self._tries = min(self._tries + 1, _TRIES)

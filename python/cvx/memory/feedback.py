@@ -142,7 +142,7 @@ def decisions_that_showed(backend: Backend, event_id: int, identity: Identity) -
         )
         waiting = [
             number
-            for number, (_, noted) in backend.noted.decided.items()
+            for number, (_, noted) in [*backend.noted.decided.items()]
             if event_id in noted["shown"]
         ]
         told = []

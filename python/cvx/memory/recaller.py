@@ -137,7 +137,7 @@ class Recaller:
     def ground(self) -> Ground:
         """Return what a recall stands on."""
         backend = self._backend
-        with backend.record.mutex:
+        with backend.mutex:
             if self._corpus is None:
                 self._corpus = Corpus(backend.record)
         others = Others(partial(embed_query, backend.embedder), backend.checked, backend.calls)
@@ -194,7 +194,7 @@ class Recaller:
         """Note a decision that was kept in mind only, now that something is said of it."""
         shown = self._open.get(number)
         if shown is not None and shown.noted is not None:
-            with self._backend.record.mutex:
+            with self._backend.mutex:
                 self._backend.noted.decide(*shown.noted)
             shown.noted = None
 
@@ -213,7 +213,7 @@ class Recaller:
             noted = self._noted(number, asked, asker.namespace, recalled, served, plan)
             self._keep_open(number, recalled, plan, noted)
             if plan.serving.refresh == "retrieved":
-                with backend.record.mutex:
+                with backend.mutex:
                     backend.noted.use(events_of(hits), recalled.view.now)
         backend.flush_if_much()
         return hits
@@ -233,7 +233,7 @@ class Recaller:
         if weights and len(places):
             rows = rows_of(tuple(weights), ranking.columns)[places].astype(np.float32)
         shown = _Shown(noted, weights, ranking.table.event_ids[places], rows)
-        with self._backend.record.mutex:
+        with self._backend.mutex:
             self._open[number] = shown
             while len(self._open) > _KEPT_OPEN:
                 self._open.popitem(last=False)
@@ -292,7 +292,7 @@ class Recaller:
             decision = number
             refresh = plan.serving.refresh
             used = {"rendered": served.shown, "retrieved": served.hits}.get(refresh, [])
-            with backend.record.mutex:
+            with backend.mutex:
                 backend.noted.use(events_of(used), recalled.view.now)
                 backend.noted.decide(
                     *self._noted(number, asked, asker.namespace, recalled, served, plan)

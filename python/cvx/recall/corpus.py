@@ -18,6 +18,7 @@ from cvx.recall.naming import READ_SQL, Naming, renames
 from cvx.recall.postings import Postings
 from cvx.recall.timelines import Timelines
 from cvx.store import Record, Writer
+from cvx.store.lock import Tail
 from cvx.store.namespaces import space
 from cvx.store.rows import AMONG, listed
 from cvx.types import IntArray
@@ -96,7 +97,7 @@ class Corpus:
     def __init__(self, record: Record, *, gap: int = GAP_US) -> None:
         self.record = record
         self._gap = gap
-        self._version = -1
+        self._version: Tail | None = None
         self._behind = True
         self._reset()
         record.follow(self)
@@ -141,7 +142,7 @@ class Corpus:
     def refresh(self) -> None:
         """Be level with the record; costs microseconds where nothing was committed since."""
         with self.record.reading():
-            version = self.record.data_version()
+            version = self.record.version()
             if self._behind or version != self._version:
                 self._catch_up()
                 self._version, self._behind = version, False

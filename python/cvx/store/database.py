@@ -7,7 +7,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -31,6 +31,8 @@ MOST_LOG = 16 * 2**20
 _CACHE_KIB = 32_768
 # Each checkpoint waits for the disk twice: seldom is cheaper, and 16 MB are read back in no time.
 _CHECKPOINT_PAGES = 3_000
+_IDLE_READERS = 4
+"""So many connections wait for whoever reads next."""
 _PATIENCE_MS, _USUAL_PATIENCE_MS = 100, 5_000
 """How long SQLite waits for readers: to shorten the log, and else."""
 _SETTINGS = (
@@ -60,7 +62,11 @@ class Database:
     Attributes
     ----------
     mutex : threading.RLock
-        What keeps the threads of this process apart; may be taken again by its holder.
+        Held by the thread that writes; may be taken again by its holder.
+    levelling : threading.RLock
+        Held by the thread that reads what follows the record in RAM, such as an index: one at a
+        time brings it level and looks at it. Whoever holds it never takes ``mutex``, but for a
+        database in RAM, where they are the same.
 
     Raises
     ------
@@ -77,6 +83,11 @@ class Database:
     def __init__(self, path: str, *, read_only: bool = False) -> None:
         self.path = path
         self.mutex = threading.RLock()
+        self.levelling = self.mutex if path == ":memory:" else threading.RLock()
+        self._writer: int | None = None
+        self._block: ExitStack | None = None
+        self._idle: list[sqlite3.Connection] = []
+        self._here = threading.local()
         self._closed = False
         self._process = os.getpid()
         self._file: FileLock | None = None
@@ -104,7 +115,7 @@ class Database:
             if self._file is not None:
                 self._file.close()
             raise
-        _open_connections[id(self)] = self._db
+        _open_connections[id(self._db)] = self._db
 
     def _prepare(self) -> None:
         # Looked at before anything is written: a file of somebody else stays as it is.
@@ -159,12 +170,13 @@ class Database:
         if self.closed:
             return
         # The last connection to close writes the log back: a checkpoint like any other.
-        with self.locked():
+        with self.locked(), self.levelling:
             if not self._closed:
                 self._closed = True
-                _open_connections.pop(id(self), None)
+                while self._idle:
+                    _close(self._idle.pop())
                 with suppress(sqlite3.Error):
-                    self._db.close()
+                    _close(self._db)
                     reach("close.checkpointed")
         if self._file is not None:
             self._file.close()
@@ -175,7 +187,7 @@ class Database:
         return self._closed or os.getpid() != self._process
 
     def connection(self) -> sqlite3.Connection:
-        """Return the open connection.
+        """Return the connection of the read that this thread is in, else that of writers.
 
         Raises
         ------
@@ -189,7 +201,52 @@ class Database:
             )
         if self._closed:
             raise StoreError(f"the record {self.path} is closed: open it again")
-        return self._db
+        held: sqlite3.Connection | None = getattr(self._here, "reader", None)
+        return held or self._db
+
+    @contextmanager
+    def borrowed(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection that no other thread uses in the block.
+
+        Whoever writes reads what it has written; everybody else has a connection of its own, and
+        waits for nobody. A database in RAM has but one.
+        """
+        if self.path == ":memory:" or self.is_writer:
+            with self.mutex:
+                yield self.connection()
+            return
+        db = self.connection()
+        if db is not self._db:
+            yield db
+            return
+        try:
+            db = self._idle.pop()
+        except IndexError:
+            db = self._reader()
+        try:
+            yield db
+        finally:
+            if self._closed or len(self._idle) >= _IDLE_READERS:
+                _close(db)
+            else:
+                self._idle.append(db)
+
+    def _reader(self) -> sqlite3.Connection:
+        with self.typed_errors():
+            db, _ = connect_to_read(Path(self.path))
+            db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        _open_connections[id(db)] = db
+        return db
+
+    @property
+    def is_writer(self) -> bool:
+        """Whether this thread keeps all others from writing."""
+        return self._writer == threading.get_ident()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether another thread keeps this one from writing."""
+        return self._writer not in (None, threading.get_ident())
 
     @contextmanager
     def typed_errors(self) -> Iterator[None]:
@@ -204,42 +261,80 @@ class Database:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep every other writer out, without a transaction; not inside one."""
-        # The file first: while another process has it, this one's threads go on reading.
+        """Keep every other writer out, without a transaction; not inside one.
+
+        Raises
+        ------
+        StoreError
+            This thread is in the middle of a read, or writing already.
+        """
+        if self.path != ":memory:" and self.connection() is not self._db:
+            raise StoreError(
+                f"{self.path} is being read by this thread: write after that has ended"
+            )
+        # The file first: while another process has it, this one's threads go on.
         with self._file or nullcontext(), self.mutex:
-            yield
+            before, self._writer = self._writer, threading.get_ident()
+            try:
+                yield
+            finally:
+                self._writer = before
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """See one state in all reads of the block; as ``Record.reading``."""
-        with self.mutex:
-            db = self.connection()
+    def block(self) -> Iterator[None]:
+        """Keep what follows the record to this thread, from its first look at it to the end.
+
+        What it takes in meanwhile may be taken back, and is nothing that others should see.
+        """
+        with ExitStack() as held:
+            self._block = held
+            try:
+                yield
+            finally:
+                self._block = None
+
+    @contextmanager
+    def one_state(self) -> Iterator[None]:
+        """See one state of the rows in all reads of the block."""
+        with self.borrowed() as db:
             if db.in_transaction:
                 yield
                 return
+            if db is not self._db:
+                self._here.reader = db
             with self.typed_errors():
-                db.execute("BEGIN")
                 try:
+                    db.execute("BEGIN")
                     yield
                 finally:
+                    self._here.reader = None
                     take_back(db)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See one state, of what follows the record too; as ``Record.reading``."""
+        with self.levelling:
+            if self._block is not None and self.is_writer:
+                held, self._block = self._block, None
+                held.enter_context(self.levelling)
+            with self.one_state():
+                yield
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of one statement."""
-        with self.mutex, self.typed_errors():
-            return self.connection().execute(sql, values).fetchall()
+        with self.borrowed() as db, self.typed_errors():
+            return db.execute(sql, values).fetchall()
 
-    def data_version(self) -> int:
-        """Return a number that differs after another connection has committed.
+    def check_unchanged(self) -> None:
+        """See that a file that is read as it stands is as it was.
 
         Raises
         ------
         RecordIOError
-            The file is read as it stands, and somebody has written to it.
+            Somebody has written to it.
         """
         if self._still is not None:
             self._still.check()
-        return int(self.query("PRAGMA data_version")[0][0])
 
     def commit(self, db: sqlite3.Connection, tail: Tail) -> None:
         """Commit, and write down beside the database how far its journal goes now."""
@@ -287,6 +382,11 @@ class Database:
 
 
 _open_connections: dict[int, sqlite3.Connection] = {}
+
+
+def _close(db: sqlite3.Connection) -> None:
+    _open_connections.pop(id(db), None)
+    db.close()
 
 
 def _after_fork_in_child() -> None:

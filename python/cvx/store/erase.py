@@ -196,7 +196,7 @@ def told_of(record: Record, events: Sequence[int]) -> tuple[list[str], list[Cue]
     UnknownError
         One of them does not exist.
     """
-    with record.mutex:
+    with record.reading():
         gone = _gone(record.query, sorted(set(events)))
         cues = []
         for row in record.query(f"SELECT {', '.join(_DECISION)} FROM decisions", ()):

@@ -150,22 +150,23 @@ class Record:
 
     @property
     def mutex(self) -> threading.RLock:
-        """What keeps the threads of this process apart; may be taken again by its holder."""
+        """What the thread that writes holds; may be taken again by its holder."""
         return self.database.mutex
 
     def locked(self) -> AbstractContextManager[None]:
         """Keep every other writer out, without a transaction; not inside one."""
         return self.database.locked()
 
-    def data_version(self) -> int:
-        """Return a number that differs after another connection has committed.
+    def version(self) -> Tail:
+        """Return the end of the journal, as it was before the transaction of this thread, if any.
 
         Raises
         ------
         RecordIOError
             The file is read as it stands, and somebody has written to it.
         """
-        return self.database.data_version()
+        self.database.check_unchanged()
+        return self._transactions.began or self.tail()
 
     def lost_tail(self) -> Tail | None:
         """Return the end that the lock file remembers, if the record does not reach it."""
@@ -270,8 +271,9 @@ class Record:
     def reading(self) -> AbstractContextManager[None]:
         """See one state of the record in all reads of the block, whoever commits meanwhile.
 
-        Blocks may stand inside each other and inside a transaction, which is a state of its own;
-        nothing may be written inside one.
+        What follows the record in RAM, an index say, is this thread's alone meanwhile. Blocks may
+        stand inside each other and inside a transaction, which is a state of its own; nothing may
+        be written inside one.
         """
         return self.database.reading()
 
@@ -335,8 +337,7 @@ class Record:
 
     def damage(self) -> list[str]:
         """Read everything, and name each row or page that is not what was written."""
-        with self.mutex:
-            db = self.database.connection()
+        with self.database.borrowed() as db:
             factory = db.text_factory
             db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
             try:
@@ -380,13 +381,13 @@ class Record:
 
     def tail(self) -> Tail:
         """Return the end of the journal."""
-        with self.mutex, self.database.typed_errors():
-            return tail_of(self.database.connection())
+        with self.database.borrowed() as db, self.database.typed_errors():
+            return tail_of(db)
 
     def reaches(self, tail: Tail) -> bool:
         """Return whether the journal once ended exactly so."""
-        with self.mutex, self.database.typed_errors():
-            return reaches(self.database.connection(), tail)
+        with self.database.borrowed() as db, self.database.typed_errors():
+            return reaches(db, tail)
 
     def keeps_changes_after(self, seq: int) -> bool:
         """Return whether the journal still has every row after a number."""
@@ -447,7 +448,7 @@ class Record:
         which, chosen = "IS NOT NULL", tuple[str, ...]()
         if ids is not None:
             which, chosen = rows.AMONG, (rows.listed(ids),)
-        with self.reading():
+        with self.database.one_state():
             steps: dict[int | None, list[Event]] = {}
             for event in self._events(f"WHERE episode {which} ORDER BY event_id", chosen):
                 steps.setdefault(event.episode_id, []).append(event)
@@ -466,7 +467,7 @@ class Record:
 
         Its ``kind`` says which of the two, and it has no ``reward``.
         """
-        with self.reading():
+        with self.database.one_state():
             found = self.checked("episodes", "WHERE episode_id = ?", (episode_id,))
             if not found or not found[0][3].startswith((OPEN, DISCARDED)):
                 return None
@@ -537,20 +538,20 @@ class Record:
 
     def holders(self, word: str, *, after: int = -1, most: int) -> IntArray:
         """Return the first events above an id that hold a word, see ``cvx.store.fulltext``."""
-        with self.mutex, self.database.typed_errors():
-            return fulltext.holders(self.database.connection(), word, after, most)
+        with self.database.borrowed() as db, self.database.typed_errors():
+            return fulltext.holders(db, word, after, most)
 
     def holding(self, word: str, events: IntArray) -> IntArray:
         """Return which of these events hold a word, ascending."""
-        with self.mutex, self.database.typed_errors():
-            return fulltext.holding(self.database.connection(), word, events)
+        with self.database.borrowed() as db, self.database.typed_errors():
+            return fulltext.holding(db, word, events)
 
     def newest_holding(
         self, words: Sequence[str], k: int, where: str, values: Sequence[object]
     ) -> list[int]:
         """Return the newest events that hold all words, see ``cvx.store.fulltext.newest``."""
-        with self.mutex, self.database.typed_errors():
-            return fulltext.newest(self.database.connection(), words, k, where, values)
+        with self.database.borrowed() as db, self.database.typed_errors():
+            return fulltext.newest(db, words, k, where, values)
 
     # Nodes of the index, and the edges that join them.
 

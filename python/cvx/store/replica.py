@@ -13,6 +13,7 @@ import numpy as np
 from cvx.errors import CvxError, DamagedRowsWarning, DamagedStoreError, StoreError, UnknownError
 from cvx.index import RawIndex
 from cvx.store import rows
+from cvx.store.lock import Tail
 from cvx.store.namespaces import space
 from cvx.store.record import Record
 from cvx.store.rowcheck import RowCheck, node_bound
@@ -70,7 +71,7 @@ class Replica:
         self.incomplete = False
         self._stale = False
         self._behind = 0
-        self._version = -1
+        self._version: Tail | None = None
         if loaded is None:
             self.index, self.seq = self._empty(), 0
             self.rebuild()
@@ -101,7 +102,7 @@ class Replica:
     def refresh(self) -> None:
         """Be level with the record; costs microseconds where nothing was committed since."""
         with self.record.reading():
-            version = self.record.data_version()
+            version = self.record.version()
             if version != self._version or self._behind or self._stale:
                 self.catch_up()
                 self._version = version

@@ -15,6 +15,7 @@ from typing import Protocol
 from cvx.errors import ClockWarning, ReadOnlyError, RecordIOError, StoreError
 from cvx.store.database import Database, tail_of, take_back
 from cvx.store.failpoints import reach
+from cvx.store.lock import Tail
 from cvx.store.writer import Writer
 
 _NUMBERS_AT_ONCE = 64
@@ -113,12 +114,18 @@ class Transactions:
         self._writing = False
         # The thread that makes several transactions durable at once, if any.
         self._block: int | None = None
+        self._began: Tail | None = None
         self._numbers: Iterator[int] = iter(())
 
     @property
     def writing(self) -> bool:
         """Whether something is written that is not durable yet."""
         return self._writing or self._block is not None
+
+    @property
+    def began(self) -> Tail | None:
+        """The end of the journal before the transaction of this thread; None where it has none."""
+        return self._began if self._database.is_writer else None
 
     @contextmanager
     def one(self) -> Iterator[Writer]:
@@ -138,7 +145,7 @@ class Transactions:
                 with database.typed_errors():
                     yield from self._part(db) if in_block else self._alone(db)
             finally:
-                self._writing = False
+                self._writing, self._began = False, None
                 for follower in self.followers:
                     follower.ended()
 
@@ -147,7 +154,7 @@ class Transactions:
         """Make every transaction of the block durable at its end; see ``Record.together``."""
         self.writable()
         database = self._database
-        with database.locked():
+        with database.locked(), database.block():
             db = self.writable()
             if self.writing:
                 raise StoreError(
@@ -165,8 +172,9 @@ class Transactions:
                     take_back(db)
                     self._numbers = iter(())
                     self.blocks_taken_back += 1
-                    for follower in self.followers:
-                        follower.taken_back()
+                    with database.levelling:
+                        for follower in self.followers:
+                            follower.taken_back()
                     raise
                 finally:
                     self._block = None
@@ -187,14 +195,16 @@ class Transactions:
     def take_decision_number(self) -> int:
         """Return a number for a decision that nobody else has or ever gets.
 
-        Numbers are reserved by the block, each in a transaction of its own.
+        Numbers are reserved by the block, each in a transaction of its own. While another thread
+        writes, one is drawn at random: a read does not wait for it.
         """
-        with self._database.mutex:
-            number = next(self._numbers, None)
-            if number is None:
-                self._numbers = self._more_numbers()
-                number = next(self._numbers)
-            return number
+        number = next(self._numbers, None)
+        while number is None:
+            if self._database.is_busy:
+                return self.draw_decision_number()
+            self._numbers = numbers = self._more_numbers()
+            number = next(numbers, None)
+        return number
 
     def _more_numbers(self) -> Iterator[int]:
         if self.refusal is not None:
@@ -258,6 +268,7 @@ class Transactions:
         reach("transaction.begun")
         now = self._clock()
         write = Writer(db, now)
+        self._began = write.tail
         self._clock.compare(write.recorded, now)
         for follower in self.followers:
             follower.begun(write)
