@@ -24,7 +24,6 @@ from cvx.errors import CvxError, CvxWarning, ExportError, UnknownError
 from cvx.escaping import one_line, printable, quoted, quoted_line, unquoted
 from cvx.memory import Memory
 from cvx.memory.transfer import import_export
-from cvx.recall import explain
 from cvx.types import Cue
 from tests.cli.command import Cvx, process
 from tests.store import planted
@@ -162,7 +161,7 @@ def forms(memory: Memory) -> dict[str, str]:
         ).text,
         "judge": question(STORED, STORED),
         "trace": str(hits.trace),
-        "explanation": explain(hits[0], hits.trace),
+        "explanation": hits[0].explain(hits.trace),
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from cvx.arguments import Check, a_text, a_time, optional, some_texts, whole, wrong
+from cvx.arguments import Check, a_text, a_time, an_event, optional, some_texts, whole, wrong
 from cvx.types import Cue, Vector
 
 LONGEST = 4_096
@@ -134,6 +134,8 @@ _PARTS: dict[str, Check] = {
     "step": a_text,
     "questions": some_texts,
     "text": a_text,
+    "event": optional(an_event),
+    "entity": optional(a_text),
     "task_type": optional(a_text),
     "timestamp": optional(a_time),
     "place": optional(whole()),
@@ -165,6 +167,7 @@ def sound_cue(cue: str | Cue | Vector) -> Cue:
         step=_clean(cue.step),
         questions=tuple(_clean(question) for question in cue.questions),
         text=_clean(cue.text),
+        event=None if cue.event is None else an_event("cue.event", cue.event),
         timestamp=None if cue.timestamp is None else a_time("cue.timestamp", cue.timestamp),
         place=None if cue.place is None else operator.index(cue.place),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import UnknownError
-from cvx.escaping import html_text
+from cvx.escaping import html_text, one_line
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -412,6 +412,8 @@ class Edge:
         nothing and told by nobody, "candidate", "rejected", "unjudged".
     boost : float, optional
         What a graph search gave this kind while it walked the edge.
+    nodes : tuple of (int, int), optional
+        The rows of the index that the events have, where a search walked them.
 
     Examples
     --------
@@ -428,6 +430,7 @@ class Edge:
     recorded: int | None = None
     state: str = "stated"
     boost: float | None = None
+    nodes: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     __repr__ = telling
 
@@ -438,13 +441,13 @@ class Edge:
 
     @property
     def from_node(self) -> int:
-        """The node it leads from, of an edge in an index."""
-        return int(self.cause)
+        """The node it leads from: of an edge in an index, its ``cause``."""
+        return int(self.cause) if self.nodes is None else self.nodes[0]
 
     @property
     def to_node(self) -> int:
-        """The node it leads to, of an edge in an index."""
-        return int(self.effect)
+        """The node it leads to: of an edge in an index, its ``effect``."""
+        return int(self.effect) if self.nodes is None else self.nodes[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,21 +488,29 @@ class Cue:
         What is still open.
     vector : ndarray of shape (dim,), float32, optional
         Where the cue lies; given, nothing is embedded.
-    task_type : str, optional
-        Which family of goals it belongs to; ``None`` takes that of the running episode.
+    event : Event, Hit or int, optional
+        What to find the causes of: what led to it, over causal links, comes first, and it itself
+        does not. Where there are no words and no vector, the cue lies where the event does.
+    entity : str, optional
+        Whom it is about, as if its words named them.
     timestamp : int or aware datetime, optional
         Now, by the clock of the store, which ``None`` takes.
+    task_type : str, optional
+        Which family of goals it belongs to; ``None`` takes that of the running episode.
     place : int, optional
         Number of the step within its episode.
     """
 
     text: str = ""
+    _: KW_ONLY
     goal: str = ""
     step: str = ""
     questions: tuple[str, ...] = ()
     vector: Vector | None = field(default=None, compare=False, repr=False)
-    task_type: str | None = None
+    event: Event | Hit | int | None = None
+    entity: str | None = None
     timestamp: int | None = None
+    task_type: str | None = None
     place: int | None = None
 
     __repr__ = telling
@@ -515,7 +526,7 @@ class Cue:
         return " ".join(part for part in (self.goal, self.step, *self.questions, self.text) if part)
 
     def silent(self) -> Cue:
-        """Return the same cue without its text and vector: where and when it was asked."""
+        """Return the same cue without what it says: where and when it was asked."""
         return Cue(task_type=self.task_type, timestamp=self.timestamp, place=self.place)
 
 
@@ -591,6 +602,48 @@ class Hit:
             raise AttributeError(f"a hit has no {name!r}: it has {', '.join(_HIT_FIELDS)}")
         return getattr(event, name)
 
+    def explain(self, trace: Any = None) -> str:
+        """Return what made the score, the greatest share first.
+
+        The shares add up to the score; those below 0.0005 are joined in one line.
+
+        Parameters
+        ----------
+        trace : Trace, optional
+            Of the recall, ``hits.trace``: the filters and floors that it passed are named too.
+
+        Examples
+        --------
+        >>> hit = Hit(node=3, distance=0.1, score=0.7, similarity=0.9, entity_id=1, timestamp=9,
+        ...     factors=(Factor("similarity", 0.9, 0.5, 0.45), Factor("recency", 0.5, 0.5, 0.25)))
+        >>> print(hit.explain())
+        score 0.700 of node 3 (similarity 0.900, distance 0.100)
+          similarity            0.900 x  0.500 =  0.450   64%
+          recency               0.500 x  0.500 =  0.250   36%
+        """
+        event = self.event
+        what = "" if event is None else f'event {event.event_id} "{one_line(event.text, 50)}", '
+        lines = [
+            f"score {self.score:.3f} of {what}node {self.node} "
+            f"(similarity {self.similarity:.3f}, distance {self.distance:.3f})"
+        ]
+        large = [factor for factor in self.factors if abs(factor.share) >= _LEAST_TOLD]
+        small = sum(factor.share for factor in self.factors if abs(factor.share) < _LEAST_TOLD)
+        for name, value, weight, share in sorted(large, key=lambda factor: -abs(factor.share)):
+            part = f"{share / self.score:>5.0%}" if self.score else ""
+            lines.append(f"  {name:<20} {value:>6.3f} x {weight:>6.3f} = {share:>6.3f} {part}")
+        if small:
+            lines.append(f"  {'others':<20} {'':>6}   {'':>6} = {small:>6.3f}")
+        lines += [
+            f"  walked {edge.cause} -{one_line(edge.kind)} {edge.weight:.2f}-> {edge.effect}"
+            + (f": {one_line(edge.why)}" if edge.why else "")
+            for edge in self.path
+        ]
+        if trace is not None:
+            passed = "; ".join([*trace.passed, f"floor {trace.floor}"])
+            lines.append(f"  passed: {one_line(passed, 10_000)}")
+        return "\n".join(lines)
+
     def keys(self) -> list[str]:
         """Return the names of its items, those of its event among them; JSON can hold all."""
         told = [*_HIT_FIELDS, *(_EVENT_FIELDS if self.event is not None else ())]
@@ -611,6 +664,7 @@ Where: TypeAlias = Filter | Mapping[str, Any] | Sequence[Filter | Mapping[str, A
 AnEvent: TypeAlias = Event | Hit | int
 """What names an event: itself, a hit on it, or its id."""
 
+_LEAST_TOLD = 5e-4
 _APART = {"event", "history", "vector"}
 _HIT_FIELDS = (*Hit.__slots__, "node_id")
 _EVENT_FIELDS = ("id", *(name for name in Event.__slots__ if name not in _HIT_FIELDS))

@@ -9,7 +9,6 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import EpisodeEndedError, InvalidInputError
 from cvx.memory import Memory
-from cvx.recall import explain
 from cvx.recall.trace import Hits
 from cvx.scoring.feedback import EVERY, FeedbackRanker
 
@@ -68,7 +67,7 @@ def test_what_helped_changes_the_next_recall_and_is_told_as_a_factor(memory: Mem
     factors = {factor.name: factor for factor in hits[0].factors}
     assert factors["feedback"].value > 0
     assert sum(factor[3] for factor in hits[0].factors) == pytest.approx(hits[0].score)
-    assert "feedback" in explain(hits[0], hits.trace)
+    assert "feedback" in hits[0].explain(hits.trace)
     # Of this namespace alone; and gone when it is taken back.
     other = memory.within("bob")
     other.add("The kite belongs to my sister now.")

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cvx.recall import explain
 from cvx.recall.presets import composite
 from cvx.recall.render import kind_of
 from cvx.types import Cue, Event, Filter
@@ -88,11 +87,11 @@ def test_an_explanation_prints_shares_that_add_up_and_the_edges_walked() -> None
     memory.link(rain, flood, "caused", weight=0.8, why="the drain is too small")
     hits = memory.recall("x", sources=["dense", "graph"], floor=-2.0)
     for hit in hits:
-        said = explain(hit)
+        said = hit.explain()
         printed = [float(number) for number in re.findall(r"= +(-?\d+\.\d+)", said)]
         assert sum(printed) == pytest.approx(hit.score, abs=1e-3 * len(printed))
-    (walked,) = [explain(hit) for hit in hits if hit.event and hit.event.event_id == flood]
-    assert walked.endswith("walked 0 -caused 0.80-> 1: the drain is too small")
+    (walked,) = [hit.explain() for hit in hits if hit.event and hit.event.event_id == flood]
+    assert walked.endswith("walked 1 -caused 0.80-> 2: the drain is too small")
 
 
 @pytest.mark.requirement("B2")
@@ -100,7 +99,7 @@ def test_an_explanation_names_the_filters_and_floors_that_were_passed() -> None:
     memory = room()
     memory.add("x one", namespace="ana", timestamp=5)
     hits = memory.within("ana", also=["bob"]).recall("x", where=Filter(since=3), floor=0.25)
-    assert explain(hits[0], hits.trace).split("\n")[-1] == (
+    assert hits[0].explain(hits.trace).split("\n")[-1] == (
         "  passed: visible to 'ana', with what 'bob' shares; may advise; since 3; "
         "floor similarity 0.25"
     )

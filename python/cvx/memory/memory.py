@@ -156,8 +156,10 @@ class Memory:
         What timestamps count: microseconds since 1970-01-01 UTC (the default, datetimes too), or
         the ticks of a simulation or turns of a conversation, one more with each event that names
         none.
-    preset : {"default", "retrieval-augmented", "tcmf-seed"}, optional
-        How it recalls until ``learning`` sets or tunes something else.
+    preset : {"default", "retrieval-augmented", "tcmf", "tcmf-seed"}, optional
+        How it recalls until ``learning`` sets or tunes something else: by the shipped weights; by
+        similarity, recency and salience; by these and what led to the event of the cue; or by
+        relevance, recency and importance on a clock of ticks.
     tokenizer : str or path, optional
         The ``tokenizer.json`` of the model that reads the prompts, by which ``context`` counts; by
         default a token is four bytes.
@@ -995,6 +997,7 @@ class Memory:
         sources: Sources | None = None,
         floor: float | Floor | None = None,
         min_relevance: float | None = None,
+        preset: str | None = None,
         pipeline: Pipeline | None = None,
     ) -> Hits:
         """Find what fits a cue: near to it, or in its words; best first.
@@ -1012,16 +1015,18 @@ class Memory:
             What may come back; of a list, one is enough. Steps of failed episodes only come where
             it says so: ``{"outcome": "failure"}`` or "any".
         sources : sequence of str, or mapping of str to callable, optional
-            Where to look: "dense", "lexical", "words", "graph", "aliases", "recent", and any
-            ``Callable[[Cue], list[Hit]]`` under a name of its own (None for a built-in one);
+            Where to look: "dense", "lexical", "words", "graph", "aliases", "recent", "causes", and
+            any ``Callable[[Cue], list[Hit]]`` under a name of its own (None for a built-in one);
             default those of the pipeline.
         floor : float or Floor, optional
             Events no more similar than this are found by their words only, if at all; default the
             floor of the pipeline.
         min_relevance : float, optional
             In [0, 1]: what is less likely to be wanted is left out.
+        preset : {"default", "retrieval-augmented", "tcmf", "tcmf-seed"}, optional
+            How to recall this time: by the shipped weights, or the formula of a source document.
         pipeline : Pipeline, optional
-            How to recall; default ``learning.pipeline``.
+            The same in full; default ``learning.pipeline``.
 
         Returns
         -------
@@ -1039,7 +1044,8 @@ class Memory:
             Namespaces that cannot be some.
         """
         asker = asker_of(self._identity, namespace, where)
-        plan = plan_of(pipeline or self._recaller.pipeline, sources, floor, min_relevance)
+        plan = self._recaller.plan(preset, pipeline)
+        plan = plan_of(plan, sources, floor, min_relevance)
         found = self._recaller.recall(cue, k, asker, plan)
         found[:] = self._backend.versioned_hits(found)
         return found
@@ -1056,6 +1062,7 @@ class Memory:
         sources: Sources | None = None,
         floor: float | Floor | None = None,
         min_relevance: float | None = None,
+        preset: str | None = None,
         pipeline: Pipeline | None = None,
     ) -> Context:
         """Recall for a prompt: whole memories, best first, each once, as one block in a budget.
@@ -1065,10 +1072,10 @@ class Memory:
         cue : str, Cue or ndarray of shape (dim,)
             What the agent is after right now; its ``place`` is the number of the turn.
         budget_tokens : int, optional
-            Room in the prompt, at least 0; default that of the pipeline (512).
+            Room in the prompt, at least 0; default 500, unless the pipeline says otherwise.
         k : int, optional
             How many memories at the most, at least 1; default as many as there is room for.
-        namespace, where, sources, floor, min_relevance, pipeline
+        namespace, where, sources, floor, min_relevance, preset, pipeline
             As for ``recall``. The pipeline's ``serving`` says what a duplicate is, how tokens are
             counted, what does the compacting, and when a memory counts as used.
 
@@ -1088,7 +1095,8 @@ class Memory:
         StaleCueWarning
             The same cue was asked at the last turns too: build it anew from the agent's state.
         """
-        plan = plan_of(pipeline or self._recaller.pipeline, sources, floor, min_relevance)
+        plan = self._recaller.plan(preset, pipeline)
+        plan = plan_of(plan, sources, floor, min_relevance)
         if budget_tokens is not None:
             budget = replace(plan.serving.budget, tokens=budget_tokens)
             plan = replace(plan, serving=replace(plan.serving, budget=budget))

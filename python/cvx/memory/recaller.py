@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import Check, a_share, number, one_of, optional, some_texts, whole
+from cvx.arguments import Check, a_share, among, number, one_of, optional, some_texts, whole
 from cvx.embed import embed_query
 from cvx.errors import (
     InvalidInputError,
@@ -20,7 +20,7 @@ from cvx.errors import (
     StaleCueWarning,
 )
 from cvx.memory.backend import Backend, Identity
-from cvx.memory.settings import fitted, preset_of
+from cvx.memory.settings import PRESETS, fitted, preset_of
 from cvx.memory.tuning import NAME, NotKept, pipeline_state, stored, stored_at, weights_state
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.context import Context
@@ -56,6 +56,7 @@ RECALL: Mapping[str, Check] = {
     "sources": optional(_sources),
     "floor": optional(_floor),
     "min_relevance": optional(a_share),
+    "preset": optional(among(*PRESETS)),
     "pipeline": optional(one_of(Pipeline, called="a cvx.recall.Pipeline")),
 }
 """What the parameters of a recall may be."""
@@ -93,6 +94,24 @@ class Recaller:
         record = self._backend.record
         preset = preset_of(record) if when is None else None
         return fitted(preset or stored(record), record)
+
+    def plan(self, preset: str | None, pipeline: Pipeline | None) -> Pipeline:
+        """Return how one call recalls: by a preset, by a pipeline, or as the memory does.
+
+        Raises
+        ------
+        InvalidInputError
+            Both a preset and a pipeline.
+        """
+        if preset is None:
+            return self.pipeline if pipeline is None else pipeline
+        if pipeline is not None:
+            raise InvalidInputError(f"preset is {preset!r}, and a pipeline is given: give one")
+        record = self._backend.record
+        made = preset_of(record, preset)
+        if made is None:
+            made = attentive(answerable=shipped_floor(record.meta("embedder")))
+        return fitted(made, record)
 
     def keep_pipeline(self, pipeline: Pipeline) -> None:
         """Recall by this pipeline from now on, and store it if all of it can be."""

@@ -20,7 +20,7 @@ from cvx.errors import (
     StoreError,
 )
 from cvx.recall import Pipeline
-from cvx.recall.presets import composite, stream
+from cvx.recall.presets import composite, fused, stream
 from cvx.scoring.recency import Clock
 from cvx.store import Record
 from cvx.store.database import Description, describe
@@ -73,6 +73,7 @@ class Settings:
 PRESETS: Mapping[str, Callable[[], Pipeline] | None] = {
     "default": None,
     "retrieval-augmented": composite,
+    "tcmf": fused,
     "tcmf-seed": stream,
 }
 """How a memory recalls until something else is set or tuned; None for the shipped weights."""
@@ -110,9 +111,9 @@ def setting(record: Record, name: str) -> str:
     return record.meta(name) or _DEFAULTS[name]
 
 
-def preset_of(record: Record) -> Pipeline | None:
-    """Return how a store recalls by its preset, None for the default."""
-    made = PRESETS.get(setting(record, "preset"))
+def preset_of(record: Record, name: str | None = None) -> Pipeline | None:
+    """Return how a store recalls by a preset, by default its own; None for the shipped weights."""
+    made = PRESETS.get(setting(record, "preset") if name is None else name)
     return None if made is None else made()
 
 

@@ -4,7 +4,6 @@ from cvx.cue import build_cue, cue_of
 from cvx.recall.candidates import Candidates
 from cvx.recall.context import Context
 from cvx.recall.dedupe import Dedupe
-from cvx.recall.explain import explain
 from cvx.recall.floor import Floor
 from cvx.recall.fusion import Fused, by_rank, by_scale, reciprocal_rank_fusion
 from cvx.recall.packing import Budget
@@ -36,6 +35,5 @@ __all__ = [
     "by_rank",
     "by_scale",
     "cue_of",
-    "explain",
     "reciprocal_rank_fusion",
 ]

@@ -19,6 +19,7 @@ Answerable: TypeAlias = Callable[[View, Candidates], float | None]
 """From a recall to the probability that memory holds what the cue asks for; None: not known."""
 
 _TENTH = 10
+_WORDS = ("lexical.rank", "words.rank")
 _RELEVANCE = {"answerable": 1 / 6, "score": 10.0, "lead": 12.0, "intercept": -7.7}
 _OF_FEW = {"answerable": 1 / 2, "behind": 12.0}
 """Log-odds that a hit is wanted: rounded from a fit to three conversations; and, set by reasoning,
@@ -88,7 +89,8 @@ class Floor:
         if self.similarity is not None:
             dense = table["dense"]
             kept = (dense > self.similarity) | np.isnan(dense)
-            for name in ("lexical.rank", "words.rank") if self.words_pass else ():
+            # A cause need not look like what it led to.
+            for name in ("causes.rank", *(_WORDS if self.words_pass else ())):
                 if name in table:
                     kept |= ~np.isnan(table[name])
         if self.score is not None:

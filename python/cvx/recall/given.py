@@ -10,6 +10,7 @@ import numpy as np
 from cvx.errors import InvalidInputError
 from cvx.recall.sources import (
     Aliases,
+    Causes,
     Dense,
     Finder,
     Found,
@@ -77,6 +78,7 @@ BUILT_IN: Mapping[str, Finder] = {
     "lexical": Lexical(),
     "words": Words(),
     "graph": Graph(),
+    "causes": Causes(),
     "aliases": Aliases(),
     "recent": Recent(),
 }

@@ -32,7 +32,7 @@ class Budget:
 
     Parameters
     ----------
-    tokens : int, default 512
+    tokens : int, default 500
         At least 0, of which nothing fits.
     count : callable, default estimate_tokens
         From a text to tokens.
@@ -45,7 +45,7 @@ class Budget:
         A negative budget, or NaN.
     """
 
-    tokens: int = 512
+    tokens: int = 500
     count: CountTokens = estimate_tokens
     summarise: Summarise | None = None
 

@@ -126,6 +126,20 @@ class Pipeline:
             floor=replace(self.floor, answerable=None),
         )
 
+    def finding_causes(self) -> Pipeline:
+        """Return the same where the cue names an event: what led to it comes first."""
+        weights = self.weighting.weights
+        if "causes" in self.sources and "causes" in weights:
+            return self
+        most = sum(weight for weight in weights.values() if weight > 0)
+        return replace(
+            self,
+            sources={**self.sources, "causes": self.sources.get("causes") or BUILT_IN["causes"]},
+            weighting=self.weighting.with_weights({**weights, "causes": most}),
+            # What there is an answer by was calibrated on questions.
+            floor=replace(self.floor, answerable=None),
+        )
+
     def finders(self) -> dict[str, Finder]:
         """Return the sources, each as a `Finder`."""
         return {name: finder_of(name, source) for name, source in self.sources.items()}

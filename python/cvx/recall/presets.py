@@ -16,7 +16,7 @@ from cvx.recall.formulas import (
 from cvx.recall.fusion import by_scale
 from cvx.recall.pipeline import Pipeline
 from cvx.recall.serving import Serving
-from cvx.recall.sources import Dense
+from cvx.recall.sources import Causes, Dense
 from cvx.recall.weighting import Weighting
 from cvx.scoring.formulas import COMPOSITE_WEIGHTS, SEED_WEIGHTS
 from cvx.scoring.recency import HALF_LIFE_S, STREAM_DECAY, Clock, Decay
@@ -93,6 +93,28 @@ def stream(
         signals=(similarity("clamped"), recency(Decay(decay)), salience),
         floor=Floor(similarity=None),
         serving=Serving(refresh="retrieved"),
+    )
+
+
+def fused(causal_weight: float = 3.0) -> Pipeline:
+    """Return the memory stream with what led to the event of the cue: temporal-causal fusion.
+
+    Parameters
+    ----------
+    causal_weight : float, default 3.0
+        Of a cause, beside relevance, recency and importance with a weight of 1 each.
+
+    References
+    ----------
+    "Temporal-causal memory fusion", the fused score.
+    """
+    episodic = stream()
+    return replace(
+        episodic,
+        sources={**episodic.sources, "causes": Causes()},
+        weighting=episodic.weighting.with_weights(
+            {**episodic.weighting.weights, "causes": causal_weight}
+        ),
     )
 
 

@@ -7,7 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import numpy as np
+
+from cvx.arguments import an_event
+from cvx.causal.events import link_of
 from cvx.cue import cue_hash, sound_cue
+from cvx.errors import UnknownError
 from cvx.index import RawIndex
 from cvx.recall.corpus import Corpus
 from cvx.recall.pipeline import Others, Outside, Pipeline, Ranking, ask_outside, gather, rank
@@ -15,6 +20,8 @@ from cvx.recall.scope import Asker, scope_of
 from cvx.recall.trace import Trace
 from cvx.recall.view import View
 from cvx.scoring.feedback import FeedbackRanker
+from cvx.store import Record
+from cvx.store.namespaces import readers, reads
 from cvx.types import Cue, Edge, Event, Factor, Hit, Vector
 
 T = TypeVar("T")
@@ -102,6 +109,8 @@ def recall_once(
     if len(asked.words()) < len(whole):
         trace.problems.append(f"the cue has {len(whole)} characters: its beginning was used")
     record = ground.corpus.record
+    if asked.event is not None:
+        asked, pipeline = _at_event(record, asker, asked), pipeline.finding_causes()
     with record.reading():
         view = ground.view(asker, asked, k)
         view.question = question = pipeline.reader(view)
@@ -115,6 +124,22 @@ def recall_once(
         view.question = question
         recalled = _looked(pipeline, view, outside, trace, ground.learned(asker.namespace))
         return recalled, take(recalled)
+
+
+def _at_event(record: Record, asker: Asker, cue: Cue) -> Cue:
+    """Return a cue that names an event, lying where the event does if it says nothing else.
+
+    Raises
+    ------
+    UnknownError
+        There is no such event, or the asker may not know of it.
+    """
+    known = reads(asker.namespace, asker.also)
+    for event in record.whole_events([an_event("cue.event", cue.event)]):
+        if readers(event.namespace, event.visibility) in known:
+            silent = cue.vector is None and not cue.words().strip()
+            return replace(cue, vector=event.vector) if silent else cue
+    raise UnknownError(f"there is no event {cue.event}: it was erased or never given")
 
 
 def _looked(
@@ -167,13 +192,19 @@ def _hit(recalled: Recalled, place: int, event: Event, factors: tuple[Factor, ..
 
 
 def _with_reasons(recalled: Recalled, path: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """Return a path of the index with what the record says of its edges."""
-    if not path:
+    """Return a path of the index as one of events, with what the record says of its edges."""
+    if not path or path[0].boost is None:
+        # Only a search of the index boosts edges; others come from the record.
         return path
     starts = [edge.from_node for edge in path]
-    links = recalled.view.corpus.record.links_of(starts, incoming=False)
+    corpus = recalled.view.corpus
+    links = corpus.record.links_of(starts, incoming=False)
     known = {(link.from_node, link.to_node, link.kind): link for link in links}
-    return tuple(
-        replace(known.get((edge.from_node, edge.to_node, edge.kind), edge), boost=edge.boost)
-        for edge in path
-    )
+    out = []
+    for edge in path:
+        nodes = edge.from_node, edge.to_node
+        rows = corpus.rows_of_nodes(np.array(nodes, dtype=np.int64))
+        cause, effect = corpus.event_ids[rows].tolist()
+        link = link_of(known.get((*nodes, edge.kind), edge), cause, effect)
+        out.append(replace(link, boost=edge.boost, nodes=nodes))
+    return tuple(out)

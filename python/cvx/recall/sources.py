@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import an_event
+from cvx.causal.events import NOT_WALKED, link_of
+from cvx.causal.walk import walk
 from cvx.recall.view import View
 from cvx.recall.words import holders_of
 from cvx.store.fulltext import words_of
-from cvx.types import Edge, IntArray
+from cvx.types import Edge, EventId, IntArray
 
 POOL = 100
 _MOST_WORDS = 64
@@ -199,6 +203,46 @@ class Graph:
         shown = view.visible[found.rows]
         paths = {row: hit.path for row, hit in zip(rows.tolist(), hits, strict=True) if hit.path}
         return Found(found.rows[shown], found.scores[shown], paths)
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """What led to the event that the cue names; nearest first, of one depth the surest first.
+
+    Parameters
+    ----------
+    depth : int, default 6
+        Links away at the most.
+    """
+
+    depth: int = 6
+
+    def find(self, view: View) -> Found:
+        """Walk causal links backwards; nothing where the cue names no event."""
+        if view.cue.event is None:
+            return NOTHING
+        corpus = view.corpus
+        (start,) = corpus.rows_of([an_event("cue.event", view.cue.event)]).tolist()
+        walked = walk(start, partial(_causal_links, view), max_depth=self.depth)
+        found = [one for one in walked.found if view.visible[int(one.id)]]
+        ids = corpus.event_ids
+        return Found(
+            np.array([one.id for one in found], dtype=np.int64),
+            np.array([one.weight for one in found], dtype=np.float64),
+            {
+                int(one.id): tuple(
+                    link_of(edge, int(ids[edge.from_node]), int(ids[edge.to_node]))
+                    for edge in one.path
+                )
+                for one in found
+            },
+        )
+
+
+def _causal_links(view: View, rows: Sequence[EventId]) -> list[Edge]:
+    """Return the causal links that lead to some rows, between rows."""
+    into = view.links(np.array(rows, dtype=np.int64), incoming=True)
+    return [replace(edge, cause=a, effect=b) for a, b, edge in into if edge.kind not in NOT_WALKED]
 
 
 @dataclass(frozen=True, slots=True)

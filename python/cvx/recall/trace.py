@@ -159,6 +159,8 @@ class Hits(list[Hit]):
         self.decision: int | None = None
 
     def __repr__(self) -> str:
+        if not self:
+            return "[]"
         told = [f"<Hits: {len(self)} for {shorten(self.trace.cue, _LONGEST)!r}>"]
         for hit in self:
             text = f"node {hit.node}" if hit.event is None else one_line(hit.event.text, _LONGEST)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Protocol
 
@@ -76,6 +77,10 @@ class View:
     ) -> None:
         self.corpus = corpus
         self.index = index
+        if cue.event is not None:
+            # What led to it is wanted, not the event itself.
+            visible = scope.visible & (corpus.event_ids != cue.event)
+            scope = replace(scope, visible=visible)
         self.scope = scope
         self.cue = cue
         self.now = now

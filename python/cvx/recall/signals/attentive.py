@@ -19,6 +19,7 @@ from cvx.recall.sources import Dense, Words
 from cvx.recall.view import Question as AnyQuestion
 from cvx.recall.view import View
 from cvx.recall.weighting import Weighting
+from cvx.types import entity_number
 
 POOL = 150
 """Candidates of each source."""
@@ -70,6 +71,9 @@ def attentive(
 def read_cue(view: View) -> Question:
     """Read the words of a recall's cue; one that describes a state is embedded whole."""
     question = read_question(lexical_text(view.cue), view)
+    if view.cue.entity is not None:
+        named = question.entities | {entity_number(view.cue.entity)}
+        question = replace(question, entities=named)
     return replace(question, bare=dense_text(view.cue)) if structured(view.cue) else question
 
 
