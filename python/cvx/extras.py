@@ -17,6 +17,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "langgraph": ("langgraph",),
     "learn": ("scikit-learn",),
     "local": ("safetensors", "scipy", "tokenizers"),
+    "mcp": ("mcp",),
     "plot": ("matplotlib",),
 }
 """Packages by the name of the extra in pyproject.toml."""

@@ -61,6 +61,15 @@ def build() -> typer.Typer:
     for name, module in COMMANDS.items():
         command = getattr(importlib.import_module(f"cvx.cli.{module}"), name)
         app.command(name.removesuffix("_"), help=_help(command.__doc__))(command)
+    app.add_typer(_mcp(), name="mcp")
+    return app
+
+
+def _mcp() -> typer.Typer:
+    """Return the command that has commands of its own, with their docstrings as help."""
+    from cvx.cli.mcp import app, inspect, install, mcp
+
+    app.callback(invoke_without_command=True, help=_help(mcp.__doc__ or ""))(mcp)
     return app
 
 

@@ -1,0 +1,114 @@
+"""``cvx mcp install`` and ``inspect``, and that nothing else pays for the SDK."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cvx.mcp.hosts import HOSTS
+from tests.cli.command import Cvx, environment
+from tests.mcp.sessions import ask, over_stdio
+
+
+@pytest.fixture
+def cvx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cvx:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("APPDATA", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return Cvx(tmp_path / "store")
+
+
+def test_install_prints_settings_that_start_the_server(cvx: Cvx, tmp_path: Path) -> None:
+    done = cvx("mcp", "install", "claude-code", "--namespace", "ana", "--tools", "memory")
+    (entry,) = json.loads(done.out.split("\n", 1)[1])["mcpServers"].values()
+    assert entry["args"][-6:] == ["--store", str(tmp_path / "store"), "--namespace", "ana",
+                                  "--tools", "memory"]  # fmt: skip
+    assert not (tmp_path / ".mcp.json").exists()
+    every = cvx("mcp", "install").out
+    assert all(name in every for name in HOSTS)
+    from mcp import Client, StdioServerParameters
+
+    async def session(client: Client) -> None:
+        await ask(client, "memory_add_event", effect="it rained")
+
+    async def run() -> None:
+        parameters = StdioServerParameters(**entry, env=environment(tmp_path / "store"))
+        async with Client(parameters) as client:
+            await session(client)
+
+    import asyncio
+
+    asyncio.run(run())
+    assert cvx("recall", "rain", "--namespace", "ana").code == 0
+    assert over_stdio is not None
+
+
+@pytest.mark.parametrize("host", sorted(HOSTS))
+def test_writing_keeps_what_is_there_and_a_copy_of_it(
+    cvx: Cvx, tmp_path: Path, host: str
+) -> None:
+    path = HOSTS[host].path()
+    assert path.absolute().is_relative_to(tmp_path)
+    assert cvx("mcp", "install", host, "--write").code == 0
+    key = HOSTS[host].key
+    fresh = json.loads(path.read_text())
+    assert [*fresh] == [key]
+    before = json.dumps({"theme": "dämmerung", key: {"other": {"command": "x"}}})
+    path.write_text(before, "utf-8")
+    done = cvx("mcp", "install", host, "--write", "--name", "memory")
+    assert done.code == 0, done.err
+    after = json.loads(path.read_text("utf-8"))
+    assert (after["theme"], [*after[key]]) == ("dämmerung", ["other", "memory"])
+    assert after[key]["memory"] == fresh[key]["cvx"]
+    (copy,) = path.parent.glob("*.bak")
+    assert copy.read_text("utf-8") == before
+
+
+def test_settings_that_cannot_be_understood_are_left_alone(cvx: Cvx, tmp_path: Path) -> None:
+    for text in ('{"mcpServers": [', "[]", '{"mcpServers": 3}', "// a comment\n{}"):
+        (tmp_path / ".mcp.json").write_text(text)
+        done = cvx("mcp", "install", "claude-code", "--write")
+        assert done.code == 2
+        assert "add the entry by hand" in done.err
+        assert (tmp_path / ".mcp.json").read_text() == text
+    assert cvx("mcp", "install", "nonsense").code == 2
+    assert cvx("mcp", "install", "--write").code == 2
+
+
+def test_inspect_lists_tools_and_calls_one(cvx: Cvx) -> None:
+    assert cvx("mcp", "inspect").code == 3
+    assert cvx("add", "the key is under the pot").code == 0
+    listed = cvx("mcp", "inspect", "--tools", "recall,why").out.splitlines()
+    assert [line.split(":")[0] for line in listed] == ["recall", "why"]
+    called = cvx("mcp", "inspect", "recall", '{"cue": "where is the key?"}', "--json").json
+    assert called["answer"]["memories"][0]["content"] == "the key is under the pot"
+    assert cvx("mcp", "inspect", "recall", "{}").code == 1
+    for wrong in ("{", "[1]"):
+        assert cvx("mcp", "inspect", "recall", wrong).code == 2
+    assert cvx("mcp", "inspect", "--tools", "nonsense").code == 2
+    assert cvx("mcp", "--tokens", "x").code == 2
+
+
+def test_only_serving_imports_the_sdk(tmp_path: Path) -> None:
+    code = (
+        "import sys, cvx\n"
+        "from cvx.cli.app import run\n"
+        "try: run(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "assert not {'mcp', 'starlette'} & {*sys.modules}, 'imported'\n"
+    )
+    for arguments in (["--help"], ["mcp", "--help"], ["mcp", "install", "cursor"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment(tmp_path / "store"),
+        )
+        assert done.returncode == 0, done.stderr
