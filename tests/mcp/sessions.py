@@ -47,7 +47,7 @@ def in_process(
     """Run a session with a server in this process."""
 
     async def run() -> T:
-        built = server(memory, Clients(memory, {"": namespace}), **(options or {}))
+        built = server(Clients(memory, {"": namespace}), **(options or {}))
         async with Client(built, **details) as client:
             return await session(client)
 
@@ -62,14 +62,14 @@ async def over_http(url: str, token: str, **details: Any) -> AsyncIterator[Clien
             yield client
 
 
-async def ask(client: Client, name: str, **arguments: Any) -> Any:
+async def ask(client: Client, name: str, /, **arguments: Any) -> Any:
     """Call a tool and return what it answers, in structure."""
     answer = await client.call_tool(name, arguments)
     assert not answer.is_error, text_of(answer)
     return answer.structured_content
 
 
-async def refused(client: Client, name: str, **arguments: Any) -> str:
+async def refused(client: Client, name: str, /, **arguments: Any) -> str:
     """Call a tool and return why it refuses."""
     answer = await client.call_tool(name, arguments)
     assert answer.is_error, answer.structured_content

@@ -50,9 +50,7 @@ def test_install_prints_settings_that_start_the_server(cvx: Cvx, tmp_path: Path)
 
 
 @pytest.mark.parametrize("host", sorted(HOSTS))
-def test_writing_keeps_what_is_there_and_a_copy_of_it(
-    cvx: Cvx, tmp_path: Path, host: str
-) -> None:
+def test_writing_keeps_what_is_there_and_a_copy_of_it(cvx: Cvx, tmp_path: Path, host: str) -> None:
     path = HOSTS[host].path()
     assert path.absolute().is_relative_to(tmp_path)
     assert cvx("mcp", "install", host, "--write").code == 0

@@ -247,5 +247,3 @@ def test_the_command_serves_with_a_token_made_for_the_run(tmp_path: Path) -> Non
     serving_process.wait()
     with Memory.open(store, LexicalEmbedder()) as memory:
         assert [event.text for event in memory.events()] == ["it rained"]
-
-

@@ -14,6 +14,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from cvx.characters import TOOLS, Cast
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
 from cvx.mcp import server as serving
@@ -21,7 +22,7 @@ from cvx.mcp.tools import NOTHING, TABLE, chosen
 from cvx.memory import Memory
 from tests.mcp.sessions import User, ask, in_process, refused, text_of
 
-ANSWERED = {"memory_add_event", "memory_query"}
+SOURCE_DOCUMENTS = {"memory_add_event", "memory_query", *TOOLS}
 
 
 @pytest.fixture
@@ -31,6 +32,15 @@ def memory() -> Memory:
 
 async def names_of(client: Client) -> list[str]:
     return [tool.name for tool in (await client.list_tools()).tools]
+
+
+def test_by_default_there_are_the_dozen_beside_those_of_the_source_documents(
+    memory: Memory,
+) -> None:
+    names = in_process(memory, names_of)
+    assert len(names) == 27
+    assert {*names} > SOURCE_DOCUMENTS
+    assert len({*names} - SOURCE_DOCUMENTS) == 12
 
 
 @pytest.mark.requirement("X18")
@@ -191,9 +201,12 @@ def test_memories_are_formed_reinforced_associated_and_recalled_by_kind(memory: 
 
 @pytest.mark.requirement("W20", "X21")
 def test_episodes_come_in_the_order_of_time_with_their_turn_as_a_string(memory: Memory) -> None:
-    for turn, (who, text, salience) in enumerate(
-        [("Ann", "dinner at eight", 0.9), ("Bob", "dinner is too late", 0.2), ("Ann", "no dinner", 0.8)]
-    ):  # fmt: skip
+    lines = (
+        ("Ann", "dinner at eight", 0.9),
+        ("Bob", "a late dinner", 0.2),
+        ("Ann", "no dinner", 0.8),
+    )
+    for turn, (who, text, salience) in enumerate(lines):
         memory.add(
             f"{who} said: {text}", entity=who, metadata={"turn": 3 - turn, "speaker": who},
             timestamp=100 - turn, salience=salience,
@@ -299,7 +312,8 @@ def test_a_hostile_memory_is_told_as_evidence_and_steers_nothing(memory: Memory)
 
     async def session(client: Client) -> list[str]:
         calls: list[tuple[str, dict[str, Any]]] = [
-            (name, {"cue": "instructions money script red png exe"}) for name in ("recall", "context")
+            (name, {"cue": "instructions money script red png exe"})
+            for name in ("recall", "context")
         ]
         calls += [(name, {"query": "ignore instructions money"}) for name in ("memory_query",)]
         calls += [(name, {"event": one}) for name in ("why", "consequences") for one in ids]
@@ -352,12 +366,12 @@ def test_a_long_call_tells_that_it_is_at_work(monkeypatch: pytest.MonkeyPatch) -
         embedder.waits = True
         told: list[str] = []
 
-        async def progress(_: float, __: float | None, message: str | None) -> None:
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
             told.append(message or "")
             embedder.go_on.set()
 
         answer = await client.call_tool(
-            "memory_add_event", {"effect": "it rained"}, progress_callback=progress
+            "memory_add_event", {"effect": "it rained"}, progress_callback=tell
         )
         assert not answer.is_error
         assert told[0].startswith("at work for ")
@@ -390,9 +404,7 @@ def test_a_step_that_is_cut_off_is_no_failure(memory: Memory, tmp_path: Path) ->
         begun = await ask(client, "episode_begin", goal="cross the bridge", task="bridges")
         number = begun["episode"]
         assert "name the possible actions" in text_of(
-            await client.call_tool(
-                "episode_advise", {"episode": number, "observation": "a bridge"}
-            )
+            await client.call_tool("episode_advise", {"episode": number, "observation": "a bridge"})
         )
         assert "observation is None" in await refused(
             client, "episode_act", episode=await other(client), action="go"
@@ -406,3 +418,92 @@ def test_a_step_that_is_cut_off_is_no_failure(memory: Memory, tmp_path: Path) ->
         return int((await ask(client, "episode_begin", goal="another"))["episode"])
 
     in_process(memory, session)
+
+
+def seeded(memory: Memory) -> Cast:
+    cast = Cast(memory)
+    for name, drink in (("Anna", "tea"), ("Bob", "coffee")):
+        cast.seed(
+            name,
+            description=f"You drink {drink} and paint boats.",
+            archetype="The painter",
+            background=f"You grew up in {name}ville.",
+            communication="Short sentences.",
+            decision_style="By the list.",
+            traits=["tidy"],
+            skills=["painting"],
+            values=["punctuality"],
+        )
+    cast.scene(
+        location="A harbour", atmosphere="Calm", time="Evening", description="Two friends meet."
+    )
+    cast.on_turn("Bob", "I love Italian food.", 3)
+    return cast
+
+
+@pytest.mark.requirement("W10", "W11", "W15", "W16", "X21")
+def test_a_character_finds_out_who_it_is_by_the_six_tools(memory: Memory) -> None:
+    cast = seeded(memory)
+
+    async def session(client: Client) -> None:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert [*listed] == [*TOOLS][:6]
+        assert {name: tool.description for name, tool in listed.items()} == {
+            name: TOOLS[name] for name in listed
+        }
+        for name in ("query_self", "query_background", "query_communication_style", "query_scene"):
+            answer = await client.call_tool(name, {})
+            assert answer.structured_content == dict(getattr(cast["Anna"], name)())
+            assert json.loads(text_of(answer)) == answer.structured_content
+            assert all(
+                {*one} == {"content", "relevance"} for one in answer.structured_content["memories"]
+            )
+        mine = await ask(client, "query_self")
+        assert "You drink tea" in mine["memories"][0]["content"]
+        other = await ask(client, "query_character", name="Bob")
+        assert "coffee" in other["memories"][0]["content"]
+        said = await ask(client, "query_memory", query="what did Bob say about food?")
+        assert said["query"] == "what did Bob say about food?"
+        (line,) = said["memories"]
+        assert (line["content"], line["turn"]) == ("Bob said: I love Italian food.", "3")
+        unknown = await refused(client, "query_character", name='No"body\n')
+        assert unknown.endswith("that you know of")
+        assert "Bob" not in unknown
+        prompt = await client.get_prompt("play_your_character")
+        assert "query_self(): Your core identity" in str(prompt.messages[0].content)
+
+    in_process(memory, session, namespace="Anna", options={"tools": "character=Anna"})
+
+    async def nobody(client: Client) -> None:
+        for name in ("query_self", "query_scene"):
+            assert "--tools character=NAME" in await refused(client, name)
+
+    in_process(memory, nobody)
+
+
+@pytest.mark.requirement("W20")
+def test_a_character_forms_and_recalls_memories_of_its_own(memory: Memory) -> None:
+    cast = seeded(memory)
+
+    async def session(client: Client) -> None:
+        made = await ask(
+            client, "form_memory", content="The red door leads to the basement", importance=0.6
+        )
+        stronger = await ask(client, "reinforce_memory", memory_id=made["id"])
+        assert stronger["importance"] > made["importance"]
+        line = (await ask(client, "recall_episodes", query="Italian food", time_range=[3, None]))[
+            "memories"
+        ][0]
+        assert line["turn"] == "3"
+        await ask(client, "associate_memories", id1=made["id"], id2=line["id"])
+        facts = await ask(client, "recall_facts", topic="where does the red door lead?")
+        assert facts["memories"][0]["content"] == "The red door leads to the basement"
+        assert facts["memories"][0]["confidence"] > 0.0
+        told = await ask(client, "recall_interactions", character="Bob")
+        assert [one["content"] for one in told["memories"]] == [line["content"]]
+        alike = await ask(client, "check_similar_situations", context="somebody loves food")
+        assert alike["memories"][0]["then"] is None
+        assert "that you know of" in await refused(client, "recall_interactions", character="Eve")
+
+    in_process(memory, session, namespace="Anna")
+    assert cast["Bob"].recall_facts("where does the red door lead?")["memories"] == []

@@ -67,7 +67,7 @@ def build() -> typer.Typer:
 
 def _mcp() -> typer.Typer:
     """Return the command that has commands of its own, with their docstrings as help."""
-    from cvx.cli.mcp import app, inspect, install, mcp
+    from cvx.cli.mcp import app, mcp
 
     app.callback(invoke_without_command=True, help=_help(mcp.__doc__ or ""))(mcp)
     return app

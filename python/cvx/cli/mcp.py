@@ -1,4 +1,4 @@
-"""The command mcp: a server for assistants, the settings of their hosts, and a look at its tools."""
+"""The command mcp: a server for assistants, settings for their hosts, a look at its tools."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Tools = Annotated[
     str,
     typer.Option(
         "--tools",
-        help="Which, with commas between: memory, episodes, experience, character=NAME, or names of "
-        "tools; -NAME takes one away. Default all.",
+        help="Which, with commas between: memory, episodes, experience, character=NAME, or names "
+        "of tools; -NAME takes one away. Default all.",
     ),
 ]
 Dotted = Annotated[
@@ -72,8 +72,9 @@ def mcp(
     """
     if context.invoked_subcommand is not None:
         return
-    with needs("mcp"):
-        from cvx.mcp.server import serve_http, serve_stdio
+    from cvx.mcp.server import serve_http, serve_stdio
+
+    namespace = _whose(namespace, tools)
     asked: dict[str, Any] = {
         "tools": tools,
         "dotted": dotted_names,
@@ -147,11 +148,12 @@ def inspect(
     import asyncio
     from json import loads
 
+    from cvx.mcp.clients import Clients
+    from cvx.mcp.server import server
+
     with needs("mcp"):
         from mcp import Client
-
-        from cvx.mcp.clients import Clients
-        from cvx.mcp.server import server
+    namespace = _whose(namespace, tools)
     try:
         given = loads(arguments)
     except ValueError as error:
@@ -161,7 +163,7 @@ def inspect(
 
     async def ask() -> tuple[list[tuple[str, str]], CallToolResult | None]:
         clients = Clients(memory, {"": namespace})
-        built = server(memory, clients, tools=tools, dotted=dotted_names)
+        built = server(clients, tools=tools, dotted=dotted_names)
         async with Client(built) as client:
             if tool:
                 return [], await client.call_tool(tool, given)
@@ -185,6 +187,21 @@ def inspect(
                 line(row)
     if answer.is_error:
         raise typer.Exit(1)
+
+
+def _whose(namespace: str, tools: str) -> str:
+    """Return the namespace that is served: a character's own, where one is named."""
+    from cvx.mcp.tools import chosen
+
+    character = chosen(tools)[1]
+    if character is None:
+        return namespace
+    if namespace not in ("", character):
+        raise InvalidInputError(
+            f"--namespace is {namespace!r}, and the memory of {character!r} is in its own: leave "
+            "--namespace out"
+        )
+    return character
 
 
 def _address(http: str) -> tuple[str, int]:

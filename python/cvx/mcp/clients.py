@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cvx.characters import Cast, Character
 from cvx.errors import CvxError, FileError, InvalidInputError
 from cvx.recall.render import Renderer
 
@@ -38,15 +39,24 @@ class Client:
     ----------
     root, memory : Memory
         As given, and bound.
+    namespace : str
+        As given.
     renderer : Renderer
         How its memories are labelled.
     """
 
     def __init__(self, root: Memory, namespace: str) -> None:
-        self.root, self.memory = root, root.within(namespace)
+        self.root, self.memory, self.namespace = root, root.within(namespace), namespace
+        self._cast = Cast(root)
         self.renderer = Renderer(clock=_CLOCKS.get(root._backend.clock, "microseconds"))  # type: ignore[arg-type]
         self._episodes: dict[int, tuple[RunningEpisode, float]] = {}
         self._lock = threading.Lock()
+
+    @property
+    def character(self) -> Character | None:
+        """Who the client is, where its namespace is that of a character, seeded by anybody."""
+        seeded = self.namespace and self._cast.ids(self.namespace, "identity:")
+        return self._cast[self.namespace] if seeded else None
 
     def begin(self, goal: str, task: str | None) -> RunningEpisode:
         """Begin an episode that is closed when the client leaves."""
@@ -137,7 +147,7 @@ def check_token(name: str, token: str) -> str:
     """
     if len(token) < _SHORTEST_TOKEN:
         raise InvalidInputError(
-            f"{name} has {len(token)} characters: give at least {_SHORTEST_TOKEN}, such as those of "
+            f"{name} has {len(token)} characters: give at least {_SHORTEST_TOKEN}, such as "
             "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
         )
     return token

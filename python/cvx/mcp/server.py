@@ -8,25 +8,28 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import anyio
-import uvicorn
-from anyio.to_thread import run_sync
-from mcp.server import MCPServer
-from mcp.server.auth.middleware.auth_context import get_access_token
-from mcp.server.auth.provider import AccessToken
-from mcp.server.auth.settings import AuthSettings
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError
-from mcp.server.transport_security import TransportSecuritySettings
-from pydantic import AnyHttpUrl
-from starlette.applications import Starlette
-
 from cvx import __version__
+from cvx.characters.prompts import CONSULTATION, SYSTEM
 from cvx.errors import CvxError, InvalidInputError
 from cvx.escaping import quoted
+from cvx.extras import needs
 from cvx.mcp.clients import IDLE_S, Client, Clients, digest
 from cvx.mcp.tools import Tools, chosen, registered
 from cvx.types import Filter
+
+with needs("mcp"):
+    import anyio
+    import uvicorn
+    from anyio.to_thread import run_sync
+    from mcp.server import MCPServer
+    from mcp.server.auth.middleware.auth_context import get_access_token
+    from mcp.server.auth.provider import AccessToken
+    from mcp.server.auth.settings import AuthSettings
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+    from mcp.server.transport_security import TransportSecuritySettings
+    from pydantic import AnyHttpUrl
+    from starlette.applications import Starlette
 
 if TYPE_CHECKING:
     from cvx.memory import Memory
@@ -45,7 +48,6 @@ _MOST_OF_A_DAY = 1000
 
 
 def server(
-    memory: Memory,
     clients: Clients,
     *,
     tools: str = "",
@@ -57,8 +59,6 @@ def server(
 
     Parameters
     ----------
-    memory : Memory
-        Of the whole store; each client sees its own namespace of it.
     clients : Clients
         Who may connect; over stdio the one under "".
     tools : str
@@ -75,14 +75,14 @@ def server(
     InvalidInputError
         No such group or tool.
     """
-    names, character = chosen(tools)
+    names, _ = chosen(tools)
 
     def client() -> Client:
         # Over HTTP a request names its client by the token that was verified, and by nothing else.
         token = get_access_token()
         return clients["" if token is None else token.client_id]
 
-    made = Tools(client, character, erase_command)
+    made = Tools(client, erase_command)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Tools]) -> AsyncIterator[Tools]:
@@ -109,13 +109,13 @@ def server(
         token_verifier=None if auth is None else _Tokens(clients),
     )
     _add_resources(built, client)
-    _add_prompts(built)
+    _add_prompts(built, character="query_self" in names)
     return built
 
 
 def serve_stdio(memory: Memory, namespace: str, **options: Any) -> None:
     """Serve the host that started this process, until it leaves; see ``server``."""
-    built = server(memory, Clients(memory, {"": namespace}), **options)
+    built = server(Clients(memory, {"": namespace}), **options)
     try:
         built.run("stdio")
     except* BrokenPipeError:
@@ -147,10 +147,8 @@ def http_app(
     options
         As for ``server``.
     """
-    auth = AuthSettings(
-        issuer_url=AnyHttpUrl(f"http://{address}"), resource_server_url=None
-    )
-    built = server(memory, Clients(memory, tokens), auth=auth, **options)
+    auth = AuthSettings(issuer_url=AnyHttpUrl(f"http://{address}"), resource_server_url=None)
+    built = server(Clients(memory, tokens), auth=auth, **options)
     local = [f"{name}:*" for name in ("127.0.0.1", "localhost", "[::1]")]
     security = TransportSecuritySettings(
         allowed_hosts=[*local, *hosts],
@@ -216,9 +214,7 @@ async def _close_idle(clients: Clients) -> None:
         await run_sync(clients.leave, IDLE_S)
 
 
-async def _tell_progress(
-    ctx: ServerRequestContext[Any, Any], call_next: CallNext
-) -> HandlerResult:
+async def _tell_progress(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Tell a client each second that a call is still at work; the SDK tells only who asked."""
     if ctx.method != "tools/call":
         return await call_next(ctx)
@@ -265,7 +261,9 @@ def _add_resources(built: MCPServer[Tools], client: Callable[[], Client]) -> Non
             since = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC)
             of_it = Filter(since=since, until=since + timedelta(days=1))
             events = asker.memory.events(of_it, limit=_MOST_OF_A_DAY)
-        return "\n".join(f"{one.id} {asker.renderer.label(one)} {quoted(one.text)}" for one in events)
+        return "\n".join(
+            f"{one.id} {asker.renderer.label(one)} {quoted(one.text)}" for one in events
+        )
 
     @built.resource("cvx://causes/{event}", mime_type="text/plain")
     def causes(event: int) -> str:
@@ -283,17 +281,16 @@ def _not_found() -> Iterator[None]:
         raise ResourceNotFoundError(str(error)) from error
 
 
-def _add_prompts(built: MCPServer[Tools]) -> None:
+def _add_prompts(built: MCPServer[Tools], *, character: bool) -> None:
     """Add what a person may start a conversation with."""
 
     @built.prompt()
     def recall_first(task: str) -> str:
-        """Work on a task with memory: look first, record what is done, end with the outcome."""
+        """Work on a task with memory: look first, record what is done, say what helped."""
         return (
-            f"{task}\n\nBefore you begin, call context with this task and "
-            "check_similar_situations with the situation; say \"no relevant memories\" if there are "
-            "none. Record each significant step with memory_add_event. When you are done, tell "
-            "feedback which memories helped."
+            f"{task}\n\n{CONSULTATION}\n\nCall context and check_similar_situations for that. "
+            "Record each significant step with memory_add_event, and tell feedback at the end "
+            "which memories helped."
         )
 
     @built.prompt()
@@ -305,3 +302,10 @@ def _add_prompts(built: MCPServer[Tools]) -> None:
             "changed, and store what is new with memory_add_event, one plain statement each. Then "
             "list what you stored."
         )
+
+    if character:
+
+        @built.prompt()
+        def play_your_character() -> str:
+            """Act as the character whose memory this is, and find out who that is."""
+            return f"{SYSTEM}\n\n{CONSULTATION}"
