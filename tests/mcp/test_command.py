@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from mcp import Client, StdioServerParameters
 
 from cvx.mcp.hosts import HOSTS
+from cvx.mcp.tools import GROUPS, TABLE
 from tests.cli.command import Cvx, environment
-from tests.mcp.sessions import ask, over_stdio
+from tests.mcp.sessions import ask
+
+_CHANGES = re.compile(r"\d+%")
+"""What differs when causes are judged differently."""
 
 
 @pytest.fixture
@@ -32,7 +40,6 @@ def test_install_prints_settings_that_start_the_server(cvx: Cvx, tmp_path: Path)
     assert not (tmp_path / ".mcp.json").exists()
     every = cvx("mcp", "install").out
     assert all(name in every for name in HOSTS)
-    from mcp import Client, StdioServerParameters
 
     async def session(client: Client) -> None:
         await ask(client, "memory_add_event", effect="it rained")
@@ -42,11 +49,8 @@ def test_install_prints_settings_that_start_the_server(cvx: Cvx, tmp_path: Path)
         async with Client(parameters) as client:
             await session(client)
 
-    import asyncio
-
     asyncio.run(run())
     assert cvx("recall", "rain", "--namespace", "ana").code == 0
-    assert over_stdio is not None
 
 
 @pytest.mark.parametrize("host", sorted(HOSTS))
@@ -110,3 +114,21 @@ def test_only_serving_imports_the_sdk(tmp_path: Path) -> None:
             env=environment(tmp_path / "store"),
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_the_session_of_the_page_is_real(cvx: Cvx, tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "mcp.md").read_text()
+    (session,) = re.findall(r"```\n(\$ cvx mcp inspect.*?)```", page, re.DOTALL)
+    for told in session.split("$ ")[1:]:
+        asked, _, answer = told.partition("\n")
+        program, *arguments = shlex.split(asked)
+        assert program == "cvx"
+        done = cvx(*arguments)
+        assert _CHANGES.sub("#", done.out) == _CHANGES.sub("#", answer), asked
+
+
+def test_every_tool_is_in_the_table_of_the_page() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "mcp.md").read_text()
+    for group in GROUPS:
+        (row,) = re.findall(rf"^\| `{group}` \| (.*) \|$", page, re.MULTILINE)
+        assert {*re.findall(r"`(\w+)`", row)} == {one.name for one in TABLE if group in one.groups}

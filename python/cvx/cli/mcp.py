@@ -170,7 +170,7 @@ def inspect(
             listed = (await client.list_tools()).tools
             return [(one.name, one.description or "") for one in listed], None
 
-    with opened(store, embedder) as memory:
+    with opened(store, embedder, create=bool(tool)) as memory:
         listed, answer = asyncio.run(ask())
     if answer is None:
         if json:
