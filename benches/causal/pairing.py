@@ -90,7 +90,7 @@ def filled(log: Log, embedder: Given) -> tuple[Memory, list[int]]:
     events = [
         Event(timestamp=time, text=text) for text, time in zip(log.texts, log.times, strict=True)
     ]
-    return memory, memory.add_many(events, again=True)
+    return memory, memory.add_many(events, again=True).tolist()
 
 
 def rows_of(

@@ -52,7 +52,7 @@ def planted(memory: Memory, labels: Sequence[Label]) -> tuple[list[Label], set[i
                 trust=TRUST,
             )
         )
-    return guessed, set(memory.add_many(events, again=True))
+    return guessed, set(memory.add_many(events, again=True).tolist())
 
 
 def attacked(

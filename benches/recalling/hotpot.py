@@ -34,7 +34,7 @@ def remembered(folder: Path, embedder: Embedder) -> tuple[Memory, list[Label], i
         Event(timestamp=0, text=text, metadata={"title": title, "session": title})
         for title, text in texts.items()
     ]
-    ids = dict(zip(texts, memory.add_many(events), strict=True))
+    ids = dict(zip(texts, memory.add_many(events).tolist(), strict=True))
     links = 0
     titles = Titles()
     for title, event in ids.items():

@@ -184,7 +184,7 @@ def remembered(
             )
             for turn in conversation.turns
         ]
-        ids = memory.add_many(events, again=True)
+        ids = memory.add_many(events, again=True).tolist()
         labels += [
             Label(
                 query=one.text,

@@ -263,9 +263,9 @@ def _put_away(memory: Memory) -> None:
     of = _ids(memory)
     # Kept with the store by its parts, until it is tuned.
     memory.learning.pipeline = presets.composite(floor=0.25)
-    memory.admin.quarantine("web")
-    memory.admin.quarantine("rumour")
-    memory.admin.release("rumour")
+    memory.admin.quarantine(source="web")
+    memory.admin.quarantine(source="rumour")
+    memory.admin.release(source="rumour")
     memory.forget(of[TALK[9][1]])
     memory.forget(of["Bo owes Ada ten euros."])
     first = memory.add("A secret that was told.", aliases=("another word for it",), entity="1").id

@@ -429,5 +429,5 @@ def test_what_an_environment_is_told_comes_from_what_its_agent_may_read() -> Non
 
     assert told(ana) == {"dig"}
     assert told(bob) == {"dig", "swim"}
-    store.admin.quarantine("web")
+    store.admin.quarantine(source="web")
     assert told(ana) == set()

@@ -28,7 +28,7 @@ def test_mappings_and_frames_are_added_as_add_would(kind: str) -> None:
     one, many = in_ram(), in_ram()
     for row in ROWS:
         one.add(**{name: value for name, value in row.items() if value is not None})
-    assert many.add_many(items) == [1, 2]
+    assert many.add_many(items).tolist() == [1, 2]
     for a, b in zip(one.events(), many.events(), strict=True):
         assert (a.text, a.tags, a.entity, a.timestamp, a.key) == (
             b.text, b.tags, b.entity, b.timestamp, b.key,

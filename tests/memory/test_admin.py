@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cvx import LexicalEmbedder, Memory
-from cvx.errors import ExportError, InvalidInputError
+from cvx.errors import ExportError, InvalidInputError, NamespaceError
 
 pytestmark = pytest.mark.requirement("B20")
 
@@ -22,7 +22,7 @@ def test_a_filter_says_what_is_quarantined_and_released_in_the_whole_store() -> 
     memory = filled()
     assert memory.admin.quarantine(where={"entities": ["ana", "bo"]}, dry_run=True) == [1, 2]
     assert len(memory) == 3
-    assert memory.admin.quarantine("web", where={"kind": "note"}) == [1]
+    assert memory.admin.quarantine(source="web", where={"kind": "note"}) == [1]
     assert [event.id for event in memory.events()] == [3]
     assert memory.admin.quarantine(where=[{"kind": "note"}, {"entities": "bo"}]) == [2, 3]
     assert memory.recall("the key") == []
@@ -39,7 +39,7 @@ def test_without_a_source_or_a_filter_nothing_is_moved() -> None:
         with pytest.raises(InvalidInputError, match="colour"):
             verb(where={"colour": "red"})
     with pytest.raises(InvalidInputError, match="source is empty"):
-        memory.admin.quarantine("")
+        memory.admin.quarantine(source="")
     assert len(memory) == 3
 
 
@@ -69,3 +69,38 @@ def test_an_export_is_taken_into_an_open_memory(tmp_path: Path, empty: bool) -> 
     with Memory.open(tmp_path / "m") as again:
         assert len(again) == 4 + (not empty)
         assert again.recall("the key is blue")[0].text == "the key is blue"
+
+
+@pytest.mark.parametrize("where", ["in RAM", "in a folder"])
+def test_a_memory_goes_on_with_another_embedder(where: str, tmp_path: Path) -> None:
+    made = LexicalEmbedder(16)
+    memory = Memory(embedder=made) if where == "in RAM" else Memory.open(tmp_path, embedder=made)
+    ana = memory.within("ana")
+    ana.add("the spare key is under the green pot", aliases=["key hiding place"])
+    rain = memory.add("it rained all night")
+    memory.link(rain, memory.add("the cellar is under water"))
+    assert ana.recall("where is the key?")[0].id == 1
+    assert memory.admin.reembed(LexicalEmbedder(64)) == 4
+    assert (memory.dim, ana.dim, memory.index.dim) == (64, 64, 64)
+    assert ana.recall("where is the key?")[0].id == 1
+    assert [event.id for event in memory.why("the cellar")] == [2]
+    memory.add("the drain is too small")
+    assert memory.recall("the drain")[0].id == 4
+    assert memory.admin.reembed(LexicalEmbedder(64)) == 0
+    with memory.episode("find the key") as episode:
+        episode.act("look under the pot", observation="a green pot")
+        episode.end(1.0)
+    memory.close()
+    if where == "in a folder":
+        with Memory.open(tmp_path) as again:
+            assert (again.dim, len(again)) == (64, 5)
+            assert again.recall("the drain")[0].id == 4
+
+
+def test_who_is_bound_moves_no_store() -> None:
+    memory = Memory(embedder=LexicalEmbedder(16))
+    with pytest.raises(NamespaceError):
+        memory.within("ana").admin.reembed(LexicalEmbedder(32))
+    with pytest.raises(InvalidInputError, match="embedder is 7"):
+        memory.admin.reembed(7)  # type: ignore[arg-type]
+    assert memory.dim == 16

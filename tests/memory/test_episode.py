@@ -709,12 +709,12 @@ def test_what_was_put_away_teaches_nothing(seen: Any, how: str) -> None:
     bad = one(memory, "left", 1.0, seen=seen, source="web")
     assert values(memory, seen)["left"][1] == 1
     if how == "quarantine":
-        memory.admin.quarantine("web")
+        memory.admin.quarantine(source="web")
     else:
         getattr(memory, how)(bad.events)
     assert values(memory, seen) == before == values(twin, seen)
     if how == "quarantine":
-        memory.admin.release("web")
+        memory.admin.release(source="web")
         assert values(memory, seen)["left"][1] == 1
 
 
@@ -737,12 +737,12 @@ def test_what_is_quarantined_while_it_is_played_teaches_nothing(seen: Any) -> No
     with memory.episode("find the hat", task="hats", source="web") as episode:
         for _ in range(2):
             episode.act("left", observation=seen)
-        memory.admin.quarantine("web")
+        memory.admin.quarantine(source="web")
         episode.act("right", observation=seen)
         episode.end(1.0)
     found = values(memory, seen)
     assert (found["left"][1], found["right"][1]) == (0, 2)
-    memory.admin.release("web")
+    memory.admin.release(source="web")
     assert values(memory, seen)["left"][1] == 2
 
 

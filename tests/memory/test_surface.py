@@ -89,10 +89,10 @@ def test_many_are_added_from_mappings_and_frames() -> None:
         {"text": "it rained", "entity": "ana", "tags": ["wet"], "aliases": ["a downpour"]},
         {"text": "it froze", "metadata": {"room": "cellar"}, "trust": None, "timestamp": None},
     ]
-    assert memory.add_many(rows) == [1, 2]
+    assert memory.add_many(rows).tolist() == [1, 2]
     frame = pl.DataFrame({"text": ["snow", "hail"], "entity": ["bo", None], "reward": [1.0, None]})
-    assert memory.add_many(frame) == [3, 4]
-    assert memory.add_many([Event("sun")], namespace="bo") == [5]
+    assert memory.add_many(frame).tolist() == [3, 4]
+    assert memory.add_many([Event("sun")], namespace="bo").tolist() == [5]
     told = [(one.text, one.entity, one.timestamp, one.reward) for one in memory.events()]
     assert told == [
         ("it rained", "ana", 1, None), ("it froze", None, 2, None),

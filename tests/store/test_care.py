@@ -97,7 +97,7 @@ def test_what_was_put_away_can_be_learned_again(memory: Memory) -> None:
     memory.add("the ferry runs at noon", source="web")
     assert len(memory.recall("the mill, the ferry")) == 2
     memory.forget(forgotten)
-    memory.admin.quarantine("web")
+    memory.admin.quarantine(source="web")
     again = (
         memory.add("the mill is for sale").id,
         memory.add("the ferry runs at noon", source="ana").id,
@@ -112,13 +112,13 @@ def test_a_source_is_quarantined_audited_released_and_rolled_back(memory: Memory
     good = memory.add("the well is clean", source="ana").id
     bad = memory.add("the well is poisoned", source="bob", aliases=["do not drink"]).id
     memory.link(bad, good, "caused", effect_first="allow")
-    assert memory.admin.quarantine("bob") == [bad]
+    assert memory.admin.quarantine(source="bob") == [bad]
     for cue in ("the well", "do not drink", "poisoned"):
         for outcome in ("success", "failure", "any"):
             assert "the well is poisoned" not in texts(memory, cue, where={"outcome": outcome})
     assert [e.state for e in memory.admin.audit("bob")] == ["quarantined"]
     assert memory.why(good) == []
-    assert memory.admin.release("bob") == [bad]
+    assert memory.admin.release(source="bob") == [bad]
     assert "the well is poisoned" in texts(memory, "poisoned")
     assert memory.why(good) != []
     assert memory.admin.roll_back("bob") == [bad]

@@ -100,7 +100,7 @@ def use(folder: Path) -> bool:
                 lambda: memory.get(memory.add("life goes on").id),
                 lambda: memory.link(13, 14),
                 lambda: memory.feedback(memory.context("rain").decision or 0, helped=True),
-                lambda: memory.admin.quarantine("x"),
+                lambda: memory.admin.quarantine(source="x"),
                 lambda: memory.as_of(recorded - 5).recall("rain"),
                 lambda: memory.learning.loop().recall(Cue(step="at the sink")),
                 lambda: export(memory, folder.with_name("again.jsonl")),

@@ -43,9 +43,9 @@ def test_a_poisoned_demonstration_is_found_by_its_source_and_taken_back(memory: 
     assert {event.trust for event in found} == {0.4}
     assert [event.trust for event in memory.admin.audit("ana")] == [1.0, 1.0, 0.9]
     assert "open gas" in advised(loop)
-    assert memory.admin.quarantine("web") == [event.event_id for event in found]
+    assert memory.admin.quarantine(source="web") == [event.event_id for event in found]
     assert advised(loop) == {"take cup", "use tap", "go to sink"}
-    memory.admin.release("web")
+    memory.admin.release(source="web")
     assert "open gas" in advised(loop)
     memory.admin.roll_back("web")
     assert advised(loop) == {"take cup", "use tap", "go to sink"}
@@ -186,7 +186,7 @@ def test_edges_between_regions_tell_what_all_who_see_them_may_know() -> None:
 
 
 TAKEN_BACK: dict[str, Callable[[Memory, list[int]], object]] = {
-    "quarantine": lambda memory, _: memory.admin.quarantine("web"),
+    "quarantine": lambda memory, _: memory.admin.quarantine(source="web"),
     "roll_back": lambda memory, _: memory.admin.roll_back("web"),
     "forget": lambda memory, events: memory.forget(events),
     "erase": lambda memory, events: memory.erase(events),
@@ -275,7 +275,7 @@ def test_what_was_put_away_leads_nowhere(memory: Memory) -> None:
         return {hit.action: {f.name: f.value for f in hit.factors}["edge_bonus"] for hit in hits}
 
     assert bonus()["zebra"] > 0.5
-    memory.admin.quarantine("xylophone")
+    memory.admin.quarantine(source="xylophone")
     assert bonus() == {"a kitchen": 0.0, "zebra": 0.0}
 
 
@@ -300,7 +300,7 @@ def test_a_block_that_was_taken_back_puts_nothing_away(memory: Memory) -> None:
 
     def quarantine() -> None:
         with memory.admin.transaction():
-            memory.admin.quarantine("ana")
+            memory.admin.quarantine(source="ana")
             assert loop.recall(Cue(step="a kitchen")).hits == ()
             raise ZeroDivisionError
 
@@ -428,13 +428,13 @@ def test_the_use_and_weights_that_a_source_taught_go_with_it(memory: Memory) -> 
     tainted = factors(loop)[0]
     assert tainted["usage_success"] != before["usage_success"]
     assert tainted["reward"][1] != before["reward"][1]
-    memory.admin.quarantine("web")
+    memory.admin.quarantine(source="web")
     lowered = (tainted["reward"][0], before["reward"][1])
     for asked in (loop, memory.learning.loop()):
         assert factors(asked)[0] == {**before, "reward": lowered}
         assert asked.weights is not None
         assert asked.weights.to_dict() == learned
-    memory.admin.release("web")
+    memory.admin.release(source="web")
     for asked in (loop, memory.learning.loop()):
         assert factors(asked)[0] == tainted
 

@@ -105,7 +105,7 @@ def test_several_events_are_stored_together_or_not_at_all(memory: Memory) -> Non
         Event(entity_id=1, timestamp=5, text="one"),
         Event(entity_id=1, timestamp=6, text="two"),
     ]
-    assert memory.add_many(good) == [1, 2]
+    assert memory.add_many(good).tolist() == [1, 2]
     with pytest.raises(InvalidVectorError, match="16"):
         memory.add_many(
             [

@@ -200,12 +200,12 @@ def put_away_or_back(rng: random.Random, memory: Memory, played: list[Played]) -
         case 0:
             memory.forget(steps)
         case 1:
-            memory.admin.quarantine("web")
+            memory.admin.quarantine(source="web")
         case 2:
-            memory.admin.release("web")
+            memory.admin.release(source="web")
         case 3:
             memory.admin.roll_back("ana")
-            memory.admin.release("ana")
+            memory.admin.release(source="ana")
         case _:
             for step in steps:
                 memory.update(step, state="active")

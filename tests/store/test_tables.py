@@ -76,9 +76,51 @@ def test_episodes_and_decisions_are_frames(memory: Memory) -> None:
         ("put the cup away", "clean", 0.0, 1),
     ]
     decisions = memory.frames.decisions()
-    assert decisions["outcome"].to_list() == [1.0, 1.0, 0.0]
-    assert decisions["followed"].to_list() == [d["followed"] for d in memory.record.decisions()]
-    assert decisions.schema["followed"] == pl.List(pl.Int64)
+    asked = decisions.unique("decision_id", maintain_order=True)
+    assert asked["outcome"].to_list() == [1.0, 1.0, 0.0]
+    assert asked["cue"].to_list()[1] == "put the cup away at place 1"
+    for told in memory.record.decisions():
+        rows = decisions.filter(decision_id=told["decision_id"])
+        assert rows.height == max(1, len(told["hits"]))
+        assert rows["followed"].fill_null(False).sum() == len(told["followed"])
+    assert decisions.schema["event_id"] == pl.Int64
+
+
+def test_a_frame_of_decisions_has_a_row_for_each_candidate(memory: Memory) -> None:
+    rain = memory.add("rain in april", kind="note")
+    flood = memory.add("rain in may")
+    block = memory.context("rain")
+    memory.feedback(block, helped=[flood], outcome=1.0)
+    frame = memory.frames.decisions()
+    assert frame["place"].to_list() == [1, 2]
+    assert sorted(frame["event_id"].to_list()) == [rain.id, flood.id]
+    assert frame.filter(followed=True)["event_id"].to_list() == [flood.id]
+    assert frame["score"].to_list() == [hit.score for hit in block.hits]
+    assert frame["outcome"].to_list() == [1.0, 1.0]
+    assert memory.frames.decisions({"kind": "note"})["event_id"].to_list() == [rain.id]
+
+
+def test_frames_hold_what_passes_a_filter(memory: Memory) -> None:
+    ids = memory.add_many([
+        {"text": "rain", "kind": "note", "namespace": "ana"},
+        {"text": "mud", "kind": "note"},
+        {"text": "sun"},
+    ])  # fmt: skip
+    rain, mud, sun = ids.tolist()
+    memory.link(rain, mud)
+    memory.link(mud, sun)
+    with memory.episode("dry the field", entity="ana") as episode:
+        episode.act("dig", observation="a wet field")
+        episode.end(1.0)
+    notes = {"kind": "note"}
+    assert memory.frames.events(notes)["event_id"].to_list() == [rain, mud]
+    assert memory.frames.events(notes, namespace="ana")["event_id"].to_list() == [rain]
+    assert memory.frames.events([notes, {"ids": sun}])["event_id"].to_list() == [rain, mud, sun]
+    assert memory.frames.links(notes).select("from_event", "to_event").rows() == [(rain, mud)]
+    assert memory.frames.episodes({"entities": "ana"}).height == 1
+    assert memory.frames.episodes({"entities": "bo"}).height == 0
+    with pytest.raises(InvalidInputError, match="a field of where"):
+        memory.frames.links({"colour": "red"})
 
 
 @pytest.mark.requirement("W1")

@@ -242,7 +242,7 @@ def test_a_prompt_shows_only_what_the_player_may_read() -> None:
                 bool(names),
                 False,
             )
-    memory.admin.quarantine("web")
+    memory.admin.quarantine(source="web")
     policy.shown.clear()
     reader.play(Room())
     assert reader._told == {"felt hat", "table", "peg"}

@@ -253,7 +253,7 @@ class Cast(Mapping[str, Character]):
             if felt.emotional_impact >= _MOVED and nearest and nearest[0].similarity >= _MOVED:
                 moved.append((one, nearest[0].id, felt.emotional_impact))
         with self.memory.admin.transaction():
-            ids = self.memory.add_many(events, again=True)
+            ids = self.memory.add_many(events, again=True).tolist()
             for one, number, called in zip(new, ids, links, strict=True):
                 for other in called:
                     one.associate_memories(number, other)

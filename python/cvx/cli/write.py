@@ -114,7 +114,8 @@ def _store(memory: Memory, lines: Lines) -> list[int]:
             for place, vector in zip(some, vectors, strict=True):
                 events[place] = replace(events[place], vector=vector)
             tick(min(at + _AT_ONCE, len(missing)), len(missing))
-    return memory.add_many(events, aliases=lines.aliases)
+    ids: list[int] = memory.add_many(events, aliases=lines.aliases).tolist()
+    return ids
 
 
 def link(

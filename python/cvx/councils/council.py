@@ -120,7 +120,7 @@ class Council:
             entity_id=0, timestamp=tick, text=text, kind=kind, metadata={"institution": institution}
         )
         with self.memory.record.together():
-            (event,) = self.memory.add_many([made], again=True)
+            event = int(self.memory.add_many([made], again=True)[0])
             for cause in known:
                 self.graph.link(cause, event)
             if not known and self.window_ticks and self._as_published:

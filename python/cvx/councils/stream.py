@@ -233,7 +233,7 @@ class MemoryStream:
             with self.memory.record.transaction() as write:
                 ids = write.add_events([event], nodes=write.take_nodes(1))
         else:
-            ids = self.memory.add_many([event], again=True)
+            ids = self.memory.add_many([event], again=True).tolist()
         if memory.last_access_tick is not None and memory.last_access_tick > memory.tick:
             self._touch(ids, memory.last_access_tick)
 

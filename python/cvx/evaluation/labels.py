@@ -222,7 +222,7 @@ def generated_talk(memory: Memory, *, sessions: int = 12, seed: int = 0) -> list
                 group=f"quarter {4 * session // sessions + 1}",
                 category=kind,
             )
-            for event, (_, _, questions) in zip(ids, lines, strict=True)
+            for event, (_, _, questions) in zip(ids.tolist(), lines, strict=True)
             for question, kind in questions
         ]
     return labels

@@ -12,15 +12,18 @@ import numpy as np
 from cvx.arguments import a_flag, a_share, a_text, checked, one_of, optional, whole
 from cvx.causal.ground import StoreGround
 from cvx.causal.vitality import Vitality
+from cvx.embed import Embedder
 from cvx.errors import InvalidInputError
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.causes import active_events
+from cvx.memory.settings import check_embedder, settings_of
 from cvx.memory.writes import declare_edge_kind, set_state
 from cvx.recall.scope import Asker, ways_sql
 from cvx.scoring import logged_calibration
 from cvx.scoring.formulas import beta_mean
 from cvx.store.history import HistoryLimits
 from cvx.store.namespaces import check_namespace
+from cvx.store.reembed import Target, reembed
 from cvx.store.rowcheck import explains
 from cvx.store.store import Compacted, compact
 from cvx.types import DEFAULT_NAMESPACE, Event, Where
@@ -164,7 +167,7 @@ class Admin:
 
     @checked(source=optional(a_text), dry_run=a_flag)
     def quarantine(
-        self, source: str | None = None, *, where: Where | None = None, dry_run: bool = False
+        self, *, source: str | None = None, where: Where | None = None, dry_run: bool = False
     ) -> list[int]:
         """Keep events out of every recall until ``release``.
 
@@ -191,7 +194,7 @@ class Admin:
 
     @checked(source=optional(a_text), dry_run=a_flag)
     def release(
-        self, source: str | None = None, *, where: Where | None = None, dry_run: bool = False
+        self, *, source: str | None = None, where: Where | None = None, dry_run: bool = False
     ) -> list[int]:
         """End a quarantine; returns the events that were in it. Parameters as there."""
         return self._move(source, where, "quarantined", "active", dry_run)
@@ -273,6 +276,50 @@ class Admin:
 
         incoming = reader_of(Path(path), format_of(Path(path), format))
         return import_into(self._backend.record, incoming, again=again, progress=None)
+
+    def reembed(self, embedder: Embedder | str) -> int:
+        """Move the memory to another embedder, and go on with it.
+
+        Until a single transaction switches over, the old vectors answer; broken off, the same call
+        goes on. No other thread may use the memory meanwhile; other processes open it again.
+
+        Parameters
+        ----------
+        embedder : Embedder or str
+            As for ``Memory.open``.
+
+        Returns
+        -------
+        int
+            How many texts were embedded; 0 where it was there already.
+
+        Raises
+        ------
+        SettingsMismatchError, InvalidInputError, EmbedderError, InvalidVectorError
+            As for ``cvx.store.reembed.reembed``: the memory stays as it was.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> from cvx.memory import Memory
+        >>> memory = Memory(embedder=LexicalEmbedder(16))
+        >>> _ = memory.add("a mug on a shelf")
+        >>> memory.admin.reembed(LexicalEmbedder(32)), memory.recall("mug")[0].text, memory.dim
+        (1, 'a mug on a shelf', 32)
+        """
+        backend = self._backend
+        meant = settings_of(check_embedder("embedder", embedder), None, backend.metric, None)
+        info = meant.embedder.info()
+        backend.flush()
+        target = Target(str(info["id"]), int(info["dim"]), meant.spec)
+        made = reembed(backend.record, target, meant.embedder.embed)
+        backend.reopen(meant.embedder)
+        backend.store.snapshot()
+        if backend.store.snapshots is not None:
+            # The older ones are of the old vectors.
+            with backend.record.locked():
+                backend.store.snapshots.prune(1)
+        return made
 
     @checked(source=a_text)
     def roll_back(self, source: str) -> list[int]:

@@ -185,11 +185,21 @@ class Backend(Follower):
         # Made when the first episode begins: what learns costs time to import, and to fill.
         self.agents: Agents | None = None
         self.calls = Calls()
-        self._versions = Versions(self.record)
+        self.versions = Versions(self.record)
         # The newest event that was looked at, the end of the journal then, and the latest time.
         self._latest = -1, -1, 0
         self._unsettled = UsageBuffer()
         self.record.follow(self)
+
+    def reopen(self, embedder: Embedder) -> None:
+        """Be the backend of the same store with another embedder, that it was moved to."""
+        record, folder = self.record, self.folder
+        if folder is None:
+            record.follow_no_more()
+            self.__init__(None, embedder, metric=self.metric, record=record)  # type: ignore[misc]
+        else:
+            self.store.close()
+            self.__init__(folder, embedder, metric=self.metric)  # type: ignore[misc]
 
     @property
     def record(self) -> Record:
@@ -266,7 +276,7 @@ class Backend(Follower):
 
     def versioned(self, events: Iterable[Event]) -> list[Event]:
         """Return events with the number of their version and their history."""
-        return self._versions.of_each(events)
+        return self.versions.of_each(events)
 
     def versioned_hits(self, hits: Iterable[Hit]) -> list[Hit]:
         """Return hits with what is known of the versions of their events."""

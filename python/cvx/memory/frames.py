@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cvx.arguments import a_flag, a_text, checked, optional, wrong
 from cvx.extras import needs
-from cvx.memory.backend import Backend
-from cvx.store import Record
+from cvx.memory.backend import Backend, Identity
+from cvx.recall.scope import Asker, ways_sql
 from cvx.store.rowcheck import explains
 from cvx.store.rows import json_of
-from cvx.types import ENTITY_KEY, entity_name
+from cvx.types import ENTITY_KEY, Where, entity_name
 from cvx.validation import STATES
 
 if TYPE_CHECKING:
     import polars as pl
 
-_INTEGERS = ("event_id", "timestamp", "episode", "recorded", "episode_id", "decision_id")
-_REALS = ("reward", "salience", "trust", "weight", "outcome")
+_INTEGERS = ("event_id", "timestamp", "episode", "recorded", "episode_id")
+_REALS = ("reward", "salience", "trust", "weight")
 _OF_EVENTS = (
     "event_id", "timestamp", "text", "entity", "namespace", "kind", "action", "reward",
     "salience", "source", "trust", "visibility", "state", "episode", "tags", "metadata",
@@ -53,6 +53,7 @@ class Frames:
     @checked(namespace=optional(a_text), state=optional(_state), vectors=a_flag)
     def events(
         self,
+        where: Where | None = None,
         *,
         namespace: str | None = None,
         state: str | None = "active",
@@ -62,6 +63,8 @@ class Frames:
 
         Parameters
         ----------
+        where : Filter, mapping of its fields, or a list of these, optional
+            Only those that pass; of a list, one filter is enough.
         namespace : str, optional
             Only those of it; ``None`` for all.
         state : str, optional
@@ -78,14 +81,44 @@ class Frames:
 
         Raises
         ------
+        InvalidInputError
+            A filter that cannot be.
         DamagedStoreError
             A row is not what was written.
-        """
-        dim = self._backend.dim if vectors else None
-        return _events_frame(self._backend.record, namespace, state, dim)
 
-    def links(self) -> pl.DataFrame:
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> from cvx.memory import Memory
+        >>> memory = Memory(embedder=LexicalEmbedder())
+        >>> ids = memory.add_many([{"text": "rain", "kind": "note"}, "snow"])
+        >>> memory.frames.events({"kind": "note"})["text"].to_list()
+        ['rain']
+        """
+        with needs("frames"):
+            import polars as pl
+
+        passing, values = self._passing(where)
+        columns = self._backend.record.columns(
+            "events",
+            f"WHERE (? IS NULL OR namespace = ?) AND (? IS NULL OR state = ?) AND {passing}"
+            " ORDER BY event_id",
+            (namespace, namespace, state, state, *values),
+        )
+        frame = _frame(_named(columns), _OF_EVENTS).with_columns(
+            pl.col("tags").str.json_decode(pl.List(pl.String))
+        )
+        if not vectors:
+            return frame
+        return frame.with_columns(_vectors(columns["embedding"], self._backend.dim))
+
+    def links(self, where: Where | None = None) -> pl.DataFrame:
         """Return links between events as a frame.
+
+        Parameters
+        ----------
+        where : Filter, mapping of its fields, or a list of these, optional
+            Only those both of whose events pass.
 
         Returns
         -------
@@ -95,13 +128,38 @@ class Frames:
 
         Raises
         ------
+        InvalidInputError
+            A filter that cannot be.
         DamagedStoreError
             A row is not what was written.
         """
-        return _links_frame(self._backend.record)
+        with needs("frames"):
+            import polars as pl
 
-    def episodes(self) -> pl.DataFrame:
+        frame = _frame(
+            self._backend.record.columns("links", "ORDER BY from_node, to_node, kind"),
+            ("from_node", "to_node", "kind", "weight", "why", "evidence", "recorded"),
+        )
+        owners = self._owners()
+        for end in ("from", "to"):
+            named = owners.rename({"node": f"{end}_node", "event": f"{end}_event"})
+            frame = frame.join(named, on=f"{end}_node", how="left", maintain_order="left")
+        if where is not None:
+            passing = self._events_passing(where)
+            frame = frame.filter(
+                pl.col("from_event").is_in(passing) & pl.col("to_event").is_in(passing)
+            )
+        return frame.select(
+            "from_event", "to_event", "kind", "weight", "why", "evidence", "recorded"
+        )
+
+    def episodes(self, where: Where | None = None) -> pl.DataFrame:
         """Return closed episodes as a frame.
+
+        Parameters
+        ----------
+        where : Filter, mapping of its fields, or a list of these, optional
+            Only those of which a step passes.
 
         Returns
         -------
@@ -111,97 +169,129 @@ class Frames:
 
         Raises
         ------
+        InvalidInputError
+            A filter that cannot be.
         DamagedStoreError
             A row is not what was written.
         """
-        return _episodes_frame(self._backend.record)
+        with needs("frames"):
+            import polars as pl
 
-    def decisions(self) -> pl.DataFrame:
-        """Return what was asked of memory, and what became of it, as a frame.
+        condition, values = self._passing(where)
+        chosen = "" if where is None else (
+            "WHERE episode_id IN (SELECT episode FROM events"
+            f" WHERE episode NOT NULL AND {condition}) "
+        )  # fmt: skip
+        record = self._backend.record
+        columns = record.columns(
+            "episodes", f"{chosen}ORDER BY episode_id", () if where is None else values
+        )
+        steps = pl.DataFrame(
+            record.query("SELECT episode, count(*) FROM events WHERE episode NOT NULL GROUP BY 1"),
+            schema={"episode_id": pl.Int64, "steps": pl.Int64},
+            orient="row",
+        )
+        frame = _frame(_named(columns), tuple(columns))
+        counted = frame.join(steps, on="episode_id", how="left", maintain_order="left")
+        return counted.with_columns(pl.col("steps").fill_null(0))
+
+    def decisions(self, where: Where | None = None) -> pl.DataFrame:
+        """Return what was asked of memory and what became of it, one row a candidate.
+
+        A decision without candidates has one row, without an event.
+
+        Parameters
+        ----------
+        where : Filter, mapping of its fields, or a list of these, optional
+            Only the candidates that pass.
 
         Returns
         -------
         polars.DataFrame
-            ``decision_id``, ``episode``, ``cue``, ``hits``, ``action_scores`` (JSON),
-            ``rendered``, ``action``, ``followed`` (nodes), ``outcome``, ``recorded``, ``record``
-            (JSON).
+            ``decision_id``, ``episode``, ``namespace`` (who asked, of recalls), ``cue`` (in
+            words), ``place`` (from 1), ``event_id``, ``distance``, ``score``, ``propensity``
+            (where the order was drawn), ``followed``, ``action``, ``outcome``, ``recorded``.
 
         Raises
         ------
+        InvalidInputError
+            A filter that cannot be.
         DamagedStoreError
             A row is not what was written.
         """
-        return _decisions_frame(self._backend.record)
+        with needs("frames"):
+            import polars as pl
 
-
-def _events_frame(
-    record: Record, namespace: str | None, state: str | None, dim: int | None
-) -> pl.DataFrame:
-    """Return events, with vectors of this dimension unless it is None."""
-    with needs("frames"):
-        import polars as pl
-
-    columns = record.columns(
-        "events",
-        "WHERE (?1 IS NULL OR namespace = ?1) AND (?2 IS NULL OR state = ?2) ORDER BY event_id",
-        (namespace, state),
-    )
-    frame = _frame(_named(columns), _OF_EVENTS).with_columns(
-        pl.col("tags").str.json_decode(pl.List(pl.String))
-    )
-    return frame if dim is None else frame.with_columns(_vectors(columns["embedding"], dim))
-
-
-def _links_frame(record: Record) -> pl.DataFrame:
-    """Return links between events."""
-    with needs("frames"):
-        import polars as pl
-
-    frame = _frame(
-        record.columns("links", "ORDER BY from_node, to_node, kind"),
-        ("from_node", "to_node", "kind", "weight", "why", "evidence", "recorded"),
-    )
-    owners = pl.DataFrame(
-        record.query(
-            "SELECT node, event_id FROM events WHERE node IS NOT NULL"
-            " UNION ALL SELECT node, event_id FROM aliases"
-        ),
-        schema={"node": pl.Int64, "event": pl.Int64},
-        orient="row",
-    )
-    for end in ("from", "to"):
-        named = owners.rename({"event": f"{end}_event"})
-        frame = frame.join(
-            named, left_on=f"{end}_node", right_on="node", how="left", maintain_order="left"
+        if not self._backend.record.frozen:
+            # What was recalled and is not written down yet.
+            self._backend.flush()
+        rows = [row for told in self._backend.record.decisions() for row in _candidates(told)]
+        frame = pl.DataFrame(rows, schema=_CANDIDATE, orient="row").join(
+            self._owners(), on="node", how="left", maintain_order="left"
         )
-    return frame.select("from_event", "to_event", "kind", "weight", "why", "evidence", "recorded")
+        frame = frame.with_columns(event_id="event").drop("node", "event")
+        if where is not None:
+            frame = frame.filter(pl.col("event_id").is_in(self._events_passing(where)))
+        return frame.select(
+            *("decision_id", "episode", "namespace", "cue", "place", "event_id", "distance"),
+            *("score", "propensity", "followed", "action", "outcome", "recorded"),
+        )
 
+    def _passing(self, where: Where | None) -> tuple[str, list[object]]:
+        """Return a filter as a condition over the events of the whole store."""
+        passing = Identity(clock=self._backend.clock).passing(where)
+        return ways_sql(Asker(where=passing, outcome="any"))
 
-def _episodes_frame(record: Record) -> pl.DataFrame:
-    """Return closed episodes."""
-    with needs("frames"):
+    def _events_passing(self, where: Where) -> list[int]:
+        condition, values = self._passing(where)
+        found = self._backend.record.query(f"SELECT event_id FROM events WHERE {condition}", values)
+        return [row[0] for row in found]
+
+    def _owners(self) -> pl.DataFrame:
+        """Return the event of each node, aliases among them."""
         import polars as pl
 
-    columns = record.columns("episodes", "ORDER BY episode_id")
-    steps = pl.DataFrame(
-        record.query("SELECT episode, count(*) FROM events WHERE episode NOT NULL GROUP BY 1"),
-        schema={"episode_id": pl.Int64, "steps": pl.Int64},
-        orient="row",
-    )
-    frame = _frame(_named(columns), tuple(columns))
-    counted = frame.join(steps, on="episode_id", how="left", maintain_order="left")
-    return counted.with_columns(pl.col("steps").fill_null(0))
+        return pl.DataFrame(
+            self._backend.record.query(
+                "SELECT node, event_id FROM events WHERE node IS NOT NULL"
+                " UNION ALL SELECT node, event_id FROM aliases"
+            ),
+            schema={"node": pl.Int64, "event": pl.Int64},
+            orient="row",
+        )
 
 
-def _decisions_frame(record: Record) -> pl.DataFrame:
-    """Return what was asked, and what became of it."""
-    with needs("frames"):
-        import polars as pl
+_CANDIDATE: Mapping[str, type] = {
+    "decision_id": int,
+    "episode": int,
+    "namespace": str,
+    "cue": str,
+    "place": int,
+    "node": int,
+    "distance": float,
+    "score": float,
+    "propensity": float,
+    "followed": bool,
+    "action": str,
+    "outcome": float,
+    "recorded": int,
+}
 
-    columns = record.columns("decisions", "ORDER BY decision_id")
-    return _frame(columns, tuple(columns)).with_columns(
-        pl.col("followed").str.json_decode(pl.List(pl.Int64))
-    )
+
+def _candidates(told: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Return a decision as a row for each of its candidates."""
+    cue, noted = told["cue"], told["record"]
+    words = (cue["goal"], cue["step"], *cue["questions"], cue["text"])
+    asked = noted.get("namespace"), " ".join(one for one in words if one)
+    chances = noted.get("propensities") or ()
+    ended = told["action"], told["outcome"], told["recorded"]
+    nothing = [(None, None, None, None)]
+    for place, (node, _, distance, score, *_) in enumerate(told["hits"] or nothing, start=1):
+        yield (
+            *(told["decision_id"], told["episode"], *asked, None if node is None else place),
+            *(node, distance, score, chances[place - 1] if place <= len(chances) else None),
+            *(None if node is None else node in told["followed"], *ended),
+        )
 
 
 def _named(columns: dict[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:

@@ -11,6 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+import numpy as np
+
 from cvx.arguments import (
     Check,
     a_flag,
@@ -49,6 +51,7 @@ from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
 from cvx.memory.settings import (
     CLOCKS,
     PRESETS,
+    check_embedder,
     check_kept,
     counter,
     known_of,
@@ -72,6 +75,7 @@ from cvx.types import (
     Edge,
     Episode,
     Event,
+    IntArray,
     Vector,
     Where,
 )
@@ -81,16 +85,6 @@ if TYPE_CHECKING:
     from cvx.memory.episode import RunningEpisode
 
 EXACT_BELOW = 10_000
-
-
-def _embedder(name: str, value: Any) -> Any:
-    named = isinstance(value, str) and value.strip()
-    made = not isinstance(value, str | type) and all(
-        callable(getattr(value, method, None)) for method in ("embed", "info")
-    )
-    if not (named or made):
-        raise wrong(name, value, "an Embedder, such as those of cvx.embed, or how to make one")
-    return value
 
 
 def _metric(name: str, value: Any) -> Any:
@@ -124,7 +118,7 @@ _FIELDS: Mapping[str, Check] = {
     "visibility": optional(a_text),
 }
 _OPENING: Mapping[str, Check] = {
-    "embedder": optional(_embedder),
+    "embedder": optional(check_embedder),
     "dim": optional(whole(1)),
     "metric": optional(_metric),
     "clock": optional(among(*CLOCKS)),
@@ -538,7 +532,7 @@ class Memory:
         namespace: str | None = None,
         aliases: Sequence[Sequence[str]] | None = None,
         again: bool = False,
-    ) -> list[int]:
+    ) -> IntArray:
         """Remember several things, all of them or none, in one transaction.
 
         Parameters
@@ -557,7 +551,7 @@ class Memory:
 
         Returns
         -------
-        list of int
+        ndarray of shape (n,), int64
             The ids of the events, in order; of an Episode those of its steps.
 
         Raises
@@ -570,7 +564,7 @@ class Memory:
         >>> from cvx.embed import LexicalEmbedder
         >>> memory = Memory(LexicalEmbedder())
         >>> memory.add_many(["a mug", {"text": "a cup in the sink", "tags": ["kitchen"]}])
-        [1, 2]
+        array([1, 2])
         """
         whose = self._identity.named(namespace)
         listed: list[Event | Episode] = []
@@ -591,7 +585,8 @@ class Memory:
             words = [*aliases]
         if not any(isinstance(one, Episode) for one in listed):
             events = [one for one in listed if isinstance(one, Event)]
-            return writes.add_events(self._backend, events, words, again=again)
+            numbers = writes.add_events(self._backend, events, words, again=again)
+            return np.array(numbers, dtype=np.int64)
         ids: list[int] = []
         with self._backend.record.together():
             for place, (one, named) in enumerate(zip(listed, words, strict=True)):
@@ -600,7 +595,7 @@ class Memory:
                         ids += writes.add_events(self._backend, [one], [named], again=again)
                     else:
                         ids += self._play_again(one, one.namespace or whose)
-        return ids
+        return np.array(ids, dtype=np.int64)
 
     def _item(self, item: Any, whose: str) -> tuple[Event | Episode, Sequence[str]]:
         """Return what one item of ``add_many`` stands for, and its aliases."""

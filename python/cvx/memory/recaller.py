@@ -74,6 +74,7 @@ class Recaller:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._corpus: Corpus | None = None
+        self._versions = backend.versions
         self._pipeline: tuple[object, Pipeline] | None = None
         # By number: what was recalled, and is written down if feedback follows.
         self._open: OrderedDict[int, _Shown] = OrderedDict()
@@ -157,8 +158,9 @@ class Recaller:
         """Return what a recall stands on."""
         backend = self._backend
         with backend.mutex:
-            if self._corpus is None:
-                self._corpus = Corpus(backend.record)
+            if self._corpus is None or self._versions is not backend.versions:
+                # At first; or the store was opened anew, with another embedder.
+                self._corpus, self._versions = Corpus(backend.record), backend.versions
         others = Others(partial(embed_query, backend.embedder), backend.checked, backend.calls)
         return Ground(
             self._corpus,

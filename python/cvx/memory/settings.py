@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from cvx.arguments import wrong
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.embed.spec import Absent, embedder_from, embedder_of, remembered_embedder
 from cvx.errors import (
@@ -172,6 +174,17 @@ def known_of(folder: Path) -> Description | None:
     except (StoreError, UnicodeDecodeError):
         # There is none, another process is just making it, or it is damaged: opening it tells.
         return None
+
+
+def check_embedder(name: str, value: Any) -> Any:
+    """Check an embedder, or the line that says how to make one."""
+    named = isinstance(value, str) and value.strip()
+    made = not isinstance(value, str | type) and all(
+        callable(getattr(value, method, None)) for method in ("embed", "info")
+    )
+    if not (named or made):
+        raise wrong(name, value, "an Embedder, such as those of cvx.embed, or how to make one")
+    return value
 
 
 def settings_of(

@@ -189,7 +189,7 @@ def from_duckdb(
                         f"{event.key!r} is the key of an event that is here already: this core was "
                         "taken over before, or give the file another name"
                     )
-            ids = memory.add_many(events, again=True)
+            ids = memory.add_many(events, again=True).tolist()
             known.update(zip((row.event_id for row in batch), ids, strict=True))
             causes += [
                 (row.cause_id, row.event_id, row.relationship_text or "")

@@ -252,6 +252,10 @@ class Record:
         """Tell ``follower`` of every transaction from now on."""
         self._transactions.followers.append(follower)
 
+    def follow_no_more(self) -> None:
+        """Tell nobody of transactions any more who asked for it so far."""
+        self._transactions.followers.clear()
+
     def follower_of(self, index: object) -> Any:
         """Return what keeps an index level with the record, None where nothing does."""
         found = self._transactions.followers
