@@ -100,7 +100,7 @@ def test_adding_to_a_key_that_is_there_makes_a_new_version(memory: Memory) -> No
             Event(timestamp=8, text="Bo drinks milk", key="bo"),
         ]
     )
-    assert ids == [first.id, first.id + 1]
+    assert ids.tolist() == [first.id, first.id + 1]
     assert [one.text for one in memory.get(first).history] == [
         "Ana drinks tea",
         "Ana drinks coffee",
