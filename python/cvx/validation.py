@@ -28,8 +28,8 @@ FURTHEST = 2**62
 """The bound of a timestamp, both ways: differences of two still have 64 bits."""
 DEEPEST = 32
 """So many levels may metadata have; JSON of any depth overflows somebody's stack."""
-LONGEST_VECTOR = 1e18
-"""The bound of a vector's length where the metric is not cosine; squares still fit a float32."""
+SHORTEST_VECTOR, LONGEST_VECTOR = 1e-12, 1e18
+"""Bounds of a vector's length, so that squares fit a float32; the lower for directions alone."""
 
 # Half of a surrogate pair cannot be written as UTF-8; a NUL ends a text for much that reads it.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -195,12 +195,13 @@ def storable_vector(
         )
     if not np.isfinite(row).all():
         raise InvalidVectorError(f"{name} holds NaN or infinity: give finite numbers")
-    if metric == "cosine":
-        if not row.any():
-            raise InvalidVectorError(f"{name} is zero and has no direction: give another one")
-    elif (length := float(np.linalg.norm(row.astype(np.float64)))) > LONGEST_VECTOR:
+    length = float(np.linalg.norm(row.astype(np.float64)))
+    if metric == "cosine" and length == 0:
+        raise InvalidVectorError(f"{name} is zero and has no direction: give another one")
+    if length > LONGEST_VECTOR or (metric == "cosine" and length < SHORTEST_VECTOR):
         raise InvalidVectorError(
-            f"{name} has length {length:e}, the bound is {LONGEST_VECTOR:e}: scale it down"
+            f"{name} has length {length:e}: scale it to between {SHORTEST_VECTOR:e} and "
+            f"{LONGEST_VECTOR:e}"
         )
     return row
 

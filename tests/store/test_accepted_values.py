@@ -164,6 +164,8 @@ def survives(folder: Path, odd: list[dict[str, Any]], words: str) -> None:
         ("trust", float("nan")),
         ("salience", float("inf")),
         ("vector", [1e39] * 8),
+        ("vector", [1.9e19] + [0] * 7),
+        ("vector", [1e-20] * 8),
     ],
 )
 def test_what_could_not_be_recalled_is_refused_before_the_commit(field: str, value: Any) -> None:

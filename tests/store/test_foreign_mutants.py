@@ -268,6 +268,53 @@ def test_an_odd_value_with_a_fitting_checksum_is_named(
         verb(memory)
 
 
+@pytest.mark.filterwarnings("ignore::cvx.errors.DamagedRowsWarning")
+@pytest.mark.parametrize("chain", ["x", b"", 1.5])
+def test_a_chain_that_is_no_number_is_named_and_repaired(
+    rich: Path, tmp_path: Path, chain: object
+) -> None:
+    shutil.copytree(rich / "m", tmp_path / "m")
+    with planted.opened(tmp_path / "m") as db:
+        db.execute("PRAGMA ignore_check_constraints = ON")
+        db.execute("UPDATE journal SET chain = ? WHERE seq = 3", (chain,))
+        db.execute(rows.renew_crc_sql("journal", "seq = 3"))
+    found = check(tmp_path / "m", deep=True)
+    assert ("value", "journal [3]") in [(one.check, one.where) for one in found.findings]
+    assert check(tmp_path / "m", mend=True, accept_lost_tail=True).sound
+
+
+def test_an_episode_recorded_after_its_events_stops_no_look_back(
+    rich: Path, tmp_path: Path
+) -> None:
+    def late(lines: Lines) -> None:
+        for told in lines:
+            if told.get("table") == "episodes":
+                told["recorded"] = 2**61
+
+    path = changed(rich, tmp_path / "all.jsonl", late)
+    import_export(tmp_path / "new", path)
+    assert check(tmp_path / "new", deep=True).sound
+    with Memory.open(tmp_path / "new", embedder()) as memory:
+        now = max(event.recorded or 0 for event in memory.events())
+        past = memory.as_of(now)
+        assert past.recall("rain")
+        assert past.record.episodes() == []
+
+
+def test_a_count_that_has_come_to_its_end_goes_no_further(rich: Path, tmp_path: Path) -> None:
+    def at_the_end(lines: Lines) -> None:
+        for told in lines:
+            if told.get("table") == "usage":
+                told["retrieved"] = told["followed"] = told["helped"] = rows.MOST_ID
+
+    path = changed(rich, tmp_path / "all.jsonl", at_the_end)
+    import_export(tmp_path / "new", path)
+    with Memory.open(tmp_path / "new", embedder()) as memory:
+        for text in ("rain", "the cellar", "the lamp"):
+            memory.feedback(memory.context(text), helped=True)
+    assert check(tmp_path / "new").sound
+
+
 def test_a_change_far_away_is_not_reached_row_by_row(rich: Path, tmp_path: Path) -> None:
     shutil.copytree(rich / "m", tmp_path / "m")
     with planted.opened(tmp_path / "m") as db:

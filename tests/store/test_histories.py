@@ -22,7 +22,7 @@ from tests.store.processes import CONTEXT, embedder
 
 KEYS = [f"k{number}" for number in range(6)]
 PROCESSES, THREADS = 4, 4
-OPERATIONS = 1_000_000 if NIGHTLY else 1_500
+OPERATIONS = int(os.environ.get("CVX_OPERATIONS", 1_000_000 if NIGHTLY else 1_500))
 
 
 def clock_of(seed: int) -> int:

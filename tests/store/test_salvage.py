@@ -9,6 +9,7 @@ import pytest
 from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
 from cvx.memory import Memory
 from cvx.memory.check import check, rescue
+from cvx.store import rows
 from tests.store import planted
 from tests.store.processes import embedder
 
@@ -59,6 +60,18 @@ def test_a_page_of_garbage_costs_what_was_on_it_and_no_more(
     with Memory.open(tmp_path / "new", embedder()) as memory:
         assert memory.add("the next one").id == EVENTS + 1
         assert memory.recall("drawer 3")
+
+
+def test_a_row_that_lost_what_it_refers_to_is_saved(template: Path, tmp_path: Path) -> None:
+    shutil.copytree(template, tmp_path / "m")
+    with planted.opened(tmp_path / "m") as db:
+        db.execute("PRAGMA foreign_keys = OFF")
+        db.execute("UPDATE events SET episode = 777 WHERE event_id = 5")
+        db.execute(rows.renew_crc_sql("events", "event_id = 5"))
+    rescue(tmp_path / "m", tmp_path / "new")
+    assert check(tmp_path / "new").sound
+    with Memory.open(tmp_path / "new", embedder()) as memory:
+        assert memory.get(5).text == "thing 4 lies in drawer 4"
 
 
 def test_what_cannot_be_saved_is_refused(template: Path, tmp_path: Path) -> None:

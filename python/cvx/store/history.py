@@ -305,6 +305,8 @@ def as_of(record: Record, recorded: int) -> Record:
             "for a later time"
         )
     past = record.copy()
+    # Rows from elsewhere may have been recorded before what they refer to.
+    past.query("PRAGMA foreign_keys = OFF")
     later = past.journal(recorded_after=recorded)
     with past.transaction() as write:
         db = write.connection

@@ -539,7 +539,7 @@ class Writer:
 
         Whole numbers are given as integers: the table turns them into such.
         """
-        self._overwrite("usage", [(*row, self._last_used(row[0])) for row in counts])
+        self._set_counts([(*row, self._last_used(row[0])) for row in counts])
 
     def add_usage(self, counts: Mapping[str, int]) -> None:
         """Add to how often contexts were retrieved."""
@@ -547,7 +547,7 @@ class Writer:
         for context, more in counts.items():
             _, retrieved, followed, helped, last = self._usage(context)
             new.append((context, retrieved + more, followed, helped, last))
-        self._overwrite("usage", new)
+        self._set_counts(new)
 
     def touch(self, events: Mapping[int, int]) -> None:
         """Note when events were used last, in the unit of their timestamps; the later one stays."""
@@ -555,7 +555,7 @@ class Writer:
         for event, time in events.items():
             *counts, last = self._usage(event_context(event))
             new.append((*counts, time if last is None else max(time, last)))
-        self._overwrite("usage", new)
+        self._set_counts(new)
 
     def count_use(self, contexts: Mapping[str, bool]) -> None:
         """Add one to how often contexts were followed, and to helped where that is true."""
@@ -563,7 +563,14 @@ class Writer:
         for context, paid in contexts.items():
             _, retrieved, followed, helped, last = self._usage(context)
             new.append((context, retrieved, followed + 1, helped + paid, last))
-        self._overwrite("usage", new)
+        self._set_counts(new)
+
+    def _set_counts(self, found: Iterable[tuple[Any, ...]]) -> None:
+        # A file from elsewhere may have counted to the end.
+        self._overwrite(
+            "usage",
+            [(one[0], *(min(count, rows.MOST_ID) for count in one[1:4]), one[4]) for one in found],
+        )
 
     def _usage(self, context: str) -> tuple[Any, ...]:
         return self._row("usage", (context,)) or (context, 0, 0, 0, None)

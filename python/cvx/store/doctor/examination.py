@@ -63,7 +63,7 @@ def examine(
             for number, check in enumerate(checks):
                 if progress is not None:
                     progress(number, len(checks))
-                findings += _run(check)
+                findings += _run(check, findings)
             if progress is not None:
                 progress(len(checks), len(checks))
     except (StoreNotFoundError, StoreVersionError, RecordIOError):
@@ -132,13 +132,17 @@ def _owners(db: sqlite3.Connection, aliases: set[object]) -> set[object]:
     return {row[0] for row in found}
 
 
-def _run(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+def _run(check: Callable[[], Iterator[Finding]], before: Sequence[Finding]) -> list[Finding]:
     out: list[Finding] = []
     try:
         out.extend(check())
     except sqlite3.DatabaseError as error:
         # The pages are named by SQLite's own check; here the rest goes on.
         out.append(Finding(Check.PAGE, "memory.db", f"a check broke off ({error})"))
+    except (TypeError, ValueError, LookupError, OverflowError, RecursionError):
+        # An odd value stopped it, and is named already: what else there is shows after a repair.
+        if not any(one.check in (Check.ROW, Check.VALUE) for one in before):
+            raise
     return out
 
 

@@ -283,4 +283,6 @@ def breaks(db: sqlite3.Connection, damaged: Collection[object]) -> Iterator[Find
                     "journal",
                     (seq,),
                 )
-        before = None if seq in damaged else (seq, chain)
+        # One from elsewhere may be no number, which the check of values has named.
+        sound = seq not in damaged and isinstance(chain, int)
+        before = (seq, chain) if sound else None

@@ -81,7 +81,7 @@ def salvage(folder: Path, target: Path) -> Salvaged:
         make_folders(target)
         with Record(target / "memory.db") as record:
             # What a lost row was referred to by stays, for the examination to find.
-            record.query("PRAGMA foreign_keys = OFF")
+            record.database.connection().execute("PRAGMA foreign_keys = OFF")
             with record.transaction() as write:
                 return _copy(db, meta, write)
 
