@@ -113,6 +113,7 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 	$(PY) -m benches.recall || missed=1
 	$(PY) -m benches.recall_speed || missed=1
 	$(PY) -m benches.beside_writers || missed=1
+	$(PY) -m benches.mcp || missed=1
 	$(PY) -m benches.soak || missed=1
 	$(PY) -m benches.causal || missed=1
 	$(PY) -m benches.learning.next_action || missed=1
