@@ -123,7 +123,7 @@ def make(folder: Path) -> None:
         _show(memory)
         _put_away(memory)
         memory.learning.recall_with(
-            {**DEFAULT_WEIGHTS, "bm25": 1.25 * DEFAULT_WEIGHTS["bm25"]},
+            {**DEFAULT_WEIGHTS, "bm25": 2.5},
             Answerable((4.0, 2.0, 5.0, 3.0), intercept=-4.0, threshold=0.35),
         )
     _damage(folder)

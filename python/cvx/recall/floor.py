@@ -20,7 +20,7 @@ Answerable: TypeAlias = Callable[[View, Candidates], float | None]
 
 _TENTH = 10
 _WORDS = ("lexical.rank", "words.rank")
-_RELEVANCE = {"answerable": 1 / 6, "score": 10.0, "lead": 12.0, "intercept": -7.7}
+_RELEVANCE = {"answerable": 1 / 5, "score": 11.0, "lead": 15.0, "intercept": -6.7}
 _OF_FEW = {"answerable": 1 / 2, "behind": 12.0}
 """Log-odds that a hit is wanted: rounded from a fit to three conversations; and, set by reasoning,
 in a memory of few events, where scores do not stand out from others."""

@@ -32,7 +32,7 @@ class FeedbackRanker:
     normal prior around the shipped weights; every five lists the posterior becomes the prior of
     the next five. They are used only where trusted: over the last 25 lists, the shipped score
     agrees with the feedback (whoever flips it disagrees), and over the last 60 what had been
-    learned before each list ordered it better than the shipped score.
+    learned before each list ordered it better than the shipped score, by a standard error.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ class FeedbackRanker:
         if len(self.judged) < _FEWEST:
             return False
         shipped, learned = np.array(self.judged[-_BETTER:]).T
-        agrees = shipped[-_AGREES:]
-        error = agrees.std(ddof=1) / math.sqrt(len(agrees))
-        return bool(agrees.mean() - _SURE * error > 0.5 and learned.mean() > shipped.mean())
+        return bool(
+            _at_least(shipped[-_AGREES:], _SURE) > 0.5 and _at_least(learned - shipped, 1.0) > 0.0
+        )
 
     def fits(self, weights: Mapping[str, float]) -> bool:
         """Return whether it was learned beside these weights, whatever their scale."""
@@ -160,6 +160,11 @@ def _differences(good: Floats, bad: Floats) -> Floats:
     """Return every good row minus every bad one, of shape (g * b, d)."""
     out: Floats = (good[:, None] - bad[None]).reshape(-1, good.shape[-1])
     return out
+
+
+def _at_least(values: Floats, errors: float) -> float:
+    """Return the mean less so many standard errors."""
+    return float(values.mean() - errors * values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def _in_order(margins: Floats) -> float:

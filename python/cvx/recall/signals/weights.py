@@ -1,12 +1,10 @@
 """What each signal counts by default.
 
-The weights are single digits, set by reasoning and fitted to no data set. Own content comes first:
-meaning (3) and words (4) weigh alike, since encoders miss names and rare words, and words miss
-paraphrases. What stands round an event counts half as much as the event does, the question that it
-answers nearly as much as itself. A person or a day that the question names settles more than a good
-word does: of two speakers who say the same, the one who was asked about is right. The form of a
-text only breaks ties. A link makes a text a candidate for what its neighbour lacks: it has to
-outweigh a text that merely repeats the neighbour.
+The weights are single digits: of a listwise logistic regression on three conversations of LoCoMo,
+with vectors of MiniLM and of the lexical embedder together, doubled and rounded; what came out near
+zero was left out. A column of 1 adds half of its weight to the log-odds that a text is wanted.
+The weights of titles and links are set by reasoning: a link makes a text a candidate for what its
+neighbour lacks, so it has to outweigh a text that merely repeats the neighbour.
 """
 
 from __future__ import annotations
@@ -17,37 +15,37 @@ from typing import Literal
 
 DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
-        "dense": 3.0,
-        "dense_window": 1.0,
-        "dense_wide": 1.0,
+        "dense": 2.0,
+        "dense_wide": 2.0,
         "dense_pair": 2.0,
-        "bm25": 2.0,
-        "bm25_window": 1.0,
-        "bm25_wide": 1.0,
-        "coverage": 2.0,
-        "coverage_pair": 2.0,
+        "bm25_wide": 5.0,
+        "coverage_pair": 5.0,
         "speaker": 2.0,
-        "date_near": 2.0,
-        "date_month": 1.0,
-        "date_year": 1.0,
-        "session_best": 1.0,
-        "session_mean": 1.0,
-        "session_coverage": 1.0,
-        "answers": 1.0,
+        "date_near": 8.0,
+        "date_month": 5.0,
+        "session_best": 3.0,
+        "session_coverage": 2.0,
+        "answers": 2.0,
         "asks": -1.0,
-        "length": 1.0,
-        "title": 3.0,
-        "linked": 5.0,
-        "residual": 5.0,
+        "length": 3.0,
+        "title": 5.0,
+        "linked": 8.0,
+        "residual": 8.0,
     }
 )
 """Weight of each column; columns that are not named count nothing until they are tuned."""
 
 COLUMNS = (
     *DEFAULT_WEIGHTS,
+    "dense_window",
     "dense_neighbour",
+    "bm25",
+    "bm25_window",
+    "coverage",
     "coverage_window",
     "asked_before",
+    "date_year",
+    "session_mean",
 )
 """Every column that can tell candidates apart: what is tuned."""
 
