@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cvx.evaluation.labels import Label
-from cvx.evaluation.measuring import Measured, measure, recalling
+from cvx.evaluation.measuring import Report, measure, recalling
 from cvx.memory import Memory
 from cvx.recall import Pipeline
 from cvx.types import Event
@@ -78,7 +78,7 @@ def attacked(
 
 def _row(
     trust: str,
-    found: Measured,
+    found: Report,
     labels: Sequence[Label],
     guessed: Sequence[Label],
     events: set[int],

@@ -19,7 +19,7 @@ from benches.recalling.learned import learned
 from cvx.embed import Embedder
 from cvx.evaluation import (
     Label,
-    Measured,
+    Report,
     as_json,
     baselines,
     foreign_labels,
@@ -238,7 +238,7 @@ def hotpot(data: Path, encoder: Embedder | None) -> Found:
 
 def _two_halves(
     memory: Memory, labels: Sequence[Label], gold: Sequence[frozenset[int]]
-) -> list[Measured]:
+) -> list[Report]:
     """Fit to either half in turn, in five folds of groups each for choosing the strength."""
     order = np.random.default_rng(0).permutation(len(labels))
     grouped = [
@@ -265,11 +265,11 @@ def _all(
     labels: Sequence[Label],
     gold: Sequence[frozenset[int]],
     at: Sequence[int] = (5, 10, 20),
-) -> list[Measured]:
+) -> list[Report]:
     return [measure(name, ranker, labels, gold, at=at) for name, ranker in rankers.items()]
 
 
-def _missed(what: str, found: Measured, must: Mapping[int, float]) -> list[str]:
+def _missed(what: str, found: Report, must: Mapping[int, float]) -> list[str]:
     return [
         f"{what}: recall@{k} is {found.metrics[f'recall@{k}'].mean:.3f}, must be {least}"
         for k, least in must.items()

@@ -14,7 +14,7 @@ from cvx.evaluation import (
     resolved,
     table,
 )
-from cvx.evaluation.measuring import Measured
+from cvx.evaluation.measuring import Report
 from cvx.memory import Memory
 
 
@@ -22,7 +22,7 @@ def label(*gold: int, category: str = "") -> Label:
     return Label(query="q", gold=frozenset(gold), category=category)
 
 
-def measured(answers: list[Answer], labels: list[Label]) -> Measured:
+def measured(answers: list[Answer], labels: list[Label]) -> Report:
     given = iter(answers)
     gold = [frozenset(int(event) for event in one.gold) for one in labels]
     return measure("fixed", lambda _label, _k: next(given), labels, gold, at=(1, 2))

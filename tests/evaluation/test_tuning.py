@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
 from cvx.evaluation import Label, generated_talk, resolved, split, tables, tune
-from cvx.evaluation.evaluate import evaluated
+from cvx.evaluation.evaluate import evaluate
 from cvx.evaluation.tuning import Table, calibrated_floor, evidence, foreign_cues
 from cvx.memory import Memory
 from cvx.recall.signals import COLUMNS, attentive
@@ -104,7 +104,7 @@ def test_foreign_questions_differ_between_the_halves_and_not_between_runs() -> N
 def test_an_evaluation_measures_what_it_did_not_fit_and_changes_nothing(memory: Memory) -> None:
     labels = generated_talk(memory, sessions=12)
     before = memory.admin.stats()["seq"]
-    found = evaluated(memory, labels, tune=True, floor=True, at=(3, 5))
+    found = evaluate(memory, labels, tune=True, floor=True, at=(3, 5))
     names = [one.name for one in found.measured]
     assert names[-3:] == ["this memory", "tuned", "with a floor"]
     assert found.tuned is not None

@@ -394,7 +394,7 @@ def eval_(
         raise typer.BadParameter("--save keeps what was fitted: give --tune, --floor or both")
     asked = ev.read_labels(labels)
     with opened(store, embedder, reads=not save) as memory:
-        found = ev.evaluated(
+        found = ev.evaluate(
             memory, asked, tune=tune, train=train, floor=floor, at=at or (5, 10, 20), seed=seed
         )
         if save:

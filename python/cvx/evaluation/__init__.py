@@ -7,13 +7,13 @@ the other; `calibrated_floor` learns when to answer nothing. The command is ``cv
 """
 
 from cvx.evaluation.baselines import baselines
-from cvx.evaluation.evaluate import Evaluated, evaluated
+from cvx.evaluation.evaluate import Evaluation, evaluate
 from cvx.evaluation.labels import Label, generated_talk, read_labels, write_labels
 from cvx.evaluation.measuring import (
     Answer,
     Interval,
-    Measured,
     Ranker,
+    Report,
     as_json,
     interval,
     measure,
@@ -22,7 +22,7 @@ from cvx.evaluation.measuring import (
     table,
 )
 from cvx.evaluation.tuning import (
-    Tuned,
+    FittedWeights,
     calibrated_floor,
     foreign_cues,
     foreign_labels,
@@ -33,16 +33,16 @@ from cvx.evaluation.tuning import (
 
 __all__ = [
     "Answer",
-    "Evaluated",
+    "Evaluation",
+    "FittedWeights",
     "Interval",
     "Label",
-    "Measured",
     "Ranker",
-    "Tuned",
+    "Report",
     "as_json",
     "baselines",
     "calibrated_floor",
-    "evaluated",
+    "evaluate",
     "foreign_cues",
     "foreign_labels",
     "generated_talk",

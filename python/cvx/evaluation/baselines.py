@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.embed import embed_query
-from cvx.evaluation.labels import Label
+from cvx.evaluation.labels import Label, MeasuredMemory
 from cvx.evaluation.measuring import Answer, Ranker, tokens_of
-from cvx.memory import Memory
 from cvx.recall import reciprocal_rank_fusion
 from cvx.recall.signals.scene import stretched
 from cvx.types import Event
@@ -23,12 +22,12 @@ _WORD = re.compile(r"\w+")
 Scores = npt.NDArray[np.float64]
 
 
-def baselines(memory: Memory) -> dict[str, Ranker]:
+def baselines(memory: MeasuredMemory) -> dict[str, Ranker]:
     """Return the rankers to compare with, by name.
 
     Parameters
     ----------
-    memory : Memory
+    memory : cvx.Memory
         Of moderate size: everything is scored for every question.
 
     Returns
@@ -65,7 +64,7 @@ def baselines(memory: Memory) -> dict[str, Ranker]:
 class _Plain:
     """Namespaces, each read once."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: MeasuredMemory) -> None:
         self.memory = memory
         self._spaces: dict[str, _Space] = {}
 

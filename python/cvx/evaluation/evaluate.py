@@ -7,23 +7,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from cvx.evaluation.baselines import baselines
-from cvx.evaluation.labels import Label, groups_of
-from cvx.evaluation.measuring import AT, Measured, as_json, measure, recalling, resolved
-from cvx.evaluation.tuning import FOREIGN, Tuned, calibrated_floor, foreign_labels, split, tables
+from cvx.evaluation.labels import Label, MeasuredMemory, groups_of
+from cvx.evaluation.measuring import AT, Report, as_json, measure, recalling, resolved
+from cvx.evaluation.tuning import (
+    FOREIGN,
+    FittedWeights,
+    calibrated_floor,
+    foreign_labels,
+    split,
+    tables,
+)
 from cvx.evaluation.tuning import tune as fit
-from cvx.memory import Memory
 from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable, attentive
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class Evaluation:
     """What one evaluation found.
 
     Parameters
     ----------
-    measured : tuple of Measured
+    measured : tuple of Report
         The baselines, the memory as it is, and with what was fitted; the floor upon the weights.
-    tuned : Tuned, optional
+    tuned : FittedWeights, optional
         The weights, where they were fitted.
     answerable : Answerable, optional
         The floor, where it was calibrated.
@@ -31,8 +37,8 @@ class Evaluated:
         The groups that were fitted to and are not measured; empty where nothing was fitted.
     """
 
-    measured: tuple[Measured, ...]
-    tuned: Tuned | None
+    measured: tuple[Report, ...]
+    tuned: FittedWeights | None
     answerable: Answerable | None
     trained: tuple[str, ...]
 
@@ -52,8 +58,8 @@ class Evaluated:
         return {"measured": [as_json(one) for one in self.measured], **self.fitted()}
 
 
-def evaluated(
-    memory: Memory,
+def evaluate(
+    memory: MeasuredMemory,
     labels: Sequence[Label],
     *,
     tune: bool = False,
@@ -61,12 +67,12 @@ def evaluated(
     train: Sequence[str] | None = None,
     at: Sequence[int] = AT,
     seed: int = 0,
-) -> Evaluated:
+) -> Evaluation:
     """Measure a memory; what is fitted is fitted to one part of the groups, measured on the other.
 
     Parameters
     ----------
-    memory : Memory
+    memory : cvx.Memory
         What is asked. Nothing in it changes.
     labels : sequence of Label
         The questions.
@@ -103,4 +109,4 @@ def evaluated(
     measured = tuple(
         measure(name, ranker, asked, wanted, at=at, seed=seed) for name, ranker in rankers.items()
     )
-    return Evaluated(measured, weights, answerable, tuple(trained))
+    return Evaluation(measured, weights, answerable, tuple(trained))

@@ -21,16 +21,44 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from cvx.errors import InvalidInputError
-from cvx.memory import Memory
-from cvx.types import DEFAULT_NAMESPACE, Event, Vector
+from cvx.types import DEFAULT_NAMESPACE, Cue, Event, Vector
 
 _KINDS = {"time": int, "speaker": int, "group": str, "category": str, "namespace": str}
 _KEYS = frozenset(("query", "gold", *_KINDS))
+
+
+class MeasuredMemory(Protocol):
+    """A `cvx.Memory`, as far as it is measured."""
+
+    @property
+    def record(self) -> Any:
+        """Its record."""
+        ...
+
+    @property
+    def embedder(self) -> Any:
+        """Its embedder."""
+        ...
+
+    @property
+    def learning(self) -> Any:
+        """How it recalls."""
+        ...
+
+    @property
+    def get(self) -> Any:
+        """Finds an event by its key."""
+        ...
+
+    @property
+    def add_many(self) -> Any:
+        """Adds events."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +83,8 @@ class Label:
         Which memory is asked.
     vector : ndarray of shape (dim,), optional
         Where the question lies; by default it is embedded. Not part of the file.
+    cue : Cue, optional
+        The whole cue, where it is more than a question. Not part of the file.
     """
 
     query: str
@@ -65,6 +95,7 @@ class Label:
     speaker: int | None = None
     namespace: str = DEFAULT_NAMESPACE
     vector: Vector | None = None
+    cue: Cue | None = None
 
 
 def read_labels(path: Path) -> list[Label]:
@@ -165,12 +196,12 @@ _SMALL_TALK = (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def generated_talk(memory: Memory, *, sessions: int = 12, seed: int = 0) -> list[Label]:
+def generated_talk(memory: MeasuredMemory, *, sessions: int = 12, seed: int = 0) -> list[Label]:
     """Add a talk to a memory, and return questions about it.
 
     Parameters
     ----------
-    memory : Memory
+    memory : cvx.Memory
         Where the turns go: to the default namespace, as events of two speakers.
     sessions : int, default 12
         Talks on different days, at least 1; each brings two stories and six lines of small talk.

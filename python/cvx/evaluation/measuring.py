@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidInputError
-from cvx.evaluation.labels import Label, groups_of
-from cvx.memory import Memory
+from cvx.evaluation.labels import Label, MeasuredMemory, groups_of
 from cvx.recall import Pipeline
 from cvx.scoring import calibration
 from cvx.statistics import bootstrap, ratio
@@ -193,7 +192,7 @@ def tokens_of(texts: Sequence[str]) -> int:
 
 def cue_of(label: Label) -> Cue:
     """Return what is asked."""
-    return Cue(text=label.query, vector=label.vector, timestamp=label.time)
+    return label.cue or Cue(text=label.query, vector=label.vector, timestamp=label.time)
 
 
 def where_of(label: Label) -> Filter | None:
@@ -201,12 +200,12 @@ def where_of(label: Label) -> Filter | None:
     return None if label.speaker is None else Filter(entities=[str(label.speaker)])
 
 
-def recalling(memory: Memory, pipeline: Pipeline | None = None) -> Ranker:
-    """Return a ranker that recalls.
+def recalling(memory: MeasuredMemory, pipeline: Pipeline | None = None) -> Ranker:
+    """Return a ranker that recalls, without counting that it did.
 
     Parameters
     ----------
-    memory : Memory
+    memory : cvx.Memory
         What is asked.
     pipeline : Pipeline, optional
         How; default that of the memory.
@@ -215,7 +214,9 @@ def recalling(memory: Memory, pipeline: Pipeline | None = None) -> Ranker:
 
     def rank(label: Label, k: int) -> Answer:
         asked, where = cue_of(label), where_of(label)
-        hits = memory.recall(asked, k, namespace=label.namespace, where=where, pipeline=plan)
+        hits = memory.learning.ranked(
+            asked, k, namespace=label.namespace, where=where, pipeline=plan
+        )
         events = [hit.event for hit in hits if hit.event is not None]
         return Answer(
             tuple(event.event_id for event in events if event.event_id is not None),
@@ -226,7 +227,7 @@ def recalling(memory: Memory, pipeline: Pipeline | None = None) -> Ranker:
     return rank
 
 
-def resolved(memory: Memory, labels: Sequence[Label]) -> list[frozenset[int]]:
+def resolved(memory: MeasuredMemory, labels: Sequence[Label]) -> list[frozenset[int]]:
     """Return the gold of each label as event ids.
 
     Raises
@@ -256,7 +257,7 @@ AT = (5, 10, 20)
 
 
 @dataclass(frozen=True)
-class Measured:
+class Report:
     """What one ranker reached.
 
     Parameters
@@ -282,7 +283,10 @@ class Measured:
     metrics: Mapping[str, Interval]
     categories: Mapping[str, Mapping[str, Interval]]
     calibration: Mapping[str, float]
-    answers: tuple[Answer, ...]
+    answers: tuple[Answer, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        return table([self])
 
 
 def measure(
@@ -293,7 +297,7 @@ def measure(
     *,
     at: Sequence[int] = AT,
     seed: int = 0,
-) -> Measured:
+) -> Report:
     """Ask a ranker every question.
 
     Parameters
@@ -326,7 +330,7 @@ def measure(
     kinds = sorted({label.category for label in labels} - {""})
     metrics = _means(values, groups, seed)
     metrics["ms"] = Interval(spent, math.nan, math.nan, len(labels))
-    return Measured(
+    return Report(
         name,
         metrics,
         {
@@ -392,12 +396,12 @@ def _calibration(answers: Sequence[Answer], gold: Sequence[frozenset[int]]) -> d
 _PERCENT = ("recall@", "ndcg@", "mrr", "empty", "turned away")
 
 
-def table(measured: Iterable[Measured], metrics: Sequence[str] | None = None) -> str:
+def table(measured: Iterable[Report], metrics: Sequence[str] | None = None) -> str:
     """Return one line a ranker, and below it one a category.
 
     Parameters
     ----------
-    measured : iterable of Measured
+    measured : iterable of Report
         Rankers, in the order of the lines.
     metrics : sequence of str, optional
         Columns; by default every one that any ranker has. Shares are percentages, with their
@@ -420,7 +424,7 @@ def table(measured: Iterable[Measured], metrics: Sequence[str] | None = None) ->
     )
 
 
-def as_json(measured: Measured) -> dict[str, Any]:
+def as_json(measured: Report) -> dict[str, Any]:
     """Return everything but the answers; bounds that are unknown are None."""
     return {
         "name": measured.name,

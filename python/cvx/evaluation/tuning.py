@@ -12,19 +12,28 @@ measured on the other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidInputError
-from cvx.evaluation.labels import Label, groups_of
-from cvx.evaluation.measuring import cue_of, recall_at, where_of
-from cvx.memory import Memory
+from cvx.evaluation.labels import Label, MeasuredMemory, groups_of
+from cvx.evaluation.measuring import (
+    Answer,
+    Ranker,
+    Report,
+    cue_of,
+    measure,
+    recall_at,
+    recalling,
+    table,
+    where_of,
+)
 from cvx.recall import Pipeline
-from cvx.recall.signals import COLUMNS, Answerable, calibrated, floor_features
+from cvx.recall.signals import COLUMNS, Answerable, attentive, calibrated, floor_features
 from cvx.scoring.logistic import maximum_likelihood
 
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -52,7 +61,7 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tuned:
+class FittedWeights:
     """What was fitted.
 
     Parameters
@@ -69,6 +78,86 @@ class Tuned:
     strength: float
     trained: tuple[str, ...]
     measured: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What tuning a memory would bring; `apply` lets it recall so.
+
+    Parameters
+    ----------
+    before, after : Report
+        Of all questions; after: each by weights that were fitted to others.
+    weights : mapping of str to float
+        By column, fitted to all of them.
+    keep : callable
+        What ``apply`` hands the weights to.
+    """
+
+    before: Report
+    after: Report
+    weights: Mapping[str, float]
+    keep: Callable[[Mapping[str, float]], None] = field(repr=False, compare=False)
+
+    def apply(self) -> None:
+        """Let the memory recall with these weights from now on, after it is opened again too."""
+        self.keep(self.weights)
+
+    def __str__(self) -> str:
+        return table([self.before, self.after])
+
+
+def cross_validated(
+    memory: MeasuredMemory,
+    labels: Sequence[Label],
+    gold: Sequence[frozenset[int]],
+    recalls: Callable[[Mapping[str, float]], Pipeline],
+    folds: int = 5,
+    *,
+    seed: int = 0,
+) -> Tuning:
+    """Fit weights to questions, and measure them on those that they were not fitted to.
+
+    Parameters
+    ----------
+    memory : cvx.Memory
+        What is asked. Nothing in it changes.
+    labels : sequence of Label
+        The questions; those of one group are in one fold.
+    gold : sequence of frozenset of int
+        The events that answer each.
+    recalls : callable
+        From weights to how the memory would recall with them.
+    folds : int, default 5
+        Parts, at least 2 and at most as many as there are groups.
+    seed : int, default 0
+        Of the parts and the intervals.
+
+    Raises
+    ------
+    InvalidInputError
+        Fewer groups than folds; no question has its answer among the candidates.
+    """
+    groups = groups_of(labels)
+    known = list(dict.fromkeys(groups))
+    if not 2 <= folds <= len(known):
+        raise InvalidInputError(
+            f"folds is {folds}: give 2 to {len(known)}, as many as there are groups of questions"
+        )
+    found = tables(memory, attentive(), labels, gold)
+    order = [known[at] for at in np.random.default_rng(seed).permutation(len(known)).tolist()]
+    rankers: dict[str, Ranker] = {}
+    for part in (order[at::folds] for at in range(folds)):
+        weights = tune(found, labels, [group for group in known if group not in set(part)]).weights
+        rankers |= dict.fromkeys(part, recalling(memory, recalls(weights)))
+    group_of = {id(label): group for label, group in zip(labels, groups, strict=True)}
+
+    def tuned(label: Label, k: int) -> Answer:
+        return rankers[group_of[id(label)]](label, k)
+
+    before = measure("before", recalling(memory), labels, gold, seed=seed)
+    after = measure("after", tuned, labels, gold, seed=seed)
+    return Tuning(before, after, tune(found, labels, known).weights, lambda _: None)
 
 
 def split(
@@ -109,7 +198,10 @@ def split(
 
 
 def tables(
-    memory: Memory, pipeline: Pipeline, labels: Sequence[Label], gold: Sequence[frozenset[int]]
+    memory: MeasuredMemory,
+    pipeline: Pipeline,
+    labels: Sequence[Label],
+    gold: Sequence[frozenset[int]],
 ) -> list[Table]:
     """Return the candidates of each question, with the columns that can be weighed."""
     out = []
@@ -133,7 +225,7 @@ def tune(
     train: Sequence[str],
     *,
     strengths: Sequence[float] = STRENGTHS,
-) -> Tuned:
+) -> FittedWeights:
     """Fit weights to the questions of some groups.
 
     Parameters
@@ -149,7 +241,7 @@ def tune(
 
     Returns
     -------
-    Tuned
+    FittedWeights
 
     Raises
     ------
@@ -159,19 +251,19 @@ def tune(
     groups = groups_of(labels)
     chosen = set(train)
     parts: dict[str, list[Table]] = {}
-    for table, group in zip(found, groups, strict=True):
-        if group in chosen and len(table.events) and _gold(table).any():
-            parts.setdefault(group, []).append(table)
+    for one, group in zip(found, groups, strict=True):
+        if group in chosen and len(one.events) and _gold(one).any():
+            parts.setdefault(group, []).append(one)
     if not parts:
         raise InvalidInputError(
             f"none of the questions of {sorted(chosen)} has its answer among the candidates: "
             "label more of them"
         )
     strength = _best_strength(list(parts.values()), strengths)
-    weights = _fit([table for part in parts.values() for table in part], strength)
+    weights = _fit([one for part in parts.values() for one in part], strength)
     rest = tuple(group for group in dict.fromkeys(groups) if group not in chosen)
     named = dict(zip(COLUMNS, np.round(weights, _DECIMALS).tolist(), strict=True))
-    return Tuned(named, strength, tuple(sorted(chosen)), rest)
+    return FittedWeights(named, strength, tuple(sorted(chosen)), rest)
 
 
 def _best_strength(parts: Sequence[Sequence[Table]], strengths: Sequence[float]) -> float:
@@ -185,7 +277,7 @@ def _best_strength(parts: Sequence[Sequence[Table]], strengths: Sequence[float])
             weights = _fit(
                 [t for at, part in enumerate(parts) if at != out for t in part], strength
             )
-            values += [_found(table, weights) for table in left_out]
+            values += [_found(one, weights) for one in left_out]
         found.append(float(np.mean(values)))
     return strengths[int(np.argmax(found))]
 
@@ -326,7 +418,7 @@ FOREIGN = 200
 
 
 def evidence(
-    memory: Memory, pipeline: Pipeline, labels: Sequence[Label]
+    memory: MeasuredMemory, pipeline: Pipeline, labels: Sequence[Label]
 ) -> npt.NDArray[np.float64]:
     """Return what the floor looks at, of shape (n, 4), one row a question."""
     return np.array(
@@ -345,7 +437,7 @@ def evidence(
 
 
 def calibrated_floor(
-    memory: Memory,
+    memory: MeasuredMemory,
     pipeline: Pipeline,
     labels: Sequence[Label],
     *,
@@ -356,7 +448,7 @@ def calibrated_floor(
 
     Parameters
     ----------
-    memory : Memory
+    memory : cvx.Memory
         Of the embedder that the floor is for.
     pipeline : Pipeline
         One that computes the signals, such as ``attentive()``.

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
-from cvx.arguments import a_mapping, an_event, checked, number, one_of, optional, some_texts, wrong
-from cvx.errors import InvalidInputError, NotLoggedError
+from cvx.arguments import (
+    a_mapping,
+    among,
+    an_event,
+    checked,
+    number,
+    one_of,
+    optional,
+    some_events,
+    some_texts,
+    whole,
+    wrong,
+)
+from cvx.cue import sound_cue
+from cvx.errors import InvalidInputError, NotLoggedError, UnknownError
 from cvx.learn.attribution import Attribution
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
@@ -15,6 +29,7 @@ from cvx.memory.recaller import RECALL, Recaller, asker_of
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.signals import Answerable
+from cvx.recall.trace import Hits
 from cvx.scoring import (
     Calibration,
     LoggedChoice,
@@ -23,12 +38,16 @@ from cvx.scoring import (
     logged_choices,
     off_policy_value,
     plackett_luce,
+    relevance_calibration,
 )
 from cvx.scoring.sampling import PlackettLuce
 from cvx.store.rowcheck import explains
 from cvx.types import AnEvent, Cue, Decision, Vector, Where
 
 if TYPE_CHECKING:
+    from cvx.evaluation.labels import Label, MeasuredMemory
+    from cvx.evaluation.measuring import Report
+    from cvx.evaluation.tuning import Tuning
     from cvx.learn.decay import DecayPolicy
     from cvx.learn.loop import ActiveMemory
     from cvx.learn.region_mdp import RegionMDP
@@ -126,8 +145,152 @@ class Learning:
         asker = asker_of(self._identity, namespace, where)
         return self._recaller.candidates(cue, k, asker, pipeline or self.pipeline)
 
-    def calibration(self) -> Calibration | None:
-        """Compare the predictions of success of all logged decisions with what happened.
+    @checked(k=RECALL["k"], pipeline=RECALL["pipeline"])
+    def ranked(
+        self,
+        cue: str | Cue | Vector,
+        k: int = 10,
+        *,
+        namespace: str | None = None,
+        where: Where | None = None,
+        pipeline: Pipeline | None = None,
+    ) -> Hits:
+        """Return what a recall would, without counting or noting that it was asked.
+
+        Parameters and errors are those of ``Memory.recall``.
+        """
+        asker = asker_of(self._identity, namespace, where)
+        return self._recaller.ranked(cue, k, asker, pipeline or self.pipeline)[1]
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """What each signal weighs in a recall: as shipped, or as they were tuned or set."""
+        return dict(self.pipeline.weighting.weights)
+
+    @checked(weights=optional(a_mapping))
+    def evaluate(
+        self,
+        questions: Iterable[tuple[str | Cue, AnEvent | Iterable[AnEvent]] | Label],
+        k: int | Sequence[int] = (5, 10, 20),
+        *,
+        weights: Mapping[str, float] | None = None,
+    ) -> Report:
+        """Measure how well this memory recalls what answers questions; nothing in it changes.
+
+        Parameters
+        ----------
+        questions : iterable of (cue, events)
+            What is asked, and the events that answer it; none: nothing does. Or labels, as
+            ``cvx.evaluation.read_labels`` reads them.
+        k : int or sequence of int, default (5, 10, 20)
+            Where rankings are cut.
+        weights : mapping of str to float, optional
+            Of the signals; default those that it recalls with.
+
+        Returns
+        -------
+        Report
+            Its ``metrics``, "recall@5" among them, each a mean with an interval; ``print(report)``
+            is a table.
+
+        Raises
+        ------
+        InvalidInputError
+            No questions, something that is no such pair, a weight of no signal.
+        UnknownError
+            No such event, or none that may be seen.
+
+        Examples
+        --------
+        >>> from cvx.embed import LexicalEmbedder
+        >>> from cvx.memory import Memory
+        >>> memory = Memory(embedder=LexicalEmbedder())
+        >>> key = memory.add("the spare key is under the green pot")
+        >>> rain = memory.add("it rained all night")
+        >>> report = memory.learning.evaluate([("where is the key?", key), ("did it rain?", rain)])
+        >>> report.metrics["recall@5"].mean
+        1.0
+        """
+        from cvx.evaluation.measuring import measure, recalling
+
+        labels, gold = self._labels(questions)
+        cuts = [whole(1)("k", one) for one in (k if isinstance(k, Iterable) else [k])]
+        pipeline = self.pipeline if weights is None else self._recaller.weighed(weights)
+        memory = cast("MeasuredMemory", SimpleNamespace(learning=self))
+        return measure("this memory", recalling(memory, pipeline), labels, gold, at=cuts)
+
+    @checked(folds=whole(2))
+    def tune(
+        self,
+        questions: Iterable[tuple[str | Cue, AnEvent | Iterable[AnEvent]] | Label],
+        folds: int = 5,
+    ) -> Tuning:
+        """Fit the weights of the signals to questions; ``apply()`` of the answer takes them over.
+
+        Parameters
+        ----------
+        questions : iterable of (cue, events)
+            As for ``evaluate``.
+        folds : int, default 5
+            ``after`` measures each fifth of them by weights that were fitted to the others.
+
+        Returns
+        -------
+        Tuning
+            ``before`` and ``after``, the ``weights``, and ``apply()``.
+
+        Raises
+        ------
+        InvalidInputError
+            Fewer questions than folds; as for ``evaluate``.
+        """
+        from cvx.evaluation.tuning import cross_validated
+
+        labels, gold = self._labels(questions)
+        memory = cast("MeasuredMemory", SimpleNamespace(learning=self))
+        made = cross_validated(memory, labels, gold, self._recaller.weighed, folds)
+        return replace(made, keep=self.recall_with)
+
+    def _labels(self, questions: Any) -> tuple[list[Label], list[frozenset[int]]]:
+        """Return questions as labels, and the events that answer each."""
+        from cvx.evaluation.labels import Label
+
+        if isinstance(questions, str | Mapping) or not isinstance(questions, Iterable):
+            raise wrong("questions", questions, "a list of (cue, events)")
+        labels: list[Label] = []
+        for place, one in enumerate(questions):
+            if isinstance(one, Label):
+                labels.append(one)
+                continue
+            if not isinstance(one, Sequence) or isinstance(one, str) or len(one) != 2:
+                raise wrong(f"questions[{place}]", one, "a pair (cue, events)")
+            cue, wanted = sound_cue(one[0]), some_events(f"questions[{place}]", one[1])
+            whose = self._identity.namespace
+            words = cue.text or cue.words()
+            labels.append(Label(query=words, gold=frozenset(wanted), namespace=whose, cue=cue))
+        gold = []
+        for label in labels:
+            events = []
+            for item in label.gold:
+                number = item
+                if isinstance(item, str):
+                    found = self._backend.record.event_of_key(item, label.namespace)
+                    if found is None:
+                        raise UnknownError(f"no event of {label.namespace!r} has the key {item!r}")
+                    number = found
+                events.append(self._backend.event(int(number), self._identity).id)
+            gold.append(frozenset(events))
+        return labels, gold
+
+    @checked(of=among("advice", "recall"))
+    def calibration(self, of: str = "advice") -> Calibration | None:
+        """Compare what was predicted with what happened.
+
+        Parameters
+        ----------
+        of : {"advice", "recall"}, default "advice"
+            The success that decisions of episodes predicted, with how these ended; or the
+            ``relevance`` of what was recalled, with the feedback on it.
 
         Returns
         -------
@@ -135,6 +298,9 @@ class Learning:
             None if no decision has both a prediction and an outcome.
         """
         self._identity.need_root("calibration")
+        if of == "recall":
+            self._backend.flush()
+            return relevance_calibration(self._backend.record)
         return logged_calibration(self._backend.record)
 
     @checked(decision=a_decision)

@@ -134,16 +134,29 @@ class Recaller:
         self, weights: Mapping[str, float] | None, answerable: Answerable | None
     ) -> None:
         """Recall with these weights and this floor from now on, and store them."""
+        pipeline = self.weighed(weights, answerable)
+        self._recall_with(pipeline, weights_state(self._backend.record, weights, answerable))
+
+    def weighed(
+        self, weights: Mapping[str, float] | None, answerable: Answerable | None = None
+    ) -> Pipeline:
+        """Return how this memory recalls with other weights.
+
+        Raises
+        ------
+        InvalidInputError
+            A weight of no signal.
+        """
         unknown = sorted((weights or {}).keys() - set(COLUMNS))
         if unknown:
             raise InvalidInputError(
                 f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
             )
-        pipeline = attentive(
+        made = attentive(
             DEFAULT_WEIGHTS if weights is None else weights,
             answerable or shipped_floor(self._backend.record.meta("embedder")),
         )
-        self._recall_with(pipeline, weights_state(self._backend.record, weights, answerable))
+        return fitted(made, self._backend.record)
 
     def _recall_with(self, pipeline: Pipeline, state: Mapping[str, Any] | None) -> None:
         record = self._backend.record
@@ -223,9 +236,7 @@ class Recaller:
         """Return the k best hits; see ``Memory.recall``."""
         backend = self._backend
         asked = backend.record.tail().seq
-        recalled, hits = recall_once(
-            self.ground(), plan, asker, cue, k, lambda found: head_of(found, k)
-        )
+        recalled, hits = self.ranked(cue, k, asker, plan)
         events = [hit.event for hit in hits if hit.event is not None]
         backend.hand_out(asker.namespace, events)
         if not backend.record.frozen:
@@ -238,6 +249,12 @@ class Recaller:
                     backend.noted.use(events_of(hits), recalled.view.now)
         backend.flush_if_much()
         return hits
+
+    def ranked(
+        self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline
+    ) -> tuple[Recalled, Hits]:
+        """Return the k best hits, without noting that they were asked for."""
+        return recall_once(self.ground(), plan, asker, cue, k, lambda found: head_of(found, k))
 
     def _keep_open(
         self,
@@ -368,6 +385,7 @@ class Recaller:
             "refresh": refresh,
             "retrieved": events_of(served.hits),
             "shown": events_of(served.shown),
+            "relevance": [hit.relevance for hit in served.shown],
             "candidates": trace.candidates,
             "below_floor": trace.below_floor,
             "merged": trace.merged,

@@ -1,6 +1,12 @@
 """Where a score is made: features, weights, how they join, and what use a memory has been."""
 
-from cvx.scoring.calibration import Calibration, ReliabilityBin, calibration, logged_calibration
+from cvx.scoring.calibration import (
+    Calibration,
+    ReliabilityBin,
+    calibration,
+    logged_calibration,
+    relevance_calibration,
+)
 from cvx.scoring.formulas import (
     SEED_WEIGHTS,
     bayesian_score,
@@ -51,6 +57,7 @@ __all__ = [
     "off_policy_value",
     "plackett_luce",
     "recency_weight",
+    "relevance_calibration",
     "usage_ratio",
     "use_posterior",
     "wilson",

@@ -214,6 +214,40 @@ SELECT * FROM (
 """
 
 
+def relevance_calibration(record: Record, *, resamples: int = 200) -> Calibration | None:
+    """Compare the relevance of what was recalled with the feedback on it.
+
+    Of a decision that helped, what was followed was wanted, and what was shown beside it was not;
+    of one that did not, what was followed, or all of it where nothing was, was not wanted.
+
+    Parameters
+    ----------
+    record : Record
+        With the decisions of ``Memory.recall`` and ``context``.
+    resamples : int, default 200
+        Of the bootstrap for the intervals.
+
+    Returns
+    -------
+    Calibration or None
+        None if there was no feedback on anything with a relevance.
+    """
+    rows: list[tuple[float, bool, int]] = []
+    for told in record.decisions():
+        noted = told["record"]
+        followed, helped = noted.get("followed") or [], noted.get("helped")
+        if helped is None or (helped and not followed):
+            continue
+        for event, chance in zip(noted.get("shown", ()), noted.get("relevance", ()), strict=False):
+            said = helped or not followed or event in followed
+            if chance is not None and said:
+                rows.append((chance, bool(helped and event in followed), told["decision_id"]))
+    if not rows:
+        return None
+    predicted, happened, decisions = zip(*rows, strict=True)
+    return calibration(predicted, happened, decisions, resamples=resamples)
+
+
 def logged_calibration(record: Record, *, resamples: int = 200) -> Calibration | None:
     """Compare the predictions of all decisions whose outcome is known with that outcome.
 
