@@ -99,7 +99,7 @@ format: .venv/.python ## put sources into the project's format
 	touch $@
 
 nightly: ## all tests in their long form: other random cases, thousands of kills and losses of power (hours)
-	$(MAKE) test CVX_NIGHTLY=1 ARGS="-o faulthandler_timeout=0"
+	$(MAKE) test CVX_NIGHTLY=1 ARGS="-o faulthandler_timeout=0 --timeout=0"
 
 bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, the store beside bare SQLite, recall, causes
 	# A bound that is missed must not keep the other tables from being printed.

@@ -103,6 +103,15 @@ PLANTS: dict[str, tuple[planted.Plant, str, str]] = {
         lambda folder: (folder / "all.jsonl.77.partial").write_text(""),
         "stray_file", "all.jsonl.77.partial",
     ),
+    "a lock that anybody may open": (
+        lambda folder: (folder / "LOCK").chmod(0o644), "exposed", "LOCK",
+    ),
+    "a folder that anybody may open": (lambda folder: folder.chmod(0o755), "exposed", "."),
+    "a trigger": (
+        sql("CREATE TRIGGER spy AFTER INSERT ON events BEGIN DELETE FROM events; END"),
+        "schema", "trigger spy",
+    ),
+    "a view": (sql("CREATE VIEW copies AS SELECT text FROM events"), "schema", "view copies"),
     "an unfinished erase": (
         sql("INSERT INTO meta VALUES ('erasing', '1')"), "erase_unfinished", "memory.db",
     ),
@@ -167,6 +176,75 @@ def test_a_planted_damage_is_named_and_repaired_and_nothing_else_changes(
         assert after[table] == before[table]
     with Memory.open(folder, embedder()) as memory:
         assert [hit.event.event_id for hit in memory.recall("cellar", k=1) if hit.event] == [14]
+
+
+LAST = "SELECT max(event_id) FROM events"
+ODD: dict[str, tuple[str, object, str]] = {
+    "half of a surrogate pair in a tag": ("tags", '["\\ud83d"]', "lone surrogates"),
+    "metadata 900 levels deep": ("metadata", '{"a":' + "[" * 900 + "]" * 900 + "}", "deep"),
+    "metadata that is no JSON": ("metadata", "{", "Expecting"),
+    "NaN in metadata": ("metadata", '{"a": NaN}', "finite"),
+    "another dimension": ("embedding", b"\0\0\x80?" * 5, "shape"),
+    "a negative entity": ("entity", -1, "entity"),
+    "a node of three billion": ("node", 3_000_000_000, "node"),
+    "a time of recording at the end of 64 bits": ("recorded", 2**63 - 1, "recorded"),
+}
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.filterwarnings("ignore::cvx.errors.DamagedRowsWarning")
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_value_under_a_fitting_checksum_is_named_with_its_fault(
+    folder: Path, name: str
+) -> None:
+    column, value, fault = ODD[name]
+    with planted.opened(folder) as db:
+        (last,) = db.execute(LAST).fetchone()
+        db.execute(f"UPDATE events SET {column} = ? WHERE event_id = {last}", (value,))
+        db.execute(rows.renew_crc_sql("events", f"event_id = {last}"))
+    named = [one for one in check(folder).findings if one.where == f"events [{last}]"]
+    assert [str(one.check) for one in named if fault in one.what] == ["value"], named
+    assert check(folder, mend=True).sound
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.parametrize("name", ["index", "LOCK", "memory.db"])
+def test_a_link_in_the_place_of_a_file_is_named_and_not_followed(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
+    shutil.move(folder / name, tmp_path / "elsewhere")
+    (folder / name).symlink_to(tmp_path / "elsewhere")
+    before = files(tmp_path)
+    report = check(folder, mend=True)
+    assert ("misplaced", name) in found(report)
+    assert not report.sound
+    assert files(tmp_path) == before
+
+
+@pytest.mark.requirement("X9")
+def test_what_is_left_of_an_erased_text_is_named_where_it_lies(folder: Path) -> None:
+    with planted.opened(folder) as db:
+        db.execute("CREATE TABLE copies (text)")
+        db.execute("INSERT INTO copies VALUES ('a very private word')")
+    (folder / "index" / "old.lost").write_text("a very private word")
+    (folder / "all.jsonl.77.partial").write_text("a very private word")
+    report = check(folder, look_for=["a very private word"])
+    named = {one.where for one in report.findings if one.check == "remains"}
+    assert {"index/old.lost", "all.jsonl.77.partial"} <= named
+    assert any("copies" in where or "memory.db" in where for where in named), named
+
+
+@pytest.mark.requirement("X9")
+def test_a_clock_that_ran_ahead_is_named(folder: Path) -> None:
+    with planted.opened(folder) as db:
+        last = "seq = (SELECT max(seq) FROM journal)"
+        db.execute(
+            f"UPDATE journal SET recorded = recorded + (70 * 365 * 86400000000) WHERE {last}"
+        )
+        db.execute(rows.renew_crc_sql("journal", last))
+    report = check(folder)
+    assert ("clock_ahead", "journal") in found(report)
+    assert report.sound
 
 
 @pytest.mark.requirement("X9")

@@ -499,6 +499,6 @@ def _names(table: str, row: dict[str, Any], gone: _Gone) -> bool:
         return table == "decisions" and (
             row["episode"] in gone.episodes or bool(_changed(row, gone))
         )
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         # It is damaged: what can be read of it as text is looked through all the same.
         return False

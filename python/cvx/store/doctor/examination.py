@@ -114,6 +114,8 @@ def _checks(
         lambda: folder_checks.lock_and_tail(db, seen),
         lambda: folder_checks.snapshots(db, folder, seen, kind),
         lambda: folder_checks.stray_files(folder),
+        lambda: folder_checks.exposed(folder, seen),
+        lambda: record_checks.clock_ahead(db),
         lambda: _unfinished(db),
     ]
 

@@ -37,12 +37,21 @@ class Check(StrEnum):
     STAGED_ROW = "staged_row"
     INDEX_DIFFERS = "index_differs"
     REMAINS = "remains"
+    EXPOSED = "exposed"
+    CLOCK_AHEAD = "clock_ahead"
 
 
 _HARMLESS = frozenset(
-    {Check.LOCK_MISSING, Check.LOCK_OLD, Check.STRAY_FILE, Check.REEMBED_UNFINISHED}
+    {
+        Check.LOCK_MISSING,
+        Check.LOCK_OLD,
+        Check.STRAY_FILE,
+        Check.REEMBED_UNFINISHED,
+        Check.EXPOSED,
+        Check.CLOCK_AHEAD,
+    }
 )
-"""What a killed process may leave, and the next one goes on from without anybody's help."""
+"""What a killed process may leave, a copy or a wrong clock, and nothing is lost by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +80,7 @@ class Finding:
 
     @property
     def harmless(self) -> bool:
-        """Whether a crash leaves it and nothing is lost by it."""
+        """Whether nothing is lost by it, and the store works."""
         return self.check in _HARMLESS
 
 

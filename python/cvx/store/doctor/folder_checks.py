@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -178,6 +179,20 @@ def stray_files(folder: Path) -> Iterator[Finding]:
         yield Finding(Check.STRAY_FILE, str(path.relative_to(folder)), "a crash left it")
 
 
+def exposed(folder: Path, seen: Seen) -> Iterator[Finding]:
+    """Name the files of a store that others than its owner may open: a lock, to stop everybody."""
+    record = [folder / f"memory.db{ending}" for ending in ("", "-wal", "-shm")]
+    for path in (folder, *record, folder / "LOCK", folder / "index", *_own_snapshots(folder)):
+        with suppress(OSError):
+            mode = stat.S_IMODE(path.lstat().st_mode)
+            if mode & _OTHERS and path.name not in seen.misplaced:
+                where = str(path.relative_to(folder))
+                yield Finding(
+                    Check.EXPOSED, where, f"its mode is {mode:o}: others than its owner may open it"
+                )
+
+
+_OTHERS = 0o077 if os.name == "posix" else 0
 _MOST_NODES = 20
 """Nodes that are named one by one."""
 

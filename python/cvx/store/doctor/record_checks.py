@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import time
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 
@@ -13,6 +14,7 @@ from cvx.store.history import FIRST_KEPT, number_of
 from cvx.store.rowcheck import RowCheck, node_bound
 
 _MOST = 1000
+_DAY = 24 * 3_600_000_000
 _OF_AN_INDEX = re.compile(r"missing from index|entries in index|non-unique entry in index")
 _OF_A_ROW = re.compile(r"CHECK constraint failed|NULL value in|non-\w+ value in")
 
@@ -259,6 +261,19 @@ def _gap(first: int, last: int) -> Finding:
         "journal",
         (first, last),
     )
+
+
+def clock_ahead(db: sqlite3.Connection) -> Iterator[Finding]:
+    """Name the last change where it is recorded far ahead of the clock of this machine."""
+    (last,) = db.execute("SELECT max(recorded) FROM journal").fetchone()
+    ahead = (last - time.time_ns() // 1000) / _DAY if isinstance(last, int) else 0
+    if ahead > 1:
+        yield Finding(
+            Check.CLOCK_AHEAD,
+            "journal",
+            f"the last change is recorded {ahead:,.0f} days ahead of this machine's clock, and "
+            "later ones right after it; set the clock right, or restore a copy",
+        )
 
 
 def breaks(db: sqlite3.Connection, damaged: Collection[object]) -> Iterator[Finding]:

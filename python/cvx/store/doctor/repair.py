@@ -168,6 +168,10 @@ class _Repair:
                     with suppress(OSError):
                         shutil.rmtree(path) if path.is_dir() else path.unlink()
                         self.done.append(f"removed {one.where}")
+                elif one.check is Check.EXPOSED and not path.is_symlink():
+                    with suppress(OSError):
+                        path.chmod(path.stat().st_mode & ~0o077)
+                        self.done.append(f"made {one.where} its owner's alone")
         self.record.forget_lost_tail()
         if self.has(Check.LOCK_MISSING, Check.LOCK_DAMAGED, Check.LOCK_OLD):
             self.done.append("wrote LOCK")
