@@ -16,8 +16,13 @@ import numpy as np
 
 import cvx
 from cvx.embed import LexicalEmbedder
-from cvx.learn.advisor import Advisor, Observation, Parts
+from cvx.learn.advisor import Advisor, Observation, Parts, Route
 from cvx.learn.decay import BlindDecay, ContextAwareDecay, DecayCase
+from cvx.learn.edges import HELPFUL
+from cvx.learn.loop import ActiveMemory
+from cvx.learn.routes import NearRoute, RegionRoute
+from cvx.temporal_index import TemporalIndex
+from cvx.types import Cue
 
 
 class View(NamedTuple):
@@ -54,6 +59,7 @@ class Vectors:
 
     def __init__(self) -> None:
         self._embedder = LexicalEmbedder()
+        self.dim = self._embedder.dim
         self._known: dict[str, Any] = {}
 
     def __call__(self, text: str) -> Any:
@@ -130,6 +136,54 @@ class Advised:
     def end(self, view: View, truncated: bool) -> None:
         last = Observation(view.text, VECTORS(view.text))
         self.advisor.end(str(self.episode), observation=last, truncated=truncated)
+
+
+class Routed(Advised):
+    """The same with the parts of RFC-013 as further routes: a loop on an index of its own.
+
+    Parameters
+    ----------
+    seed : int
+    parts : Parts
+    regions, near, edges : bool, default False
+        Whether the loop's region model is asked; the memories that it recalls; along edges, too.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        parts: Parts,
+        *,
+        regions: bool = False,
+        near: bool = False,
+        edges: bool = False,
+    ) -> None:
+        super().__init__(seed, parts)
+        index = TemporalIndex(VECTORS.dim, seed=seed)
+        boost = HELPFUL if edges else None
+        self.loop = ActiveMemory(index, action_type=str, edge_boost=boost, temporal_context=0)
+        routes: list[Route] = [NearRoute(self.loop)] if near or edges else []
+        assert self.loop.mdp is not None
+        routes += [RegionRoute(self.loop.mdp)] if regions else []
+        self.advisor = Advisor(seed=seed, parts=parts, routes=routes)
+
+    def begin(self, goal: str) -> None:
+        super().begin(goal)
+        self.run, self.total = self.loop.begin(goal, goal), 0.0
+
+    def act(self, view: View) -> tuple[str, float | None]:
+        command, value = super().act(view)
+        decision = self.loop.recall(Cue(vector=VECTORS(view.text)), episode=self.run)
+        self.loop.act(decision, command)
+        return command, value
+
+    def saw(self, reward: float) -> None:
+        super().saw(reward)
+        self.total += reward
+
+    def end(self, view: View, truncated: bool) -> None:
+        super().end(view, truncated)
+        self.loop.close(self.run, min(1.0, max(0.0, self.total)))
 
 
 @dataclass
@@ -315,6 +369,10 @@ def _without(**changed: Any) -> Callable[[int], Agent]:
     return lambda seed: Advised(seed, replace(Parts(), **changed))
 
 
+def _routed(process: bool = True, **asked: bool) -> Callable[[int], Agent]:
+    return lambda seed: Routed(seed, Parts(process=process), **asked)
+
+
 _NO_GATE = math.inf
 
 ARMS: dict[str, Arm] = {
@@ -322,9 +380,16 @@ ARMS: dict[str, Arm] = {
     "learner": Arm("its learner alone, all parts", _without()),
     "no planning": Arm("no values through stored transitions", _without(planning=False), True),
     "no process": Arm("regions only: no prior from like states", _without(process=False), True),
+    "and regions": Arm("and a region model asked", _routed(regions=True), True),
+    "regions only": Arm(
+        "a region model in the place of like states", _routed(False, regions=True), True
+    ),
+    "and near": Arm("and near memories asked, by the loop's score", _routed(near=True), True),
+    "near only": Arm("near memories in the place of like states", _routed(False, near=True), True),
+    "and edges": Arm("and near memories, along typed edges", _routed(edges=True), True),
     "equal words": Arm("no learned relevance of words", _without(relevance=False), True),
     "no gate": Arm("no gate for change", _without(gate=_NO_GATE), True),
-    "states": Arm("and actions of a state tell of each other", _without(states=True), True),
+    "no others": Arm("nothing from other tasks", _without(others=False), True),
     "no draws": Arm("counted outcomes taken as they are", _without(thompson=False), True),
     "context-aware decay": Arm(
         "instead of the gate: what was followed in the same task fades",

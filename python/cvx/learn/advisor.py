@@ -8,21 +8,12 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
-from cvx.learn.advisor_task import (
-    Actions,
-    Foresight,
-    Observation,
-    Option,
-    Parts,
-    Run,
-    Step,
-    Task,
-    Unit,
-)
+from cvx.learn.advisor_episode import Observation, Option, Route, Run, Step, Unit
+from cvx.learn.advisor_task import Actions, Foresight, Parts, Task
 from cvx.learn.advisor_view import View
 from cvx.types import Vector
 
-__all__ = ["Advisor", "Observation", "Option", "Parts", "Unit"]
+__all__ = ["Advisor", "Observation", "Option", "Parts", "Route", "Unit"]
 
 _ALL = Parts()
 
@@ -45,6 +36,9 @@ class Advisor:
         From texts to vectors of shape (n, dim), for actions; default ``LexicalEmbedder``.
     parts : Parts, optional
         Which parts are at work; default those that pay somewhere.
+    routes : sequence of Route, default ()
+        What else has an opinion of actions that were never done in a state, such as a region
+        model or a loop's memories (``cvx.learn.routes``): each counts as much as it is sure.
 
     References
     ----------
@@ -72,8 +66,9 @@ class Advisor:
         history: int | None = None,
         embed: Callable[[Sequence[str]], Vector] | None = None,
         parts: Parts = _ALL,
+        routes: Sequence[Route] = (),
     ) -> None:
-        self.seed, self.parts, self.history = seed, parts, history
+        self.seed, self.parts, self.history, self.routes = seed, parts, history, routes
         self._embed = embed or LexicalEmbedder(256).embed
         self._actions = Actions(self._embed)
         self._tasks: dict[str, Task] = {}
@@ -102,7 +97,15 @@ class Advisor:
         return task
 
     def _new(self, name: str, history: int) -> Task:
-        return Task(name, self._actions, self.parts, self.seed, history=history, others=self._tasks)
+        return Task(
+            name,
+            self._actions,
+            self.parts,
+            self.seed,
+            history=history,
+            others=self._tasks,
+            routes=self.routes,
+        )
 
     def _task_of(self, run: Run) -> Task:
         """Return the task of an episode; where its goal is new to it, as goals tell it apart."""

@@ -7,21 +7,20 @@ import re
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from cvx.learn.advisor_counts import END, Column, Counts, Floats, Ints
+from cvx.learn.advisor_episode import Basis, Key, Observation, Route, Run, Unit
 from cvx.learn.advisor_prior import Process, Sample
 from cvx.learn.advisor_vectors import Move, VectorModel
 from cvx.learn.decay import DecayCase, DecayPolicy
 from cvx.learn.planner import Moves, by_state, carry_back
+from cvx.learn.posteriors import backed_off
+from cvx.statistics import Beta
 from cvx.types import Vector
-
-Basis: TypeAlias = Literal["state", "near", "region", "task", "other tasks", "everywhere"]
-Unit: TypeAlias = Literal["P(success)", "return"]
-Key: TypeAlias = Hashable
 
 _WORD = re.compile(r"\w+")
 _MOST_SAMPLES = 160
@@ -37,50 +36,11 @@ _WORK = 800_000
 _LOOK_BACK, _SURE = 2, 5.0
 """How many actions with their results a history has, and the log evidence that decides for it."""
 
+_BACK_OFF, _MOST_ASKED = 2.0, 8
+"""How many states what is wider counts as, and how many other tasks are asked if they agree."""
+
 _SOME, _DECIDED = 30, 500
 """After how many observations of numbers it is judged whether they repeat, and until when."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What an agent sees: a text with its vector, or a vector of numbers alone.
-
-    Parameters
-    ----------
-    text : str, optional
-    vector : ndarray of shape (dim,), float32, optional
-        The text's embedding; without a text the raw observation, of any scale.
-    """
-
-    text: str | None = None
-    vector: Vector | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One action with what it is worth from here.
-
-    Parameters
-    ----------
-    action : hashable
-    value, low, high : float
-        Expected outcome in the task's unit when the best is done afterwards, with a 90% interval.
-    trials : int
-        How often it was done in this state.
-    basis : str
-        The narrowest evidence: this "state", what is "near", its "region", the "task",
-        "other tasks", or "everywhere".
-    episodes : tuple of str
-        The latest episodes that did it here, latest last.
-    """
-
-    action: Hashable
-    value: float
-    low: float
-    high: float
-    trials: int
-    basis: Basis
-    episodes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +66,11 @@ class Parts:
         How many trials an expectation is worth beside those of a pair, at least and at most.
     thompson : bool, default True
         Whether exploring draws what the counted outcomes allow.
-    states : bool, default False
-        Whether the actions of a state tell of each other beyond what the process tells.
     decay : DecayPolicy, optional
         What a failed episode costs what was counted before it; the gate needs none.
-    others : bool, default False
-        Whether, before the first success, what was good in other tasks is tried first: it pays
-        where tasks agree and costs as much where they do not.
+    others : bool, default True
+        Whether, before the first success, what was good in other tasks is tried first, if these
+        agree with each other.
     """
 
     gamma: float = 0.99
@@ -125,43 +83,8 @@ class Parts:
     weakest: float = 0.02
     strongest: float = 6.0
     thompson: bool = True
-    states: bool = False
     decay: DecayPolicy | None = None
-    others: bool = False
-
-
-@dataclass(slots=True)
-class Step:
-    """One action, what it was done in, its reward and what else could be done."""
-
-    observation: Observation
-    action: Hashable
-    reward: float
-    menu: tuple[Hashable, ...] | None
-
-
-@dataclass
-class Run:
-    """An episode that is open, with what it alone knows so far."""
-
-    episode: str
-    goal: str
-    task: str
-    trust: float
-    source: str
-    steps: list[Step] = field(default_factory=list)
-    outcome: float | None = None
-    last: Observation | None = None
-    truncated: bool = False
-    menu: tuple[Hashable, ...] | None = None
-    asked: dict[Hashable, tuple[Option, float]] = field(default_factory=dict)
-    view: Any = None
-
-    def forget_view(self) -> None:
-        """Drop what only an open episode needs."""
-        self.view = None
-        self.asked = {}
-        self.menu = None
+    others: bool = True
 
 
 class Actions:
@@ -236,8 +159,9 @@ class Task:
         *,
         history: int = 0,
         others: Mapping[str, Task] | None = None,
+        routes: Sequence[Route] = (),
     ) -> None:
-        self.history = history
+        self.history, self.routes = history, routes
         self._others = {} if others is None else others
         self.name, self.actions, self.parts, self.seed = name, actions, parts, seed
         self.unit: Unit | None = None
@@ -271,6 +195,8 @@ class Task:
         self.values, self.bold, self.weights = np.zeros(1), np.zeros(1), np.zeros(0)
         self.worth, self.bold_worth, self.hope = np.zeros(0), np.zeros(0), np.zeros(0)
         self.best = 1.0
+        # Of each action: in how many states it was tried, and how good it was there.
+        self._goodness = np.zeros((0, 2))
 
     def worth_of_new(self) -> tuple[float, float]:
         """Return value and hope of a state that is not known."""
@@ -284,7 +210,7 @@ class Task:
         low, high = self.range()
         size = len(actions)
         if not self.episodes:
-            hope = np.array([self._hoped(key, action, 0.0) for action in actions])
+            hope = np.full(size, self.best - 5e-4 * (self.best - low))
             return np.full(size, low), np.full(size, (high - low) ** 2 / 12), hope
         if self.parts.process and self.process.fitted:
             at = np.array([self.actions.number(action) for action in actions])
@@ -295,36 +221,66 @@ class Task:
             mean = np.full(size, float(self.mean.all[seen].mean()) if seen.any() else low)
             variance = np.full(size, float(self.variance.all.mean()))
         if self.flat:
-            luck = self.random(salt).random(size)
-            told = [self._hoped(key, a, float(u)) for a, u in zip(actions, luck, strict=True)]
-            return mean, variance, np.array(told)
+            luck = 0.5 + 0.1 * self.random(salt).random(size)
+            return mean, variance, self.best - 1e-3 * (self.best - low) * luck
         z = self.parts.boldness + self.parts.jitter * self.random(salt).standard_normal(size)
         return mean, variance, np.clip(mean + z * np.sqrt(variance), low, self.best)
 
-    def _elsewhere(self, key: Key, action: Hashable) -> float | None:
-        """Return how good an action was in this state in other tasks, from 0 to 1."""
-        found = []
-        for other in self._others.values():
-            if other is self or other.unit is None or other.flat or other.continuous:
-                continue
-            state, number = other.states.get(key), self.actions.of.get(action)
-            pair = (
-                None
-                if state is None or number is None
-                else other.counts.pair_of.get((state, number))
-            )
-            if pair is not None and pair < len(other.worth) and other.counts.n.all[pair] > 0:
-                low, high = other.range()
-                found.append((float(other.worth[pair]) - low) / (high - low))
-        return min(1.0, max(0.0, sum(found) / len(found))) if found else None
+    @property
+    def told_of(self) -> bool:
+        """Whether other tasks may ask what was good here."""
+        return self.unit is not None and not self.flat and not self.continuous
 
-    def _hoped(self, key: Key, action: Hashable, luck: float) -> float:
-        """Return the hope in an untried action while nothing is known of what is good."""
-        low, _ = self.range()
-        told = self._elsewhere(key, action) if self.parts.others else None
-        return self.best - 1e-3 * (self.best - low) * (
-            0.5 + 0.1 * luck if told is None else 1.0 - told + 0.1 * luck
-        )
+    def elsewhere(self, key: Key, action: Hashable, *, but: Task | None = None) -> Beta | None:
+        """Return how good an action was in this state in other tasks, None if it was done in none.
+
+        That backs off to the action in any state, and to all actions.
+        """
+        number = self.actions.of.get(action)
+        if number is None:
+            return None
+        cells = np.zeros((3, 2))
+        for other in self._others.values():
+            if other is not self and other is not but and other.told_of:
+                cells += other.good(key, number)
+        if not cells[1, 0]:
+            return None
+        return backed_off([(float(n), float(won)) for n, won in cells], _BACK_OFF)
+
+    def good(self, key: Key, action: int) -> Floats:
+        """Return how much was tried and how good it was: here, of an action, of it in a state."""
+        self.ready()
+        cells = np.zeros((3, 2))
+        cells[0] = self._goodness.sum(0)
+        if action < len(self._goodness):
+            cells[1] = self._goodness[action]
+        state = self.states.get(key)
+        pair = None if state is None else self.counts.pair_of.get((state, action))
+        if pair is not None and pair < len(self.worth) and self.counts.n.all[pair] > 0:
+            cells[2] = 1.0, self._share(self.worth[pair])
+        return cells
+
+    def _share(self, worth: Any) -> Any:
+        """Return worths as shares of the range of what can be had."""
+        low, high = self.range()
+        return np.clip((worth - low) / (high - low), 0.0, 1.0)
+
+    def others_agree(self) -> bool:
+        """Return whether what was good in other tasks foretold it in the next one of them."""
+        others = [task for task in self._others.values() if task is not self and task.told_of]
+        missed = missed_by_mean = 0.0
+        for task in others[-_MOST_ASKED:]:
+            task.ready()
+            tried = task._some(np.flatnonzero(task.counts.n.all[: len(task.worth)] > 0))
+            share = task._share(task.worth[tried])
+            for pair, own in zip(tried.tolist(), share.tolist(), strict=True):
+                key = task.names[int(task.counts.state.all[pair])]
+                action = task.actions.names[int(task.counts.action.all[pair])]
+                told = self.elsewhere(key, action, but=task)
+                if told is not None:
+                    missed += (own - told.mean) ** 2
+                    missed_by_mean += (own - float(share.mean())) ** 2
+        return missed < missed_by_mean
 
     def basis_of(self, key: Key) -> Basis:
         """Return what the expectation of an action rests on that was never done in a state."""
@@ -607,8 +563,6 @@ class Task:
         else:
             self.mean.all[:] = float(np.mean(target[tried]))
             self.variance.all[:] = max(float(np.var(target[tried])), 0.05 * scale)
-        if self.parts.states:
-            self._share_states(target, tried)
 
     def _ends(self, target: Floats) -> tuple[float, float]:
         """Return least and most that an action can be worth: what was seen, and 0."""
@@ -617,33 +571,6 @@ class Task:
             return 0.0, 1.0
         low, high = min(0.0, least), max(0.0, most)
         return low, high if high > low else low + 1.0
-
-    def _share_states(self, target: Floats, tried: Ints) -> None:
-        """Draw what is expected of an action towards how the other actions of its state went.
-
-        By how much follows from how alike the actions of a state were beyond what the process
-        told: from the covariance of their errors, which is zero or less where they have nothing
-        in common.
-        """
-        states = len(self.names)
-        own = self.counts.state.all
-        error = np.zeros(len(own))
-        error[tried] = target[tried] - self.mean.all[tried]
-        n = np.bincount(own[tried], minlength=states).astype(np.float64)
-        sums = np.bincount(own[tried], error[tried], states)
-        squares = np.bincount(own[tried], np.square(error[tried]), states)
-        two = float((n * (n - 1)).sum())
-        if not two:
-            return
-        shared = float((np.square(sums) - squares).sum()) / (two + 2.0)
-        alike = min(0.98, max(0.0, shared / max(_TINY, float(squares.sum()) / len(tried))))
-        known = np.zeros(len(own), dtype=bool)
-        known[tried] = True
-        others = n[own] - known
-        mean = (sums[own] - error) / np.maximum(others, 1.0)
-        weight = alike * others / (1.0 + alike * (others - 1.0))
-        self.mean.all[:] += weight * mean
-        self.variance.all[:] *= 1.0 - alike * weight
 
     def _some(self, tried: Ints) -> Ints:
         """Return what the process learns from: everything, or an even choice of it."""
@@ -758,10 +685,6 @@ class Task:
         if self.flat:
             luck = rng.random(len(prior))
             hope = best - 1e-3 * (best - low) * (0.5 + 0.1 * luck)
-            untried = np.flatnonzero(c.n.all == 0) if self.parts.others else ()
-            for pair in map(int, untried):
-                key, action = self.names[c.state.all[pair]], self.actions.names[c.action.all[pair]]
-                hope[pair] = self._hoped(key, action, float(luck[pair]))
         else:
             hope = np.clip(prior + z * sd, low, best)
         self.hope = hope
@@ -775,3 +698,7 @@ class Task:
             weights *= (c.n.all / np.maximum(sums, 1e-12))[c.pair.all]
         self.weights = weights
         self.bold, self.bold_worth = self._sweep(self.anchor, weights, hope, strength, leaf=best)
+        tried = np.flatnonzero(c.n.all > 0)
+        acted, size = c.action.all[tried], len(self.actions.names)
+        good = np.bincount(acted, self._share(self.worth[tried]), size)
+        self._goodness = np.stack([np.bincount(acted, minlength=size), good], axis=1)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from cvx.learn.advisor_task import Basis, Key, Observation, Option, Run, Task
+from cvx.learn.advisor_episode import Basis, Key, Moment, Observation, Option, Run
+from cvx.learn.advisor_task import Task
+from cvx.statistics import Beta
 from cvx.types import Vector
 
 _BACK_UPS = 24
@@ -32,6 +34,7 @@ class _Menu:
     n: list[float]
     worth: list[float]
     bold: list[float]
+    told_by: dict[int, Basis] | None = field(default=None)
 
 
 class View:
@@ -137,6 +140,54 @@ class View:
             menu.mean[i], menu.variance[i], menu.hope[i] = mean, variance, hope
             menu.worth[i], menu.bold[i] = mean, hope
         return menu
+
+    def _opinions(
+        self, moment: Moment, actions: Sequence[Hashable]
+    ) -> Iterator[tuple[Basis, bool, Sequence[Beta | None]]]:
+        """Yield what other routes tell of actions, and whether to try them in that order."""
+        task = self.task
+        if task.flat:
+            told = [task.elsewhere(moment.state, action) for action in actions]
+            yield "other tasks", task.parts.others and task.others_agree(), told
+        for route in task.routes:
+            yield route.basis, True, route.expect(moment, actions)
+
+    def _ask_around(self, moment: Moment, menu: _Menu) -> dict[int, Basis]:
+        """Join what other routes tell of untried actions, each as much as it is sure.
+
+        Returns
+        -------
+        dict of int to Basis
+            The route that is surest, of those actions of which one is surer than the task.
+        """
+        task = self.task
+        untried = [i for i, n in enumerate(menu.n) if n <= 0]
+        if not untried:
+            return {}
+        low, high = task.range()
+        width, found = high - low, dict[int, Basis]()
+        least = {i: menu.variance[i] for i in untried}
+        for basis, leads, beliefs in self._opinions(moment, [menu.actions[i] for i in untried]):
+            for i, belief in zip(untried, beliefs, strict=True):
+                if belief is None:
+                    continue
+                a, b = belief.alpha, belief.beta
+                spread = width**2 * a * b / ((a + b) ** 2 * (a + b + 1.0))
+                before, mean = menu.variance[i], low + width * belief.mean
+                share = before / (before + spread)
+                if spread < least[i]:
+                    least[i], found[i] = spread, basis
+                if task.flat:
+                    # What is good is not known yet: it only comes earlier or later.
+                    menu.hope[i] += leads * 1e-3 * (task.best - low) * (belief.mean - 0.5)
+                else:
+                    above = (menu.hope[i] - menu.mean[i]) * math.sqrt(spread / (before + spread))
+                    joined = menu.mean[i] + share * (mean - menu.mean[i])
+                    menu.hope[i] = min(task.best, joined + above)
+                menu.mean[i] += share * (mean - menu.mean[i])
+                menu.variance[i] = before * (1.0 - share)
+                menu.worth[i], menu.bold[i] = menu.mean[i], menu.hope[i]
+        return found
 
     def _value_of(self, node: int) -> tuple[float, float]:
         own = self._value.get(node)
@@ -280,6 +331,9 @@ class View:
         self._asked = node
         menu = self._menu(node, actions)
         assert menu is not None
+        if menu.told_by is None:
+            moment = Moment(task.name, self.run.goal, self._keys[node], observation)
+            menu.told_by = self._ask_around(moment, menu)
         out = {}
         untried: Basis | None = None
         bounded = task.unit != "return"
@@ -293,7 +347,9 @@ class View:
             pair = menu.pairs[i]
             if n <= 0 and untried is None:
                 untried = task.basis_of(self._keys[node])
-            basis: Basis = "state" if n > 0 or untried is None else untried
+            basis: Basis = "state"
+            if n <= 0 and untried is not None:
+                basis = menu.told_by.get(i, untried)
             episodes = () if pair < 0 else tuple(task.latest[pair])
             option = Option(action, value, low, high, round(n), basis, episodes)
             out[action] = option, menu.bold[i]

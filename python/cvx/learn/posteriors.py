@@ -48,6 +48,32 @@ class Dirichlet(NamedTuple):
         return dict(zip(places, drawn.tolist(), strict=True))
 
 
+def backed_off(cells: Sequence[tuple[float, float]], strength: float) -> Beta:
+    """Return what is believed of the success rate of the last of nested contexts.
+
+    The prior of each context is the mean of the context before it, from the trials that the
+    next one does not hold: with ``p_i = (wins_i + s * p_(i-1)) / (trials_i + s)``,
+    ``p_(-1) = 1/2`` and ``s = strength``, the belief about the last one is
+    ``Beta(wins + s * p, losses + s * (1 - p))``. So each trial counts once, however many
+    contexts it was counted in: one success in ten nested contexts is one success.
+
+    Parameters
+    ----------
+    cells : sequence of (trials, wins)
+        From the most general context to the most specific, each holding those after it.
+    strength : float
+        How many trials the mean of a context is worth as the prior of the next one.
+    """
+    p = 0.5
+    trials = wins = 0.0
+    for (n, won), (inner, inner_won) in zip(cells, [*cells[1:], (0.0, 0.0)], strict=True):
+        p = (wins + strength * p) / (trials + strength)
+        # Regions of two levels need not nest exactly: never fewer than none.
+        trials = max(n - inner, 0)
+        wins = min(max(won - inner_won, 0), trials)
+    return Beta(wins + strength * p, trials - wins + strength * (1.0 - p))
+
+
 class SuccessCounts:
     """Trials, successes and summed rewards by context, with estimates that back off.
 
@@ -120,34 +146,18 @@ class SuccessCounts:
     def posterior(self, chain: Sequence[Context]) -> Beta:
         """Return what is believed of the success rate of the last context.
 
-        The prior of each context is the mean of the context before it, from the trials that the
-        next one does not hold: with ``p_i = (wins_i + s * p_(i-1)) / (trials_i + s)``,
-        ``p_(-1) = 1/2`` and ``s = prior_strength``, the belief about the last one is
-        ``Beta(wins + s * p, losses + s * (1 - p))``. So each trial counts once, however many
-        contexts it was counted in: one success in ten nested contexts is one success. A context
-        without trials of its own passes on its prior.
+        A context without trials of its own passes on its prior; see ``backed_off``.
 
         Parameters
         ----------
         chain : sequence of contexts
             From the most general to the most specific, each holding those after it.
         """
-        counted = [cell for context in chain if (cell := self.cells.get(context)) is not None]
-        p, s = 0.5, self.prior_strength
-        trials = wins = 0.0
-        for at, cell in enumerate(counted):
-            p = (wins + s * p) / (trials + s)
-            trials, wins = cell[0], cell[1]
-            if at + 1 < len(counted):
-                inner = counted[at + 1]
-                # Regions of two levels need not nest exactly: never fewer than none.
-                trials = max(trials - inner[0], 0)
-                wins = min(max(wins - inner[1], 0), trials)
+        cells = [(cell[0], cell[1]) for at in chain if (cell := self.cells.get(at)) is not None]
         if chain and chain[-1] not in self.cells:
             # Nothing was counted there: only the prior that the wider contexts give it is left.
-            p = (wins + s * p) / (trials + s)
-            trials = wins = 0.0
-        return Beta(wins + s * p, trials - wins + s * (1.0 - p))
+            cells.append((0.0, 0.0))
+        return backed_off(cells, self.prior_strength)
 
 
 class _Sums(Mapping[Context, Cell]):

@@ -104,6 +104,7 @@ class RegionMDP:
         self.score = among("beta", "mean")("score", score)
         self.prior_strength = above_zero("prior_strength", prior_strength)
         self.success_above = success_above
+        self.classify = classify
         reading = Reading(prior_strength, success_above, phase_of, classify)
         self._epochs = Epochs(index, level, reading, on_stale, pace)
         self._readers: tuple[str, ...] | None = None

@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from cvx.errors import UnknownError
 from cvx.escaping import quoted_line
-from cvx.learn.advisor_task import Basis, Unit
+from cvx.learn.advisor_episode import Basis, Unit
 from cvx.learn.render import action_chain
 from cvx.tokens import estimate_tokens
 from cvx.types import Episode, Hit

@@ -1,0 +1,117 @@
+"""An episode as the advisor sees it: what was observed and done, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+
+from cvx.statistics import Beta
+from cvx.types import Vector
+
+Basis: TypeAlias = Literal["state", "near", "region", "task", "other tasks", "everywhere"]
+Unit: TypeAlias = Literal["P(success)", "return"]
+Key: TypeAlias = Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What an agent sees: a text with its vector, or a vector of numbers alone.
+
+    Parameters
+    ----------
+    text : str, optional
+    vector : ndarray of shape (dim,), float32, optional
+        The text's embedding; without a text the raw observation, of any scale.
+    """
+
+    text: str | None = None
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One action with what it is worth from here.
+
+    Parameters
+    ----------
+    action : hashable
+    value, low, high : float
+        Expected outcome in the task's unit when the best is done afterwards, with a 90% interval.
+    trials : int
+        How often it was done in this state.
+    basis : str
+        The narrowest evidence: this "state", what is "near", its "region", the "task",
+        "other tasks", or "everywhere".
+    episodes : tuple of str
+        The latest episodes that did it here, latest last.
+    """
+
+    action: Hashable
+    value: float
+    low: float
+    high: float
+    trials: int
+    basis: Basis
+    episodes: tuple[str, ...]
+
+
+class Moment(NamedTuple):
+    """What an action is weighed in.
+
+    Attributes
+    ----------
+    task, goal : str
+    state : hashable
+        What tells it from other states of the task.
+    observation : Observation
+    """
+
+    task: str
+    goal: str
+    state: Key
+    observation: Observation
+
+
+class Route(Protocol):
+    """Anything that has an opinion of actions that were never done in a state."""
+
+    basis: Basis
+
+    def expect(self, moment: Moment, actions: Sequence[Hashable]) -> Sequence[Beta | None]:
+        """Return the belief in how good each is, from 0 to 1; None where nothing tells."""
+        ...
+
+
+@dataclass(slots=True)
+class Step:
+    """One action, what it was done in, its reward and what else could be done."""
+
+    observation: Observation
+    action: Hashable
+    reward: float
+    menu: tuple[Hashable, ...] | None
+
+
+@dataclass
+class Run:
+    """An episode that is open, with what it alone knows so far."""
+
+    episode: str
+    goal: str
+    task: str
+    trust: float
+    source: str
+    steps: list[Step] = field(default_factory=list)
+    outcome: float | None = None
+    last: Observation | None = None
+    truncated: bool = False
+    menu: tuple[Hashable, ...] | None = None
+    asked: dict[Hashable, tuple[Option, float]] = field(default_factory=dict)
+    view: Any = None
+
+    def forget_view(self) -> None:
+        """Drop what only an open episode needs."""
+        self.view = None
+        self.asked = {}
+        self.menu = None
