@@ -343,3 +343,72 @@ def test_episodes_of_several_goals_that_are_open_at_once_replay_as_they_were() -
     for key, goal in open_:  # those that went on meanwhile see what the others learned
         asked = live.options(key, view, ["willow", "thyme", "aloe"])
         assert asked == herbs(replayed, key, goal)
+
+
+def bells(advisor: Advisor, task: str, right: str, episodes: int = 12) -> list[object]:
+    """Play a task in which one bell is right; return what was done."""
+    done: list[object] = []
+    for number in range(episodes):
+        key = f"{task} {number}"
+        advisor.begin(key, task=task)
+        options = advisor.options(key, Observation("a tower"), ["low", "mid", "high"])
+        done.append(advisor.choose(key, options).action)
+        advisor.step(key, Observation("a tower"), done[-1])
+        advisor.end(key, float(done[-1] == right))
+    return done
+
+
+@pytest.mark.requirement("B11")
+def test_what_was_good_in_other_tasks_is_the_prior_of_a_new_one() -> None:
+    advisor = Advisor(seed=3)
+    for action in ("low", "mid", "high"):
+        advisor.begin(action, task="monday")
+        advisor.step(action, Observation("a tower"), action)
+        advisor.end(action, float(action == "high"))
+    advisor.begin("new", task="sunday")
+    options = advisor.options("new", Observation("a tower"), ["low", "mid", "high", "none"])
+    assert options[0].action == "high"
+    assert {one.basis for one in options if one.action != "none"} == {"other tasks"}
+    assert next(one for one in options if one.action == "none").basis == "everywhere"
+    assert options[0].value > options[1].value + 0.05
+    assert 0.0 < options[0].low < options[0].value < options[0].high < 1.0
+    strange = advisor.options("new", Observation("a cellar"), ["low", "high"])
+    assert (strange[0].action, strange[0].basis) == ("high", "other tasks")
+
+
+@pytest.mark.requirement("B11")
+def test_other_tasks_come_first_only_where_they_agree() -> None:
+    first = {"alike": 0, "apart": 0}
+    for seed in range(6):
+        for kind, rights in (("alike", ["high"] * 3), ("apart", ["low", "mid", "high"])):
+            advisor = Advisor(seed=seed)
+            for at, right in enumerate(rights):
+                bells(advisor, f"task {at}", right)
+            first[kind] += bells(advisor, "new", "high", 1) == ["high"]
+    assert first["alike"] == 6
+    assert first["apart"] < 6
+
+
+@pytest.mark.requirement("B11")
+def test_texts_without_a_word_in_common_are_alike_where_their_vectors_are() -> None:
+    rng = np.random.default_rng(5)
+    centres = rng.normal(size=(2, 16))
+    words = [f"{sound}{at}" for at in range(10) for sound in ("ka", "lo")]
+    told = {w: centres[at % 2] + 0.3 * rng.normal(size=16) for at, w in enumerate(words)}
+    advisor = Advisor(seed=1)
+    for at, word in enumerate(words[:-2]):
+        view = Observation(word, told[word].astype(np.float32))
+        for action in ("left", "right"):
+            key = f"{word} {action}"
+            advisor.begin(key, task="sort")
+            advisor.step(key, view, action, actions=["left", "right"])
+            advisor.end(key, float((action == "right") == (at % 2 == 1)))
+    for word, right in zip(words[-2:], ["left", "right"], strict=True):
+        advisor.begin(word, task="sort")
+        view = Observation(word, told[word].astype(np.float32))
+        options = advisor.options(word, view, ["left", "right"])
+        assert (options[0].action, options[0].trials) == (right, 0)
+        assert options[0].value - options[1].value > 0.3
+        assert options[0].basis in ("near", "region")
+        blind = advisor.options(word, Observation(word + "h"), ["left", "right"])
+        assert abs(blind[0].value - blind[1].value) < 0.2

@@ -236,9 +236,6 @@ class Advisor:
         run = self._running(episode)
         menu = run.menu if actions is None else tuple(actions)
         run.menu = None
-        if observation.text is not None and observation.vector is not None:
-            # Texts are told apart by their words: their vectors are not kept.
-            observation = Observation(observation.text)
         run.steps.append(Step(observation, action, reward, menu))
         if run.view is not None:
             self._view(run, run.view.task)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from cvx.statistics import Beta
 from cvx.types import Vector
 
 Basis: TypeAlias = Literal["state", "near", "region", "task", "other tasks", "everywhere"]
+NARROWEST: tuple[Basis, ...] = get_args(Basis)
+"""What advice can rest on, from the narrowest to the widest."""
+
 Unit: TypeAlias = Literal["P(success)", "return"]
 Key: TypeAlias = Hashable
 

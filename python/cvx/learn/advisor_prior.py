@@ -27,8 +27,8 @@ class Sample:
 
     Parameters
     ----------
-    features : ndarray of shape (n, d)
-        Of the states.
+    features : ndarray of shape (n, words + dim)
+        Of the states: one column a word, then a vector.
     actions : ndarray of shape (n,), int
         Their numbers.
     worth : ndarray of shape (n,)
@@ -78,19 +78,23 @@ class Process:
         return self._sample is not None
 
     def nearest(self, features: Floats) -> float:
-        """Return how much of its words a state shares with the one most like it, from 0 to 1."""
+        """Return how much a state has in common with the one most like it, from 0 to 1."""
         if self._sample is None:
             return 0.0
         return float((self._sample.features @ features).max(initial=0.0))
+
+    def _relevances(self, x: Floats) -> Floats:
+        """Return the relevance of each column: those of words are learned."""
+        return np.concatenate([self.lam, np.ones(x.shape[1] - len(self.lam))])
 
     def _overlap(
         self, xa: Floats, aa: Ints, xb: Floats, ab: Ints, like: Floats
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Return what pairs share: the action, likeness of actions, words, distance."""
         same = (aa[:, None] == ab[None, :]).astype(np.float64)
-        scaled = xa * self.lam
+        scaled = xa * self._relevances(xa)
         linear = scaled @ xb.T
-        norms_a, norms_b = (scaled * xa).sum(1), (xb * self.lam * xb).sum(1)
+        norms_a, norms_b = (scaled * xa).sum(1), (xb * self._relevances(xb) * xb).sum(1)
         away = np.maximum(norms_a[:, None] + norms_b[None, :] - 2.0 * linear, 0.0)
         return same, like[np.ix_(aa, ab)], linear, away
 
@@ -170,7 +174,7 @@ class Process:
         self._whitener = np.asarray(np.linalg.inv(chol), dtype=np.float64)
         inverse = self._whitener.T @ self._whitener
         if self._relevance and varied:
-            self._learn_relevance(x, inverse, overlap)
+            self._learn_relevance(x[:, : len(self.lam)], inverse, overlap)
         diagonal = np.diag(inverse)
         mean = y - self._alpha / diagonal
         variance = np.maximum(1.0 / diagonal - scaled.noise, 1e-4)
@@ -198,7 +202,7 @@ class Process:
         """
         w = {name: float(np.exp(value)) for name, value in self.logs.items()}
         x = features
-        size = (x * self.lam * x).sum(1)
+        size = (x * self._relevances(x) * x).sum(1)
         own = w["everywhere"] + w["action"] + w["words"] * size + w["near"] + w["own"]
         if self._sample is None:
             return np.full(len(x), self.centre), own * self.scale**2

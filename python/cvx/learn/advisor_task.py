@@ -33,6 +33,9 @@ _TINY = 1e-30
 _WORK = 800_000
 """How many outcomes one plan looks at, at the most: rows times sweeps."""
 
+_STRANGE = 0.5
+"""From which share of words that no other state has a text's vector tells what it is like."""
+
 _LOOK_BACK, _SURE = 2, 5.0
 """How many actions with their results a history has, and the log evidence that decides for it."""
 
@@ -173,6 +176,8 @@ class Task:
         self.words: Counter[str] = Counter()
         self.shared: dict[str, int] = {}
         self.tokens: list[list[str]] = []
+        self.meanings: list[Vector | None] = []
+        self.dim = 0
         self.menus: dict[int, tuple[Hashable, ...]] = {}
         self.counts = Counts(parts.gate)
         self.vectors = VectorModel(parts.gamma)
@@ -204,7 +209,7 @@ class Task:
         return (float(np.mean(self.mean.all)) if known else self.range()[0]), self.best
 
     def expect(
-        self, key: Key, actions: Sequence[Hashable], salt: int
+        self, key: Key, vector: Vector | None, actions: Sequence[Hashable], salt: int
     ) -> tuple[Floats, Floats, Floats]:
         """Return prior mean, variance and hope of actions that were never done in a state."""
         low, high = self.range()
@@ -214,7 +219,7 @@ class Task:
             return np.full(size, low), np.full(size, (high - low) ** 2 / 12), hope
         if self.parts.process and self.process.fitted:
             at = np.array([self.actions.number(action) for action in actions])
-            x = np.repeat(self.features_of(key), size, axis=0)
+            x = np.repeat(self.features_of(key, vector), size, axis=0)
             mean, variance = self.process.predict(x, at, self.actions.like)
         else:
             seen = self.counts.n.all > 0
@@ -282,7 +287,7 @@ class Task:
                     missed_by_mean += (own - float(share.mean())) ** 2
         return missed < missed_by_mean
 
-    def basis_of(self, key: Key) -> Basis:
+    def basis_of(self, key: Key, vector: Vector | None) -> Basis:
         """Return what the expectation of an action rests on that was never done in a state."""
         if not self.episodes:
             return "everywhere"
@@ -290,7 +295,7 @@ class Task:
             return "near"
         if not (self.parts.process and self.process.fitted):
             return "task"
-        likeness = self.process.nearest(self.features_of(key)[0])
+        likeness = self.process.nearest(self.features_of(key, vector)[0])
         return "near" if likeness >= 0.7 else "region" if likeness >= 0.3 else "task"
 
     # --- states
@@ -331,7 +336,7 @@ class Task:
             return list(dict.fromkeys(found + _WORD.findall(here)))
         return []
 
-    def state(self, key: Key) -> int:
+    def state(self, key: Key, vector: Vector | None) -> int:
         """Return the number of a state, a new one if it is new."""
         at = self.states.get(key)
         if at is None:
@@ -339,30 +344,40 @@ class Task:
             self.names.append(key)
             tokens = self._tokens(key)
             self.tokens.append(tokens)
+            self.meanings.append(vector if tokens else None)
             for word in tokens:
                 self.words[word] += 1
         return at
 
     def features(self, states: Sequence[int]) -> Floats:
-        """Return the words of states, of shape (n, words), each row of norm at most 1."""
-        out = np.zeros((len(states), max(1, len(self.shared))))
+        """Return what the process sees of states, of shape (n, words + dim), of norm 1 or less.
+
+        That is the words that they share with others; and, where most words of a text are its
+        own, where its vector points, as far as no word tells it.
+        """
+        out = np.zeros((len(states), self._wide + self.dim))
         for row, state in zip(out, states, strict=True):
-            self._fill_row(row, self.tokens[state])
+            self._fill_row(row, self.tokens[state], self.meanings[state])
         return out
 
-    def features_of(self, key: Key) -> Floats:
-        """Return the same of a state that may be new, of shape (1, words)."""
-        return self._row(tuple(self._tokens(key)))
-
-    def _row(self, tokens: Sequence[str]) -> Floats:
-        out = np.zeros((1, max(1, len(self.shared))))
-        self._fill_row(out[0], tokens)
+    def features_of(self, key: Key, vector: Vector | None) -> Floats:
+        """Return the same of a state that may be new, of shape (1, words + dim)."""
+        out = np.zeros((1, self._wide + self.dim))
+        self._fill_row(out[0], self._tokens(key), vector)
         return out
 
-    def _fill_row(self, row: Floats, tokens: Sequence[str]) -> None:
+    @property
+    def _wide(self) -> int:
+        return max(1, len(self.shared))
+
+    def _fill_row(self, row: Floats, tokens: Sequence[str], vector: Vector | None) -> None:
         known = [at for word in tokens if (at := self.shared.get(word)) is not None]
         if known:
             row[known] = 1.0 / math.sqrt(len(tokens))
+        rest = 1.0 - len(known) / max(1, len(tokens))
+        if vector is not None and rest > _STRANGE and len(vector) == self.dim:
+            length = float(np.linalg.norm(vector)) or 1.0
+            row[self._wide :] = vector * (math.sqrt(rest) / length)
 
     def known_actions(self, run: Run, observation: Observation) -> list[Hashable]:
         """Return the actions done here, else those of the whole task."""
@@ -395,8 +410,10 @@ class Task:
 
     def _learn_vectors(self, run: Run) -> None:
         """Note the moves of an episode seen in numbers, and whether its observations repeat."""
-        seen = [step.observation.vector for step in run.steps]
-        seen.append(None if run.last is None else run.last.vector)
+        told = [step.observation for step in run.steps]
+        told += [] if run.last is None else [run.last]
+        seen = [one.vector if one.text is None else None for one in told]
+        seen += [None] * (len(run.steps) + 1 - len(seen))
         moves = []
         for i, step in enumerate(run.steps):
             final, here, there = i + 1 == len(run.steps), seen[i], seen[i + 1]
@@ -457,11 +474,14 @@ class Task:
             return
         counts = self.counts
         keys = [self.key(run, s.observation, i) for i, s in enumerate(run.steps)]
-        states = [self.state(key) for key in keys]
+        states = [
+            self.state(key, step.observation.vector)
+            for key, step in zip(keys, run.steps, strict=True)
+        ]
         touched: dict[int, None] = {}
         last = END
         if run.truncated and run.last is not None:
-            last = self.state(self.key(run, run.last, len(run.steps)))
+            last = self.state(self.key(run, run.last, len(run.steps)), run.last.vector)
         elif run.truncated and states:
             # It would have gone on: from about here, as nothing else is known.
             last = states[-1]
@@ -546,6 +566,7 @@ class Task:
             some = self._some(tried)
             common = [word for word, n in self.words.most_common(_MOST_WORDS) if n > 1]
             self.shared = {word: at for at, word in enumerate(common)}
+            self.dim = next((len(one) for one in self.meanings if one is not None), 0)
             sample = Sample(
                 self.features(counts.state.all[some].tolist()),
                 counts.action.all[some],
@@ -605,21 +626,28 @@ class Task:
             # Many pairs look the same to the process: each kind is asked for once.
             own, action = self.counts.state.all[missing], self.counts.action.all[missing]
             states, at = np.unique(own, return_inverse=True)
-            looks: dict[tuple[str, ...], int] = {}
+            looks: dict[Hashable, int] = {}
             seen = np.array([looks.setdefault(self._look(s), len(looks)) for s in states.tolist()])
             _, first, which = np.unique(
                 seen[at] * (len(self.actions.names) + 1) + action,
                 return_index=True, return_inverse=True,
             )  # fmt: skip
-            mean, variance = self.process.predict(
-                self.features(own[first].tolist()), action[first], self.actions.like
-            )
+            parts = [
+                self.process.predict(
+                    self.features(own[some].tolist()), action[some], self.actions.like
+                )
+                for some in np.array_split(first, 1 + len(first) // _MOST_TOLD)
+            ]
+            mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
             told_mean.all[missing], told_variance.all[missing] = mean[which], variance[which]
         self.mean.all[new], self.variance.all[new] = told_mean.all[new], told_variance.all[new]
 
-    def _look(self, state: int) -> tuple[str, ...]:
+    def _look(self, state: int) -> Hashable:
         """Return what the process sees of a state."""
-        return tuple(word for word in self.tokens[state] if word in self.shared)
+        tokens = self.tokens[state]
+        known = tuple(word for word in tokens if word in self.shared)
+        own = self.meanings[state] is not None and len(known) < (1.0 - _STRANGE) * len(tokens)
+        return (state,) if own else known
 
     def _strengths(self) -> Floats:
         n = self.counts.n.all

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cvx.learn.advisor_episode import Basis, Key, Moment, Observation, Option, Run
+from cvx.learn.advisor_episode import NARROWEST, Basis, Key, Moment, Observation, Option, Run
 from cvx.learn.advisor_task import Task
 from cvx.statistics import Beta
 from cvx.types import Vector
@@ -34,7 +34,7 @@ class _Menu:
     n: list[float]
     worth: list[float]
     bold: list[float]
-    told_by: dict[int, Basis] | None = field(default=None)
+    told_by: dict[int, Basis] | None = field(default=None, init=False)
 
 
 class View:
@@ -51,7 +51,7 @@ class View:
         self.task, self.run = task, run
         self.version = task.episodes
         self._nodes: dict[Key, int] = {}
-        self._keys: dict[int, Key] = {}
+        self._keys: dict[int, tuple[Key, Vector | None]] = {}
         self._menus: dict[int, _Menu] = {}
         self._own: dict[tuple[int, Hashable], dict[tuple[int, float], float]] = {}
         self._into: dict[int, set[tuple[int, Hashable]]] = {}
@@ -65,14 +65,15 @@ class View:
         """How many steps of the episode it has taken in."""
         return len(self._path)
 
-    def _node(self, key: Key) -> int:
+    def _node(self, observation: Observation, upto: int) -> int:
         """Return the number of a state: the task's, or one of its own below -1."""
+        key = self.task.key(self.run, observation, upto)
         node = self.task.states.get(key)
         if node is None:
             node = self._nodes.get(key)
             if node is None:
                 node = self._nodes[key] = -2 - len(self._nodes)
-        self._keys[node] = key
+        self._keys[node] = key, observation.vector if observation.text is not None else None
         return node
 
     def _menu(self, node: int, actions: Sequence[Hashable] | None) -> _Menu | None:
@@ -125,7 +126,7 @@ class View:
         """Look up a menu of which some actions are new in the state."""
         task = self.task
         new = [i for i, pair in enumerate(pairs) if pair < 0]
-        told = task.expect(self._keys[node], [actions[i] for i in new], len(self._menus))
+        told = task.expect(*self._keys[node], [actions[i] for i in new], len(self._menus))
         menu = _Menu(
             actions, {action: i for i, action in enumerate(actions)}, pairs,
             *([0.0] * len(actions) for _ in range(7)),
@@ -158,7 +159,7 @@ class View:
         Returns
         -------
         dict of int to Basis
-            The route that is surest, of those actions of which one is surer than the task.
+            The narrowest of the routes that know an action.
         """
         task = self.task
         untried = [i for i, n in enumerate(menu.n) if n <= 0]
@@ -166,7 +167,6 @@ class View:
             return {}
         low, high = task.range()
         width, found = high - low, dict[int, Basis]()
-        least = {i: menu.variance[i] for i in untried}
         for basis, leads, beliefs in self._opinions(moment, [menu.actions[i] for i in untried]):
             for i, belief in zip(untried, beliefs, strict=True):
                 if belief is None:
@@ -174,9 +174,9 @@ class View:
                 a, b = belief.alpha, belief.beta
                 spread = width**2 * a * b / ((a + b) ** 2 * (a + b + 1.0))
                 before, mean = menu.variance[i], low + width * belief.mean
-                share = before / (before + spread)
-                if spread < least[i]:
-                    least[i], found[i] = spread, basis
+                # A task without an episode expects nothing itself.
+                share = before / (before + spread) if task.episodes or i in found else 1.0
+                found[i] = min(basis, found.get(i, "everywhere"), key=NARROWEST.index)
                 if task.flat:
                     # What is good is not known yet: it only comes earlier or later.
                     menu.hope[i] += leads * 1e-3 * (task.best - low) * (belief.mean - 0.5)
@@ -185,7 +185,7 @@ class View:
                     joined = menu.mean[i] + share * (mean - menu.mean[i])
                     menu.hope[i] = min(task.best, joined + above)
                 menu.mean[i] += share * (mean - menu.mean[i])
-                menu.variance[i] = before * (1.0 - share)
+                menu.variance[i] = share * spread
                 menu.worth[i], menu.bold[i] = menu.mean[i], menu.hope[i]
         return found
 
@@ -230,7 +230,7 @@ class View:
         if self.task.continuous:
             self._path.append(-1)
             return
-        node = self._node(self.task.key(run, step.observation, number))
+        node = self._node(step.observation, number)
         self._path.append(node)
         if step.menu is not None:
             self._menu(node, step.menu)
@@ -326,13 +326,13 @@ class View:
         task = self.task
         if task.continuous and observation.vector is not None:
             return self._by_vector(observation.vector, actions)
-        node = self._node(task.key(self.run, observation, len(self.run.steps)))
+        node = self._node(observation, len(self.run.steps))
         self._arrive(node, len(self._path))
         self._asked = node
         menu = self._menu(node, actions)
         assert menu is not None
         if menu.told_by is None:
-            moment = Moment(task.name, self.run.goal, self._keys[node], observation)
+            moment = Moment(task.name, self.run.goal, self._keys[node][0], observation)
             menu.told_by = self._ask_around(moment, menu)
         out = {}
         untried: Basis | None = None
@@ -346,10 +346,10 @@ class View:
                 value, low, high = (min(1.0, max(0.0, end)) for end in (value, low, high))
             pair = menu.pairs[i]
             if n <= 0 and untried is None:
-                untried = task.basis_of(self._keys[node])
+                untried = task.basis_of(*self._keys[node])
             basis: Basis = "state"
             if n <= 0 and untried is not None:
-                basis = menu.told_by.get(i, untried)
+                basis = min(untried, menu.told_by.get(i, untried), key=NARROWEST.index)
             episodes = () if pair < 0 else tuple(task.latest[pair])
             option = Option(action, value, low, high, round(n), basis, episodes)
             out[action] = option, menu.bold[i]

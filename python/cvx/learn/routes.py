@@ -34,7 +34,7 @@ class RegionRoute:
         self.mdp = mdp
 
     def expect(self, moment: Moment, actions: Sequence[Hashable]) -> list[Beta | None]:
-        """Return the posterior of each action; None of those that were done nowhere."""
+        """Return the posterior of each action, from wider places where need be; None of nothing."""
         vector = moment.observation.vector
         if vector is None or not len(self.mdp):
             return [None] * len(actions)
