@@ -28,7 +28,7 @@ class Played:
     regret : tuple of float
         Of each episode: the optimum less what was won.
     told : tuple of (float, float)
-        Of each step of the last third: what was expected of the best action, and the return.
+        Of each step of the last third: what was expected of what was done, and the return.
     seconds : float
     """
 

@@ -42,7 +42,7 @@ class Agent(Protocol):
         ...
 
     def act(self, view: View) -> tuple[str, float | None]:
-        """Return a command, with the return expected of the one held best, if any is."""
+        """Return a command, with the return that is expected of it, if any is."""
         ...
 
     def saw(self, reward: float) -> None:
@@ -85,7 +85,7 @@ class Remembering:
     def act(self, view: View) -> tuple[str, float | None]:
         advice = self.episode.advise(view.text, view.admissible)
         self.seen, self.option = view.text, advice.choose(explore=True)
-        return str(self.option.action), advice.best.value
+        return str(self.option.action), self.option.value
 
     def saw(self, reward: float) -> None:
         self.episode.act(self.option.action, reward=reward, observation=self.seen)
@@ -124,8 +124,9 @@ class Advised:
     def act(self, view: View) -> tuple[str, float | None]:
         self.seen = Observation(view.text, VECTORS(view.text))
         options = self.advisor.options(str(self.episode), self.seen, view.admissible)
-        self.action = str(self.advisor.choose(str(self.episode), options).action)
-        return self.action, options[0].value
+        chosen = self.advisor.choose(str(self.episode), options)
+        self.action = str(chosen.action)
+        return self.action, chosen.value
 
     def saw(self, reward: float) -> None:
         if self.shuffled:

@@ -84,7 +84,7 @@ def test_near_memories_speak_by_the_loops_whole_score() -> None:
     """Use is one of its features: what helped when it was followed speaks louder."""
     beliefs = []
     for usage in (None, UsageTracker()):
-        loop, rng = played(usage=usage)
+        loop, _ = played(usage=usage)
         advisor = Advisor(seed=1, parts=Parts(process=False), routes=[NearRoute(loop, k=4)])
         advisor.begin("asked", goal="get on", task="beach")
         view = Observation("somewhere", around("sand", np.random.default_rng(9)))

@@ -16,6 +16,9 @@ from cvx.types import Vector
 _BACK_UPS = 24
 """How many states at most change their value by one step of an open episode."""
 
+_Z = 1.645
+"""Standard deviations to either side that hold 90% of a normal distribution."""
+
 _DRAWS = 256
 """How many draws of the posterior tell how likely an action is chosen."""
 
@@ -313,7 +316,7 @@ class View:
         numbers = [task.actions.of.get(action) for action in actions]
         out = {}
         for action, told in zip(actions, task.vectors.worth(vector, numbers), strict=True):
-            ends = told.value - 1.645 * told.spread, told.value + 1.645 * told.spread
+            ends = told.value - _Z * told.spread, told.value + _Z * told.spread
             basis: Basis = "near" if told.trials else "task"
             option = Option(action, told.value, *ends, told.trials, basis, told.episodes)
             out[action] = option, told.hope
@@ -338,12 +341,15 @@ class View:
         untried: Basis | None = None
         bounded = task.unit != "return"
         within = max(1e-30, task.within)
+        # What so many repeats that all end alike do not rule out (Wilson's bound).
+        unseen = _Z**2 / (task.counts.repeats + 1.0 + _Z**2)
         for i, action in enumerate(menu.actions):
             value, n = menu.worth[i], menu.n[i]
-            spread = 1.645 / math.sqrt(1.0 / max(1e-30, menu.variance[i]) + n / within)
+            spread = _Z / math.sqrt(1.0 / max(1e-30, menu.variance[i]) + n / within)
             low, high = value - spread, value + spread
             if bounded:
-                value, low, high = (min(1.0, max(0.0, end)) for end in (value, low, high))
+                value = min(1.0, max(0.0, value))
+                low, high = max(0.0, low - unseen * value), min(1.0, high + unseen * (1.0 - value))
             pair = menu.pairs[i]
             if n <= 0 and untried is None:
                 untried = task.basis_of(*self._keys[node])
