@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 import cvx
-from cvx.embed import LexicalEmbedder
+from cvx.embed import Embedder, LexicalEmbedder
 from cvx.learn.advisor import Advisor, Observation, Parts, Route
 from cvx.learn.decay import BlindDecay, ContextAwareDecay, DecayCase
 from cvx.learn.edges import HELPFUL
@@ -55,17 +55,16 @@ class Agent(Protocol):
 
 
 class Vectors:
-    """Embeds every text once, with the lexical default."""
+    """Embeds every text once, with the lexical default unless another embedder is given."""
 
     def __init__(self) -> None:
-        self._embedder = LexicalEmbedder()
-        self.dim = self._embedder.dim
+        self.embedder: Embedder = LexicalEmbedder()
         self._known: dict[str, Any] = {}
 
     def __call__(self, text: str) -> Any:
         """Return the vector of a text."""
         if text not in self._known:
-            self._known[text] = self._embedder.embed([text])[0]
+            self._known[text] = self.embedder.embed([text])[0]
         return self._known[text]
 
 
@@ -76,7 +75,7 @@ class Remembering:
     """Ask ``episode.advise`` of a memory in RAM, do what it chooses, tell it what came of it."""
 
     def __init__(self, seed: int) -> None:
-        self.memory = cvx.Memory(LexicalEmbedder(), seed=seed)
+        self.memory = cvx.Memory(VECTORS.embedder, seed=seed)
         self.reward = 0.0
 
     def begin(self, goal: str) -> None:
@@ -160,7 +159,7 @@ class Routed(Advised):
         edges: bool = False,
     ) -> None:
         super().__init__(seed, parts)
-        index = TemporalIndex(VECTORS.dim, seed=seed)
+        index = TemporalIndex(VECTORS.embedder.dim, seed=seed)
         boost = HELPFUL if edges else None
         self.loop = ActiveMemory(index, action_type=str, edge_boost=boost, temporal_context=0)
         routes: list[Route] = [NearRoute(self.loop)] if near or edges else []
@@ -359,11 +358,11 @@ class BlameNear:
 
 
 class Arm(NamedTuple):
-    """Who plays, by what it is called in tables."""
+    """Who plays, by what it is called in tables, and of which of them it is part."""
 
     title: str
     make: Callable[[int], Agent]
-    part: bool = False
+    table: str = "agents"
 
 
 def _without(**changed: Any) -> Callable[[int], Agent]:
@@ -379,39 +378,43 @@ _NO_GATE = math.inf
 ARMS: dict[str, Arm] = {
     "cvx": Arm("memory.episode(...).advise, the default configuration", Remembering),
     "learner": Arm("its learner alone, all parts", _without()),
-    "no planning": Arm("no values through stored transitions", _without(planning=False), True),
-    "no process": Arm("regions only: no prior from like states", _without(process=False), True),
-    "and regions": Arm("and a region model asked", _routed(regions=True), True),
+    "no planning": Arm("no values through stored transitions", _without(planning=False), "parts"),
+    "no process": Arm("no prior from like states", _without(process=False), "parts"),
+    "and regions": Arm("and a region model asked", _routed(regions=True), "routes"),
     "regions only": Arm(
-        "a region model in the place of like states", _routed(False, regions=True), True
+        "a region model in the place of like states", _routed(False, regions=True), "routes"
     ),
-    "and near": Arm("and near memories asked, by the loop's score", _routed(near=True), True),
-    "near only": Arm("near memories in the place of like states", _routed(False, near=True), True),
-    "and edges": Arm("and near memories, along typed edges", _routed(edges=True), True),
-    "equal words": Arm("no learned relevance of words", _without(relevance=False), True),
-    "no gate": Arm("no gate for change", _without(gate=_NO_GATE), True),
-    "no others": Arm("nothing from other tasks", _without(others=False), True),
-    "no draws": Arm("counted outcomes taken as they are", _without(thompson=False), True),
+    "and near": Arm("and near memories asked, by the loop's score", _routed(near=True), "routes"),
+    "near only": Arm(
+        "near memories in the place of like states", _routed(False, near=True), "routes"
+    ),
+    "and edges": Arm("and near memories, along typed edges", _routed(edges=True), "routes"),
+    "equal words": Arm("no learned relevance of words", _without(relevance=False), "parts"),
+    "no gate": Arm("no gate for change", _without(gate=_NO_GATE), "parts"),
+    "no others": Arm("nothing from other tasks", _without(others=False), "parts"),
+    "no draws": Arm("counted outcomes taken as they are", _without(thompson=False), "parts"),
     "context-aware decay": Arm(
         "instead of the gate: what was followed in the same task fades",
         _without(gate=_NO_GATE, decay=ContextAwareDecay()),
-        True,
+        "parts",
     ),
     "blind decay": Arm(
         "instead of the gate: everything fades after a failure",
         _without(gate=_NO_GATE, decay=BlindDecay()),
-        True,
+        "parts",
     ),
     "blame near": Arm(
         "instead of the gate: everything of the task fades",
         _without(gate=_NO_GATE, decay=BlameNear()),
-        True,
+        "parts",
     ),
     "no task": Arm(
-        "all goals are one task", lambda seed: Advised(seed, Parts(), one_task=True), True
+        "all goals are one task", lambda seed: Advised(seed, Parts(), one_task=True), "parts"
     ),
     "shuffled": Arm(
-        "rewards of random earlier steps", lambda seed: Advised(seed, Parts(), shuffled=True), True
+        "rewards of random earlier steps",
+        lambda seed: Advised(seed, Parts(), shuffled=True),
+        "parts",
     ),
     "random": Arm("any command", Baseline),
     "copy wins": Arm("copy the nearest step of a won episode", CopyWins),
@@ -419,4 +422,4 @@ ARMS: dict[str, Arm] = {
     "kernel": Arm("Thompson sampling over near episodes", KernelPosterior),
     "table": Arm("Thompson sampling and planning on the exact state (privileged)", Table),
 }
-"""Whoever can play, by name; ``part`` says that the learner plays with a part taken out."""
+"""Whoever can play, by name: agents; the learner without a part; with a part of RFC-013 more."""

@@ -213,7 +213,36 @@ class Mill(World):
         return self.grain, self.weather, self.set
 
 
-MORE = {"tea": (Tea, 150), "ward": (Ward, 250)}
+class Kin(World):
+    """Which shelf takes which thing, named by one word: no two texts share one."""
+
+    KINDS: ClassVar = {
+        "red": "apple banana cherry grape pear plum orange mango",
+        "blue": "tea coffee juice lemonade beer wine cocoa milk",
+        "green": "shirt trousers jacket socks gloves hat scarf coat",
+        "white": "hammer saw pliers wrench drill screwdriver chisel axe",
+        "black": "cat dog horse sheep cow goat rabbit pig",
+    }
+
+    def begin(self, options: Info) -> None:
+        self.shelf = self.random.choice(list(self.KINDS))
+        self.thing = self.random.choice(self.KINDS[self.shelf].split())
+
+    def text(self) -> str:
+        return self.thing
+
+    def admissible(self) -> list[str]:
+        return [f"put it on the {shelf} shelf" for shelf in self.KINDS]
+
+    def do(self, command: str) -> tuple[float, bool]:
+        return float(command.split()[-2] == self.shelf), True
+
+    @property
+    def state(self) -> object:
+        return self.thing
+
+
+MORE = {"tea": (Tea, 150), "ward": (Ward, 250), "kin": (Kin, 150)}
 """Worlds that were looked at while the learner was built; a fault that ward showed was mended."""
 
 HELD_OUT = {"ferry": (Ferry, 100), "market": (Market, 150), "mill": (Mill, 200)}
