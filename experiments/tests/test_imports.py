@@ -20,7 +20,7 @@ PUBLIC = {
     "cvx", "cvx.causal", "cvx.embed", "cvx.errors", "cvx.evaluation", "cvx.index",
     "cvx.integrations.gymnasium", "cvx.learn.advisor",
     "cvx.learn.decay", "cvx.learn.edges", "cvx.learn.episodes",
-    "cvx.learn.loop", "cvx.learn.region_mdp",
+    "cvx.learn.loop", "cvx.learn.region_mdp", "cvx.learn.routes",
     "cvx.memory", "cvx.plot", "cvx.recall", "cvx.scoring", "cvx.store", "cvx.temporal_index",
     "cvx.types",
 }  # fmt: skip
