@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -70,6 +71,21 @@ def test_writing_keeps_what_is_there_and_a_copy_of_it(cvx: Cvx, tmp_path: Path, 
     assert after[key]["memory"] == fresh[key]["cvx"]
     (copy,) = path.parent.glob("*.bak")
     assert copy.read_text("utf-8") == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes and links of POSIX")
+def test_writing_keeps_links_modes_and_every_copy(cvx: Cvx, tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text('{"mcpServers": {"other": {"env": {"KEY": "secret"}}}}')
+    real.chmod(0o600)
+    (tmp_path / ".mcp.json").symlink_to(real)
+    for name in ("one", "two", "three"):
+        assert cvx("mcp", "install", "claude-code", "--write", "--name", name).code == 0
+    assert (tmp_path / ".mcp.json").is_symlink()
+    assert {*json.loads(real.read_text())["mcpServers"]} == {"other", "one", "two", "three"}
+    copies = sorted(tmp_path.glob("dotfiles.json.*.bak"))
+    assert [len(json.loads(one.read_text())["mcpServers"]) for one in copies] == [1, 2, 3]
+    assert {one.stat().st_mode & 0o777 for one in [real, *copies]} == {0o600}
 
 
 def test_settings_that_cannot_be_understood_are_left_alone(cvx: Cvx, tmp_path: Path) -> None:

@@ -507,3 +507,26 @@ def test_a_character_forms_and_recalls_memories_of_its_own(memory: Memory) -> No
 
     in_process(memory, session, namespace="Anna")
     assert cast["Bob"].recall_facts("where does the red door lead?")["memories"] == []
+
+
+@pytest.mark.requirement("X11")
+def test_failures_come_back_to_who_asks_for_them_and_are_named_so(memory: Memory) -> None:
+    for way, outcome in (("push", 0.0), ("turn the key", 1.0)):
+        with memory.episode("open the door", task="doors") as episode:
+            episode.act(way, observation=f"a locked door, to {way}")
+            episode.end(outcome)
+
+    async def session(client: Client) -> None:
+        told = await client.call_tool("memory_query", {"query": "a locked door, to push"})
+        assert text_of(told).endswith("Done there: push; outcome: failure (0.00).")
+        alike = await ask(client, "check_similar_situations", context="a locked door, to push")
+        assert {(one["action"], one["outcome"]) for one in alike["memories"]} == {
+            ("push", "failure (0.00)"),
+            ("turn the key", "success (1.00)"),
+        }
+        suggested = await ask(client, "recall", cue="a locked door, to push")
+        assert [one["content"] for one in suggested["memories"]] == [
+            "a locked door, to turn the key"
+        ]
+
+    in_process(memory, session)

@@ -7,8 +7,9 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from time import strftime
+from shutil import copy2, copymode
 
 from cvx.errors import FileError, InvalidInputError
 
@@ -82,7 +83,8 @@ def write(host: Host, name: str, server: Mapping[str, object]) -> Sequence[Path]
     FileError
         It cannot be read or written.
     """
-    path = host.path()
+    # A link to the file, as those who keep their settings elsewhere have it, stays one.
+    path = host.path().resolve()
     try:
         before = path.read_text("utf-8") if path.exists() else None
         known = json.loads(before) if before and before.strip() else {}
@@ -94,13 +96,15 @@ def write(host: Host, name: str, server: Mapping[str, object]) -> Sequence[Path]
         raise InvalidInputError(
             f"{path} is not JSON with an object under {host.key!r} ({error}): add the entry by hand"
         ) from error
-    copy = path.with_name(f"{path.name}.{strftime('%Y%m%d-%H%M%S')}.bak")
+    copy = path.with_name(f"{path.name}.{datetime.now():%Y%m%d-%H%M%S-%f}.bak")
+    fresh = path.with_name(f"{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if before is not None:
-            copy.write_text(before, "utf-8")
-        fresh = path.with_name(f"{path.name}.new")
+        fresh.touch(0o600)
         fresh.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        if before is not None:
+            copy2(path, copy)
+            copymode(path, fresh)
         fresh.replace(path)
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error}") from error

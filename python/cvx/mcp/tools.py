@@ -17,7 +17,7 @@ from cvx.mcp.clients import Client
 from cvx.memory.advice import as_text
 from cvx.recall.render import kind_of
 from cvx.store.injection import ORDER
-from cvx.types import Event, Filter, Hit
+from cvx.types import Edge, Event, Filter, Hit
 
 with needs("mcp"):
     from mcp.server.mcpserver import Context
@@ -272,6 +272,13 @@ def _listed(asker: Client, hits: Iterable[Hit]) -> list[Found]:
     ]  # fmt: skip
 
 
+def _related(event: Event, link: Edge, depth: int) -> Related:
+    return Related(
+        id=event.id, content=quoted(event.text), depth=depth, why=quoted(link.why),
+        state=link.state, probability=link.probability,
+    )  # fmt: skip
+
+
 def _said(event: Event, relevance: float, **more: Any) -> Said:
     """Return a memory in the shape that the tools of characters share."""
     said: dict[str, Any] = {"content": quoted(event.text), "relevance": relevance, "id": event.id}
@@ -340,13 +347,10 @@ class Tools:
         memory = self._client().memory
         event = memory.add(effect)
         related = [
-            Related(
-                id=int(link.cause), content=quoted(memory.get(int(link.cause)).text), depth=1,
-                why=quoted(link.why), state=link.state, probability=link.probability,
-            )
+            _related(memory.get(int(link.cause)), link, 1)
             for link in memory.causes.propose(event)
             if link.state == "judged"
-        ]  # fmt: skip
+        ]
         text = f"Remembered as {event.id}." + "".join(
             f"\nProbably because of {one['id']} ({one['probability'] or 0:.0%}): "
             f"{one_line(one['content'])}"
@@ -373,8 +377,8 @@ class Tools:
         self,
         cue: Annotated[Text, Field(description="What is to be found, in words.")],
         k: Most = 10,
-        kind: Annotated[list[str] | None, Field(description="Only these kinds.")] = None,
-        tags: Annotated[list[str] | None, Field(description="Only with all these tags.")] = None,
+        kind: Annotated[list[Text] | None, Field(description="Only these kinds.")] = None,
+        tags: Annotated[list[Text] | None, Field(description="Only with all these tags.")] = None,
         since: Moment = None,
         until: Moment = None,
     ) -> Recalled:
@@ -419,7 +423,7 @@ class Tools:
         self,
         event: Id,
         text: Annotated[Text | None, Field(description="What it says from now on.")] = None,
-        tags: Annotated[list[str] | None, Field(description="In place of those it has.")] = None,
+        tags: Annotated[list[Text] | None, Field(description="In place of those it has.")] = None,
         metadata: Annotated[
             dict[str, Any] | None, Field(description="Merged into what it has; null takes away.")
         ] = None,
@@ -510,7 +514,8 @@ class Tools:
         episode: Number,
         observation: Seen,
         actions: Annotated[
-            list[str] | None, Field(description="What can be done now; default what is known here.")
+            list[Text] | None,
+            Field(description="What can be done now; default what is known here."),
         ] = None,
     ) -> Annotated[CallToolResult, Advised]:
         """Ask what earlier episodes say of each possible next step; call this before you act."""
@@ -737,15 +742,10 @@ class Tools:
         self, verb: Literal["why", "consequences"], event: int | str, max_depth: int
     ) -> CallToolResult:
         story = getattr(self._client().memory, verb)(event, max_depth=max_depth)
-        related = [
-            Related(
-                id=step.event.id, content=quoted(step.event.text), depth=step.depth,
-                why=quoted(step.edge.why), state=step.edge.state,
-                probability=step.edge.probability,
-            )
-            for step in story.steps
-        ]  # fmt: skip
+        related = [_related(step.event, step.edge, step.depth) for step in story.steps]
         text = str(story)
+        if story.of.action is not None:
+            text += f"\nDone there: {quoted_line(story.of.action)}; outcome: {_ended(story.of)}."
         return _told(text, Told(narrative=text, event=story.of.id, related=related))
 
     def _character(self) -> Character:
