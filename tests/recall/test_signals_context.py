@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cvx.embed import LexicalEmbedder
+from cvx.memory import Memory
 from cvx.recall.signals import all_signals, read_question
 from cvx.recall.signals.answer import form_signals
 from cvx.recall.signals.context import session_signals, speaker_signals
@@ -102,3 +104,14 @@ def test_a_question_of_names_alone_is_embedded_as_asked() -> None:
     view = PlainView([Said("x")], names={"ann": frozenset({0})})
     assert read_question("Who is Ann?", view).bare == "Who is Ann?"
     assert read_question("Who is Ann's aunt?", view).bare == "Who is aunt?"
+
+
+@pytest.mark.requirement("R13")
+def test_of_equals_the_salient_comes_first_and_then_the_newest() -> None:
+    memory = Memory(LexicalEmbedder())
+    events = [
+        memory.add("The gate squeaks.", timestamp=10 + n, salience=salience, metadata={"session": n})
+        for n, salience in enumerate([None, 0.5, 0.5, 0.0])
+    ]
+    hits = memory.recall("Which gate squeaks?")
+    assert [hit.id for hit in hits] == [events[n].id for n in (2, 1, 3, 0)]

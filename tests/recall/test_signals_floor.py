@@ -50,9 +50,21 @@ def test_a_floor_survives_json() -> None:
 
 
 def test_a_floor_of_other_features_is_refused() -> None:
-    stored = Answerable((1.0, 1.0, 1.0, 1.0), 0.0, 0.5).to_dict() | {"features": ["dense"]}
+    stored = Answerable((1.0, 1.0, 1.0, 1.0), 0.0, 0.5).to_dict()
     with pytest.raises(InvalidInputError, match="calibrate it again"):
-        Answerable.from_dict(stored)
+        Answerable.from_dict(stored | {"features": [*FLOOR_FEATURES[1:], "another"]})
+    with pytest.raises(InvalidInputError, match="give 1, for dense"):
+        Answerable.from_dict(stored | {"features": ["dense"]})
+
+
+def test_a_floor_goes_by_the_columns_that_it_was_calibrated_on() -> None:
+    stored = Answerable((1.0, 1.0, 1.0, 1.0), 0.0, 0.5).to_dict()
+    old = Answerable.from_dict(
+        stored | {"features": ["dense", "dense_window", "coverage_store", "coverage_window"]}
+    )
+    columns = {name: np.zeros(1) for name in (*FLOOR_FEATURES, "dense_window")}
+    assert old.probability({**columns, "coverage": np.ones(1)}) == 0.5
+    assert old.probability({**columns, "dense_window": np.ones(1)}) > 0.5
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_the_floor_of_an_unknown_embedder_is_on_the_scale_of_its_own_vectors() -
     assert foreign.trace.answerable is not None
     # All cosines are above .6, and still a stranger is told from an answer.
     assert min(hit.similarity for hit in foreign.nearest) > 0.6
-    assert foreign.trace.answerable < 0.23 < known.trace.answerable
+    assert foreign.trace.answerable < SEMANTIC_FLOOR.threshold < known.trace.answerable
 
 
 def replace_vector(event: Event) -> Event:

@@ -156,7 +156,7 @@ class Ranking:
     scored : Scored
         Their scores and what made them.
     order : ndarray of shape (m,), int64
-        Places in the table of what passed the floors, best first; equals by votes, then by event.
+        Places in the table of what passed the floors, best first; see `best`.
     total : ndarray of shape (n,), float64
         The scores of the whole table.
     relevance : ndarray of shape (n,), float64, or None
@@ -173,9 +173,15 @@ class Ranking:
     columns: Mapping[str, Column]
 
     def best(self, places: IntArray) -> IntArray:
-        """Return places of the table, best first."""
+        """Return places of the table, best first; of equals the salient, then the newest."""
         table = self.table
-        keys = table.event_ids[places], -table["votes"][places], -self.total[places]
+        keys = (
+            table.event_ids[places],
+            -table["votes"][places],
+            -table["time"][places],
+            -np.nan_to_num(table["salience"][places]),
+            -np.round(self.total[places], _DECIMALS),
+        )
         return places[np.lexsort(keys)]
 
 
@@ -322,6 +328,8 @@ def _votes(rankings: Sequence[IntArray]) -> tuple[IntArray, Column]:
     return every, np.bincount(owner, 1.0 / (RRF_CONSTANT + places), len(every)).astype(np.float64)
 
 
+_DECIMALS = 9
+"""Scores that differ by less are equal."""
 _NO_SCORES = Scored((), *(np.zeros((0, 0)),) * 3)
 
 

@@ -1,9 +1,9 @@
 """When to answer nothing: a calibrated probability that the memory holds an answer at all.
 
 Similarities of nonsense are as spread out among themselves as those of sense, so a ranking always
-has a first place. Four numbers tell the two apart: how near the nearest event is and the nearest
-window of events, and how much of what the question speaks of occurs in the memory at all and in the
-best window. Whether a name in the question is known is none of them: it would tell whose memory is
+has a first place. Four numbers tell the two apart: how near the nearest event is, and how much of
+what the question speaks of occurs in the best event, in the memory at all, and in the best window.
+Whether a name in the question is known is none of them: it would tell whose memory is
 asked, not whether it knows.
 """
 
@@ -21,28 +21,33 @@ import numpy.typing as npt
 from cvx.errors import InvalidInputError
 from cvx.recall.floor import fullness
 from cvx.recall.signals.view import Candidates, FloatArray
+from cvx.recall.signals.weights import COLUMNS
 from cvx.recall.view import View
 from cvx.scoring.logistic import maximum_likelihood
 
-FLOOR_FEATURES = ("dense", "dense_window", "coverage_store", "coverage_window")
+FLOOR_FEATURES = ("dense", "coverage", "coverage_store", "coverage_window")
 """Columns of which the highest value among the candidates counts."""
+_KNOWN = frozenset((*COLUMNS, "coverage_store"))
 
 
-def floor_features(columns: Mapping[str, FloatArray]) -> npt.NDArray[np.float64]:
-    """Return the four numbers of a table of candidates, unscaled; zeros for an empty table.
+def floor_features(
+    columns: Mapping[str, FloatArray], names: Sequence[str] = FLOOR_FEATURES
+) -> npt.NDArray[np.float64]:
+    """Return the highest values of some columns, unscaled; zeros for an empty table.
 
     Parameters
     ----------
     columns : mapping of str to ndarray of shape (n,)
         What the signals made, before any scaling.
+    names : sequence of str, default ``FLOOR_FEATURES``
+        Which ones.
 
     Returns
     -------
-    ndarray of shape (4,), float64
-        In the order of ``FLOOR_FEATURES``.
+    ndarray of shape (m,), float64
+        In their order.
     """
-    best = [float(np.max(columns[name], initial=0.0)) for name in FLOOR_FEATURES]
-    return np.array(best)
+    return np.array([float(np.max(columns[name], initial=0.0)) for name in names])
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,8 @@ class Answerable:
 
     Parameters
     ----------
-    coefficients : tuple of four floats
-        In the order of ``FLOOR_FEATURES``.
+    coefficients : tuple of floats
+        In the order of ``features``.
     intercept : float
         As the regression found it.
     threshold : float
@@ -60,11 +65,14 @@ class Answerable:
     leniency : float, default 0.0
         Added to the log-odds in an empty memory, and ever less of it up to 300 events: in a small
         one most words of a question are new, whether it knows the answer or not.
+    features : tuple of str, default ``FLOOR_FEATURES``
+        Columns of which the highest value counts.
 
     Raises
     ------
     InvalidInputError
-        Not four coefficients, a number that is not finite, a threshold outside [0, 1].
+        A feature that is no column, not a coefficient for each, a number that is not finite, a
+        threshold outside [0, 1].
 
     Examples
     --------
@@ -77,12 +85,18 @@ class Answerable:
     intercept: float
     threshold: float
     leniency: float = 0.0
+    features: tuple[str, ...] = FLOOR_FEATURES
 
     def __post_init__(self) -> None:
-        if len(self.coefficients) != len(FLOOR_FEATURES):
+        if unknown := sorted(set(self.features) - _KNOWN):
             raise InvalidInputError(
-                f"{len(self.coefficients)} coefficients: give {len(FLOOR_FEATURES)}, "
-                f"for {', '.join(FLOOR_FEATURES)}"
+                f"the floor was calibrated on {', '.join(unknown)}, which this version does not "
+                "measure: calibrate it again"
+            )
+        if len(self.coefficients) != len(self.features):
+            raise InvalidInputError(
+                f"{len(self.coefficients)} coefficients: give {len(self.features)}, "
+                f"for {', '.join(self.features)}"
             )
         if not all(math.isfinite(x) for x in (*self.coefficients, self.intercept, self.leniency)):
             raise InvalidInputError("a coefficient is not finite: calibrate the floor again")
@@ -99,7 +113,8 @@ class Answerable:
         size : int, optional
             Events of the memory; by default enough.
         """
-        z = float(np.dot(self.coefficients, floor_features(columns))) + self.intercept
+        z = float(np.dot(self.coefficients, floor_features(columns, self.features)))
+        z += self.intercept
         z += self.leniency * (0.0 if size is None else 1.0 - fullness(size))
         return 0.5 * (1.0 + math.tanh(z / 2.0))
 
@@ -110,7 +125,7 @@ class Answerable:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
         return {
-            "features": list(FLOOR_FEATURES),
+            "features": list(self.features),
             "coefficients": list(self.coefficients),
             "intercept": self.intercept,
             "threshold": self.threshold,
@@ -126,21 +141,17 @@ class Answerable:
         InvalidInputError
             It was calibrated on other features.
         """
-        if list(stored.get("features", ())) != list(FLOOR_FEATURES):
-            raise InvalidInputError(
-                f"the floor was calibrated on {stored.get('features')}, this version measures "
-                f"{list(FLOOR_FEATURES)}: calibrate it again"
-            )
         return cls(
             tuple(float(x) for x in stored["coefficients"]),
             float(stored["intercept"]),
             float(stored["threshold"]),
             float(stored.get("leniency", 0.0)),
+            tuple(stored["features"]),
         )
 
 
-LEXICAL_FLOOR = Answerable((1.4, 0.0, 2.7, 5.5), -5.0, threshold=0.17, leniency=3.4)
-SEMANTIC_FLOOR = Answerable((14.0, 0.0, 1.4, 4.0), -8.4, threshold=0.23, leniency=4.0)
+LEXICAL_FLOOR = Answerable((1.4, 3.0, 2.0, 4.0), -5.5, threshold=0.124, leniency=3.4)
+SEMANTIC_FLOOR = Answerable((14.4, 2.4, 0.7, 2.2), -9.0, threshold=0.15, leniency=4.0)
 """Of the lexical embedder and of MiniLM: rounded from fits to questions of three conversations."""
 
 _LIKE_MINILM = re.compile(r"minilm|^local/384/mean/9977d53604db81fa", re.IGNORECASE)

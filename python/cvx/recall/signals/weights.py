@@ -27,7 +27,7 @@ DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType(
         "session_coverage": 2.0,
         "answers": 2.0,
         "asks": -1.0,
-        "length": 3.0,
+        "length": 2.0,
         "title": 5.0,
         "linked": 8.0,
         "residual": 8.0,
