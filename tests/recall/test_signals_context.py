@@ -110,7 +110,9 @@ def test_a_question_of_names_alone_is_embedded_as_asked() -> None:
 def test_of_equals_the_salient_comes_first_and_then_the_newest() -> None:
     memory = Memory(LexicalEmbedder())
     events = [
-        memory.add("The gate squeaks.", timestamp=10 + n, salience=salience, metadata={"session": n})
+        memory.add(
+            "The gate squeaks.", timestamp=10 + n, salience=salience, metadata={"session": n}
+        )
         for n, salience in enumerate([None, 0.5, 0.5, 0.0])
     ]
     hits = memory.recall("Which gate squeaks?")
