@@ -35,6 +35,31 @@ _ONWARD = re.compile(
     r"|trigger(?:ed|ing)|so that|brought about|meant that)\b",
     re.IGNORECASE,
 )
+# "The order was late (no gear wheels came)": what stands in brackets last is the cause.
+_BRACKETS = re.compile(r"\(([^()]++)\)\s*+[.!]?+\Z")
+# What lasts is no event: "The brewery keeps horses" led to nothing that happened.
+_LASTING = re.compile(r"\b(?:is|are|has|have|keeps?|belongs?|needs?|wants?|likes?|sells?|shows?)\b")
+# Words of general English for what goes wrong: trouble leads to trouble more often than calm does.
+_TROUBLE_WORDS = """
+abandon absent accident alarm alert anger arrest attack ban banned bankrupt bleed bled blew block
+bomb break broke broken breach burn burst cancel catch caught clog cold collapse collide complain
+conflict confuse corrupt could crack crash crisis crowd cut damage danger dark dead deadlock death
+debt decline defect delay delete deny denied destroy die dirt disappear disconnect disease disrupt
+drop dropped drought drown dry empty error evacuate evict exceed exhaust expire explode fail fall
+fault fear fell fell fever few fight fine fire fled flee flood fog forgot fraud freeze froze frozen
+full garbage hack half halt hang hung hardly hit hole hunger hurt ice idle ill injure infect jam
+kill lack late leak left lock long lose loss lost low melt miss mistake mould murder never no
+nobody none not nothing only outage outbreak overflow overheat overload panic pile poison poor
+power protest quake quarrel queue quit ran reject refuse resign riot rise rose rot ruin rush rust
+sack scarce scare severe shake shook shortage shut sick sink sank slid slip slow smoke spill spoil
+spoilt spread stall stay stop stopped storm strand stress strike struck stuck suffer suspend swell
+swept tear threat throw too tore toxic trap trip trouble unable unpaid violate warn waste weak wet
+wither without worry worse wound wreck wrong
+"""
+_TROUBLE = frozenset(
+    (word + ending)[:5] for word in _TROUBLE_WORDS.split() for ending in ("", "s", "d", "ed", "ing")
+)
+_SAYS_AGAIN = 0.6
 _FARTHEST = 10_000.0
 _BRIEF, _LONG, _MOST_OF_NEWS = 1.5, 7.5, 0.3
 
@@ -64,6 +89,17 @@ PLAIN = (
     "length",
     "latest of it",
     "only one of it",
+    "words in common",
+    "says again",
+    "stems in common",
+    "lasting",
+    "regularly",
+    "candidates",
+    "trouble",
+    "trouble of effect",
+    "trouble of both",
+    "newer trouble",
+    "trouble around",
 )
 CROSSED = (
     ("near", "likeness among"),
@@ -76,6 +112,10 @@ CROSSED = (
     ("next", "shared among"),
     ("length", "shared among"),
     ("length", "likeness among"),
+    ("candidates", "near"),
+    ("candidates", "shared among"),
+    ("trouble of both", "shared among"),
+    ("trouble of both", "near"),
 )
 NAMES = (*PLAIN, *(f"{a} x {b}" for a, b in CROSSED))
 
@@ -115,6 +155,8 @@ class Words(NamedTuple):
     form: str
     backward: frozenset[str] | None
     onward: frozenset[str] | None
+    trouble: float
+    lasting: bool
 
 
 @lru_cache(maxsize=16_384)
@@ -127,15 +169,26 @@ def words_of(text: str) -> Words:
         if any(map(str.isdigit, token)) or (place and token[:1].isupper())
     }
     form = " ".join(_NUMBER.sub("#", text.casefold()).split())
-    back, on = _BACKWARD.search(text), _ONWARD.search(text)
+    on = _ONWARD.search(text)
     return Words(
         content_words(text),
         frozenset(token.lower() for token in tokens),
         frozenset(names),
         form,
-        None if back is None else frozenset(stems(_clause(text, back))),
+        _backward(text),
         None if on is None else frozenset(stems(text[on.end() :])),
+        min(2.0, float(len(_TROUBLE.intersection(beginnings(text))))),
+        _LASTING.search(text) is not None,
     )
+
+
+def _backward(text: str) -> frozenset[str] | None:
+    """The stems of what a text names as its cause; None where it names none."""
+    if cue := _BACKWARD.search(text):
+        return frozenset(stems(_clause(text, cue)))
+    if aside := _BRACKETS.search(text):
+        return frozenset(stems(aside[1]))
+    return None
 
 
 def _clause(text: str, cue: re.Match[str]) -> str:
@@ -278,6 +331,21 @@ class PairModel:
         columns["like known"], columns["unlike known"] = transfer(effect, pool, known)
         columns["followed"] = np.log1p([one.followed for one in pool])
         columns["failed"] = np.log1p([one.failed for one in pool])
+        common = np.array([_common(one.tokens, own.tokens) for one in theirs])
+        columns["words in common"], columns["says again"] = common, common > _SAYS_AGAIN
+        columns["stems in common"] = np.array([_alike_in(one.stems, own.stems, idf) for one in theirs])
+        columns["lasting"] = np.array([one.lasting and not own.lasting for one in theirs], float)
+        columns["regularly"] = np.array(
+            [one.followed / (one.followed + one.failed + 1.0) for one in pool]
+        )
+        columns["candidates"] = np.full(len(pool), np.log(len(pool)))
+        trouble = np.array([one.trouble for one in theirs])
+        columns["trouble"] = trouble
+        columns["trouble of effect"] = np.full(len(pool), own.trouble)
+        columns["trouble of both"] = np.minimum(trouble, own.trouble)
+        bad = steps[trouble > 0]
+        columns["newer trouble"] = np.log1p((bad[None, :] < steps[:, None]).sum(axis=1))
+        columns["trouble around"] = np.full(len(pool), float((trouble > 0).mean()))
         forms = Counter(words.form for words in theirs)
         columns["twins"] = np.log([float(forms[words.form]) for words in theirs])
         own_length = len(own.stems)
@@ -431,6 +499,15 @@ def _shared(cause: frozenset[str], effect: frozenset[str], idf: Mapping[str, flo
     return _sum(cause & effect, idf) / less if less > 0 else 0.0
 
 
+def _common(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one or other else 0.0
+
+
+def _alike_in(one: frozenset[str], other: frozenset[str], idf: Mapping[str, float]) -> float:
+    whole = _sum(one | other, idf)
+    return _sum(one & other, idf) / whole if whole > 0 else 0.0
+
+
 def _holders(
     theirs: Sequence[Words], own: frozenset[str], steps: Floats, idf: Mapping[str, float]
 ) -> tuple[Floats, Floats]:
@@ -476,8 +553,9 @@ def reasons(effect: Told, cause: Told, row: Floats) -> str:
     value = dict(zip(NAMES, row.tolist(), strict=True))
     ours, theirs = words_of(cause.text), words_of(effect.text)
     said = []
-    if value["says it"] >= 0.3 and (cue := _BACKWARD.search(effect.text)):
-        said.append(f'it says "{cue.group().lower()}"')
+    if value["says it"] >= 0.3:
+        cue = _BACKWARD.search(effect.text) or _BRACKETS.search(effect.text)
+        said += [f'it says "{cue.group().lower().rstrip(" .!")}"'] if cue else []
     if value["followed"] > 0:
         said.append("the one has followed the other before")
     if value["like known"] >= 0.5:
