@@ -16,10 +16,11 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from benches.causal import crises, ecare, eventstoryline, links, remembering, speed
+from benches.causal import crises, dense, ecare, eventstoryline, links, remembering, speed
 from benches.causal.report import Report
 from benches.causal.vectors import minilm
 from benches.recalling.minilm import minilm as minilm_installed
+from cvx.embed import Embedder, LexicalEmbedder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,10 +38,14 @@ def main() -> int:
     data = os.environ.get("CVX_DATA")
     if data:
         eventstoryline.run(report, Path(data) / "eventstoryline", embed)
-        ecare.run(report, Path(data) / "ecare" / "train.jsonl", embed)
-        links.run(report, Path(data), minilm_installed())
+        spaces: dict[str, Embedder] = {"lexical": LexicalEmbedder()}
+        if (model := minilm_installed()) is not None:
+            spaces["semantic"] = model
+        ecare.run(report, Path(data) / "ecare" / "train.jsonl", spaces)
+        links.run(report, Path(data), spaces)
     else:
         print("\nCVX_DATA is not set: EventStoryLine and e-CARE are left out")
+    dense.run(report, count=max(2, args.count // 5))
     speed.run(report, small=args.small)
     remembering.run(report, small=args.small)
     report.write(args.out)

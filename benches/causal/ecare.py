@@ -2,93 +2,83 @@
 
 Ten folds by groups of rows that share no text with any other group: each row is measured once, by
 a scorer that saw none of its texts. "Wholly new" are rows whose three texts occur nowhere else in
-the file, so that a recurring distractor gives nothing away. The recipe (heads, their size, the
-weight of the words) was chosen within the last seven folds alone; the first three are printed
-apart.
+the file, so that a recurring distractor gives nothing away. The size of the heads was chosen within
+the last seven folds alone; the first three are printed apart.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from benches.causal.fitting import Embed, Example, base_of, groups_by_text
+from benches.causal import pairing
+from benches.causal.fitting import Example, base_of, groups_by_text, read
 from benches.causal.report import Figure, Report
+from cvx.causal.judges.statistical import WordPairs
+from cvx.causal.pairs import NAMES, PairModel
 
 FOLDS, UNTOUCHED = 10, 3
-# Both count in log-odds; words that go together are seen together, so that their sum says too much.
-WORDS_WEIGHT = 0.15
-MUST, MUST_NEW, AIM = 0.725, 0.65, 0.75
+MUST, MUST_NEW = 0.725, 0.65
 
 
-def read(path: Path) -> list[Example]:
-    """Read ``ecare/train.jsonl``."""
-    examples = []
-    for line in path.read_text("utf-8").splitlines():
-        row = json.loads(line)
-        right = row[f"hypothesis{row['label'] + 1}"]
-        wrong = row[f"hypothesis{2 - row['label']}"]
-        if row["ask-for"] == "cause":
-            examples.append(Example(right, row["premise"], wrong, True))
-        else:
-            examples.append(Example(row["premise"], right, wrong, False))
-    return examples
+def run(report: Report, path: Path, spaces: Mapping[str, Any]) -> None:
+    """Measure the pair model, as a judge of single pairs, beside the cosine of its embedder.
 
-
-def run(report: Report, path: Path, embed: Embed | None) -> None:
-    """Measure cosine, words, heads and both; and the calibration of the fitted judge."""
+    Parameters
+    ----------
+    report : Report
+        Where the figures go.
+    path : Path
+        ``ecare/train.jsonl``.
+    spaces : mapping of str to Embedder
+        By the family of their weights: "lexical", "semantic".
+    """
     examples = read(path)
     folds = np.array([_fold(group) for group in groups_by_text(examples)])
-    new = _wholly_new(examples)
-    margins = {name: np.zeros(len(examples)) for name in ("words", "heads", "both", "cosine")}
-    for fold in range(FOLDS):
-        out = folds == fold
-        shown = [one for one, held in zip(examples, out, strict=True) if not held]
-        asked = [one for one, held in zip(examples, out, strict=True) if held]
-        model = base_of(shown, embed, "here")
-        true, false = ([one.true for one in asked], [one.false for one in asked])
-        words = [np.array([model.words.score(*texts) for texts in side]) for side in (true, false)]
-        margins["words"][out] = WORDS_WEIGHT * (words[0] - words[1])
-        if embed is not None:
-            heads = model.heads["here"]
-            near = [
-                heads.score(embed([a for a, _ in side]), embed([b for _, b in side]))
-                for side in (true, false)
-            ]
-            margins["heads"][out] = near[0] - near[1]
-        margins["both"][out] = margins["words"][out] + margins["heads"][out]
-        if embed is not None:
-            margins["cosine"][out] = _cosines(embed, [one.true for one in asked]) - _cosines(
-                embed, [one.false for one in asked]
+    new, untouched = _wholly_new(examples), folds < UNTOUCHED
+    for family, embedder in spaces.items():
+        info = embedder.info()
+        given = pairing.Given(embedder.embed, info)
+        seen: list[tuple[int, str, pairing.Rows]] = []
+        for fold in range(FOLDS):
+            shown = [one for one, own in zip(examples, folds, strict=True) if own != fold]
+            asked = [one for one, own in zip(examples, folds, strict=True) if own == fold]
+            heads = embedder.embed if family == "semantic" else None
+            model = base_of(shown, heads, str(info["id"]))
+            seen.append((fold, pairing.ALONE, pairing.alone(asked, model, given, fold)))
+        cosines, margins = np.zeros(len(examples)), np.zeros(len(examples))
+        for fold, _, rows in seen:
+            judge = PairModel(
+                WordPairs({}), {f"{family} alone": pairing.fitted(seen, pairing.ALONE, fold)}
             )
-    report.section(
-        "e-CARE, true cause or effect against a look-alike, accuracy",
-        f"{len(examples):,} rows in {FOLDS} folds without a common text, {int(new.sum()):,} new",
-    )
-    names = ("words",) if embed is None else ("cosine", "words", "heads", "both")
-    for name in names:
-        must = (MUST, MUST_NEW, AIM) if name == "both" else (None, None, None)
-        untouched = folds < UNTOUCHED
-        report.row(
-            f"{name}, as shipped" if name in ("words", "both") else name,
-            Figure("all", _accuracy(margins[name]), must[0], must[2]),
-            Figure("wholly new", _accuracy(margins[name][new]), must[1]),
-            Figure("untouched", _accuracy(margins[name][untouched])),
-            Figure("untouched new", _accuracy(margins[name][untouched & new])),
+            pairs = rows.evidence.reshape(rows.asked, -1, len(NAMES))[:, :2]
+            odds = judge.weights[f"{family} alone"].odds(pairs).sum(axis=2)
+            margins[folds == fold] = odds[:, 0] - odds[:, 1]
+            likeness = pairs[:, :, NAMES.index("likeness")]
+            cosines[folds == fold] = likeness[:, 0] - likeness[:, 1]
+        report.section(
+            f"e-CARE, true cause or effect against a look-alike, accuracy, {family} embedder",
+            f"{len(examples):,} rows in {FOLDS} folds without a common text, {int(new.sum()):,} "
+            "new; the pair model as it ships, fitted on the other folds",
         )
-
-
-def _cosines(
-    embed: Callable[[Sequence[str]], npt.NDArray[np.float32]], texts: Sequence[tuple[str, str]]
-) -> npt.NDArray[np.float64]:
-    left, right = embed([a for a, _ in texts]), embed([b for _, b in texts])
-    return np.asarray((left * right).sum(axis=1), np.float64)
+        must = (MUST, MUST_NEW) if family == "semantic" else (None, None)
+        for name, values, bounds in (
+            ("cosine", cosines, (None, None)),
+            ("PairModel.judge", margins, must),
+        ):
+            report.row(
+                name,
+                Figure("all", _accuracy(values), bounds[0]),
+                Figure("wholly new", _accuracy(values[new]), bounds[1]),
+                Figure("untouched", _accuracy(values[untouched])),
+                Figure("untouched new", _accuracy(values[untouched & new])),
+            )
 
 
 def _accuracy(margins: npt.NDArray[np.float64]) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -49,6 +51,20 @@ class Example(NamedTuple):
     def false(self) -> tuple[str, str]:
         """The pair with the wrong text in it."""
         return (self.wrong, self.effect) if self.wrong_cause else (self.cause, self.wrong)
+
+
+def read(path: Path) -> list[Example]:
+    """Read e-CARE's ``train.jsonl``."""
+    examples = []
+    for line in path.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        right = row[f"hypothesis{row['label'] + 1}"]
+        wrong = row[f"hypothesis{2 - row['label']}"]
+        if row["ask-for"] == "cause":
+            examples.append(Example(right, row["premise"], wrong, True))
+        else:
+            examples.append(Example(row["premise"], right, wrong, False))
+    return examples
 
 
 def count_words(

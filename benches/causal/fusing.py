@@ -21,11 +21,14 @@ class Found(NamedTuple):
         Recall of the gold memories among the first 5 and 10; at most 5 or 10 can count.
     root : float
         Mean place of the root cause's witness; 1 is the first.
+    in_ten : float
+        Share of scenarios in which it is among the first ten.
     """
 
     at5: float
     at10: float
     root: float
+    in_ten: float
 
 
 def cases(recipe: Recipe, encoder: Encoder, seeds: Sequence[int]) -> list[Given]:
@@ -44,6 +47,7 @@ def measured(rule: Rule, over: Sequence[Given]) -> Found:
                 len(gold & set(ranking[:5])) / min(len(gold), 5),
                 len(gold & set(ranking[:10])) / min(len(gold), 10),
                 ranking.index(plot.root) + 1,
+                ranking.index(plot.root) < 10,
             )
         )
     return Found(*np.mean(rows, axis=0).tolist())

@@ -16,7 +16,7 @@ from cvx.causal.fusion import Ancestors, Blend, Candidates, additive, causal_boo
 from cvx.recall.fusion import reciprocal_rank_fusion
 
 DECAY = 0.02
-MAX_DEPTH = 4
+MAX_DEPTH = 6
 TIED = 0.45
 
 

@@ -6,7 +6,7 @@ on other stories, other texts of e-CARE and other topics of EventStoryLine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,40 +14,44 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benches.causal import pairing
+from benches.causal import narratives, pairing
+from benches.causal.narratives import Judged
 from benches.causal.passages import Passage
 from benches.causal.report import Figure, Report
 from cvx.causal.fusion import Floats
 from cvx.causal.judges.statistical import WordPairs
 from cvx.causal.pairs import NAMES, PairModel
-from cvx.embed import LexicalEmbedder
 
 BINS = (0.0, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
+COUNT = 16
 MUST_PRECISION, MUST_SHARE, MUST_FALSE = 0.5, 0.2, 0.1
 
 
-def run(report: Report, data: Path, model: Any) -> None:
-    """Measure with the default embedder, and with MiniLM where it is installed."""
+def run(report: Report, data: Path, spaces: Mapping[str, Any]) -> None:
+    """Measure with the default embedder ("lexical"), and with MiniLM ("semantic") where it is."""
     examples, news = pairing.read(data)
-    spaces: dict[str, Any] = {"lexical": LexicalEmbedder()}
-    if model is not None:
-        spaces["semantic"] = model
     for family, embedder in spaces.items():
         passages = news(embedder.embed)
         given = pairing.Given(embedder.embed, embedder.info())
         folder, heads = data / "eventstoryline", family == "semantic"
-        rows = pairing.fold_rows(examples, passages, folder, given, heads=heads, count=8)
+        rows = pairing.fold_rows(examples, passages, folder, given, heads=heads, count=COUNT)
         told: dict[str, list[tuple[Floats, pairing.Rows]]] = {}
         places: dict[str, list[list[float]]] = {}
         for fold in range(pairing.FOLDS):
             judge = PairModel(WordPairs({}), {})
             pairing.add_weights(judge, family, rows, passages, held=fold)
             for own, kind, one in rows:
-                if own == fold:
+                if own == fold and kind != pairing.ALONE:
                     told.setdefault(kind, []).append((judge.parts(one.evidence, family)[1], one))
             held = [one for one in passages if pairing.fold_of(one.topic) == fold]
             _news(judge, family, held, places)
         _table(report, family, told)
+        tales = [
+            Judged(one.log, one.pairs, chances)
+            for chances, one in told["stories"]
+            if one.log is not None
+        ]
+        narratives.run(report, family, tales)
         report.section(
             f"EventStoryLine as memory.causes ranks it, {family} embedder",
             "events of a document told at one time; weights of other topics",

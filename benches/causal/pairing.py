@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benches.causal import ecare, eventstoryline
+from benches.causal import eventstoryline, fitting
 from benches.causal.fitting import Embed, Example, base_of, groups_by_text
 from benches.causal.logs import Chain, Log, interleaved, recurring, stories
 from benches.causal.passages import Passage
@@ -40,8 +40,11 @@ SHARES = {
     "pairs": 0.3,
     "news": 0.4,
     "news words": 0.2,
+    " alone": 1.0,
 }
 """How much each kind of log weighs, however many pairs it has."""
+ALONE, OTHERS = " alone", 4
+"""Pairs outside of any log, and how many of strangers stand beside each true one."""
 TOGETHER = ("near", "like known", "unlike known")
 
 
@@ -65,17 +68,20 @@ class Rows(NamedTuple):
     ----------
     evidence : ndarray of shape (n, len(NAMES))
     labels : ndarray of shape (n,), bool
-    effects : ndarray of shape (n,), int64
-        Whose candidate each row is, numbered throughout.
     asked, true : int
         How many effects were asked about, and how many true links they have.
+    pairs : list of (int, int)
+        Cause and effect of each row, as places in the log.
+    log : Log or None
+        Whose events they are.
     """
 
     evidence: Floats
     labels: npt.NDArray[np.bool_]
-    effects: npt.NDArray[np.int64]
     asked: int
     true: int
+    pairs: list[tuple[int, int]]
+    log: Log | None
 
 
 def fold_of(text: str) -> int:
@@ -98,14 +104,13 @@ def rows_of(
     model: PairModel,
     embedder: Given,
     asked: Sequence[int] | None = None,
-    first: int = 0,
 ) -> Rows:
     """Look at every event of a log as an effect, as ``memory.causes.propose`` does."""
     memory, ids = filled(log, embedder)
     place = {number: at for at, number in enumerate(ids)}
     around = Surroundings(memory.record, lambda: memory._backend.index)
     name = str(embedder.info()["id"])
-    evidence, labels, effects = [], [], []
+    evidence, pairs = [], list[tuple[int, int]]()
     wanted = range(len(ids)) if asked is None else asked
     true = sum(effect in set(wanted) for _, effect in log.links)
     for at in wanted:
@@ -113,11 +118,11 @@ def rows_of(
         if not seen.pool:
             continue
         evidence.append(model.evidence(seen.effect, seen.pool, seen.known, name))
-        labels += [(place[one.id], at) in log.links for one in seen.events]
-        effects += [first + at] * len(seen.pool)
+        pairs += [(place[one.id], at) for one in seen.events]
     memory.close()
     stacked = np.vstack(evidence) if evidence else np.zeros((0, len(NAMES)))
-    return Rows(stacked, np.array(labels, bool), np.array(effects, np.int64), len(wanted), true)
+    labels = np.array([pair in log.links for pair in pairs], bool)
+    return Rows(stacked, labels, len(wanted), true, pairs, log)
 
 
 def story_logs(fold: int | None, everyday: Sequence[str], count: int) -> Iterator[tuple[str, Log]]:
@@ -202,8 +207,27 @@ def fold_rows(
             if len(log.texts) > 300:
                 effects = {b for _, b in log.links}
                 wanted = sorted(effects | set(rng.integers(0, len(log.texts), 60).tolist()))
-            out.append((fold, kind, rows_of(log, model, embedder, wanted, number * 10_000)))
+            out.append((fold, kind, rows_of(log, model, embedder, wanted)))
+        out.append((fold, ALONE, alone(asked, model, embedder, fold)))
     return out
+
+
+def alone(examples: Sequence[Example], model: PairModel, embedder: Given, seed: int) -> Rows:
+    """Look at pairs of e-CARE without a log: each true one, its look-alike, and four others."""
+    rng = np.random.default_rng(seed)
+    texts = [
+        *dict.fromkeys(text for one in examples for text in (one.cause, one.effect, one.wrong))
+    ]
+    vector = dict(zip(texts, embedder.embed(texts), strict=True))
+    name, rows, labels = str(embedder.info()["id"]), [], []
+    for one in examples:
+        others = [examples[at].cause for at in rng.integers(0, len(examples), OTHERS)]
+        pairs = [one.true, one.false, *((cause, one.effect) for cause in others)]
+        for cause, effect in pairs:
+            told = Told(cause, vector[cause]), Told(effect, vector[effect])
+            rows.append(model.evidence(told[1], told[:1], embedder=name)[0])
+        labels += [True] + [False] * (1 + OTHERS)
+    return Rows(np.stack(rows), np.array(labels), len(examples), len(examples), [], None)
 
 
 def together(
@@ -239,7 +263,9 @@ def fitted(
 
     evidence, labels, shares = [], [], []
     for fold, log, one in rows:
-        mine = kinds_of(one.evidence)[kind]
+        mine = np.full(len(one.labels), log == ALONE)
+        if kind != ALONE:
+            mine = kinds_of(one.evidence)[kind] & ~mine
         if fold != held and mine.any():
             evidence.append(one.evidence[mine])
             labels.append(one.labels[mine])
@@ -300,7 +326,7 @@ def add_weights(
     """Give a model the weights of a family of embedders, learned from all folds but one."""
     seen = [one for one in passages if held is None or fold_of(one.topic) != held]
     told, truth, _ = together(seen)
-    for kind in ("", " brief", " long", " said"):
+    for kind in ("", " brief", " long", " said", ALONE):
         model.weights[family + kind] = fitted(rows, kind, held)
     model.weights[f"{family} together"] = fitted_together(told, truth)
 
@@ -308,7 +334,7 @@ def add_weights(
 def read(data: Path) -> tuple[list[Example], Callable[[Embed], list[Passage]]]:
     """Return the pairs of e-CARE, and what reads EventStoryLine with an embedder."""
     return (
-        ecare.read(data / "ecare" / "train.jsonl"),
+        fitting.read(data / "ecare" / "train.jsonl"),
         lambda embed: eventstoryline.read(data / "eventstoryline", embed),
     )
 

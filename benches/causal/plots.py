@@ -47,7 +47,8 @@ class Recipe:
     Attributes
     ----------
     causes : int, default 3
-        Length of the chain before the crisis, 1 to 4; each cause has one witness.
+        Length of the chain before the crisis, 1 to 5, of stories in words 1 to 4; each cause has
+        one witness.
     semantic : int, default 2
         Memories about the crisis itself that no logged cause leads to.
     distractors : int, default 20
@@ -76,8 +77,8 @@ class Recipe:
     decoys: int = 0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.causes <= 4:
-            raise InvalidInputError(f"causes is {self.causes}: give 1 to 4")
+        if not 1 <= self.causes <= 5:
+            raise InvalidInputError(f"causes is {self.causes}: give 1 to 5")
         for name in ("semantic", "distractors", "noise", "decoys"):
             if getattr(self, name) < 0:
                 raise InvalidInputError(f"{name} is {getattr(self, name)}: give 0 or more")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benches.causal.logs import interleaved, stories
 from cvx.causal import CausalEvent, CausalGraph, Story, Walk
 from cvx.causal.narrative import NOTHING_BEFORE, UNKNOWN_CAUSE, middle, sentence, tell_chain
+from cvx.embed import LexicalEmbedder
 from cvx.errors import FileError, InvalidInputError, UnknownError
+from cvx.memory import Memory
 from cvx.types import Edge
 from tests.causal.graphs import Drawn, built, drawn_graphs
 
@@ -72,7 +76,7 @@ def test_a_fork_is_told_from_its_root_and_names_all_causes() -> None:
     )
     assert told.story("starved").narrative() == (
         "A dry summer led to a late harvest. "
-        "The grain ran out. This had 2 causes: a dry summer; a late harvest. "
+        "The grain ran out because of a dry summer and because of a late harvest. "
         "So the people starved (no grain came)."
     )
 
@@ -90,7 +94,7 @@ def test_what_is_a_cause_twice_over_is_told_before_what_it_led_to() -> None:
         ],
     )
     assert told.story("flooded").narrative() == (
-        "Rain fell, so the pump failed. The cellar flooded. This had 2 causes: rain fell; the pump "
+        "Rain fell, so the pump failed. The cellar flooded because rain fell and because the pump "
         "failed."
     )
     against_time = CausalGraph(effect_first="allow")
@@ -170,6 +174,63 @@ def test_what_was_judged_is_told_as_probable_and_what_is_known_is_not_hedged() -
     )
     made.ground.put([Edge(0, 1, state="confirmed"), Edge(1, 2, weight=0.4)])
     assert "probably" not in made.story(2).narrative()
+
+
+@pytest.mark.requirement("B13", "C9")
+def test_thirty_stories_of_many_guesses_hedge_every_guess_and_no_fact() -> None:
+    chains, blanks = stories()
+    rng = np.random.default_rng(5)
+    told = guesses = false = facts = 0
+    for _ in range(6):
+        some = [chains[at] for at in rng.permutation(len(chains))[:4]]
+        log = interleaved(some, blanks["everyday"], blanks, rng, distractors=8)
+        memory = Memory(LexicalEmbedder())
+        ids = [
+            memory.add(text, timestamp=time).id
+            for text, time in zip(log.texts, log.times, strict=True)
+        ]
+        true = {(ids[a], ids[b]) for a, b in log.links}
+        for place, (a, b) in enumerate(sorted(true)[::3]):
+            made = memory.link(a, b)
+            if place % 2:
+                assert memory.causes.confirm(made).state == "confirmed"
+        # Drawn from far below .5, so that many are false.
+        drawn = [link for one in ids for link in memory.causes.propose(one, draw=0.08)]
+        for effect in [link.effect for link in drawn if link.state == "judged"][:5]:
+            story = memory.why(effect)
+            links = story.told.causes
+            judged = [link for link in links if link.state == "judged"]
+            assert str(story).count("probably (") == len(judged)
+            told, guesses, facts = told + 1, guesses + len(judged), facts + len(links) - len(judged)
+            false += sum((link.cause, link.effect) not in true for link in judged)
+        memory.close()
+    assert told == 30
+    assert min(guesses - false, false, facts) >= 5
+
+
+def test_a_cause_that_the_effect_names_itself_is_said_once() -> None:
+    made = CausalGraph()
+    texts = (
+        "The drain was blocked",
+        "The cellar flooded since the drain was blocked",
+        "Mould grew",
+    )
+    for tick, text in enumerate(texts):
+        made.add_event(tick, text, tick)
+    made.link(0, 1)
+    made.link(1, 2)
+    assert made.story(2).narrative() == (
+        "The drain was blocked, so the cellar flooded. That is why mould grew."
+    )
+    made = CausalGraph()
+    for tick, text in enumerate((*texts[1:], "The books rotted (no pump was there)")):
+        made.add_event(tick, text, tick)
+    made.link(0, 1)
+    made.link(1, 2)
+    assert made.story(2).narrative() == (
+        "The cellar flooded since the drain was blocked, so mould grew. That is why the books "
+        "rotted (no pump was there)."
+    )
 
 
 def test_days_are_named_where_a_story_has_several() -> None:

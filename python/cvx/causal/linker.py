@@ -105,14 +105,16 @@ class Surroundings:
     def __init__(self, record: Record, index: Callable[[], RawIndex]) -> None:
         self.record = record
         self._index = index
+        self._read: dict[int, Event] = {}
 
     def of(self, effect: Event) -> Setting:
         """Return the latest and the most similar events that are no later than an event."""
-        index, vector = self._index(), _unit(effect.vector)
+        index, (vector,) = self._index(), _units([effect])
+        self._read = {}
         similar = [] if vector is None else self._similar(index, effect)
         wanted = dict.fromkeys([*self._around(effect), *similar])
-        found = {one.id: one for one in self.record.events(wanted)}
-        listed = [one for one in found.values() if one.text.strip() and one.id != effect.id]
+        found = self._events(wanted)
+        listed = [one for one in found if one.text.strip() and one.id != effect.id]
         order = sorted(listed, key=lambda one: (one.timestamp, one.id))
         before = [one for one in order if (one.timestamp, one.id) < (effect.timestamp, effect.id)]
         after = order[len(before) :]
@@ -126,15 +128,22 @@ class Surroundings:
         pool = [
             Told(
                 one.text,
-                _unit(one.vector),
+                place,
                 float(steps[one.id]),
                 one.timestamp == effect.timestamp,
                 *counted.get(one.id, (0.0, 0.0)),
             )
-            for one in order
+            for one, place in zip(order, _units(order), strict=True)
         ]
         known = None if vector is None else self._known(index, effect, similar)
         return Setting(Told(effect.text, vector), tuple(order), tuple(pool), known)
+
+    def _events(self, ids: Iterable[int]) -> list[Event]:
+        """Events in the order of their ids; each is read once."""
+        wanted = sorted(set(ids))
+        new = self.record.events(one for one in wanted if one not in self._read)
+        self._read |= {one.id: one for one in new}
+        return [self._read[one] for one in wanted if one in self._read]
 
     def _around(self, effect: Event, most: int = _RECENT, *, later: bool = True) -> list[int]:
         """What was recorded last before an event, and what was recorded after but no later."""
@@ -196,19 +205,21 @@ class Surroundings:
 
         Nothing is counted for an effect whose like never happened before.
         """
-        again = [one for one in events if one.id != effect.id and _alike(one, effect)]
+        own = words_of(effect.text).form
+        form_of = {one.id: words_of(one.text).form for one in events}
+        again = [one for one in events if one.id != effect.id and form_of[one.id] == own]
         if not again:
             return {}
         earlier: list[int] = []
         for one in again[-_REPEATS:]:
             earlier += self._around(one, _BEFORE_REPEAT, later=False)
-        past = self.record.events(earlier)
+        past = self._events(earlier)
         times = sorted({effect.timestamp, *(one.timestamp for one in again)})
         counted = {}
-        forms = {words_of(other.text).form for other in past} - {words_of(effect.text).form}
+        forms = {words_of(other.text).form for other in past} - {own}
         when: dict[str, list[int]] = {}
         for one in reversed(events):
-            form = words_of(one.text).form
+            form = form_of[one.id]
             if one.timestamp >= effect.timestamp or form not in forms:
                 continue
             if form not in when:
@@ -229,22 +240,28 @@ class Surroundings:
         where = Filter(until=effect.timestamp, namespaces=spaces, recallable=None)
         nodes, _ = index.search(one.vector, 4 * _REPEATS, where=where)
         owners = self.record.events_of_nodes(nodes.tolist(), active=True)
-        found = self.record.events(owners.values())
-        return [other.timestamp for other in found if other.id == one.id or _alike(other, one)]
+        # What says the same counts, whatever its numbers.
+        form = words_of(one.text).form
+        found = self._events(owners.values())
+        return [own.timestamp for own in found if own is one or words_of(own.text).form == form]
 
 
-def _alike(one: Event, other: Event) -> bool:
-    """Whether two events say the same, whatever their numbers."""
-    return words_of(one.text).form == words_of(other.text).form
-
-
-def _unit(vector: Vector | None) -> Vector | None:
-    length = 0.0 if vector is None else float(np.sqrt(vector @ vector))
-    return None if vector is None or length == 0.0 else np.asarray(vector / np.float32(length))
+def _units(events: Sequence[Event]) -> list[Vector | None]:
+    """Vectors of length 1; None where there is none, or none with a direction."""
+    out: list[Vector | None] = [None] * len(events)
+    there = [at for at, one in enumerate(events) if one.vector is not None]
+    if there:
+        rows = np.stack([one.vector for at in there if (one := events[at]).vector is not None])
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        for at, row, length in zip(there, rows, lengths.tolist(), strict=True):
+            out[at] = row / np.float32(length) if length else None
+    return out
 
 
 def _vector(index: RawIndex, node: int) -> Vector | None:
-    return _unit(index.vector(node)) if node in index else None
+    row = index.vector(node) if node in index else None
+    length = 0.0 if row is None else float(np.sqrt(row @ row))
+    return None if row is None or length == 0.0 else np.asarray(row / np.float32(length))
 
 
 class Linker:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cvx.causal.events import CausalEvent
+from cvx.causal.pairs import without_cause
 from cvx.causal.walk import Reached, Walk
 from cvx.errors import FileError
 from cvx.escaping import quoted_line
@@ -177,9 +178,9 @@ class _Days:
         self._year: int | None = None
         self._told: set[EventId] = set()
 
-    def dated(self, event: CausalEvent) -> str:
+    def dated(self, event: CausalEvent, text: str) -> str:
         """Return what happened, with its day where that must be said."""
-        text = named(event.text)
+        text = named(text)
         day = event.tick // _DAY
         if not self._name or event.id in self._told or not _MICROSECONDS <= event.tick < _LAST:
             return text
@@ -344,14 +345,14 @@ class Story:
         how, sure = bracketed(link.why), link.state != "judged"
         perhaps = "" if sure else f" {chance(link)}"
         if link.cause == last:
-            effect = self._text(event, days)
+            effect = self._text(event, days, links)
             if not is_clause(effect):
                 return f"That{perhaps} led to {effect}{how}."
             if not sure:
                 return f"That is {chance(link)} why {effect}{how}."
             return f"{_SO[place % len(_SO)]} {effect}{how}."
         cause = self._text(link.cause, days)
-        effect = self._text(event, days)
+        effect = self._text(event, days, links)
         says = link.cause in self.events and is_clause(cause)
         if not is_clause(effect):
             which = ", which" if says else ""
@@ -370,19 +371,31 @@ class Story:
         links: Sequence[Edge],
         days: _Days,
     ) -> str:
+        effect = self._text(event, days, links)
         parts = []
         for link in sorted(links, key=lambda link: self._tick(link.cause)):
             perhaps = "" if link.state != "judged" else f"{chance(link)} "
-            parts.append(f"{perhaps}{self._text(link.cause, days)}{bracketed(link.why)}")
-        effect = sentence(self._text(event, days))
-        return f"{effect} This had {len(links)} causes: {'; '.join(parts)}."
+            cause = self._text(link.cause, days)
+            if is_clause(effect):
+                cause = f"because {'' if is_clause(cause) else 'of '}{cause}"
+            parts.append(f"{perhaps}{cause}{bracketed(link.why)}")
+        if is_clause(effect):
+            pause = "," if parts[0].startswith("probably") else ""
+            return f"{upper(effect)}{pause} {', '.join(parts[:-1])} and {parts[-1]}."
+        return f"{upper(effect)} had {len(links)} causes: {'; '.join(parts)}."
 
     def _tick(self, event: EventId) -> int:
         return self.events[event].tick if event in self.events else -(2**63)
 
-    def _text(self, event: EventId, days: _Days) -> str:
+    def _text(self, event: EventId, days: _Days, causes: Sequence[Edge] = ()) -> str:
+        """What happened; what a text itself says of causes told with it is not said twice."""
         found = self.events.get(event)
-        return UNKNOWN_CAUSE if found is None else days.dated(found)
+        if found is None:
+            return UNKNOWN_CAUSE
+        text = found.text
+        for cause in (self.events.get(link.cause) for link in causes):
+            text = text if cause is None else without_cause(text, cause.text)
+        return days.dated(found, text)
 
     def frame(self) -> pl.DataFrame:
         """Return it as a table: deepest cause first, then the event, then what followed.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -59,7 +60,7 @@ wither without worry worse wound wreck wrong
 _TROUBLE = frozenset(
     (word + ending)[:5] for word in _TROUBLE_WORDS.split() for ending in ("", "s", "d", "ed", "ing")
 )
-_SAYS_AGAIN = 0.6
+_SAYS_AGAIN, _NAMED = 0.6, 0.6
 _FARTHEST = 10_000.0
 _BRIEF, _LONG, _MOST_OF_NEWS = 1.5, 7.5, 0.3
 
@@ -191,6 +192,22 @@ def _backward(text: str) -> frozenset[str] | None:
     return None
 
 
+def without_cause(text: str, cause: str) -> str:
+    """Return what a text says happened, without the words that name a cause told beside it.
+
+    Examples
+    --------
+    >>> without_cause("The cellar flooded since the drain was blocked", "The drain was blocked")
+    'The cellar flooded'
+    """
+    cue = _BACKWARD.search(text) or _BRACKETS.search(text)
+    said = words_of(text).backward
+    if cue is None or not said or len(said & words_of(cause).stems) < _NAMED * len(said):
+        return text
+    before = text[: cue.start()].rstrip(" ,;(")
+    return before or text.partition(",")[2].strip() or text
+
+
 def _clause(text: str, cue: re.Match[str]) -> str:
     """What a word of cause speaks of: up to the comma where it opens the sentence."""
     rest = text[cue.end() :]
@@ -299,8 +316,10 @@ class PairModel:
             return np.zeros((0, len(NAMES)))
         theirs, own = [words_of(one.text) for one in pool], words_of(effect.text)
         seen = Counter(word for words in theirs for word in words.stems | words.names)
-        most = np.log(len(pool) + 2.0)
-        idf = {word: 1.0 - np.log(1.0 + count) / most for word, count in seen.items()}
+        most = math.log(len(pool) + 2.0)
+        # A word that no candidate has is as rare as can be.
+        idf = defaultdict(lambda: 1.0)
+        idf.update((word, 1.0 - math.log(1.0 + count) / most) for word, count in seen.items())
         columns: dict[str, Floats] = {}
         steps = np.array([one.steps for one in pool])
         columns["near"] = np.log1p(np.minimum(steps, _FARTHEST))
@@ -310,13 +329,15 @@ class PairModel:
         columns["likeness"] = np.clip(cosines, 0, None)
         columns["likeness among"] = _among(cosines)
         columns["likest"] = _part(cosines)
-        shared = np.array([_shared(one.stems, own.stems, idf) for one in theirs])
+        whole = _sum(own.stems, idf)
+        size = np.array([_sum(one.stems, idf) for one in theirs])
+        both = np.array([_sum(one.stems & own.stems, idf) for one in theirs])
+        shared = _share(both, np.minimum(size, whole))
         columns["shared words"], columns["shared among"] = shared, _among(shared)
         tie = np.nan_to_num(columns["likest"]) + _part(shared)
-        newer = [
-            float(((tie >= 0.8 * tie[at]) & (steps < steps[at])).sum()) for at in range(len(pool))
-        ]
-        columns["newer alike"] = np.log1p(newer)
+        newer = steps[None, :] < steps[:, None]
+        alike = tie[None, :] >= 0.8 * tie[:, None]
+        columns["newer alike"] = np.log1p((newer & alike).sum(axis=1))
         latest, only = _holders(theirs, own.stems, steps, idf)
         columns["latest of it"], columns["only one of it"] = latest, only
         columns["names"] = np.array([_names(one, own, idf) for one in theirs])
@@ -333,7 +354,7 @@ class PairModel:
         columns["failed"] = np.log1p([one.failed for one in pool])
         common = np.array([_common(one.tokens, own.tokens) for one in theirs])
         columns["words in common"], columns["says again"] = common, common > _SAYS_AGAIN
-        columns["stems in common"] = np.array([_alike_in(one.stems, own.stems, idf) for one in theirs])
+        columns["stems in common"] = _share(both, size + whole - both)
         columns["lasting"] = np.array([one.lasting and not own.lasting for one in theirs], float)
         columns["regularly"] = np.array(
             [one.followed / (one.followed + one.failed + 1.0) for one in pool]
@@ -343,8 +364,7 @@ class PairModel:
         columns["trouble"] = trouble
         columns["trouble of effect"] = np.full(len(pool), own.trouble)
         columns["trouble of both"] = np.minimum(trouble, own.trouble)
-        bad = steps[trouble > 0]
-        columns["newer trouble"] = np.log1p((bad[None, :] < steps[:, None]).sum(axis=1))
+        columns["newer trouble"] = np.log1p((newer & (trouble > 0)).sum(axis=1))
         columns["trouble around"] = np.full(len(pool), float((trouble > 0).mean()))
         forms = Counter(words.form for words in theirs)
         columns["twins"] = np.log([float(forms[words.form]) for words in theirs])
@@ -354,7 +374,7 @@ class PairModel:
             columns[f"{a} x {b}"] = columns[a] * columns[b]
         return np.stack([columns[name] for name in NAMES], axis=1)
 
-    def parts(self, rows: Floats, family: str) -> tuple[Floats, Floats]:
+    def parts(self, rows: Floats, family: str, *, alone: bool = False) -> tuple[Floats, Floats]:
         """Return what each number adds to the log-odds, and the chance of each pair.
 
         Parameters
@@ -363,6 +383,8 @@ class PairModel:
             From ``evidence``.
         family : {"semantic", "lexical"}
             What the vectors are of.
+        alone : bool, default False
+            Whether nothing is known of what happened around each pair.
 
         Returns
         -------
@@ -371,18 +393,22 @@ class PairModel:
             In [0, 1].
         """
         parts, bias = np.zeros(rows.shape), np.zeros(len(rows))
-        for kind, chosen in kinds_of(rows).items():
-            weights = self.weights[family + kind]
+        kinds = kinds_of(rows)
+        for kind, chosen in kinds.items():
+            weights = self.weights[family + (kind if kind == " said" or not alone else " alone")]
             parts[chosen] = weights.odds(rows[chosen])
             bias[chosen] = weights.bias
         chances = 1.0 / (1.0 + np.exp(-(parts.sum(axis=1) + bias)))
-        kinds = kinds_of(rows)
         # Whatever was told above this of news, word by word or in long sentences, was not so.
-        unsure = kinds[" brief"] | kinds[" long"]
+        unsure = (kinds[" brief"] | kinds[" long"]) & (not alone)
         return parts, np.where(unsure, np.minimum(chances, _MOST_OF_NEWS), chances)
 
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
-        """Judge pairs by themselves, without the events around them."""
+        """Judge pairs by themselves, without the events around them.
+
+        The chance is that of a pair of which one in six is true: beside each true pair the model
+        saw one with a look-alike in it, and four of events that have nothing to do with each other.
+        """
         return [self._judged(pair) for pair in pairs]
 
     def _judged(self, pair: Pair) -> Judgement:
@@ -393,7 +419,7 @@ class PairModel:
         effect, cause = Told(pair.effect, pair.effect_vector), Told(pair.cause, pair.cause_vector)
         space = next((name for name, heads in self.heads.items() if heads.fits(effect.vector)), "")
         rows = self.evidence(effect, [cause], embedder=space)
-        parts, (chance,) = self.parts(rows, "semantic" if space else "lexical")
+        parts, (chance,) = self.parts(rows, "semantic" if space else "lexical", alone=True)
         why = reasons(effect, cause, rows[0])
         factors = tuple(zip(NAMES, parts[0].tolist(), strict=True))
         return Judgement("yes" if chance >= 0.5 else "no", float(chance), why, factors)
@@ -467,10 +493,10 @@ class PairModel:
 
 def _cosines(effect: Told, pool: Sequence[Told]) -> Floats:
     out = np.full(len(pool), np.nan)
-    if effect.vector is not None:
-        for at, one in enumerate(pool):
-            if one.vector is not None:
-                out[at] = float(one.vector @ effect.vector)
+    there = [at for at, one in enumerate(pool) if one.vector is not None]
+    if effect.vector is not None and there:
+        rows = np.stack([one.vector for at in there if (one := pool[at]).vector is not None])
+        out[there] = rows @ effect.vector
     return out
 
 
@@ -491,21 +517,15 @@ def _part(values: Floats) -> Floats:
 
 
 def _sum(words: Iterable[str], idf: Mapping[str, float]) -> float:
-    return sum(idf.get(word, 1.0) for word in words)
+    return sum(map(idf.__getitem__, words))
 
 
-def _shared(cause: frozenset[str], effect: frozenset[str], idf: Mapping[str, float]) -> float:
-    less = min(_sum(cause, idf), _sum(effect, idf))
-    return _sum(cause & effect, idf) / less if less > 0 else 0.0
+def _share(part: Floats, whole: Floats) -> Floats:
+    return np.asarray(np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0))
 
 
 def _common(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 0.0
-
-
-def _alike_in(one: frozenset[str], other: frozenset[str], idf: Mapping[str, float]) -> float:
-    whole = _sum(one | other, idf)
-    return _sum(one & other, idf) / whole if whole > 0 else 0.0
 
 
 def _holders(
@@ -517,7 +537,7 @@ def _holders(
     for word in own:
         having = [at for at, one in enumerate(theirs) if word in one.stems]
         if having:
-            weight = idf.get(word, 1.0) / whole
+            weight = idf[word] / whole
             latest[min(having, key=steps.__getitem__)] += weight
             if len(having) == 1:
                 only[having[0]] += weight
