@@ -192,7 +192,7 @@ def test_a_graph_over_a_memory_lists_events_by_time_and_by_entity() -> None:
     graph = made.causes.graph()
     assert [event.id for event in graph.events_for_institution("7")] == [early, late]
     assert graph.events_for_institution("the senate") == []
-    assert [event.text for event in graph.ground.between(3, 9)] == ["early", "other"]
+    assert [event.text for event in graph.data.between(3, 9)] == ["early", "other"]
     assert len(list(graph)) == len(graph) == 3
     assert "late" not in graph
 
@@ -209,7 +209,7 @@ def test_links_drawn_on_the_graph_are_links_of_the_memory() -> None:
     assert {link.cause for link in near} <= {link.cause for link in graph.causes(mould)}
     for kind in ("irrelevant", "unheard_of"):
         with pytest.raises(UnknownError, match="caused"):
-            graph.ground.put([Edge(rain, mould, kind=kind)])
+            graph.data.put([Edge(rain, mould, kind=kind)])
     with pytest.raises(InvalidInputError, match=r"memory\.add"):
         graph.add_event(None, "elsewhere", 3)
 

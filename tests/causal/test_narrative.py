@@ -165,14 +165,14 @@ def test_what_was_judged_is_told_as_probable_and_what_is_known_is_not_hedged() -
     made = CausalGraph()
     for tick, text in enumerate(("It rained.", "The well overflowed.", "A late harvest.")):
         made.add_event(tick, text, tick)
-    made.ground.put(
+    made.data.put(
         [Edge(0, 1, weight=0.62, state="judged"), Edge(1, 2, weight=0.55, state="judged")]
     )
     assert made.story(2).narrative() == (
         "It rained; that is probably (62%) why the well overflowed. "
         "That probably (55%) led to a late harvest."
     )
-    made.ground.put([Edge(0, 1, state="confirmed"), Edge(1, 2, weight=0.4)])
+    made.data.put([Edge(0, 1, state="confirmed"), Edge(1, 2, weight=0.4)])
     assert "probably" not in made.story(2).narrative()
 
 

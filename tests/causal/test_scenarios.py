@@ -96,7 +96,7 @@ def test_two_encoders_see_the_same_plot() -> None:
     assert a.plot.edges == b.plot.edges
 
 
-@pytest.mark.parametrize("bad", [{"causes": 0}, {"causes": 5}, {"semantic": -1}, {"missing": 1.5}])
+@pytest.mark.parametrize("bad", [{"causes": 0}, {"causes": 6}, {"semantic": -1}, {"missing": 1.5}])
 def test_an_impossible_recipe_is_refused(bad: dict[str, float]) -> None:
     with pytest.raises(InvalidInputError):
         Recipe(**bad)  # type: ignore[arg-type]

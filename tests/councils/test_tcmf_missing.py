@@ -256,8 +256,6 @@ def test_what_another_thread_adds_meanwhile_breaks_no_answer() -> None:
             return CausalGraph.walk(self, *given, **options)
 
     stream.add("the well is foul", 70, embedding=[1, 0, 0])
-    # The node of an event that is not listed yet.
-    graph.ground.index.insert(0, 79, None)  # type: ignore[union-attr]
     graph.__class__ = Meanwhile
     found = retrieved({"eve": stream}, graph, "default", institution_id="senate")
     assert {one.memory.text for one in found.recalled} == {"the well is foul", "said meanwhile"}

@@ -298,7 +298,7 @@ class CausalMemoryCore:
         for event in events:
             tick = round(event.timestamp.replace(tzinfo=UTC).timestamp() * 1e6)
             graph.add_event(event.event_id, event.text, tick, embedding=event.embedding)
-        graph.ground.put([link for link in _links(events) if link.cause in graph])
+        graph.data.put([link for link in _links(events) if link.cause in graph])
         return graph
 
     def close(self) -> None:

@@ -9,9 +9,8 @@ from typing import Any, cast
 
 import numpy.typing as npt
 
-from cvx.arguments import whole
 from cvx.causal.events import CausalEvent, check_link, known_order
-from cvx.causal.ground import Ground, RamGround, StoreGround
+from cvx.causal.graph_data import GraphData, GraphInRam, GraphInRecord
 from cvx.causal.narrative import Story
 from cvx.causal.vectors import cosine
 from cvx.causal.walk import DEFAULT_DEPTH, DEFAULT_NODES, Walk, walk
@@ -26,11 +25,11 @@ Attenuation = float | Mapping[tuple[str, str], float]
 
 
 class CausalGraph:
-    """A directed graph of events, over the edge layer of an index.
+    """A directed graph of events: what led to what.
 
     Parameters
     ----------
-    ground : Ground, optional
+    data : GraphData, optional
         Where events and links are kept; by default in RAM. A memory gives out a graph over its
         own events: ``cvx.Memory.causes``.
     attenuation : float or mapping of (str, str) to float, default 1.0
@@ -56,7 +55,7 @@ class CausalGraph:
 
     def __init__(
         self,
-        ground: Ground | None = None,
+        data: GraphData | None = None,
         *,
         attenuation: Attenuation = 1.0,
         effect_first: str = "refuse",
@@ -65,23 +64,23 @@ class CausalGraph:
         for factor in factors:
             if not 0.0 <= factor <= 1.0:
                 raise InvalidInputError(f"attenuation holds {factor}: give factors in [0, 1]")
-        self.ground: Ground = RamGround() if ground is None else ground
+        self.data: GraphData = GraphInRam() if data is None else data
         self.attenuation = attenuation
         self.effect_first = known_order(effect_first)
 
     def __len__(self) -> int:
-        return len(self.ground)
+        return len(self.data)
 
     def __contains__(self, event: object) -> bool:
-        return isinstance(event, (str, int)) and self.ground.get(event) is not None
+        return isinstance(event, (str, int)) and self.data.get(event) is not None
 
     def __iter__(self) -> Iterator[CausalEvent]:
-        return iter(self.ground.events())
+        return iter(self.data.events())
 
     @property
     def size(self) -> int:
         """How many events there are."""
-        return len(self.ground)
+        return len(self.data)
 
     def add_event(
         self,
@@ -110,17 +109,17 @@ class CausalGraph:
         Raises
         ------
         InvalidInputError
-            The id is taken, or the ground gives ids by itself.
+            The id is taken, or the store gives ids by itself.
         InvalidVectorError
             An embedding that is no vector, or of another dimension than those before.
         """
-        ground, vector = self.ground, cast(Any, embedding)
-        if isinstance(ground, StoreGround):
+        data, vector = self.data, cast(Any, embedding)
+        if isinstance(data, GraphInRecord):
             raise InvalidInputError(
                 f"the event {text!r} cannot be added here: add it with memory.add"
             )
-        name = ground.next_id() if event_id is None else event_id
-        ground.add(CausalEvent(name, text, tick, kind, institution_id, vector))
+        name = data.next_id() if event_id is None else event_id
+        data.add(CausalEvent(name, text, tick, kind, institution_id, vector))
         return name
 
     def link(
@@ -171,7 +170,7 @@ class CausalGraph:
             return
         ends = self._known(cause), self._known(effect)
         check_link(made, ends[0].tick, ends[1].tick, self.effect_first)
-        self.ground.put([made])
+        self.data.put([made])
 
     def auto_link_predecessors(
         self,
@@ -210,7 +209,7 @@ class CausalGraph:
         if window_ticks < 1:
             raise InvalidInputError(f"window_ticks is {window_ticks}: give at least 1")
         made = []
-        for cause in self.ground.between(event.tick - window_ticks, event.tick):
+        for cause in self.data.between(event.tick - window_ticks, event.tick):
             alike = 0.0
             if cause.embedding is not None and event.embedding is not None:
                 alike = cosine(cause.embedding, event.embedding)
@@ -221,16 +220,16 @@ class CausalGraph:
                 made.append(
                     Edge(cause.id, event.id, weight=min(1.0, round(weight, 3)), evidence=note)
                 )
-        self.ground.put(made)
+        self.data.put(made)
         return made
 
     def get_event(self, event_id: EventId) -> CausalEvent | None:
         """Return an event, or None if there is none of that id."""
-        return self.ground.get(event_id)
+        return self.data.get(event_id)
 
     def events_for_institution(self, institution_id: str) -> list[CausalEvent]:
         """Return what happened to an institution, in time order."""
-        return self.ground.of_institution(institution_id)
+        return self.data.of_institution(institution_id)
 
     def causes(self, event_id: EventId) -> list[Edge]:
         """Return the links that end at an event, the strongest first.
@@ -241,13 +240,13 @@ class CausalGraph:
             No such event.
         """
         self._known(event_id)
-        found = self.ground.links([event_id], backward=True)
+        found = self.data.links([event_id], backward=True)
         return sorted(found, key=lambda link: -link.weight)
 
     def effects(self, event_id: EventId) -> list[Edge]:
         """Return the links that start at an event, the strongest first; see ``causes``."""
         self._known(event_id)
-        found = self.ground.links([event_id], backward=False)
+        found = self.data.links([event_id], backward=False)
         return sorted(found, key=lambda link: -link.weight)
 
     def walk(
@@ -283,7 +282,7 @@ class CausalGraph:
         self._known(event_id)
         return walk(
             event_id,
-            partial(self.ground.links, backward=backward),
+            partial(self.data.links, backward=backward),
             max_depth,
             max_nodes=max_nodes,
             backward=backward,
@@ -302,7 +301,8 @@ class CausalGraph:
     def _depths(self, event_id: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
         if event_id not in self:
             return {}
-        return self.ground.depths(event_id, whole(1)("max_depth", max_depth), backward=backward)
+        found = self.walk(event_id, max_depth, max_nodes=2**31, backward=backward).found
+        return {reached.id: reached.depth for reached in found}
 
     def story(
         self,
@@ -344,7 +344,7 @@ class CausalGraph:
             forward = self.walk(event_id, after, max_nodes=max_nodes, backward=False)
         events = {subject.id: subject}
         for reached in (*(back.found if back else ()), *(forward.found if forward else ())):
-            found = self.ground.get(reached.id)
+            found = self.data.get(reached.id)
             if found is not None:
                 events[reached.id] = found
         return Story(
@@ -359,11 +359,11 @@ class CausalGraph:
     def _told(self, subject: EventId, walked: Walk | None, *, backward: bool) -> tuple[Edge, ...]:
         """The links between the subject and what was reached, those across ways included."""
         known = {subject, *(reached.id for reached in (walked.found if walked else ()))}
-        links = self.ground.links(list(known) if walked else [], backward=backward)
+        links = self.data.links(list(known) if walked else [], backward=backward)
         return tuple(link for link in links if link.cause in known and link.effect in known)
 
     def _known(self, event_id: EventId) -> CausalEvent:
-        found = self.ground.get(event_id)
+        found = self.data.get(event_id)
         if found is None:
             raise UnknownError(
                 f"there is no event {event_id!r} that can be seen here: add it, or name its "
@@ -372,7 +372,7 @@ class CausalGraph:
         return found
 
     def _across(self, link: Edge) -> float:
-        cause, effect = self.ground.get(link.cause), self.ground.get(link.effect)
+        cause, effect = self.data.get(link.cause), self.data.get(link.effect)
         if cause is None or effect is None or cause.institution_id == effect.institution_id:
             return 1.0
         if isinstance(self.attenuation, Mapping):
@@ -382,7 +382,7 @@ class CausalGraph:
     def as_of(self, time: int) -> CausalGraph:
         """Return the graph as it was known at a time: no later event, link or weight."""
         return CausalGraph(
-            self.ground.as_of(time),
+            self.data.as_of(time),
             attenuation=self.attenuation,
             effect_first=self.effect_first,
         )
@@ -410,7 +410,7 @@ class CausalGraph:
                 institution_id=event.institution_id,
             )
             names.append(event.id)
-        for link in self.ground.links(names, backward=False):
+        for link in self.data.links(names, backward=False):
             known = copy.edges.get((link.cause, link.effect), {}).get("weight", -1.0)
             if link.weight > known:
                 copy.add_edge(

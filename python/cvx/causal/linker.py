@@ -12,7 +12,7 @@ import numpy as np
 from cvx.arguments import check_fields, number, optional, whole
 from cvx.causal.events import HIDDEN, NOT_WALKED, causal_kinds, link_of, state_of
 from cvx.causal.evidence import Evidence, following
-from cvx.causal.ground import store_links
+from cvx.causal.graph_data import store_links
 from cvx.causal.judges import Judge, Judgement, Pair, judgements
 from cvx.causal.pairs import Known, PairModel, Told, reasons, words_of
 from cvx.index import RawIndex

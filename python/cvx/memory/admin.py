@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cvx.arguments import a_flag, a_share, a_text, checked, one_of, optional, whole
-from cvx.causal.ground import StoreGround
+from cvx.causal.graph_data import GraphInRecord
 from cvx.causal.vitality import Vitality
 from cvx.embed import Embedder
 from cvx.errors import InvalidInputError
@@ -458,7 +458,7 @@ class Admin:
             for e, (_, last) in pairs
         ]
         led_to = dict.fromkeys(ids, 0)
-        for link in StoreGround(
+        for link in GraphInRecord(
             self._backend.record, lambda: self._backend.index.edge_kinds, namespace=namespace
         ).links(ids, backward=False):
             led_to[int(link.cause)] += 1

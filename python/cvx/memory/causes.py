@@ -21,7 +21,7 @@ from cvx.arguments import (
 from cvx.causal.events import HIDDEN
 from cvx.causal.evidence import Evidence
 from cvx.causal.graph import CausalGraph
-from cvx.causal.ground import StoreGround
+from cvx.causal.graph_data import GraphInRecord
 from cvx.causal.judges import as_judge
 from cvx.causal.linker import Linker
 from cvx.causal.narrative import Story
@@ -244,14 +244,14 @@ class Causes:
         {1: 1}
         """
         asker, also = self._identity.seeing(namespace)
-        ground = StoreGround(
+        seen = GraphInRecord(
             self._backend.record,
             lambda: self._backend.index.edge_kinds,
             namespace=asker,
             also=also,
             may_link=lambda ends: self._backend.check_own(ends, self._identity),
         )
-        return CausalGraph(ground, effect_first=effect_first)
+        return CausalGraph(seen, effect_first=effect_first)
 
     @checked(before=whole(1), after=whole(0))
     def story(

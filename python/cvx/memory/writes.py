@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cvx.causal.events import causal_kinds, known_order, link_of
-from cvx.causal.ground import store_links
+from cvx.causal.graph_data import store_links
 from cvx.cue import dense_text, lexical_text
 from cvx.embed.cache import CachedEmbedder, is_cache
 from cvx.errors import (

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.causal.fusion import Floats
 from cvx.errors import InvalidVectorError
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
@@ -68,7 +67,6 @@ def _names() -> list[str]:
 
 _WORD = re.compile(r"\w+")
 _LETTERS = 5
-_TELLING = 4
 
 
 @lru_cache(maxsize=4_096)
@@ -125,30 +123,6 @@ class WordPairs:
                 total += sum(row[other] for other in theirs if other in row)
         return total
 
-    def scores(self, pairs: Iterable[tuple[str, str]]) -> Floats:
-        """Score pairs of (cause, effect): ndarray of shape (n,)."""
-        return np.array([self.score(cause, effect) for cause, effect in pairs], np.float64)
-
-    def strongest(self, cause: str, effect: str) -> tuple[str, str] | None:
-        """Return the two words, one of each text, that go together best; None where none do.
-
-        Short words and a word with itself are left out: they say who is spoken of, not why.
-
-        Examples
-        --------
-        >>> WordPairs({("raine", "flood"): 3.0}).strongest("It rained", "The flooding began")
-        ('rained', 'flooding')
-        """
-        best, found = 0.0, None
-        theirs = _telling(effect)
-        place = {word: at for at, word in enumerate(theirs)}
-        for begins, ours in _telling(cause).items():
-            row = self._weights.get(begins, {})
-            for ends in sorted(row.keys() & place.keys(), key=place.__getitem__):
-                if ends != begins and row[ends] > best:
-                    best, found = row[ends], (ours, theirs[ends])
-        return found
-
     def to_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """Return the table as small arrays: words, pairs sorted by both ends, weights in 1/16."""
         seen = {word for row in self._weights.values() for word in row}
@@ -173,12 +147,3 @@ class WordPairs:
         words = arrays["words"].tobytes().decode().split("\n")
         columns = (arrays[name].tolist() for name in ("causes", "effects", "weights"))
         return cls({(words[a], words[b]): w / 16 for a, b, w in zip(*columns, strict=True)})
-
-
-def _telling(text: str) -> dict[str, str]:
-    """Return the first word of each beginning, of those long enough to tell something."""
-    found: dict[str, str] = {}
-    for word in _WORD.findall(text):
-        if len(word) >= _TELLING:
-            found.setdefault(word.lower()[:_LETTERS], word)
-    return found

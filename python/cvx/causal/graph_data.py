@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TypeAlias
 
-from cvx.causal.events import HIDDEN, CausalEvent, causal_kinds, check_link, link_of
-from cvx.causal.walk import walk
+from cvx.causal.events import CAUSES, HIDDEN, CausalEvent, causal_kinds, check_link, link_of
 from cvx.errors import (
     InvalidInputError,
     InvalidVectorError,
     UnknownError,
 )
-from cvx.index import RawIndex
 from cvx.store import Record, Writer
 from cvx.store.history import as_of
 from cvx.store.namespaces import check_also, check_namespace, visible_sql
@@ -28,17 +25,15 @@ _INSTITUTION = (
 )
 
 
-class RamGround:
-    """Events in RAM, and their links in the edge layer of a ``RawIndex`` of its own.
-
-    The index keeps the weights; what was said of events and links stands beside it.
-    """
+class GraphInRam:
+    """Events and links in RAM, with all that was said of each link."""
 
     def __init__(self) -> None:
-        self.index = RawIndex(dim=1)
-        self._events: list[CausalEvent] = []
-        self._node: dict[EventId, int] = {}
-        self._said: dict[tuple[int, int, str], list[Edge]] = {}
+        self._events: dict[EventId, CausalEvent] = {}
+        self._said: dict[tuple[EventId, EventId, str], list[Edge]] = {}
+        # Of each event the links into it, and those that lead on.
+        self._into: dict[EventId, list[tuple[EventId, EventId, str]]] = {}
+        self._onward: dict[EventId, list[tuple[EventId, EventId, str]]] = {}
         self._dim: int | None = None
 
     def __len__(self) -> int:
@@ -46,13 +41,12 @@ class RamGround:
 
     def get(self, event: EventId) -> CausalEvent | None:
         """Return an event, or None."""
-        node = self._node.get(event)
-        return None if node is None else self._events[node]
+        return self._events.get(event)
 
     def next_id(self) -> EventId:
         """Return an id that is free."""
         number = len(self._events)
-        while number in self._node:
+        while number in self._events:
             number += 1
         return number
 
@@ -64,7 +58,7 @@ class RamGround:
         InvalidInputError, InvalidVectorError
             Its id is taken; its vector has another dimension than those before.
         """
-        if event.id in self._node:
+        if event.id in self._events:
             raise InvalidInputError(f"event {event.id!r} is in the graph: give it another id")
         if event.embedding is not None:
             if self._dim not in (None, len(event.embedding)):
@@ -73,9 +67,7 @@ class RamGround:
                     f"{self._dim}: embed it with the same model"
                 )
             self._dim = len(event.embedding)
-        node = self.index.insert(0, event.tick, None)
-        self._events.append(event)
-        self._node[event.id] = node
+        self._events[event.id] = event
 
     def put(self, links: Sequence[Edge]) -> None:
         """Store links between events that exist; each replaces one of the same ends and kind.
@@ -85,54 +77,40 @@ class RamGround:
         InvalidInputError
             A kind that says nothing of causes.
         """
-        kinds = causal_kinds(self.index.edge_kinds)
         for link in links:
-            if link.kind not in kinds:
-                raise InvalidInputError(f"kind is {link.kind!r}: give one of {', '.join(kinds)}")
-            a, b = self._node[link.cause], self._node[link.effect]
-            self.index.add_edge(a, b, link.kind, link.weight)
-            latest = max(self._events[a].tick, self._events[b].tick)
+            if link.kind not in CAUSES:
+                raise InvalidInputError(
+                    f"kind is {link.kind!r}: give one of {', '.join(sorted(CAUSES))}"
+                )
+            latest = max(self._events[link.cause].tick, self._events[link.effect].tick)
             known = replace(link, recorded=latest if link.recorded is None else link.recorded)
-            self._said.setdefault((a, b, link.kind), []).append(known)
+            at = link.cause, link.effect, link.kind
+            if at not in self._said:
+                self._into.setdefault(link.effect, []).append(at)
+                self._onward.setdefault(link.cause, []).append(at)
+            self._said.setdefault(at, []).append(known)
 
     def links(self, events: Sequence[EventId], *, backward: bool) -> list[Edge]:
         """Return the causal links that end at these events, or those that start there."""
-        direction = "in" if backward else "out"
-        return [
-            self._said[edge.from_node, edge.to_node, edge.kind][-1]
-            for event in events
-            for edge in self.index.typed_neighbors(self._node[event], direction=direction)
-            if (edge.from_node, edge.to_node, edge.kind) in self._said
-        ]
-
-    def depths(self, start: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
-        """Return everything that is reached from an event that exists, with its depth."""
-        found = self.index.ancestors(
-            self._node[start],
-            causal_kinds(self.index.edge_kinds),
-            max_depth,
-            budget=2**31,
-            direction="in" if backward else "out",
-        )
-        nodes, depths = found.nodes.tolist(), found.depths.tolist()
-        return {self._events[node].id: at for node, at in zip(nodes, depths, strict=True)}
+        listed = self._into if backward else self._onward
+        return [self._said[at][-1] for event in events for at in listed.get(event, ())]
 
     def between(self, since: int, until: int) -> list[CausalEvent]:
         """Return what happened at ``since <= tick < until``, in time order."""
-        return _in_order(event for event in self._events if since <= event.tick < until)
+        return _in_order(event for event in self.events() if since <= event.tick < until)
 
     def of_institution(self, institution_id: str) -> list[CausalEvent]:
         """Return the events of an institution, in time order."""
-        return _in_order(event for event in self._events if event.institution_id == institution_id)
+        return _in_order(event for event in self.events() if event.institution_id == institution_id)
 
-    def events(self) -> Iterable[CausalEvent]:
+    def events(self) -> list[CausalEvent]:
         """Return every event, in the order in which they came."""
-        return iter(self._events)
+        return list(self._events.values())
 
-    def as_of(self, time: int) -> RamGround:
+    def as_of(self, time: int) -> GraphInRam:
         """Return what had happened, and what had been said of it, at a time."""
-        past = RamGround()
-        for event in self._events:
+        past = GraphInRam()
+        for event in self.events():
             if event.tick <= time:
                 past.add(event)
         for versions in self._said.values():
@@ -140,14 +118,14 @@ class RamGround:
                 [
                     link
                     for link in versions
-                    if link.cause in past._node and link.effect in past._node
+                    if link.cause in past._events and link.effect in past._events
                     if link.recorded is not None and link.recorded <= time
                 ]
             )
         return past
 
 
-class StoreGround:
+class GraphInRecord:
     """Events and links of a record, as one namespace may see them.
 
     An event's id is its number in the store, its tick the time it happened, its institution what
@@ -237,12 +215,6 @@ class StoreGround:
         sql = f"SELECT event_id FROM events WHERE {where} AND {self._visible} AND {state}"
         return [row[0] for row in self.record.query(sql, (*values, *self._values))]
 
-    def depths(self, start: EventId, max_depth: int, *, backward: bool) -> dict[EventId, int]:
-        """Return everything that is reached from an event that exists, with its depth."""
-        into = partial(self.links, backward=backward)
-        found = walk(start, into, max_depth, max_nodes=2**31, backward=backward).found
-        return {reached.id: reached.depth for reached in found}
-
     def between(self, since: int, until: int) -> list[CausalEvent]:
         """Return what happened at ``since <= tick < until``, in time order."""
         return self._found("timestamp >= ? AND timestamp < ?", (since, until))
@@ -258,10 +230,10 @@ class StoreGround:
     def _found(self, where: str, values: Sequence[object]) -> list[CausalEvent]:
         return _in_order(map(as_causal_event, self.record.events(self._ids(where, values))))
 
-    def as_of(self, time: int) -> StoreGround:
+    def as_of(self, time: int) -> GraphInRecord:
         """Return what was recorded at a time; it takes a copy of the record."""
         past = as_of(self.record, time)
-        return StoreGround(past, self._edge_kinds, namespace=self._namespace, also=self._also)
+        return GraphInRecord(past, self._edge_kinds, namespace=self._namespace, also=self._also)
 
 
 def store_links(
@@ -338,7 +310,7 @@ def as_causal_event(event: Event) -> CausalEvent:
     )
 
 
-Ground: TypeAlias = RamGround | StoreGround
+GraphData: TypeAlias = GraphInRam | GraphInRecord
 """Where the events and links of a graph are kept."""
 
 
