@@ -318,7 +318,7 @@ class PairModel:
         seen = Counter(word for words in theirs for word in words.stems | words.names)
         most = math.log(len(pool) + 2.0)
         # A word that no candidate has is as rare as can be.
-        idf = defaultdict(lambda: 1.0)
+        idf: defaultdict[str, float] = defaultdict(lambda: 1.0)
         idf.update((word, 1.0 - math.log(1.0 + count) / most) for word, count in seen.items())
         columns: dict[str, Floats] = {}
         steps = np.array([one.steps for one in pool])
@@ -353,7 +353,8 @@ class PairModel:
         columns["followed"] = np.log1p([one.followed for one in pool])
         columns["failed"] = np.log1p([one.failed for one in pool])
         common = np.array([_common(one.tokens, own.tokens) for one in theirs])
-        columns["words in common"], columns["says again"] = common, common > _SAYS_AGAIN
+        columns["words in common"] = common
+        columns["says again"] = (common > _SAYS_AGAIN).astype(np.float64)
         columns["stems in common"] = _share(both, size + whole - both)
         columns["lasting"] = np.array([one.lasting and not own.lasting for one in theirs], float)
         columns["regularly"] = np.array(
