@@ -90,7 +90,7 @@ def crisis(seed: int) -> tuple[Memory, int, Rows]:
     told = [_event(f"event {at}", at, row, "", "health") for at, row in enumerate(rows)]
     told.append(_event("the direct cause", EVENTS, cause, "", "senate"))
     told.append(_event(QUESTION, EVENTS + 1, surface, "", "health"))
-    ids = memory.add_many(told)
+    ids = memory.add_many(told).tolist()
     graph = memory.causes.graph()
     for event in ids:
         if event != ids[-2]:
