@@ -320,6 +320,6 @@ def test_the_core_finds_and_tells_its_chains_as_ever() -> None:
             ' speak of because, cellar, flood and it says "because"). Because the cellar flooded'
             f" after heavy rain because the drains blocked, {lost}"
             ' (both speak of because, cellar, flood and it says "because"). '
-            f"Because {lost} because the cellar flooded, the mayor resigned following the loss of the archive (both speak of"
-            ' archive and it says "following").'
+            f"Because {lost} because the cellar flooded, the mayor resigned following the loss of"
+            ' the archive (both speak of archive and it says "following").'
         )
