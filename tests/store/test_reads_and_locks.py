@@ -260,6 +260,36 @@ def test_nobody_recalls_what_a_block_of_another_thread_may_take_back(
 
 
 @pytest.mark.requirement("B17")
+def test_feedback_finds_a_decision_that_another_thread_is_writing_down(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder()) as memory:
+        memory.add("the lamp is red")
+        number = memory.context("the red lamp").decision
+        assert number is not None
+        begun, may_go, given = threading.Event(), threading.Event(), Future[None]()
+
+        def write_down() -> None:
+            with memory._backend.writing():
+                begun.set()
+                assert may_go.wait(LONG)
+
+        def give() -> None:
+            try:
+                given.set_result(memory.feedback(number, helped=True))
+            except BaseException as error:
+                given.set_exception(error)
+
+        writing = threading.Thread(target=write_down, daemon=True)
+        writing.start()
+        assert begun.wait(LONG)
+        threading.Thread(target=give, daemon=True).start()
+        with pytest.raises(TimeoutError):
+            given.result(0.2)
+        may_go.set()
+        writing.join(LONG)
+        assert given.result(LONG) is None
+
+
+@pytest.mark.requirement("B17")
 def test_a_read_that_begins_to_write_is_told_so_while_another_thread_writes(
     tmp_path: Path,
 ) -> None:

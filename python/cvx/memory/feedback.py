@@ -68,9 +68,11 @@ def take_feedback(
     elif helped is None and outcome is not None:
         helped = outcome > 0.5
     recaller.write_down(number)
-    waiting = backend.noted.decided.get(number)
-    if waiting is None or not _is_of(backend, {"record": waiting[1]}, identity):
-        _decision_row(backend, number, identity)
+    with backend.record.mutex:
+        # While another thread writes it down it is in neither place.
+        waiting = backend.noted.decided.get(number)
+        if waiting is None or not _is_of(backend, {"record": waiting[1]}, identity):
+            _decision_row(backend, number, identity)
     backend.flush()
     with backend.record.transaction() as write:
         row = _decision_row(backend, number, identity)
@@ -115,10 +117,11 @@ def take_feedback(
 
 def attribution_of(backend: Backend, number: int, identity: Identity) -> Attribution:
     """Return which memories drove a decision, and whether it paid; see ``Learning``."""
-    waiting = backend.noted.decided.get(number)
-    if waiting is not None and _is_of(backend, {"record": waiting[1]}, identity):
-        return _with_events(Attribution.of(*waiting), waiting[1])
-    row = _decision_row(backend, number, identity)
+    with backend.record.mutex:
+        waiting = backend.noted.decided.get(number)
+        if waiting is not None and _is_of(backend, {"record": waiting[1]}, identity):
+            return _with_events(Attribution.of(*waiting), waiting[1])
+        row = _decision_row(backend, number, identity)
     found, noted = Attribution.logged(row), row["record"]
     if "shown" not in noted:
         # Of a loop; or of a context of which a memory was erased.

@@ -446,7 +446,7 @@ class Agents:
 
 def agents_of(backend: Backend) -> Agents:
     """Return what acts in a memory has in common, made at the first call."""
-    with backend.record.mutex:
+    with backend.mutex:
         if backend.agents is None:
             backend.agents = Agents(backend)
         return backend.agents
