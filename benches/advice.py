@@ -77,7 +77,7 @@ def fill(folder: Path, steps: int) -> None:
     """Store so many steps at once."""
     embedder = LexicalEmbedder(DIM)
     vectors = list(embedder.embed(ROOMS))
-    with Memory.open(folder, embedder) as memory, memory.record.transaction() as write:
+    with Memory.open(folder, embedder=embedder) as memory, memory.record.transaction() as write:
         for episode in episodes(steps, vectors):
             write.take_nodes(LENGTH)
             write.add_episode(episode, recallable=bool(episode.reward))

@@ -47,7 +47,7 @@ SDK = "import mcp, mcp.server, uvicorn"
 def filled(folder: Path, events: int, embedder: str) -> None:
     """Make a store of sentences that a generator draws."""
     rng = np.random.default_rng(SEED)
-    with Memory.open(folder, embedder) as memory:
+    with Memory.open(folder, embedder=embedder) as memory:
         for start in range(0, events, 10_000):
             count = min(10_000, events - start)
             drawn = words_of(rng, count, 8)

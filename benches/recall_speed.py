@@ -29,7 +29,7 @@ SPACES, DIM, CENTRES, WORDS = 10, 384, 2_000, 30_000
 
 
 def filled(n: int, random: np.random.Generator) -> Memory:
-    memory = Memory(NoEmbedder(DIM))
+    memory = Memory(embedder=NoEmbedder(DIM))
     centres = random.normal(size=(CENTRES, DIM)).astype(np.float32)
     odds = 1.0 / np.arange(1, WORDS + 1)
     words = random.choice(WORDS, size=(n, 20), p=odds / odds.sum())

@@ -86,7 +86,7 @@ def texts() -> dict[str, str]:
 def blocks(text: str, folder: Path) -> float:
     """Return the p99 in ms of a block from a memory that holds a text of 100 KB."""
     rng, times = random.Random(SEED), []
-    with Memory.open(folder, LexicalEmbedder()) as memory:
+    with Memory.open(folder, embedder=LexicalEmbedder()) as memory:
         memory.add_many(Event(timestamp=at, text=sentence(rng)) for at in range(200))
         memory.add(f"word1 word2 {text}")
         for _ in range(200):
@@ -106,7 +106,7 @@ def main() -> int:
     report: dict[str, Any] = {"reads": args.reads, "writes": args.writes, "seed": SEED}
     with tempfile.TemporaryDirectory() as name:
         folder, rng = Path(name) / "store", random.Random(SEED)
-        with Memory.open(folder, LexicalEmbedder()) as memory:
+        with Memory.open(folder, embedder=LexicalEmbedder()) as memory:
             for number in range(EVENTS):
                 memory.add(sentence(rng), key=f"k{number}")
             seen = list(used(memory, folder, args.reads, args.writes))

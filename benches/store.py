@@ -72,7 +72,7 @@ def durable_adds(folder: Path, adds: int) -> Iterator[Line]:
     events = iter(Material(1).events(3 * adds))
     plain, worded = bare(folder / "plain.db", words=False), bare(folder / "words.db", words=True)
     times: dict[str, list[float]] = {"ours": [], "plain": [], "words": []}
-    with Memory.open(folder / "adds", LexicalEmbedder(dim=DIM)) as memory:
+    with Memory.open(folder / "adds", embedder=LexicalEmbedder(dim=DIM)) as memory:
 
         def ours(number: int) -> None:  # noqa: ARG001
             event = next(events)
@@ -120,7 +120,7 @@ def bulk(folder: Path, events: Sequence[Event]) -> Iterator[Line]:
         return time.perf_counter() - wall, time.process_time() - cpu
 
     def ours() -> None:
-        with Memory.open(folder / "bulk", LexicalEmbedder(dim=DIM)) as memory:
+        with Memory.open(folder / "bulk", embedder=LexicalEmbedder(dim=DIM)) as memory:
             for at in range(0, len(events), BATCH):
                 memory.add_many(events[at : at + BATCH])
             assert memory.index.stats()["nodes"] == len(events)
@@ -160,7 +160,7 @@ def opening(folder: Path) -> Iterator[Line]:
     times = []
     for _ in range(OPENINGS + 1):
         start = time.perf_counter()
-        memory = Memory.open(folder / "bulk", LexicalEmbedder(dim=DIM))
+        memory = Memory.open(folder / "bulk", embedder=LexicalEmbedder(dim=DIM))
         times.append((time.perf_counter() - start) * 1e3)
         assert memory.admin.stats()["rebuilds"] == 0
         memory.close()
@@ -186,7 +186,7 @@ def recalls(folder: Path) -> Iterator[Line]:
     vectors = material.vectors(QUESTIONS)
     mixed = [" ".join(material.text().split()[:6]) for _ in range(QUESTIONS)]
     everywhere = ["the"] * QUESTIONS
-    with Memory.open(folder / "bulk", LexicalEmbedder(dim=DIM)) as memory:
+    with Memory.open(folder / "bulk", embedder=LexicalEmbedder(dim=DIM)) as memory:
         start = time.perf_counter()
         memory.recall(Cue(text="the", vector=vectors[0]), namespace="n0")
         first = time.perf_counter() - start

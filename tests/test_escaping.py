@@ -124,7 +124,7 @@ def test_what_acts_or_hides_is_changed(text: str) -> None:
 
 def hostile_memory(folder: Path | None = None) -> Memory:
     made = LexicalEmbedder(16)
-    memory = Memory(made) if folder is None else Memory.open(folder, made)
+    memory = Memory(embedder=made) if folder is None else Memory.open(folder, embedder=made)
     first = memory.add(STORED, source=STORED, tags=[STORED])
     second = memory.add(f"it led {STORED}", action=STORED, key=STORED)
     memory.add("elsewhere", namespace=STORED)

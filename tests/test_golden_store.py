@@ -109,7 +109,7 @@ def test_the_golden_store_has_something_of_everything(store: Path) -> None:
 @pytest.mark.requirement("W26")
 def test_the_move_that_was_broken_off_goes_on(store: Path) -> None:
     made = reembed(store, LexicalEmbedder(dim=32))
-    with Memory.open(store, LexicalEmbedder(dim=32)) as memory:
+    with Memory.open(store, embedder=LexicalEmbedder(dim=32)) as memory:
         (nodes,) = memory.record.query(
             "SELECT (SELECT count(node) FROM events) + (SELECT count(node) FROM aliases)"
         )[0]

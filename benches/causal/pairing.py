@@ -92,7 +92,7 @@ def fold_of(text: str) -> int:
 
 def filled(log: Log, embedder: Given) -> tuple[Memory, list[int]]:
     """Put a log into a memory, and return it with the ids of its events."""
-    memory = Memory(embedder)
+    memory = Memory(embedder=embedder)
     events = [
         Event(timestamp=time, text=text) for text, time in zip(log.texts, log.times, strict=True)
     ]

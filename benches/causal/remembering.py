@@ -37,7 +37,7 @@ def _measure(report: Report, kind: str, text: Callable[[int], str], remembered: 
     topics = rng.normal(size=(TOPICS, DIM))
     rows = topics[rng.integers(0, TOPICS, remembered + ADDED)]
     rows = (rows + 0.7 * rng.normal(size=rows.shape)).astype(np.float32)
-    memory = Memory(NoEmbedder(DIM))
+    memory = Memory(embedder=NoEmbedder(DIM))
     for first in range(0, remembered, BATCH):
         last = min(first + BATCH, remembered)
         memory.add_many(

@@ -27,7 +27,7 @@ def remembered(folder: Path, embedder: Embedder) -> tuple[Memory, list[Label], i
     """
     passages = json.loads((folder / "hotpotqa_train_corpus.json").read_text())
     questions = json.loads((folder / "hotpotqa_train.json").read_text())
-    memory = Memory(embedder)
+    memory = Memory(embedder=embedder)
     memory.admin.declare_edge_kind(MENTIONS)
     texts = {title: f"{title}. {''.join(sentences)}" for title, sentences in passages.items()}
     events = [

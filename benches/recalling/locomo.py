@@ -169,7 +169,7 @@ def remembered(
         for one in conversation.asked:
             vectors[without(one.text, names)] = one.bare
         vectors.update({one.text: one.vector for one in conversation.asked})
-    memory = Memory(LexicalEmbedder() if default else GivenVectors(vectors, encoder))
+    memory = Memory(embedder=LexicalEmbedder() if default else GivenVectors(vectors, encoder))
     labels = []
     speakers = sorted({(c.name, speaker) for c in conversations for speaker in c.speakers})
     for conversation in conversations:

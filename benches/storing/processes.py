@@ -16,7 +16,7 @@ from cvx.memory import Memory
 
 def _recall(folder: str, questions: Connection) -> None:
     """Say what is found first, for every text that is asked."""
-    with Memory.open(folder, LexicalEmbedder(dim=DIM)) as memory:
+    with Memory.open(folder, embedder=LexicalEmbedder(dim=DIM)) as memory:
         questions.send("ready")
         while text := questions.recv():
             (hit,) = memory.recall(text, 1)
@@ -29,7 +29,7 @@ def until_recalled(folder: Path, events: int) -> list[float]:
     here, there = context.Pipe()
     other = context.Process(target=_recall, args=(str(folder), there))
     waits = []
-    with Memory.open(folder, LexicalEmbedder(dim=DIM)) as memory:
+    with Memory.open(folder, embedder=LexicalEmbedder(dim=DIM)) as memory:
         other.start()
         there.close()
         assert here.recv() == "ready"

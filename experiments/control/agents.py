@@ -73,7 +73,7 @@ class Remembering:
     """A memory in RAM whose advice is followed."""
 
     def __init__(self, seed: int, actions: int) -> None:
-        self.memory = cvx.Memory(LexicalEmbedder(), seed=seed)
+        self.memory = cvx.Memory(embedder=LexicalEmbedder(), seed=seed)
         self.actions = list(range(actions))
 
     def begin(self, *, learning: bool) -> None:

@@ -57,8 +57,8 @@ class Arm:
         """Open the memory of a player: in a folder, or in RAM."""
         embedder = LexicalEmbedder(DIM)
         if folder is None:
-            return Memory(embedder, seed=seed)
-        return Memory.open(folder, embedder, seed=seed)
+            return Memory(embedder=embedder, seed=seed)
+        return Memory.open(folder, embedder=embedder, seed=seed)
 
     def loop_on(self, memory: Memory) -> PausableMemory | None:
         """Return the loop on a memory; None for what does not remember."""

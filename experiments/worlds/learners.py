@@ -75,7 +75,7 @@ class Remembering:
     """Ask ``episode.advise`` of a memory in RAM, do what it chooses, tell it what came of it."""
 
     def __init__(self, seed: int) -> None:
-        self.memory = cvx.Memory(VECTORS.embedder, seed=seed)
+        self.memory = cvx.Memory(embedder=VECTORS.embedder, seed=seed)
         self.reward = 0.0
 
     def begin(self, goal: str) -> None:

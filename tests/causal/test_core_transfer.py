@@ -21,7 +21,7 @@ def test_a_core_file_becomes_a_memory_that_tells_the_same_chain(tmp_path: Path) 
         core.add_event("The cellar flooded.")
         told = core.get_context("cellar")
     assert told == "The cellar flooded. This was because it rained all night (water came in)."
-    memory = Memory(embedder)
+    memory = Memory(embedder=embedder)
     rain, flood = from_duckdb(memory, path)
     (step,) = memory.why(flood).steps
     assert (step.event.event_id, step.edge.why) == (rain, "Water came in.")
@@ -31,7 +31,7 @@ def test_a_core_file_becomes_a_memory_that_tells_the_same_chain(tmp_path: Path) 
 @pytest.mark.requirement("X9", "X5")
 def test_a_memory_becomes_a_core_file_that_goes_on(tmp_path: Path) -> None:
     embedder = LexicalEmbedder(dim=64)
-    memory = Memory(embedder)
+    memory = Memory(embedder=embedder)
     rain = memory.add("It rained all night.", timestamp=1_000_000).id
     flood = memory.add("The cellar flooded.", timestamp=2_000_000).id
     memory.link(rain, flood, weight=0.8, why="the drain is too small")

@@ -114,11 +114,11 @@ def test_what_a_person_confirms_is_certain_and_what_they_reject_never_comes_back
 
 @pytest.mark.requirement("B13")
 def test_what_is_pending_and_refused_outlives_the_memory(tmp_path: Path) -> None:
-    with Memory.open(tmp_path, LexicalEmbedder(dim=64)) as made:
+    with Memory.open(tmp_path, embedder=LexicalEmbedder(dim=64)) as made:
         for at, text in enumerate(("the drain was blocked", "the cellar flooded")):
             made.add(text, timestamp=at)
         made.causes.reject(Edge(1, 2))
-    with Memory.open(tmp_path, LexicalEmbedder(dim=64)) as made:
+    with Memory.open(tmp_path, embedder=LexicalEmbedder(dim=64)) as made:
         assert [(one.cause, one.effect) for one in made.causes.pending("rejected")] == [(1, 2)]
         assert made.causes.propose(2) == []
         made.erase(1)

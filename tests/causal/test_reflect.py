@@ -135,7 +135,7 @@ def test_a_reflection_gets_a_vector_and_a_group_where_they_are_given() -> None:
 
 @pytest.mark.requirement("T20")
 def test_a_memory_reflects_on_its_events_and_keeps_their_ids() -> None:
-    made = CvxMemory(LexicalEmbedder(dim=64))
+    made = CvxMemory(embedder=LexicalEmbedder(dim=64))
     events = [
         made.add(f"the well is dry, day {day}", timestamp=day, entity="1", salience=0.8).id
         for day in range(4)

@@ -102,4 +102,4 @@ def test_bounds_that_cannot_be_are_refused() -> None:
     for options in ({"half_life": 0.0}, {"per_use": -1.0}, {"per_consequence": -1.0}):
         with pytest.raises(InvalidInputError):
             Vitality(**options)
-    assert Memory(LexicalEmbedder(dim=8)).admin.fade() == ((), ())
+    assert Memory(embedder=LexicalEmbedder(dim=8)).admin.fade() == ((), ())

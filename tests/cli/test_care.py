@@ -63,14 +63,14 @@ def test_what_is_erased_is_in_no_file_any_more(tmp_path: Path) -> None:
 
 def test_an_erase_says_that_it_does_not_know_the_file_of_a_cache(cvx: Cvx, tmp_path: Path) -> None:
     cached = CachedEmbedder(LexicalEmbedder(), tmp_path / "vectors.sqlite")
-    with Memory.open(cvx.store, cached) as memory:
+    with Memory.open(cvx.store, embedder=cached) as memory:
         memory.add(SECRET)
         memory.add("a mug")
     assert "CachedEmbedder" not in cvx("forget", 1, "--erase", "--dry-run").err
     said = cvx("forget", 1, "--erase", "--yes").err
     assert len(cached) == 2
     assert "CachedEmbedder" in said
-    with Memory.open(cvx.store, cached) as memory:
+    with Memory.open(cvx.store, embedder=cached) as memory:
         memory.erase(2)
     assert len(cached) == 1
 
@@ -129,7 +129,7 @@ def test_compacting_makes_the_store_smaller_and_loses_nothing(cvx: Cvx) -> None:
     lines = "\n".join(f'{{"text": "note {n} {"x" * 500}"}}' for n in range(200))
     cvx("add", "--file", "-", stdin=lines)
     cvx("forget", *range(1, 190))
-    with Memory.open(cvx.store, LexicalEmbedder()) as memory:
+    with Memory.open(cvx.store, embedder=LexicalEmbedder()) as memory:
         with memory.record.transaction() as write:
             # Free pages, as an older erase that could not compact leaves them.
             write.connection.execute("CREATE TABLE bulk AS SELECT zeroblob(3000000)")
@@ -221,10 +221,10 @@ def test_an_interrupted_move_leaves_130_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_store_made_in_python_is_opened_by_the_command_and_back(cvx: Cvx) -> None:
-    with Memory.open(cvx.store, LexicalEmbedder(dim=32)) as memory:
+    with Memory.open(cvx.store, embedder=LexicalEmbedder(dim=32)) as memory:
         memory.add("made in python")
     assert cvx("add", "made by the command").code == 0
-    with Memory.open(cvx.store, LexicalEmbedder(dim=32)) as memory:
+    with Memory.open(cvx.store, embedder=LexicalEmbedder(dim=32)) as memory:
         assert [event.text for event in memory.record.events()] == [
             "made in python",
             "made by the command",

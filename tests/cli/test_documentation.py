@@ -57,7 +57,7 @@ def words(cell: str) -> list[str]:
 def evaluated(folder: Path) -> dict[str, object]:
     """What `cvx eval` prints when everything is fitted."""
     questions = folder / "questions.jsonl"
-    with Memory.open(folder / "talk", LexicalEmbedder()) as memory:
+    with Memory.open(folder / "talk", embedder=LexicalEmbedder()) as memory:
         write_labels(questions, generated_talk(memory, sessions=8))
     done = Cvx(folder / "talk")("eval", questions, "--tune", "--floor", "--json")
     return dict(done.json)

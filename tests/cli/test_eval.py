@@ -15,7 +15,7 @@ from cvx.memory import Memory
 def talk(tmp_path: Path) -> tuple[Path, Path]:
     """A store with a talk in it, and a file of questions about it."""
     store, questions = tmp_path / "store", tmp_path / "questions.jsonl"
-    with Memory.open(store, LexicalEmbedder()) as memory:
+    with Memory.open(store, embedder=LexicalEmbedder()) as memory:
         write_labels(questions, generated_talk(memory, sessions=8))
     return store, questions
 
@@ -61,12 +61,12 @@ def test_eval_keeps_what_was_fitted_only_when_told_to(
 ) -> None:
     store, questions = talk
     arguments = ["eval", str(questions), "-s", str(store), "--tune", "--json"]
-    shipped = Memory(LexicalEmbedder()).learning.pipeline.weighting.weights
+    shipped = Memory(embedder=LexicalEmbedder()).learning.pipeline.weighting.weights
     said(arguments, capsys)
-    with Memory.open(store, LexicalEmbedder()) as memory:
+    with Memory.open(store, embedder=LexicalEmbedder()) as memory:
         assert memory.learning.pipeline.weighting.weights == shipped
     _, out = said([*arguments, "--floor", "--save"], capsys)
-    with Memory.open(store, LexicalEmbedder()) as memory:
+    with Memory.open(store, embedder=LexicalEmbedder()) as memory:
         assert memory.learning.pipeline.weighting.weights != shipped
         assert memory.learning.pipeline.floor.least == json.loads(out)["floor"]["threshold"]
     code, out = said(["eval", str(questions), "-s", str(store), "--save"], capsys)

@@ -102,5 +102,5 @@ def test_the_steps_of_an_episode_are_listed_without_its_embedder(tmp_path: Path)
 
 def test_what_was_linked_by_the_command_is_there_in_python(cvx: Cvx) -> None:
     flooded(cvx)
-    with Memory.open(cvx.store, LexicalEmbedder()) as memory:
+    with Memory.open(cvx.store, embedder=LexicalEmbedder()) as memory:
         assert [step.edge.why for step in memory.why(3).steps] == ["", "more than it takes"]

@@ -16,7 +16,7 @@ from tests.councils.plague import QUESTION, REFUSAL, SICK, SYMPTOMS
 
 
 def council(window_ticks: int = 48, settings: str = "default") -> Council:
-    return Council(Memory(LexicalEmbedder()), settings, window_ticks=window_ticks)
+    return Council(Memory(embedder=LexicalEmbedder()), settings, window_ticks=window_ticks)
 
 
 @pytest.mark.requirement("T23")
@@ -91,11 +91,11 @@ def test_a_council_hears_the_refusal_before_what_only_sounds_like_the_plague() -
 
 @pytest.mark.requirement("T2", "T12")
 def test_a_council_is_found_again_in_its_folder(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "store", LexicalEmbedder()) as memory:
+    with Memory.open(tmp_path / "store", embedder=LexicalEmbedder()) as memory:
         made = Council(memory)
         plague = made.crisis(QUESTION, 80, "health", causes=[made.decision("Cuts", 60, "senate")])
         made["ana"].saw(REFUSAL, 66, importance=8)
-    with Memory.open(tmp_path / "store", LexicalEmbedder()) as memory:
+    with Memory.open(tmp_path / "store", embedder=LexicalEmbedder()) as memory:
         again = Council(memory)
         (seen,) = again["ana"]
         assert (seen.text, seen.tick, seen.importance) == (REFUSAL, 66, 8.0)

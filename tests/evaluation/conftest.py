@@ -11,5 +11,5 @@ from cvx.memory import Memory
 @pytest.fixture
 def memory() -> Iterator[Memory]:
     """An empty memory in RAM."""
-    with Memory(LexicalEmbedder()) as made:
+    with Memory(embedder=LexicalEmbedder()) as made:
         yield made

@@ -79,7 +79,7 @@ class Doors:
 
 
 def _memory() -> Memory:
-    return Memory(LexicalEmbedder(64))
+    return Memory(embedder=LexicalEmbedder(64))
 
 
 def _wrapped(memory: Memory, **kept: Any) -> MemoryWrapper:
@@ -264,7 +264,7 @@ from tests.integrations.test_gymnasium import Doors
 class Deadly(Doors):
     def step(self, action):
         os.kill(os.getpid(), signal.SIGKILL)
-agent = MemoryAgent(Memory.open({str(tmp_path)!r}, LexicalEmbedder(64)))
+agent = MemoryAgent(Memory.open({str(tmp_path)!r}, embedder=LexicalEmbedder(64)))
 for seed in range(5):
     agent.play(Doors(seed))
 agent.play(Deadly(9))

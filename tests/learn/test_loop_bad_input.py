@@ -230,12 +230,12 @@ def test_an_environment_that_crashes_leaves_a_loop_that_goes_on() -> None:
 
 @pytest.mark.requirement("V16", "W26")
 def test_a_process_that_dies_in_the_middle_of_a_game_leaves_nothing_of_it(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "store", embedder()) as first:
+    with Memory.open(tmp_path / "store", embedder=embedder()) as first:
         loop = first.learning.loop()
         loop.add_demonstration("clean a mug", CLEAN, "clean")
         loop.begin("clean a cup", "clean")
         loop.act(loop.recall(Cue(step="a kitchen")), "go to sink 1")
-    with Memory.open(tmp_path / "store", embedder()) as second:
+    with Memory.open(tmp_path / "store", embedder=embedder()) as second:
         again = second.learning.loop()
         assert len(again.episodes) == 1
         assert second.record.decisions() == []

@@ -80,7 +80,7 @@ HELLO = json.dumps(
 
 
 def test_who_brings_no_token_or_a_wrong_host_or_origin_is_refused() -> None:
-    with served(Memory(LexicalEmbedder()), hosts=["memory.example:*"]) as address:
+    with served(Memory(embedder=LexicalEmbedder()), hosts=["memory.example:*"]) as address:
         own = f"Bearer {ANA}"
         assert posted(address, HELLO, Authorization=own)[0] == 200
         assert posted(address, HELLO, Authorization=own, Host="memory.example:80")[0] == 200
@@ -99,7 +99,7 @@ def test_who_brings_no_token_or_a_wrong_host_or_origin_is_refused() -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_each_token_reads_and_writes_its_own_namespace_and_no_other(mode: str) -> None:
-    memory = Memory(LexicalEmbedder())
+    memory = Memory(embedder=LexicalEmbedder())
 
     async def session(url: str) -> None:
         async with over_http(url, ANA, mode=mode) as ana, over_http(url, BOB, mode=mode) as bob:
@@ -124,7 +124,7 @@ def test_each_token_reads_and_writes_its_own_namespace_and_no_other(mode: str) -
 
 
 def test_a_session_serves_only_the_token_that_opened_it() -> None:
-    with served(Memory(LexicalEmbedder())) as address:
+    with served(Memory(embedder=LexicalEmbedder())) as address:
         connection = http.client.HTTPConnection(address, timeout=300)
         sent = {
             "Content-Type": "application/json",
@@ -147,7 +147,7 @@ def test_a_session_serves_only_the_token_that_opened_it() -> None:
 def test_an_episode_of_a_client_that_does_not_come_back_is_broken_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    memory = Memory(LexicalEmbedder())
+    memory = Memory(embedder=LexicalEmbedder())
     clients = Clients(memory, {"": "ana"})
     left = clients[""].begin("a walk", None)
     clients.leave(idle_s=3600)
@@ -172,7 +172,7 @@ def test_an_episode_of_a_client_that_does_not_come_back_is_broken_off(
 
 
 def test_episodes_of_clients_are_broken_off_when_the_server_stops() -> None:
-    memory = Memory(LexicalEmbedder())
+    memory = Memory(embedder=LexicalEmbedder())
 
     async def session(url: str) -> int:
         async with over_http(url, ANA) as client:
@@ -209,7 +209,7 @@ def test_tokens_come_from_a_file_that_only_its_owner_reads(tmp_path: Path) -> No
 
 
 def test_listening_to_other_machines_needs_the_name_they_use(tmp_path: Path) -> None:
-    memory = Memory(LexicalEmbedder())
+    memory = Memory(embedder=LexicalEmbedder())
     with pytest.raises(InvalidInputError, match="--allow-host"):
         serve_http(memory, {digest(ANA): ""}, "0.0.0.0", 0, ready=print)
     for http_option in ("8765", "127.0.0.1:", "127.0.0.1:70000"):
@@ -245,5 +245,5 @@ def test_the_command_serves_with_a_token_made_for_the_run(tmp_path: Path) -> Non
     serving_process.stderr.read()
     serving_process.stderr.close()
     serving_process.wait()
-    with Memory.open(store, LexicalEmbedder()) as memory:
+    with Memory.open(store, embedder=LexicalEmbedder()) as memory:
         assert [event.text for event in memory.events()] == ["it rained"]

@@ -67,7 +67,7 @@ def test_a_host_stores_recalls_explains_and_learns_from_an_outcome(tmp_path: Pat
 
     over_stdio(tmp_path / "store", first)
     over_stdio(tmp_path / "store", second)
-    with Memory.open(tmp_path / "store", LexicalEmbedder()) as memory:
+    with Memory.open(tmp_path / "store", embedder=LexicalEmbedder()) as memory:
         left = memory.record.unfinished(3)
         assert left is not None
         assert left.kind.startswith("discarded")
@@ -88,11 +88,11 @@ def test_four_servers_write_to_one_store_at_once(tmp_path: Path) -> None:
     async def all_of_them() -> list[list[int]]:
         return await asyncio.gather(*(writer(number) for number in range(4)))
 
-    with Memory.open(tmp_path / "store", LexicalEmbedder()):
+    with Memory.open(tmp_path / "store", embedder=LexicalEmbedder()):
         pass
     ids = [one for some in asyncio.run(all_of_them()) for one in some]
     assert len({*ids}) == 4 * each
-    with Memory.open(tmp_path / "store", LexicalEmbedder()) as memory:
+    with Memory.open(tmp_path / "store", embedder=LexicalEmbedder()) as memory:
         texts = {event.id: event.text for event in memory.events()}
         assert len(texts) == 4 * each
         assert {*texts.values()} == {
@@ -180,7 +180,7 @@ def test_a_client_that_vanishes_in_the_middle_of_a_write_leaves_a_sound_store(
     said = serving.stderr.read()
     serving.stderr.close()
     assert serving.wait() == 0, said
-    with Memory.open(store, LexicalEmbedder()) as memory:
+    with Memory.open(store, embedder=LexicalEmbedder()) as memory:
         assert memory.admin.check() == []
         assert acknowledged <= {event.id for event in memory.events()}
 
@@ -215,7 +215,7 @@ def test_an_episode_that_nobody_ends_is_broken_off_when_the_client_leaves(
 
 
 def test_an_episode_of_a_server_that_was_killed_is_taken_up_by_its_number(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "store", LexicalEmbedder()) as memory:
+    with Memory.open(tmp_path / "store", embedder=LexicalEmbedder()) as memory:
         killed = memory.episode("cross the bridge")
         killed.act("go", observation="a bridge")
 
@@ -245,7 +245,7 @@ def test_a_namespace_is_that_of_the_process(tmp_path: Path) -> None:
 
     over_stdio(tmp_path / "store", store, "--namespace", "ana")
     for own in ("bob", ""):
-        with Memory.open(tmp_path / "store", LexicalEmbedder()) as memory:
+        with Memory.open(tmp_path / "store", embedder=LexicalEmbedder()) as memory:
             found = in_process(memory, look, namespace=own)
         assert found["memories"] == []  # type: ignore[index]
         assert found["nearest"] == []  # type: ignore[index]

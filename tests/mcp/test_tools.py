@@ -27,7 +27,7 @@ SOURCE_DOCUMENTS = {"memory_add_event", "memory_query", *TOOLS}
 
 @pytest.fixture
 def memory() -> Memory:
-    return Memory(LexicalEmbedder())
+    return Memory(embedder=LexicalEmbedder())
 
 
 async def names_of(client: Client) -> list[str]:
@@ -360,7 +360,7 @@ class Waiting(LexicalEmbedder):
 def test_a_long_call_tells_that_it_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "_TELL_AFTER_S", 0.001)
     embedder = Waiting()
-    memory = Memory(embedder)
+    memory = Memory(embedder=embedder)
 
     async def session(client: Client) -> None:
         embedder.waits = True
@@ -382,7 +382,7 @@ def test_a_long_call_tells_that_it_is_at_work(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_cancelled_call_is_done_or_never_began_and_the_next_is_served(mode: str) -> None:
     embedder = Waiting()
-    memory = Memory(embedder)
+    memory = Memory(embedder=embedder)
 
     async def session(client: Client) -> None:
         embedder.waits = True

@@ -386,7 +386,7 @@ def test_each_observation_is_acted_on_once() -> None:
     "action", ["go", 3, -0.5, True, ("go", 2), (1, (2, 3)), np.int64(4), np.float32(0.5)]
 )
 def test_actions_come_back_as_they_were(tmp_path: Path, action: Any) -> None:
-    with Memory.open(tmp_path, LexicalEmbedder(64)) as memory:
+    with Memory.open(tmp_path, embedder=LexicalEmbedder(64)) as memory:
         one(memory, action, 1.0)
     with Memory.open(tmp_path) as memory:
         advice = memory.episode("find the hat", task="hats").advise("a hall", [action, "sing"])
@@ -555,7 +555,7 @@ def play_and_die(folder: Path, code: str) -> None:
         "import os, signal, sys",
         "from cvx.embed import LexicalEmbedder",
         "from cvx.memory import Memory",
-        f"memory = Memory.open({str(folder)!r}, LexicalEmbedder(64))",
+        f"memory = Memory.open({str(folder)!r}, embedder=LexicalEmbedder(64))",
         code,
         "sys.stdout.flush()",
         "os.kill(os.getpid(), signal.SIGKILL)",
@@ -589,7 +589,10 @@ def test_an_episode_goes_on_after_a_kill(tmp_path: Path) -> None:
 
 
 def test_what_another_took_up_goes_on_there_only(tmp_path: Path) -> None:
-    with Memory.open(tmp_path, LexicalEmbedder(64)) as first, Memory.open(tmp_path) as second:
+    with (
+        Memory.open(tmp_path, embedder=LexicalEmbedder(64)) as first,
+        Memory.open(tmp_path) as second,
+    ):
         mine = first.episode("find the hat", task="hats")
         mine.act("left", observation="a hall")
         theirs = second.episode(id=mine.id)
@@ -602,7 +605,10 @@ def test_what_another_took_up_goes_on_there_only(tmp_path: Path) -> None:
 
 
 def test_two_agents_on_one_store_learn_from_each_other(tmp_path: Path) -> None:
-    with Memory.open(tmp_path, LexicalEmbedder(64)) as first, Memory.open(tmp_path) as second:
+    with (
+        Memory.open(tmp_path, embedder=LexicalEmbedder(64)) as first,
+        Memory.open(tmp_path) as second,
+    ):
         a, b = (m.episode("find the hat", task="hats") for m in (first, second))
         assert a.id != b.id
         a.act("left", observation="a hall")
@@ -624,7 +630,7 @@ def test_a_reopened_memory_advises_as_before(tmp_path: Path) -> None:
         advice = memory.episode("brew some tea", task="tea").advise(about, WAYS)
         return [(o.action, o.value, o.low, o.high, o.trials, o.basis) for o in advice]
 
-    with Memory.open(tmp_path, LexicalEmbedder(64)) as memory:
+    with Memory.open(tmp_path, embedder=LexicalEmbedder(64)) as memory:
         played(memory, 20)
         before = told(memory)
     with Memory.open(tmp_path) as memory:
@@ -636,7 +642,7 @@ def test_a_reopened_memory_advises_as_before(tmp_path: Path) -> None:
 def test_what_could_not_be_written_changed_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, point: str, verb: str
 ) -> None:
-    with Memory.open(tmp_path, LexicalEmbedder(64)) as memory:
+    with Memory.open(tmp_path, embedder=LexicalEmbedder(64)) as memory:
         one(memory, "right", 1.0)
         episode = memory.episode("find the hat", task="hats")
         episode.act("left", observation="a hall", reward=0.1)
@@ -751,7 +757,7 @@ def test_what_was_seen_last_is_kept_as_it_was(tmp_path: Path, last: Any) -> None
     def told(memory: Memory) -> dict[Any, tuple[float, int]]:
         return values(memory, [0.5, 2.0] if isinstance(last, list) else "a hall")
 
-    with Memory.open(tmp_path, LexicalEmbedder(64)) as memory:
+    with Memory.open(tmp_path, embedder=LexicalEmbedder(64)) as memory:
         for reward in (1.0, 0.0):
             with memory.episode("find the hat", task="hats") as episode:
                 seen = [0.5, 2.0] if isinstance(last, list) else "a hall"
@@ -908,7 +914,7 @@ def test_episodes_may_be_awaited() -> None:
 
 
 def test_open_and_discarded_episodes_move_with_an_export(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "a", LexicalEmbedder(64)) as memory:
+    with Memory.open(tmp_path / "a", embedder=LexicalEmbedder(64)) as memory:
         one(memory, "right", 1.0)
         discarded = memory.episode("find the hat", task="hats")
         discarded.act("left", observation="a hall")

@@ -172,3 +172,32 @@ def test_hits_show_a_line_each_and_no_cut_word() -> None:
     cut = told.split("event=")[1].split("...")[0]
     assert "the spare key" in cut
     assert cut.split(" ")[-1] in ("door", "the", "beside", "old", "'the")
+
+
+def test_python_says_of_a_wrong_keyword_which_public_method_does_not_know_it() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    rain, flood = memory.add("rain"), memory.add("flood")
+    memory.link(rain, flood)
+    seen = [
+        memory, memory.causes, memory.learning, memory.frames, memory.admin, memory.episode("tea"),
+        rain, memory.recall("rain"), memory.recall("rain")[0], memory.why(flood),
+        cvx.TemporalIndex(2),
+    ]  # fmt: skip
+    tried = 0
+    for thing in seen:
+        for name in dir(thing):
+            # Of a loop the options are those of ActiveMemory.
+            if name.startswith("_") or hasattr(list, name) or name == "loop":
+                continue
+            verb = getattr(thing, name)
+            if not inspect.ismethod(verb):
+                continue
+            with pytest.raises(TypeError) as said:
+                verb(colour=1)
+            assert str(said.value).startswith(f"{type(thing).__name__}.{name}()"), said.value
+            tried += 1
+    assert tried > 80
+    for name in cvx.__all__:
+        if isinstance(getattr(cvx, name), type) and name not in ("CvxError", "Embedder"):
+            with pytest.raises(TypeError, match=rf"^{name}\.__(init|new)__\(\)"):
+                getattr(cvx, name)(colour=1)

@@ -56,7 +56,7 @@ def run(root: Path) -> None:
         os.write(acks, (json.dumps(line) + "\n").encode())
 
     rng = np.random.default_rng(0)
-    memory = Memory.open(root / "store", embedder())
+    memory = Memory.open(root / "store", embedder=embedder())
     acknowledge(memory)
     added = []
     for number in range(6):

@@ -195,7 +195,7 @@ def test_a_recall_does_not_block_the_event_loop() -> None:
         def info(self) -> dict[str, object]:
             return {"id": "axes", "dim": 4, "semantic": False}
 
-    memory = Memory(Slow())  # type: ignore[arg-type]
+    memory = Memory(embedder=Slow())  # type: ignore[arg-type]
     memory.add_many([Event(timestamp=0, text="x one", vector=axis("x"))])
 
     async def both() -> None:

@@ -44,7 +44,7 @@ def test_the_scene_is_embedded_with_the_cue() -> None:
         def info(self) -> dict[str, object]:
             return {"id": "axes", "dim": 4, "semantic": False}
 
-    memory = Memory(Listening())  # type: ignore[arg-type]
+    memory = Memory(embedder=Listening())  # type: ignore[arg-type]
     asked.clear()
     memory.recall("who did it", pipeline=with_scene(BY_SIMILARITY, "a dark cellar"))
     assert asked == ["who did it\na dark cellar"]
@@ -78,7 +78,7 @@ def test_a_mood_primes_what_is_told_in_its_words() -> None:
 
 @pytest.mark.requirement("W22")
 def test_a_prelude_says_who_is_there_where_it_is_what_for_and_what_mattered() -> None:
-    memory = Memory(LexicalEmbedder())
+    memory = Memory(embedder=LexicalEmbedder())
     memory.add("Ann is the host of the dinner")
     memory.add("Bob mends clocks")
     memory.add("the kitchen is small and warm")

@@ -221,16 +221,16 @@ def test_what_has_not_been_used_for_longest_is_evicted_first() -> None:
 
 @pytest.mark.requirement("B4")
 def test_decisions_survive_in_a_folder(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", Axes()) as memory:
+    with Memory.open(tmp_path / "m", embedder=Axes()) as memory:
         memory.add("x one")
         block = memory.context("x")
         number = -1 if block.decision is None else block.decision
-    with Memory.open(tmp_path / "m", Axes()) as memory:
+    with Memory.open(tmp_path / "m", embedder=Axes()) as memory:
         assert memory.learning.attribution(number).shown == (1,)
         memory.feedback(number, followed=[1], helped=True)
         # A loop on the same store passes over recalls for prompts.
         memory.learning.loop()
-    with Memory.open(tmp_path / "m", Axes()) as memory:
+    with Memory.open(tmp_path / "m", embedder=Axes()) as memory:
         assert memory.learning.attribution(number).helped is True
 
 

@@ -90,7 +90,7 @@ def random_filter(rng: random.Random) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def filled() -> Memory:
     rng = random.Random(5)
-    memory = Memory(LexicalEmbedder(16))
+    memory = Memory(embedder=LexicalEmbedder(16))
     memory.add_many(
         Event(
             entity_id=0,

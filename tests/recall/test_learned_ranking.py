@@ -50,7 +50,7 @@ def first(memory: Memory, topic: str) -> str:
 @pytest.fixture(params=["ram", "folder"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     made = (
-        Memory(LexicalEmbedder())
+        Memory(embedder=LexicalEmbedder())
         if request.param == "ram"
         else Memory.open(tmp_path / "m", embedder="lexical")
     )
@@ -94,7 +94,7 @@ def test_what_was_learned_is_kept_with_the_store_and_seen_by_others(tmp_path: Pa
 @pytest.mark.requirement("B12")
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_feedback_that_contradicts_the_ranking_changes_nothing(share: float) -> None:
-    memory = filled(Memory(LexicalEmbedder()))
+    memory = filled(Memory(embedder=LexicalEmbedder()))
     before = [[hit.id for hit in memory.recall(f"Who owns the {topic}?")] for topic in TOPICS]
     random = np.random.default_rng(0)
     fed(memory, lambda hits: [hit.id for hit in hits[-3:]] if random.random() < share else [])

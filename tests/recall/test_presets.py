@@ -124,7 +124,7 @@ def test_what_a_recall_returns_is_warm_again_where_its_preset_says_so(
     tmp_path: Path, preset: Callable[[], Pipeline]
 ) -> None:
     later = 14 * DAY
-    first, second = (Memory.open(tmp_path / "m", Axes()) for _ in range(2))
+    first, second = (Memory.open(tmp_path / "m", embedder=Axes()) for _ in range(2))
     for name, cosine in (("a", 0.9), ("b", 0.8)):
         first.add(name, vector=at(cosine), timestamp=0, salience=0.5)
     assert texts(first.recall(asked(later), 1, pipeline=preset())) == ["a"]
@@ -136,7 +136,7 @@ def test_what_a_recall_returns_is_warm_again_where_its_preset_says_so(
     # The default says that a recall by itself, of which nothing is rendered, is no use.
     second.recall(asked(9 * later))
     second.close()
-    with Memory.open(tmp_path / "m", Axes()) as memory:
+    with Memory.open(tmp_path / "m", embedder=Axes()) as memory:
         used = {event: last for event, (_, last) in memory.record.used([1, 2]).items()}
     assert used == {1: later, 2: None}
 

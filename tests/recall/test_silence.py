@@ -27,7 +27,7 @@ FOREIGN = (
 
 def remembered(*texts: str, more: int = 0) -> Memory:
     """A memory of some facts among others that are made of common words."""
-    memory = Memory(LexicalEmbedder())
+    memory = Memory(embedder=LexicalEmbedder())
     random = np.random.default_rng(0)
     words = [
         "house",
@@ -140,7 +140,7 @@ class Turned:
 
 @pytest.mark.requirement("B14")
 def test_the_floor_of_an_unknown_embedder_is_on_the_scale_of_its_own_vectors() -> None:
-    memory = Memory(Turned())
+    memory = Memory(embedder=Turned())
     assert memory.learning.pipeline.floor.answerable == Learned()
     memory.add_many(Event(text, timestamp=n) for n, text in enumerate(FACTS))
     assert memory.recall(FOREIGN[0]).trace.answerable is None
@@ -169,7 +169,7 @@ def test_each_shipped_embedder_has_its_floor() -> None:
 
 @pytest.mark.requirement("B14")
 def test_a_name_and_a_word_of_the_same_stem_are_enough_in_a_new_memory() -> None:
-    memory = Memory(LexicalEmbedder())
+    memory = Memory(embedder=LexicalEmbedder())
     memory.add("Ana is allergic to peanuts.")
     memory.add("Ana moved to Lisbon last spring.")
     assert memory.recall("Which allergies does Ana have?")[0].text == "Ana is allergic to peanuts."
@@ -208,7 +208,7 @@ OTHERS = (
 def test_a_small_memory_answers_what_has_a_root_in_common_with_it(
     cue: str, fact: str, others: int
 ) -> None:
-    memory = Memory(LexicalEmbedder())
+    memory = Memory(embedder=LexicalEmbedder())
     memory.add(fact, entity="Ana" if "Ana" in fact else None)
     around = [text for text in OTHERS if text != fact]
     for n in range(others):

@@ -34,7 +34,7 @@ def test_the_dense_arm_follows_the_state_and_the_lexical_one_the_raw_words() -> 
 
 
 def test_aliases_lead_to_their_event() -> None:
-    memory = Memory(Axes())
+    memory = Memory(embedder=Axes())
     event = memory.add("x a guard of the gate", aliases=["y the sentry", "z watchman"]).id
     memory.add("y another thing")
     found = memory.recall("y who", sources=["aliases"])
@@ -182,7 +182,7 @@ def test_an_embedder_that_hangs_in_one_memory_is_asked_in_another() -> None:
             released.wait()
             return super().embed(texts)
 
-    stuck, other = Memory(Stuck()), room()
+    stuck, other = Memory(embedder=Stuck()), room()
     for memory in (stuck, other):
         memory.add("x one", vector=axis("x"))
     stuck.learning.pipeline = replace(stuck.learning.pipeline, timeout_s=0.01)
@@ -206,7 +206,7 @@ def test_an_embedder_that_hung_is_told_of_once_and_asked_again() -> None:
                 released.wait()
             return super().embed(texts)
 
-    memory = Memory(embedder := Hung())
+    memory = Memory(embedder=(embedder := Hung()))
     event = memory.add("x one", vector=axis("x")).id
     memory._backend.calls = Calls(clock=lambda: now)
     plan = replace(memory.learning.pipeline, timeout_s=0.01)
@@ -254,7 +254,7 @@ def test_a_source_that_answers_with_nonsense_is_reported_too() -> None:
 
 
 def test_without_an_embedder_words_are_searched_and_it_is_said() -> None:
-    memory = Memory(Down())
+    memory = Memory(embedder=Down())
     event = memory.add_many([Event(timestamp=0, text="x the lantern", vector=axis("x"))])[0]
     with pytest.warns(EmbedderWarning, match="nobody listens to 1 texts"):
         hits = memory.recall("where is the lantern?")
@@ -271,7 +271,7 @@ def test_a_word_without_direction_is_searched_as_a_word() -> None:
         def embed(self, texts: Sequence[str]) -> Vector:
             return 0 * super().embed(texts)
 
-    memory = Memory(Nowhere())
+    memory = Memory(embedder=Nowhere())
     memory.add("x one", vector=axis("x"))
     hits = memory.recall("x one")
     assert len(hits) == 1

@@ -42,7 +42,7 @@ PIPELINES: dict[str, Callable[[], Pipeline]] = {
 
 
 def opened(tmp_path: Path) -> Memory:
-    return Memory.open(tmp_path / "m", Axes())
+    return Memory.open(tmp_path / "m", embedder=Axes())
 
 
 def told(memory: Memory) -> list[tuple[object, ...]]:
@@ -124,9 +124,9 @@ def test_a_part_that_no_store_can_keep_is_said_and_holds_until_closed(
     with opened(tmp_path) as memory:
         assert memory.learning.pipeline.weighting == stream().weighting
     # In RAM, and where nothing is written, it was never to be kept.
-    with Memory(Axes()) as memory:
+    with Memory(embedder=Axes()) as memory:
         memory.learning.pipeline = own
-    with Memory.open(tmp_path / "m", Axes(), read_only=True) as memory:
+    with Memory.open(tmp_path / "m", embedder=Axes(), read_only=True) as memory:
         memory.learning.pipeline = composite()
         assert memory.learning.pipeline.weighting == composite().weighting
     with opened(tmp_path) as memory:

@@ -96,7 +96,7 @@ def manifest(folder: Path) -> Path:
 
 def other_store(folder: Path) -> None:
     """Put the snapshot of another store beside this record."""
-    with Memory.open(folder.with_name("other"), embedder()) as memory:
+    with Memory.open(folder.with_name("other"), embedder=embedder()) as memory:
         memory.add("of another store")
         memory.admin.snapshot()
     for path in (folder.with_name("other") / "index").iterdir():
@@ -106,7 +106,7 @@ def other_store(folder: Path) -> None:
 def lost_tail(folder: Path) -> None:
     """Put an older copy of the record back."""
     older = (folder / "memory.db").read_bytes()
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         memory.add("what will be lost")
     (folder / "memory.db").write_bytes(older)
     for ending in ("-wal", "-shm"):

@@ -28,7 +28,7 @@ def embedder() -> LexicalEmbedder:
 def write_until_killed(folder: str, name: str, seed: int, acks: Connection) -> None:
     """Write for ever; say so after each write that was acknowledged."""
     rng = random.Random(seed)
-    memory = Memory.open(folder, embedder())
+    memory = Memory.open(folder, embedder=embedder())
     own: list[int] = []
     number = 0
     while True:
@@ -70,7 +70,7 @@ def export_until_killed(folder: str, path: str) -> None:
 
 def consistent(folder: Path) -> None:
     """Every row is right, and the index that opens is the one that the rows make."""
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         assert memory.admin.check() == []
         index = memory.index
         seq = memory._backend.store.replica.seq
@@ -78,7 +78,7 @@ def consistent(folder: Path) -> None:
         memory._backend.store.replica.rebuild()
         built = memory._backend.store.fresh()
         built.become(memory._backend.store.index)
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         index = memory.index
         assert index.stats()["ids_given"] == built.stats()["ids_given"]
         assert index.stats()["nodes"] == built.stats()["nodes"]
@@ -108,7 +108,7 @@ def scenario(folder: str) -> None:
     def say(*words: object) -> None:
         print(*words, flush=True)
 
-    memory = Memory.open(folder, embedder())
+    memory = Memory.open(folder, embedder=embedder())
     say("opened")
     ids = []
     for number in range(3):

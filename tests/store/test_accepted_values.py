@@ -109,7 +109,7 @@ TRIED = Counter[str]()
 
 def survives(folder: Path, odd: list[dict[str, Any]], words: str) -> None:
     """Give a store odd events, and hold what it took against what comes back."""
-    with Memory.open(folder / "m", embedder()) as memory:
+    with Memory.open(folder / "m", embedder=embedder()) as memory:
         taken = [at for one in odd if (at := accepted(memory, one)) is not None]
         TRIED.update(stores=1, values=sum(map(len, odd)), events=len(odd), taken=len(taken))
         tried(f"accepted values, {dict(TRIED)}; stores", TRIED["stores"], 50)
@@ -125,12 +125,12 @@ def survives(folder: Path, odd: list[dict[str, Any]], words: str) -> None:
             assert at in [hit.event.event_id for hit in found if hit.event]
         memory.frames.events(state=None)
         export(memory, folder / "out.jsonl")
-    with Memory.open(folder / "m", embedder()) as memory:
+    with Memory.open(folder / "m", embedder=embedder()) as memory:
         assert {at: stored(memory.get(at)) for at in taken} == kept
         assert memory.admin.check() == []
     assert check(folder / "m", deep=True).sound
     import_export(folder / "back", folder / "out.jsonl")
-    with Memory.open(folder / "back", embedder()) as back:
+    with Memory.open(folder / "back", embedder=embedder()) as back:
         assert {at: stored(back.get(at)) for at in taken} == kept
 
 
@@ -169,11 +169,11 @@ def survives(folder: Path, odd: list[dict[str, Any]], words: str) -> None:
     ],
 )
 def test_what_could_not_be_recalled_is_refused_before_the_commit(field: str, value: Any) -> None:
-    memory = Memory(embedder())
+    memory = Memory(embedder=embedder())
     with pytest.raises(InvalidInputError):
         memory.add(**{"text": "a lamp", field: value})
     assert len(memory) == 0
-    assert memory.record.tail().seq == Memory(embedder()).record.tail().seq
+    assert memory.record.tail().seq == Memory(embedder=embedder()).record.tail().seq
     memory.add("a lamp")
     assert len(memory.recall("lamp")) == 1
 
@@ -184,7 +184,7 @@ def test_metadata_deeper_than_the_bound_is_refused(depth: int) -> None:
     nested: Any = 1
     for _ in range(depth):
         nested = [nested]
-    memory = Memory(embedder())
+    memory = Memory(embedder=embedder())
     with pytest.raises(InvalidInputError, match="32 levels"):
         memory.add("a lamp", metadata={"a": nested})
     with pytest.raises(InvalidInputError, match="32 levels"):
@@ -195,7 +195,7 @@ def test_metadata_at_the_bound_comes_back_on_a_deep_stack() -> None:
     nested: Any = 1
     for _ in range(31):
         nested = [nested]
-    memory = Memory(embedder())
+    memory = Memory(embedder=embedder())
     number = memory.add("a lamp", metadata={"a": nested})
 
     def deep(levels: int) -> Any:
@@ -251,13 +251,13 @@ def test_a_row_that_no_index_takes_is_left_out_named_and_repaired(
     tmp_path: Path, name: str
 ) -> None:
     folder = tmp_path / "m"
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         for text in ("the lamp is red", "the cup is blue", "the door is green"):
             memory.add(text)
     forge(folder, FORGERIES[name])
     for snapshot in (folder / "index").iterdir():
         snapshot.unlink()
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         assert [hit.event.event_id for hit in memory.recall("the red lamp", k=1) if hit.event] == [
             1
         ]
@@ -270,7 +270,7 @@ def test_a_row_that_no_index_takes_is_left_out_named_and_repaired(
     assert repaired.sound, repaired.left
     with warnings.catch_warnings():
         warnings.simplefilter("error", DamagedRowsWarning)
-        with Memory.open(folder, embedder()) as memory:
+        with Memory.open(folder, embedder=embedder()) as memory:
             memory.recall("the cup", k=5)
             assert memory.admin.check() == []
             export(memory, tmp_path / "out.jsonl")
@@ -291,7 +291,7 @@ class Mistaken(RawIndex):
 
 @pytest.mark.requirement("B16")
 def test_a_mistake_of_the_program_is_no_damage_of_a_row() -> None:
-    memory = Memory(embedder())
+    memory = Memory(embedder=embedder())
     memory.add("the lamp is red")
     with pytest.raises(TypeError, match="colour"):
         Replica(memory.record, lambda: Mistaken(8))

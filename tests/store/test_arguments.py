@@ -59,7 +59,7 @@ NO_ARGUMENT = {"open", "close", "loop", "export", "import_", "off_policy"}
 
 
 def filled() -> Memory:
-    memory = Memory(LexicalEmbedder(16))
+    memory = Memory(embedder=LexicalEmbedder(16))
     rain = memory.add("it rained all night", key="rain", source="a")
     flood = memory.add("the cellar is under water")
     memory.add("a mug", entity="3", aliases=["cup"])
@@ -70,7 +70,7 @@ def filled() -> Memory:
 
 def methods() -> dict[str, Any]:
     """Every public method of a memory and of its nouns, by its name."""
-    made = Memory(LexicalEmbedder(16))
+    made = Memory(embedder=LexicalEmbedder(16))
     owners = {"": made, **{f"{noun}.": getattr(made, noun) for noun in NOUNS}}
     return {
         before + name: getattr(owner, name)

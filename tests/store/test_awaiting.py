@@ -31,7 +31,7 @@ class Gated(LexicalEmbedder):
 def test_the_event_loop_goes_on_while_something_is_stored() -> None:
     async def main() -> list[Event]:
         turns = asyncio.Event()
-        memory = Memory(Gated(asyncio.get_running_loop(), turns))
+        memory = Memory(embedder=Gated(asyncio.get_running_loop(), turns))
         waiting = [asyncio.ensure_future(memory.aio.add(f"note {n}")) for n in range(3)]
         await asyncio.sleep(0)
         turns.set()
@@ -45,7 +45,7 @@ def test_the_event_loop_goes_on_while_something_is_stored() -> None:
 @pytest.mark.requirement("W24")
 def test_what_was_awaited_is_durable_and_batches_are_whole_or_nothing(tmp_path: Path) -> None:
     async def main() -> None:
-        memory = Memory.open(tmp_path / "m", embedder())
+        memory = Memory.open(tmp_path / "m", embedder=embedder())
         batches = [
             memory.aio.add_many([Event(timestamp=n, text=f"batch {b} note {n}") for n in range(5)])
             for b in range(4)
@@ -70,14 +70,14 @@ def test_what_was_awaited_is_durable_and_batches_are_whole_or_nothing(tmp_path: 
         # Not closed: what was acknowledged must be there all the same.
 
     asyncio.run(main())
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert len(memory) == 23
         assert memory.admin.check() == []
 
 
 @pytest.mark.requirement("W14", "W24")
 def test_every_piece_of_a_long_text_is_found_alone_and_has_all_the_metadata() -> None:
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         pieces = chunk_text(
             "She grew up by the sea. Her father built boats. She never learned to swim!", 30
         )

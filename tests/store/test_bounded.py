@@ -20,7 +20,11 @@ LOG = 16 * 2**20
 
 
 def opened(folder: Path | None = None) -> Memory:
-    memory = Memory(LexicalEmbedder()) if folder is None else Memory.open(folder, LexicalEmbedder())
+    memory = (
+        Memory(embedder=LexicalEmbedder())
+        if folder is None
+        else Memory.open(folder, embedder=LexicalEmbedder())
+    )
     if not len(memory):
         memory.add("the spare key is under the green pot")
     return memory
@@ -45,7 +49,7 @@ def test_what_reading_notes_is_written_down_by_a_process_that_only_reads() -> No
 
 
 def test_counts_of_what_was_recalled_are_written_down_too() -> None:
-    memory = Memory(LexicalEmbedder())
+    memory = Memory(embedder=LexicalEmbedder())
     memory.add_many(Event(timestamp=n, text=f"key {n}") for n in range(5_000))
     for n in range(0, 5_000, 50):
         memory.recall(f"key {n}", k=60)
@@ -144,7 +148,7 @@ def test_only_the_newest_changes_are_kept_and_a_reopened_store_is_whole(tmp_path
         with pytest.raises(UnknownError, match="reaches no further back"):
             memory.as_of(early)
         assert len(memory.as_of(late)) == 200
-    with Memory.open(tmp_path, LexicalEmbedder()) as memory:
+    with Memory.open(tmp_path, embedder=LexicalEmbedder()) as memory:
         assert memory.admin.stats()["rebuilds"] == 0
         assert len(memory) == 201
         assert [hit.event.text for hit in memory.recall("thing 7", k=1) if hit.event] == ["thing 7"]
@@ -155,7 +159,7 @@ def test_only_the_newest_changes_are_kept_and_a_reopened_store_is_whole(tmp_path
 def test_a_store_that_dropped_some_of_its_past_is_exported_and_salvaged(
     tmp_path: Path, ending: str
 ) -> None:
-    with Memory.open(tmp_path / "m", LexicalEmbedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=LexicalEmbedder()) as memory:
         memory.admin.keep_history(changes=10, decisions=2)
         for n in range(40):
             memory.add(f"thing {n}")
@@ -163,7 +167,7 @@ def test_a_store_that_dropped_some_of_its_past_is_exported_and_salvaged(
         limits = memory.admin.stats()["history"]
         export(memory, tmp_path / f"all.{ending}")
     import_export(tmp_path / "again", tmp_path / f"all.{ending}")
-    with Memory.open(tmp_path / "again", LexicalEmbedder()) as memory:
+    with Memory.open(tmp_path / "again", embedder=LexicalEmbedder()) as memory:
         assert len(memory) == 40
         told = memory.admin.stats()["history"]
         assert (told["most_changes"], told["most_decisions"]) == (10, 2)
@@ -175,7 +179,7 @@ def test_a_store_that_dropped_some_of_its_past_is_exported_and_salvaged(
 
 def test_changes_that_a_snapshot_lacks_are_never_dropped(tmp_path: Path) -> None:
     folder = tmp_path / "m"
-    with Memory.open(folder, LexicalEmbedder()) as memory:
+    with Memory.open(folder, embedder=LexicalEmbedder()) as memory:
         memory.add("before the snapshot")
         assert memory.admin.snapshot()
         held = memory.record.tail().seq
@@ -190,7 +194,7 @@ def test_changes_that_a_snapshot_lacks_are_never_dropped(tmp_path: Path) -> None
         assert len(journal(memory)) == 61
         copied = tmp_path / "killed"
         shutil.copytree(folder, copied)
-    with Memory.open(copied, LexicalEmbedder()) as memory:
+    with Memory.open(copied, embedder=LexicalEmbedder()) as memory:
         assert memory.admin.stats()["rebuilds"] == 0
         assert memory.admin.stats()["snapshots_refused"] == []
     assert check(copied).sound
@@ -199,7 +203,7 @@ def test_changes_that_a_snapshot_lacks_are_never_dropped(tmp_path: Path) -> None
 def test_a_memory_that_is_open_for_long_writes_the_snapshots_that_let_changes_go(
     tmp_path: Path,
 ) -> None:
-    with Memory.open(tmp_path, LexicalEmbedder()) as memory:
+    with Memory.open(tmp_path, embedder=LexicalEmbedder()) as memory:
         memory.add("before the snapshot")
         assert memory.admin.snapshot()
         memory.admin.keep_history(changes=20)
@@ -211,8 +215,8 @@ def test_a_memory_that_is_open_for_long_writes_the_snapshots_that_let_changes_go
 
 def test_who_slept_through_dropped_changes_reads_everything_anew(tmp_path: Path) -> None:
     with (
-        Memory.open(tmp_path, LexicalEmbedder()) as writer,
-        Memory.open(tmp_path, LexicalEmbedder()) as reader,
+        Memory.open(tmp_path, embedder=LexicalEmbedder()) as writer,
+        Memory.open(tmp_path, embedder=LexicalEmbedder()) as reader,
     ):
         gone = writer.add("the old door code is 4711")
         kept = writer.add("a red bicycle")

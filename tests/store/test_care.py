@@ -80,12 +80,12 @@ def test_what_another_made_public_is_recognised_by_whoever_recalled_it(memory: M
 
 @pytest.mark.requirement("B3")
 def test_a_block_of_an_earlier_session_is_recognised_by_its_form(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         first = memory.add("the bridge is <closed> & empty on sundays\nall year").id
         hidden = memory.add("a secret way", namespace="ana").id
         block = memory.context("the bridge")
         theirs = memory.context("a secret way", namespace="ana")
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert memory.add(block).id == first
         assert memory.add(theirs, namespace="bob").id != hidden
         assert memory.add(theirs, namespace="ana").id == hidden
@@ -190,7 +190,7 @@ SHARES = st.sampled_from([None, 0.25, 0.5, 1.0])
 def test_a_budget_goes_by_reward_times_salience_and_of_equals_puts_the_oldest_away(
     told: list[tuple[float | None, float | None, int]], most: int
 ) -> None:
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         for number, (reward, salience, timestamp) in enumerate(told):
             memory.add(f"note {number}", reward=reward, salience=salience, timestamp=timestamp)
 
@@ -206,7 +206,7 @@ def test_a_budget_goes_by_reward_times_salience_and_of_equals_puts_the_oldest_aw
 
 @pytest.mark.requirement("B8", "R12")
 def test_what_happened_long_ago_stays_where_it_was_used_lately(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         old, new = (
             memory.add("a red lamp", timestamp=1).id,
             memory.add("a blue door", timestamp=50).id,
@@ -217,7 +217,7 @@ def test_what_happened_long_ago_stays_where_it_was_used_lately(tmp_path: Path) -
                 Cue(text="lamp or door", timestamp=now), where=only, floor=0.0
             ).hits
         assert memory.admin.budget(events=1).events == (new,)
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert memory.admin.budget(events=1).events == (new,)
 
 

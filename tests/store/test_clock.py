@@ -34,7 +34,7 @@ def test_a_clock_that_stays_ahead_is_believed() -> None:
 def test_after_a_time_ahead_now_means_now_and_a_warning_is_given(tmp_path: Path) -> None:
     with Memory._opened(tmp_path, embedder(), now=lambda: now() + CENTURY) as memory:
         ahead = memory.add("written by a wrong clock")
-    with Memory.open(tmp_path, embedder()) as memory:
+    with Memory.open(tmp_path, embedder=embedder()) as memory:
         with pytest.warns(ClockWarning, match="ahead of this machine's clock"):
             later = memory.add("written by a right one")
         memory.add("and no second warning")

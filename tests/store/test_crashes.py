@@ -58,7 +58,7 @@ def run_and_kill(folder: Path, cycles: int, seed: int) -> tuple[int, int]:
                 forgotten.add(a)
             elif kind == "link":
                 links.add((a, b))
-        with Memory.open(folder, embedder()) as memory:
+        with Memory.open(folder, embedder=embedder()) as memory:
             assert memory.admin.check() == []
             there = {int(e.event_id or 0): e for e in memory.record.events()}
             for event, text in added.items():
@@ -136,7 +136,7 @@ def test_a_death_at_any_write_sync_or_rename_loses_nothing(
         assert said[-1] == ["closed"]
     added = {int(line[1]): line[2] for line in said if line[0] == "added"}
     erased = {int(line[1]) for line in said if line[0] == "erased"}
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         assert memory.admin.check() == []
         there = {int(e.event_id or 0): e.text for e in memory.record.events()}
         secret = "the first secret number 0"
@@ -162,7 +162,7 @@ def test_an_error_before_the_commit_is_typed_and_leaves_nothing(
     from cvx.errors import RecordIOError
     from cvx.store import failpoints
 
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         first = memory.add("before").id
         monkeypatch.setattr(failpoints, "_wanted", f"{name}:error")
         monkeypatch.setattr(failpoints, "_reached", {})

@@ -28,7 +28,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def filled(folder: Path, n: int = 20) -> list[object]:
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         for number in range(n):
             memory.add(f"thing {number} lies in drawer {number % 3}", reward=number / n)
         memory.link(1, 2, "caused", weight=0.5)
@@ -65,26 +65,26 @@ def test_every_truncation_of_a_snapshot_is_survived(tmp_path: Path) -> None:
     for length in range(len(sidecar)):
         alone(path, whole)
         write(manifest, sidecar[:length])
-        with Memory.open(tmp_path / "m", embedder()) as memory:
+        with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
             assert memory.admin.stats()["rebuilds"] == 1
             if length % 20 == 0:
                 assert answers(memory) == expected
     for length in cuts:
         alone(path, whole[:length])
         write(manifest, sidecar)
-        with Memory.open(tmp_path / "m", embedder()) as memory:
+        with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
             assert memory.admin.stats()["rebuilds"] == 1
             assert memory.admin.stats()["snapshots_refused"]
             assert answers(memory) == expected
 
 
 def test_damaged_tags_that_a_filter_reads_are_called_damage(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("a mug", tags=["kitchen"])
         memory.add("a bed", tags=["bedroom"])
     sql("UPDATE events SET tags = '[kitchen' WHERE event_id = 1")(tmp_path / "m")
     with (
-        Memory.open(tmp_path / "m", embedder()) as memory,
+        Memory.open(tmp_path / "m", embedder=embedder()) as memory,
         pytest.raises(DamagedStoreError, match="malformed JSON"),
     ):
         memory.recall("mug", where=Filter(tags=["bedroom"]))
@@ -93,7 +93,7 @@ def test_damaged_tags_that_a_filter_reads_are_called_damage(tmp_path: Path) -> N
 def test_a_manifest_that_is_not_what_was_written_is_named_once(tmp_path: Path) -> None:
     filled(tmp_path / "m", 6)
     newest(tmp_path / "m").with_suffix(".json").write_text("?")
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         refused = memory.admin.stats()["snapshots_refused"]
     assert [why.partition(": ")[2] for why in refused] == ["not what was written"]
 
@@ -125,7 +125,7 @@ def test_no_flipped_bit_of_a_snapshot_changes_an_answer(tmp_path: Path) -> None:
         # Loading is what reads it: all flips go through that, some through a whole open.
         if number % 40 == 0:
             # A rebuild wrote nothing new: there was nothing to add to the newest number.
-            with Memory.open(tmp_path / "m", embedder()) as memory:
+            with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
                 assert answers(memory) == expected
                 built += memory.admin.stats()["rebuilds"]
         else:
@@ -138,14 +138,14 @@ def test_no_flipped_bit_of_a_snapshot_changes_an_answer(tmp_path: Path) -> None:
 @pytest.mark.requirement("X9")
 def test_a_snapshot_of_another_store_or_history_is_passed_over(tmp_path: Path) -> None:
     expected = filled(tmp_path / "one")
-    with Memory.open(tmp_path / "two", embedder()) as memory:
+    with Memory.open(tmp_path / "two", embedder=embedder()) as memory:
         for number in range(21):
             memory.add(f"quite another thing {number}")
     for path in (tmp_path / "one" / "index").iterdir():
         path.unlink()
     for path in (tmp_path / "two" / "index").iterdir():
         shutil.copy(path, tmp_path / "one" / "index")
-    with Memory.open(tmp_path / "one", embedder()) as memory:
+    with Memory.open(tmp_path / "one", embedder=embedder()) as memory:
         assert memory.admin.stats()["rebuilds"] == 1
         assert answers(memory) == expected
 
@@ -157,11 +157,11 @@ def test_a_record_that_is_gone_is_a_lost_tail_and_lock_goes_on_saying_so(tmp_pat
     (folder / "memory.db").unlink()
     for _ in range(2):
         with pytest.raises(LostTailError, match="accept-lost-tail"):
-            Memory.open(folder, embedder())
+            Memory.open(folder, embedder=embedder())
     with Memory._opened(folder, embedder(), accept_lost_tail=True) as memory:
         assert len(memory) == 0
         memory.add("a new beginning")
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         assert len(memory) == 1
 
 
@@ -171,7 +171,7 @@ def test_a_record_that_ends_too_early_is_a_lost_tail(tmp_path: Path, by: str) ->
     folder = tmp_path / "m"
     filled(folder)
     older = (folder / "memory.db").read_bytes()
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         lost = memory.add("what will be lost").id
     (folder / "memory.db").write_bytes(older)
     if by == "snapshot":
@@ -180,11 +180,11 @@ def test_a_record_that_ends_too_early_is_a_lost_tail(tmp_path: Path, by: str) ->
         for path in (folder / "index").iterdir():
             path.unlink()
     with pytest.raises(LostTailError, match="accept-lost-tail"):
-        Memory.open(folder, embedder())
+        Memory.open(folder, embedder=embedder())
     with Memory._opened(folder, embedder(), accept_lost_tail=True) as memory:
         assert len(memory) == 21
         assert memory.add("another history now").id == lost
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         assert memory.get(lost).text == "another history now"
         top = memory.recall("another history now", k=1)[0]
         assert top.event
@@ -193,7 +193,7 @@ def test_a_record_that_ends_too_early_is_a_lost_tail(tmp_path: Path, by: str) ->
 
 @pytest.mark.requirement("X9")
 def test_five_hundred_flips_in_rows_are_all_found_and_named(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         loop = memory.learning.loop()
         for number in range(4):
             run = loop.begin(f"goal {number}", "clean")
@@ -256,7 +256,7 @@ def test_a_damaged_row_is_refused_when_it_is_read(tmp_path: Path) -> None:
     db.execute("UPDATE events SET text = 'thing 3 lies in a trap' WHERE event_id = 4")
     db.commit()
     db.close()
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         with pytest.raises(DamagedStoreError, match=r"row \[4\] of events"):
             memory.get(4)
         assert memory.admin.check() == ["events [4]"]
@@ -278,7 +278,7 @@ def test_one_damaged_row_is_left_out_of_a_rebuild_and_named(tmp_path: Path) -> N
     for _ in range(2):
         # No snapshot is made of an index that lacks rows: the damage is named at every opening.
         with pytest.warns(DamagedRowsWarning, match=r"events \[4\]"):
-            memory = Memory.open(folder, embedder())
+            memory = Memory.open(folder, embedder=embedder())
         with memory:
             assert memory.admin.stats()["damaged"] == ["events [4]", "links [0, 1, 'caused']"]
             assert 3 not in memory.index

@@ -174,7 +174,7 @@ def test_a_planted_damage_is_named_and_repaired_and_nothing_else_changes(
     assert after["events"][1:] == before["events"][1:]
     for table in set(rows.COLUMNS) - {"events", "journal"}:
         assert after[table] == before[table]
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         assert [hit.event.event_id for hit in memory.recall("cellar", k=1) if hit.event] == [14]
 
 
@@ -346,7 +346,7 @@ def test_an_event_beyond_repair_moves_aside_with_what_hangs_on_it(folder: Path) 
     assert sorted(set(tables)) == ["aliases", "events", "links", "usage"]
     assert tables.count("links") == 2
     assert "something quite different" in kept
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         assert memory.admin.check() == []
         assert len(memory) == 14
         assert all(hit.event.event_id != 13 for hit in memory.recall("it poured") if hit.event)
@@ -367,7 +367,7 @@ def test_the_steps_of_an_episode_beyond_repair_stay_as_events(folder: Path) -> N
 def test_a_damaged_change_keeps_its_number_and_every_process_builds_its_index_anew(
     folder: Path,
 ) -> None:
-    other = Memory.open(folder, embedder())
+    other = Memory.open(folder, embedder=embedder())
     sql("UPDATE journal SET body = '[\"garbage\"]' WHERE seq = 3")(folder)
     repaired = check(folder, mend=True)
     assert repaired.left == ()
@@ -390,7 +390,7 @@ def test_a_lost_tail_is_named_and_nothing_is_touched_until_it_is_accepted(folder
     repaired = check(folder, mend=True, accept_lost_tail=True)
     assert repaired.left == ()
     assert list((folder / "index").glob("*.lost"))
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         assert len(memory) == 15
 
 
@@ -447,14 +447,14 @@ def test_what_stands_where_a_file_of_the_store_goes_is_named_and_left(
     else:
         place.write_text("somebody's notes")
     with pytest.raises(RecordIOError):
-        Memory.open(folder, embedder())
+        Memory.open(folder, embedder=embedder())
     for mend in (False, True):
         report = check(folder, mend=mend, deep=True)
         assert found(report) == [("misplaced", name)]
         assert (report.sound, report.done) == (False, ())
         assert f"is {other}" in report.left[0].what
     place.rename(folder / "aside")
-    Memory.open(folder, embedder()).close()
+    Memory.open(folder, embedder=embedder()).close()
     assert check(folder).sound
 
 
@@ -472,7 +472,7 @@ def test_a_store_of_another_version_is_not_touched(tmp_path: Path, version: int,
 
 
 def test_looking_goes_on_beside_a_writer(folder: Path) -> None:
-    with Memory.open(folder, LexicalEmbedder(dim=16)) as memory:
+    with Memory.open(folder, embedder=LexicalEmbedder(dim=16)) as memory:
         for number in range(20):
             memory.add(f"thing {number}")
             if number % 5 == 0:

@@ -66,7 +66,7 @@ def test_what_is_no_name_is_refused(memory: Memory, wrong: object) -> None:  # n
 
 
 def test_names_survive_a_reopening_and_an_export(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as made:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as made:
         made.add("Ana sold the horse", entity="ana")
         made.add("seven sold the horse", entity="7")
         export(made, tmp_path / "e.jsonl")
@@ -79,7 +79,7 @@ def test_names_survive_a_reopening_and_an_export(tmp_path: Path) -> None:
 
 
 def test_an_erased_name_is_in_no_file(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as made:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as made:
         event = made.add("she sold the horse", entity="anastasia-the-third")
         made.erase(event)
     for path in (tmp_path / "m").rglob("*"):

@@ -33,7 +33,7 @@ def files_with(folder: Path, needle: bytes) -> list[str]:
 
 def test_an_erase_of_nothing_writes_nothing(tmp_path: Path) -> None:
     cached = CachedEmbedder(embedder(), tmp_path / "vectors.sqlite")
-    with Memory.open(tmp_path / "m", cached) as memory:
+    with Memory.open(tmp_path / "m", embedder=cached) as memory:
         memory.add("a mug")
         memory.admin.snapshot()
         before = memory.record.tail(), inodes(tmp_path)
@@ -52,7 +52,7 @@ def test_nothing_of_an_erased_event_is_left_in_any_file(tmp_path: Path) -> None:
     folder = tmp_path / "m"
     vector = np.arange(1, 17, dtype=np.float32) * np.float32(0.12345)
     alias = embedder().embed(["kaleidoscope"])[0]
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         for number in range(30):
             memory.add(f"ordinary text {number}")
         secret = memory.add(
@@ -93,7 +93,7 @@ def test_nothing_of_an_erased_event_is_left_in_any_file(tmp_path: Path) -> None:
 @pytest.mark.requirement("B8")
 def test_decisions_that_recalled_an_erased_step_forget_it(tmp_path: Path) -> None:
     folder = tmp_path / "m"
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         loop = memory.learning.loop()
         run = loop.begin(f"find the {SECRET}", "find")
         loop.act(loop.recall(Cue(step="in the zanzibar room")), "take xylophone")
@@ -120,7 +120,7 @@ def test_a_decision_forgets_an_erased_step_that_it_showed_as_what_came_next(
 ) -> None:
     folder = tmp_path / "m"
     steps = [("a door", "open door"), ("a table", "say swordfish"), ("a hall", "leave")]
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         loop = memory.learning.loop(distinct=None, k=1)
         shown = loop.add_demonstration("get in", steps, "enter")
         loop.add_demonstration("get out", [("a window", "jump")], "enter")
@@ -148,7 +148,7 @@ def test_counts_of_use_that_quote_an_erased_event_go_unless_another_says_the_sam
 ) -> None:
     folder = tmp_path / "m"
     words = ["say swordfish", "open door"]
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         loop = memory.learning.loop(
             distinct=None, usage_key=lambda hit, _: ("moment", f"{hit.action}, go")
         )
@@ -172,7 +172,7 @@ def test_counts_of_use_that_quote_an_erased_event_go_unless_another_says_the_sam
 def test_counts_go_with_an_erased_event_whoever_they_are_of(
     tmp_path: Path, whose: tuple[str, str]
 ) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         # It says what the contexts of others are called, too: these stay.
         secret, kept = memory.add(f"{SECRET}, ana, a node").id, memory.add("a mug").id
         node = {event: memory.get(event).node for event in (secret, kept)}
@@ -189,7 +189,7 @@ def test_counts_go_with_an_erased_event_whoever_they_are_of(
 
 @pytest.mark.requirement("B8")
 def test_learned_weights_stay_whatever_an_erased_event_says(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         secret = memory.add("recency").id
         with memory.record.transaction() as write:
             for name in ("weights", "weights:ana", "of a user"):
@@ -204,7 +204,7 @@ def test_what_was_noted_of_a_decision_and_replaced_forgets_an_erased_event_too(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "m"
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         secret = memory.add(SECRET).id
         (hit,) = memory.recall(SECRET, 1)
         asked = Decision(memory.record.take_decision_number(), Cue(text="what?"), (hit,))
@@ -236,7 +236,7 @@ class Remembering(LexicalEmbedder):
 @pytest.mark.requirement("B8")
 def test_the_cache_of_the_embedder_is_told_and_so_is_the_past() -> None:
     model = Remembering(dim=16)
-    with Memory(model) as memory:
+    with Memory(embedder=model) as memory:
         kept = memory.add("kept").id
         secret = memory.add(SECRET, aliases=["another name"]).id
         stamp = memory.get(secret).recorded
@@ -254,18 +254,18 @@ def test_the_cache_of_the_embedder_is_told_and_so_is_the_past() -> None:
 @pytest.mark.requirement("B8")
 @pytest.mark.parametrize("by", ["itself", "another"])
 def test_what_was_noted_of_an_erased_event_is_not_written_later(tmp_path: Path, by: str) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         secret, kept = memory.add(SECRET).id, memory.add("an ordinary xylophone").id
         block = memory.context(SECRET, 200, k=2)
         assert {hit.event.event_id for hit in block.hits if hit.event} == {secret, kept}
         if by == "itself":
             memory.erase(secret)
         else:
-            with Memory.open(tmp_path / "m", embedder()) as other:
+            with Memory.open(tmp_path / "m", embedder=embedder()) as other:
                 other.erase(secret)
     report = check(tmp_path / "m")
     assert report.findings == ()
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         (decision,) = memory.record.decisions()
         assert [hit[0] for hit in decision["hits"]] == [memory.get(kept).node]
         assert decision["record"] == {}
@@ -281,7 +281,7 @@ def test_what_an_erased_event_says_takes_away_no_count_of_anything_else(tmp_path
         ("moment", "heat #"),
         ("plan", "x", "1"),
     ]
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.learning.loop().add_demonstration(
             "warm it", [("an egg", "heat egg with oven")], "heat"
         )
@@ -321,7 +321,7 @@ def traces(folder: Path, vectors: Iterable[bytes]) -> list[tuple[str, str]]:
 def with_everything(folder: Path) -> list[bytes]:
     """Make a store in which a secret went every way that there is; return its vectors."""
     first, model = LexicalEmbedder(16), LexicalEmbedder(24)
-    with Memory.open(folder, first) as memory:
+    with Memory.open(folder, embedder=first) as memory:
         for number in range(30):
             memory.add(f"an ordinary text {number}", action=f"go {number}", reward=1.0)
         memory.context("Was ist in Schließfach 47110815?")
@@ -404,7 +404,7 @@ def test_no_byte_of_what_was_erased_is_left_wherever_it_went(tmp_path: Path) -> 
     folder = tmp_path / "m"
     vectors = with_everything(folder)
     cached = CachedEmbedder(LexicalEmbedder(24), folder / "vectors.sqlite")
-    mine, other = (Memory.open(folder, cached) for _ in range(2))
+    mine, other = (Memory.open(folder, embedder=cached) for _ in range(2))
     # Recalled and not written down yet, here and by another; one shows it, the others name it.
     mine.update(31, metadata={"pin": "Tresor"})
     assert mine.context("Pässwörd Xylophon?").hits
@@ -423,7 +423,7 @@ def test_no_byte_of_what_was_erased_is_left_wherever_it_went(tmp_path: Path) -> 
     mine.close()
     assert traces(folder, vectors) == []
     assert [one for one in check(folder).findings if not one.harmless] == []
-    with Memory.open(folder, cached) as memory:
+    with Memory.open(folder, embedder=cached) as memory:
         assert memory.admin.check() == []
         assert len(memory) == 32
         # What has nothing to do with it is as it was.
@@ -445,14 +445,16 @@ def test_no_byte_of_what_was_erased_is_left_wherever_it_went(tmp_path: Path) -> 
 def test_a_cache_in_the_folder_is_cleaned_whoever_opened_it(tmp_path: Path) -> None:
     folder = tmp_path / "m"
     folder.mkdir()
-    with Memory.open(folder, CachedEmbedder(embedder(), folder / "vectors.sqlite")) as memory:
+    with Memory.open(
+        folder, embedder=CachedEmbedder(embedder(), folder / "vectors.sqlite")
+    ) as memory:
         secret, kept = memory.add(SECRET).id, memory.add("a kept one").id
         secret_vector, kept_vector = (memory.get(one).vector for one in (secret, kept))
     assert secret_vector is not None
     assert kept_vector is not None
     sqlite3.connect(folder / "of somebody.db").execute("CREATE TABLE x (said TEXT)").close()
     (folder / "empty").touch()
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         assert "vectors.sqlite" in files_with(folder, secret_vector.tobytes())
         memory.erase(secret)
         assert files_with(folder, secret_vector.tobytes()) == []
@@ -462,13 +464,13 @@ def test_a_cache_in_the_folder_is_cleaned_whoever_opened_it(tmp_path: Path) -> N
 @pytest.mark.requirement("B8")
 def test_an_event_that_was_set_aside_itself_can_be_erased(tmp_path: Path) -> None:
     folder = tmp_path / "m"
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         secret = memory.add(SECRET, aliases=["the kaleidoscope"]).id
         kept = memory.add("a kept one", aliases=["another name"]).id
     with opened(folder) as db:
         db.execute("UPDATE events SET salience = 0.111")
     check(folder, mend=True)
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         assert (len(memory), files_with(folder, b"zanzibar")) == (0, ["memory.db"])
         with pytest.raises(UnknownError):
             memory.erase([secret, 99])
@@ -483,7 +485,7 @@ def test_an_event_that_was_set_aside_itself_can_be_erased(tmp_path: Path) -> Non
 @pytest.mark.requirement("B8")
 def test_nothing_is_erased_where_a_trigger_keeps_copies(tmp_path: Path) -> None:
     folder = tmp_path / "m"
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         with opened(folder) as db:
             db.execute("CREATE TABLE copies (said TEXT)")
             db.execute(
@@ -504,7 +506,7 @@ def test_nothing_is_erased_where_a_trigger_keeps_copies(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("B8")
 def test_what_quotes_nothing_of_it_stays_as_it_was(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("the spare key is under the green pot", action="look under the pot")
         secret = memory.add("the code of the green safe is 4711", entity="5").id
         loop = memory.learning.loop(usage_key=lambda hit, _: ("did", f"{hit.action}, at 47110"))
@@ -530,7 +532,7 @@ def test_what_quotes_nothing_of_it_stays_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.requirement("B8")
 def test_an_erase_beside_a_reader_says_so_and_is_completed_later(tmp_path: Path) -> None:
     folder = tmp_path / "m"
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         secret = memory.add(SECRET).id
         with opened(folder) as db:
             db.execute("BEGIN")

@@ -26,7 +26,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def test_a_store_of_the_first_version_is_moved_over(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     shutil.copy(GOLDEN / "v1.db", tmp_path / "m" / "memory.db")
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert memory.record.meta("schema_version") == str(SCHEMA_VERSION)
         assert memory.admin.check() == []
         assert [e.reward for e in memory.record.events()] == [0.75, 1.0, 0.0, None]
@@ -43,7 +43,7 @@ def test_a_store_of_the_first_version_is_moved_over(tmp_path: Path) -> None:
         new = memory.add("written by this version")
         assert memory.get(new).node == 3
         assert [hit.event.event_id for hit in memory.recall("written version", k=1) if hit.event]
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert len(memory) == 5
 
 
@@ -51,7 +51,7 @@ def test_a_store_of_the_first_version_is_moved_over(tmp_path: Path) -> None:
 def test_a_store_of_the_second_version_is_moved_over(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     shutil.copy(GOLDEN / "v2.db", tmp_path / "m" / "memory.db")
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert memory.record.meta("schema_version") == str(SCHEMA_VERSION)
         assert memory.admin.check() == []
         assert "my_kind" in memory.index.edge_kinds
@@ -82,7 +82,7 @@ def test_damage_of_before_is_not_hidden_by_moving_over(tmp_path: Path) -> None:
 
 
 def test_a_store_of_a_later_version_is_refused_untouched(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("something")
     db = sqlite3.connect(tmp_path / "m" / "memory.db")
     db.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
@@ -90,7 +90,7 @@ def test_a_store_of_a_later_version_is_refused_untouched(tmp_path: Path) -> None
     db.close()
     before = (tmp_path / "m" / "memory.db").read_bytes()
     with pytest.raises(StoreVersionError, match="99"):
-        Memory.open(tmp_path / "m", embedder())
+        Memory.open(tmp_path / "m", embedder=embedder())
     assert (tmp_path / "m" / "memory.db").read_bytes() == before
 
 
@@ -111,10 +111,10 @@ RawIndex(2).save("7.cvx")
 
 
 def test_a_store_maps_its_snapshot(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("written by this version")
         built = memory.index.stats()["bytes"]
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert memory.index.stats()["bytes"] < built
 
 
@@ -124,7 +124,7 @@ def test_a_full_disk_is_a_typed_error_and_writing_resumes(tmp_path: Path) -> Non
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("the first")
         wal = (tmp_path / "m" / "memory.db-wal").stat().st_size
         for number in range(20):
@@ -147,7 +147,7 @@ def test_a_full_disk_is_a_typed_error_and_writing_resumes(tmp_path: Path) -> Non
             assert memory.get(event).text == f"there is room again {number}"
             assert len(memory) == len(memory.record.events())
         assert memory.admin.check() == []
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert memory.admin.check() == []
         assert sum(e.text.startswith("there is room") for e in memory.record.events()) == 20
 
@@ -157,13 +157,13 @@ def test_a_full_disk_is_a_typed_error_and_writing_resumes(tmp_path: Path) -> Non
 def test_a_store_that_no_room_is_left_to_open_is_not_called_damaged(tmp_path: Path) -> None:
     import resource
 
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("the first")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
         with pytest.raises(RecordIOError, match="make room"):
-            Memory.open(tmp_path / "m", embedder())
+            Memory.open(tmp_path / "m", embedder=embedder())
         with pytest.raises(RecordIOError, match="make room"):
             check(tmp_path / "m")
     finally:

@@ -38,7 +38,7 @@ NAN = base64.b64encode(struct.pack("<16f", *[float("nan")] * 16)).decode()
 def rich(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("foreign")
     planted.rich_store(folder / "m")
-    with Memory.open(folder / "m", embedder()) as memory:
+    with Memory.open(folder / "m", embedder=embedder()) as memory:
         for ending in ("jsonl", "parquet", "duckdb"):
             export(memory, folder / f"all.{ending}")
     return folder
@@ -201,7 +201,7 @@ def test_what_cvx_could_not_have_written_is_refused_and_nothing_is_taken_in(
     except CvxError:
         assert planted.contents(tmp_path / "m") == before
     assert check(tmp_path / "m", deep=True).findings == ()
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert memory.add("life goes on").id < 100
         assert memory.recall("rain")
 
@@ -225,11 +225,11 @@ def test_ids_that_are_far_apart_become_new_ones_in_a_store_that_holds_something(
     path = changed(rich, tmp_path / "all.jsonl", spread)
     with pytest.raises(ExportError, match="a store that holds something, where everything gets"):
         import_export(tmp_path / "new", path)
-    with Memory.open(tmp_path / "new", embedder()) as memory:
+    with Memory.open(tmp_path / "new", embedder=embedder()) as memory:
         memory.add("there before")
     import_export(tmp_path / "new", path)
     assert check(tmp_path / "new", deep=True).findings == ()
-    with Memory.open(tmp_path / "new", embedder()) as memory:
+    with Memory.open(tmp_path / "new", embedder=embedder()) as memory:
         assert memory.index.stats()["ids_given"] == 19
         (hit,) = memory.recall("the cellar flooded", k=1)
         assert hit.event is not None
@@ -242,7 +242,7 @@ def test_an_order_is_marked_although_the_export_does_not_say_so(rich: Path, tmp_
     shutil.copytree(rich / "m", tmp_path / "m")
     for folder in (tmp_path / "new", tmp_path / "m"):
         import_export(folder, path, again=True)
-        with Memory.open(folder, embedder()) as memory:
+        with Memory.open(folder, embedder=embedder()) as memory:
             assert [event.tags for event in memory.events() if event.text == order] == [
                 ("instruction",)
             ]
@@ -295,7 +295,7 @@ def test_a_parquet_file_of_other_columns_is_a_typed_error(rich: Path, tmp_path: 
 
 def test_a_count_that_is_not_whole_comes_back_from_every_format(tmp_path: Path) -> None:
     counts = [('["a"]', 3, 2, 0.5), ('["b"]', 3, 2, 2)]
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("a mug")
         with memory.record.transaction() as write:
             write.set_usage(counts)
@@ -334,7 +334,7 @@ def test_a_view_in_duckdb_never_becomes_a_memory(tmp_path: Path, secret: Path) -
     path = with_view(
         tmp_path / "core.duckdb", "events", f"SELECT {columns} FROM read_text('{secret}')"
     )
-    memory = Memory(embedder())
+    memory = Memory(embedder=embedder())
     with pytest.raises(ExportError, match="no table events"):
         from_duckdb(memory, path)
     assert len(memory) == 0

@@ -54,7 +54,7 @@ def use(folder: Path) -> None:
     """Everything that writes to a store, or deletes files of it."""
 
     def opened(work: Callable[[Memory], object]) -> None:
-        with Memory.open(folder, embedder()) as memory:
+        with Memory.open(folder, embedder=embedder()) as memory:
             work(memory)
 
     for work in (
@@ -66,7 +66,7 @@ def use(folder: Path) -> None:
         with suppress(CvxError):
             opened(work)
     for way in (
-        lambda: Memory.open(folder, embedder(), read_only=True).close(),
+        lambda: Memory.open(folder, embedder=embedder(), read_only=True).close(),
         lambda: describe(folder),
         lambda: check(folder),
         lambda: check(folder, mend=True, accept_lost_tail=True),
@@ -83,7 +83,7 @@ def test_a_link_in_a_store_is_not_followed(store: Path, mine: Path, name: str) -
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     path.symlink_to(mine if name == "index" else mine / name)
     with pytest.raises(RecordIOError, match=f"{name} is a symbolic link.*move"):
-        Memory.open(store, embedder())
+        Memory.open(store, embedder=embedder())
     found = check(store).findings
     assert [(one.check, one.where) for one in found if "symbolic link" in one.what] == [
         (Check.MISPLACED, name)
@@ -99,7 +99,7 @@ def test_a_linked_snapshot_is_passed_over(store: Path, tmp_path: Path, ending: s
     newest = planted.manifest(store).with_suffix(f".{ending}")
     outside = newest.rename(tmp_path / newest.name)
     newest.symlink_to(outside)
-    with Memory.open(store, embedder()) as memory:
+    with Memory.open(store, embedder=embedder()) as memory:
         assert "symbolic link" in "".join(memory.admin.stats()["snapshots_refused"])
     assert outside.exists()
 
@@ -109,12 +109,15 @@ def test_a_link_that_never_ends_holds_nobody_up(store: Path) -> None:
     (store / "index" / "8.json").symlink_to("/dev/zero")
     (store / "LOCK").unlink()
     os.mkfifo(store / "LOCK")
-    for way in (lambda: Memory.open(store, embedder()), lambda: describe(store / "nothing")):
+    for way in (
+        lambda: Memory.open(store, embedder=embedder()),
+        lambda: describe(store / "nothing"),
+    ):
         with pytest.raises(CvxError):
             way()
     assert Check.MISPLACED in {one.check for one in check(store).findings}
     (store / "LOCK").unlink()
-    Memory.open(store, embedder()).close()
+    Memory.open(store, embedder=embedder()).close()
 
 
 def test_a_lock_that_is_another_file_is_not_written_to(store: Path, mine: Path) -> None:
@@ -124,7 +127,7 @@ def test_a_lock_that_is_another_file_is_not_written_to(store: Path, mine: Path) 
     use(store)
     assert state(mine) == before
     with pytest.raises(RecordIOError, match=r"LOCK holds [0-9]+ bytes, a lock at most 30: move it"):
-        Memory.open(store, embedder())
+        Memory.open(store, embedder=embedder())
 
 
 def test_only_files_of_our_own_are_deleted(store: Path) -> None:
@@ -156,7 +159,7 @@ def test_only_files_of_our_own_are_deleted(store: Path) -> None:
 
 
 def test_a_linked_staging_folder_is_left_alone(store: Path, mine: Path, tmp_path: Path) -> None:
-    with Memory.open(store, embedder()) as memory:
+    with Memory.open(store, embedder=embedder()) as memory:
         export(memory, tmp_path / "all.jsonl")
     before = state(mine)
     (tmp_path / "new").mkdir()
@@ -170,14 +173,14 @@ def test_a_linked_staging_folder_is_left_alone(store: Path, mine: Path, tmp_path
 
 def test_a_snapshot_is_never_written_through_a_link(store: Path, mine: Path) -> None:
     before = state(mine)
-    with Memory.open(store, embedder()) as memory:
+    with Memory.open(store, embedder=embedder()) as memory:
         memory.add("one more")
         seq = memory.record.tail().seq
         for name in (f"{seq}.json.tmp", f"{seq}.json", f"{seq}.cvx"):
             (store / "index" / name).symlink_to(mine / "thesis.txt")
         assert memory.admin.snapshot()
     assert state(mine) == before
-    with Memory.open(store, embedder()) as memory:
+    with Memory.open(store, embedder=embedder()) as memory:
         assert memory.admin.stats()["snapshot_seq"] == seq
 
 

@@ -50,7 +50,7 @@ ODD: list[Any] = [
 def rich(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mutants")
     planted.rich_store(folder / "m")
-    with Memory.open(folder / "m", embedder()) as memory:
+    with Memory.open(folder / "m", embedder=embedder()) as memory:
         for ending in ("jsonl", "parquet", "duckdb"):
             export(memory, folder / f"all.{ending}")
     return folder
@@ -263,7 +263,7 @@ def test_an_odd_value_with_a_fitting_checksum_is_named(
         db.execute(rows.renew_crc_sql(table, "true"))
     with (
         pytest.raises(DamagedStoreError, match=f"of {table} could not have been written by cvx"),
-        Memory.open(tmp_path / "m", embedder()) as memory,
+        Memory.open(tmp_path / "m", embedder=embedder()) as memory,
     ):
         verb(memory)
 
@@ -294,7 +294,7 @@ def test_an_episode_recorded_after_its_events_stops_no_look_back(
     path = changed(rich, tmp_path / "all.jsonl", late)
     import_export(tmp_path / "new", path)
     assert check(tmp_path / "new", deep=True).sound
-    with Memory.open(tmp_path / "new", embedder()) as memory:
+    with Memory.open(tmp_path / "new", embedder=embedder()) as memory:
         now = max(event.recorded or 0 for event in memory.events())
         past = memory.as_of(now)
         assert past.recall("rain")
@@ -309,7 +309,7 @@ def test_a_count_that_has_come_to_its_end_goes_no_further(rich: Path, tmp_path: 
 
     path = changed(rich, tmp_path / "all.jsonl", at_the_end)
     import_export(tmp_path / "new", path)
-    with Memory.open(tmp_path / "new", embedder()) as memory:
+    with Memory.open(tmp_path / "new", embedder=embedder()) as memory:
         for text in ("rain", "the cellar", "the lamp"):
             memory.feedback(memory.context(text), helped=True)
     assert check(tmp_path / "new").sound
@@ -343,7 +343,7 @@ def test_an_alias_of_what_is_no_event_stops_no_recall(rich: Path, tmp_path: Path
     with planted.opened(tmp_path / "m") as db:
         db.execute("UPDATE aliases SET event_id = ?", ("9" * 30,))
         db.execute(rows.renew_crc_sql("aliases", "true"))
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert memory.recall("the cellar flooded")
     assert check(tmp_path / "m", mend=True).done
     assert check(tmp_path / "m", deep=True).sound

@@ -39,8 +39,8 @@ def store(rich: Path, tmp_path: Path) -> Path:
 
 def ways_in(folder: Path) -> list[Callable[[], object]]:
     return [
-        lambda: Memory.open(folder, embedder()),
-        lambda: Memory.open(folder, embedder(), read_only=True),
+        lambda: Memory.open(folder, embedder=embedder()),
+        lambda: Memory.open(folder, embedder=embedder(), read_only=True),
         lambda: Record(folder / "memory.db"),
     ]
 
@@ -82,7 +82,7 @@ def test_what_no_record_has_is_refused_named_and_taken_away(
         planted.sql("DROP TABLE kept")(store)
     else:
         assert left == ()
-    Memory.open(store, embedder()).close()
+    Memory.open(store, embedder=embedder()).close()
     assert check(store, deep=True).findings == ()
     assert planted.contents(store) == before
 
@@ -90,7 +90,7 @@ def test_what_no_record_has_is_refused_named_and_taken_away(
 def test_a_trigger_never_sees_what_is_added(store: Path) -> None:
     planted.sql("CREATE TABLE kept (text)", COPIES)(store)
     with pytest.raises(DamagedStoreError):
-        Memory.open(store, embedder()).add("a secret")
+        Memory.open(store, embedder=embedder()).add("a secret")
     check(store, mend=True)
     with planted.opened(store) as db:
         assert db.execute("SELECT count(*) FROM kept").fetchone() == (0,)
@@ -125,8 +125,8 @@ def test_what_sqlite_keeps_for_itself_and_what_repairs_make_is_known(store: Path
         db.execute("UPDATE events SET text = 'another' WHERE event_id = 3")
         db.execute("ANALYZE")
     assert check(store, mend=True).left == ()
-    with Memory.open(store, embedder()) as memory:
+    with Memory.open(store, embedder=embedder()) as memory:
         assert memory.record.query("SELECT 1 FROM set_aside LIMIT 1") == [(1,)]
         assert memory.record.query("PRAGMA trusted_schema") == [(0,)]
-    with Memory.open(store, embedder(), read_only=True) as memory:
+    with Memory.open(store, embedder=embedder(), read_only=True) as memory:
         assert memory.record.query("PRAGMA trusted_schema") == [(0,)]

@@ -167,9 +167,9 @@ def violations(operations: list[Operation], order: dict[tuple[str, str], int]) -
 def test_reads_are_snapshots_that_never_go_back(tmp_path: Path) -> None:
     folder, logs = tmp_path / "store", tmp_path / "logs"
     logs.mkdir()
-    Memory.open(folder, embedder()).close()
+    Memory.open(folder, embedder=embedder()).close()
     operations = recorded(folder, logs, random.Random(0))
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         assert memory.admin.check() == []
         versions = [
             (version.recorded, str(version.key), version.text)

@@ -15,7 +15,7 @@ from tests.store.processes import embedder
 
 @pytest.mark.requirement("W1", "W25")
 def test_a_memory_has_id_content_embedding_and_metadata_and_comes_back_with_a_score() -> None:
-    memory = Memory(embedder())
+    memory = Memory(embedder=embedder())
     mug = memory.add(
         "I am Ana, a sailor",
         aliases=["who am I?", "what is my identity?", "describe myself"],
@@ -58,7 +58,7 @@ def test_no_file_is_opened_for_writing(tmp_path: Path, monkeypatch: pytest.Monke
         return plain(file, mode, *rest, **options)
 
     monkeypatch.setattr(builtins, "open", noted)
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         run = memory.learning.active.begin("wash the cup", "clean")
         loop = memory.learning.active
         loop.act(loop.recall(Cue(step="at the sink")), "open tap")
@@ -74,7 +74,7 @@ def test_no_file_is_opened_for_writing(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_walk_over_quantised_codes_finds_what_an_exact_scan_finds() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(2000, 16)).astype(np.float32)
-    walked, scanned = Memory._opened(None, embedder(), exact_below=0), Memory(embedder())
+    walked, scanned = Memory._opened(None, embedder(), exact_below=0), Memory(embedder=embedder())
     for memory in (walked, scanned):
         memory.add_many(
             Event(timestamp=n, text=f"event {n}", vector=row) for n, row in enumerate(rows)

@@ -52,7 +52,7 @@ def state(memory: Memory) -> dict[str, object]:
 
 
 def play_on(folder: str, acks: Connection) -> None:
-    memory = Memory.open(folder, embedder())
+    memory = Memory.open(folder, embedder=embedder())
     # Steps are counted: no clock has a part in the course.
     loop = memory.learning.loop(mdp=None, clock=None)
     for number in range(len(loop.episodes), ROUNDS):
@@ -64,7 +64,7 @@ def play_on(folder: str, acks: Connection) -> None:
 
 @pytest.fixture(scope="module")
 def unbroken() -> dict[str, object]:
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         loop = memory.learning.loop(mdp=None, clock=None)
         for number in range(ROUNDS):
             play(loop, number)
@@ -100,7 +100,7 @@ def test_a_loop_killed_again_and_again_ends_as_one_that_was_not(
         if last == "done":
             break
     assert deaths
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         assert memory.admin.check() == []
         assert state(memory) == unbroken
 
@@ -115,7 +115,7 @@ def lose(loop: ActiveMemory) -> OpenEpisode:
 
 
 def close_and_die(folder: str, failpoint: str) -> None:
-    memory = Memory.open(folder, embedder())
+    memory = Memory.open(folder, embedder=embedder())
     loop = memory.learning.loop(clock=None)
     for number in range(6):
         play(loop, number)
@@ -143,7 +143,10 @@ def test_a_death_in_a_close_leaves_all_of_it_or_nothing(
     player.join()
     assert player.exitcode == -signal.SIGKILL
     cue = Cue(goal="put the sink in order", step="at the sink", task_type="clean")
-    with Memory(embedder()) as untroubled, Memory.open(folder, embedder()) as memory:
+    with (
+        Memory(embedder=embedder()) as untroubled,
+        Memory.open(folder, embedder=embedder()) as memory,
+    ):
         twin = untroubled.learning.loop(clock=None)
         for number in range(6):
             play(twin, number)
@@ -164,7 +167,7 @@ def test_a_death_in_a_close_leaves_all_of_it_or_nothing(
 
 
 def test_an_index_built_again_gives_the_loop_the_same_nodes(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         loop = memory.learning.loop()
         for number in range(ROUNDS):
             play(loop, number)
@@ -177,7 +180,7 @@ def test_an_index_built_again_gives_the_loop_the_same_nodes(tmp_path: Path) -> N
         again = [(e.from_node, e.to_node, e.kind, e.weight) for e in index.edges()]
         assert again == edges
         play(loop, ROUNDS)
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         loop = memory.learning.loop()
         assert len(loop.episodes) == ROUNDS + 1
         assert loop.mdp is not None
@@ -189,8 +192,8 @@ def test_two_loops_on_one_folder_learn_from_each_other_and_count_each_episode_on
     tmp_path: Path,
 ) -> None:
     with (
-        Memory.open(tmp_path / "m", embedder()) as one,
-        Memory.open(tmp_path / "m", embedder()) as two,
+        Memory.open(tmp_path / "m", embedder=embedder()) as one,
+        Memory.open(tmp_path / "m", embedder=embedder()) as two,
     ):
         first, second = one.learning.loop(), two.learning.loop()
         a, b = first.begin("wash"), second.begin("dry")
@@ -210,7 +213,7 @@ def test_two_loops_on_one_folder_learn_from_each_other_and_count_each_episode_on
         owners = [(e.namespace, e.entity_id) for e in second.episodes]
         assert len(set(owners)) == 12
         assert one.admin.check() == []
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         loop = memory.learning.loop()
         contexts = {c: loop.usage.count(c) for c in loop.usage} if loop.usage else {}
         assert second.usage is not None
@@ -227,7 +230,7 @@ def test_a_close_that_fails_leaves_index_and_record_equal(
     from cvx.store import failpoints
 
     assert "CVX_FAILPOINT" not in os.environ
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         loop = memory.learning.loop()
         for number in range(6):
             play(loop, number)

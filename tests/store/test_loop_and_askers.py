@@ -132,7 +132,7 @@ def test_strategies_and_scores_come_only_from_what_the_asker_may_read(memory: Me
 @pytest.mark.requirement("B9", "V7")
 def test_edges_between_regions_tell_what_all_who_see_them_may_know() -> None:
     rng = np.random.default_rng(5)
-    memory = Memory(embedder())
+    memory = Memory(embedder=embedder())
     loop = memory.learning.loop(namespace="ana", also=["bob"])
     spaces = [("ana", "private"), ("ana", "shared"), ("ana", "public")]
     spaces += [("bob", "private"), ("bob", "shared"), ("bob", "public")]

@@ -18,7 +18,7 @@ SECRET = "the code of the safe is 4711"
 def pair(tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
     """One store, opened twice."""
     folder = tmp_path / "store"
-    mine, other = Memory.open(folder, embedder()), Memory.open(folder, embedder())
+    mine, other = Memory.open(folder, embedder=embedder()), Memory.open(folder, embedder=embedder())
     yield mine, other
     for memory in (mine, other):
         memory.close()

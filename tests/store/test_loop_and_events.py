@@ -40,7 +40,7 @@ def test_steps_and_events_have_times_of_one_clock(memory: Memory) -> None:
 
 def test_what_happened_last_week_is_less_recent_to_a_loop_than_what_happened_just_now() -> None:
     now = [0]
-    loop = Memory(embedder()).learning.loop(distinct=None, clock=lambda: now[0])
+    loop = Memory(embedder=embedder()).learning.loop(distinct=None, clock=lambda: now[0])
     play(loop, "sink", 1.0)
     now[0] = 7 * 24 * 3_600_000_000
     play(loop, "shelf", 1.0)
@@ -141,7 +141,7 @@ def test_cues_are_embedded_as_questions_and_steps_as_documents() -> None:
         documents.extend(texts)
         return embed(texts)
 
-    loop = ActiveMemory(Memory(embedder()).index, model)
+    loop = ActiveMemory(Memory(embedder=embedder()).index, model)
     model.embed = noted  # type: ignore[method-assign]
     run = loop.begin("wash the cup")
     loop.recall(Cue(step="at the sink"))
@@ -152,7 +152,7 @@ def test_cues_are_embedded_as_questions_and_steps_as_documents() -> None:
 
 @pytest.mark.requirement("B9")
 def test_a_loop_recalls_a_step_with_the_metadata_it_has_now(tmp_path: Path) -> None:
-    mine, other = (Memory.open(tmp_path / "m", embedder()) for _ in range(2))
+    mine, other = (Memory.open(tmp_path / "m", embedder=embedder()) for _ in range(2))
     loops = mine.learning.loop(), other.learning.loop()
     loops[0].add_demonstration("get in", [("a door", "open door"), ("a hall", "go on")], "enter")
     (event,) = (one.event_id for one in mine.record.events() if one.action == "open door")

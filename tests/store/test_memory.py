@@ -27,12 +27,12 @@ __all__ = ["memory"]
 
 @pytest.mark.requirement("W26", "X9")
 def test_everything_is_there_after_closing_and_opening_again(tmp_path: Path) -> None:
-    with cvx.Memory.open(tmp_path / "m", embedder()) as memory:
+    with cvx.Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         key = memory.add("the key is under the pot", metadata={"a": 1}, reward=0.5).id
         door = memory.add("the door is open", aliases=["entrance unlocked"]).id
         memory.link(key, door, "caused", weight=0.75, why="it fits")
         memory.admin.declare_edge_kind("my_kind")
-    with cvx.Memory.open(tmp_path / "m", embedder()) as memory:
+    with cvx.Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert texts(memory, "where is the key")[0] == "the key is under the pot"
         assert texts(memory, "entrance unlocked")[0] == "the door is open"
         assert memory.get(key).metadata == {"a": 1}
@@ -43,7 +43,7 @@ def test_everything_is_there_after_closing_and_opening_again(tmp_path: Path) -> 
         assert memory.admin.stats()["rebuilds"] == 0
     for path in (tmp_path / "m" / "index").iterdir():
         path.unlink()
-    with cvx.Memory.open(tmp_path / "m", embedder()) as memory:
+    with cvx.Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert memory.admin.stats()["rebuilds"] == 1
         assert "my_kind" in memory.index.edge_kinds
         assert texts(memory, "entrance unlocked")[0] == "the door is open"
@@ -254,11 +254,11 @@ def test_a_walk_over_links_goes_both_ways_and_ends(memory: Memory) -> None:
 
 @pytest.mark.requirement("X8")
 def test_another_embedder_is_refused_by_name(tmp_path: Path) -> None:
-    Memory.open(tmp_path / "m", embedder()).close()
+    Memory.open(tmp_path / "m", embedder=embedder()).close()
     with pytest.raises(SettingsMismatchError, match=r"cvx-lexical-1/16.*reembed"):
-        Memory.open(tmp_path / "m", cvx.LexicalEmbedder(dim=32))
+        Memory.open(tmp_path / "m", embedder=cvx.LexicalEmbedder(dim=32))
     with pytest.raises(SettingsMismatchError, match="metric"):
-        Memory.open(tmp_path / "m", embedder(), metric="l2")
+        Memory.open(tmp_path / "m", embedder=embedder(), metric="l2")
 
 
 def test_the_default_embedder_says_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,13 +284,13 @@ def test_questions_that_make_no_sense_are_refused(memory: Memory) -> None:
 
 
 def test_a_closed_memory_says_so_and_a_missing_one_is_not_made(tmp_path: Path) -> None:
-    memory = Memory.open(tmp_path / "m", embedder())
+    memory = Memory.open(tmp_path / "m", embedder=embedder())
     memory.close()
     memory.close()
     with pytest.raises(StoreError):
         memory.add("late")
     with pytest.raises(StoreNotFoundError):
-        Memory.open(tmp_path / "none", embedder(), create=False)
+        Memory.open(tmp_path / "none", embedder=embedder(), create=False)
     assert not (tmp_path / "none").exists()
 
 

@@ -42,7 +42,7 @@ def operate_at_random(seed: int) -> int:
     rng = random.Random(seed)
     vectors = np.random.default_rng(seed).normal(size=(64, 16)).astype(np.float32)
     calls = 0
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         events: dict[int, Event] = {}
         for _ in range(3000):
             kind = rng.random()
@@ -127,7 +127,7 @@ def play_at_random(seed: int) -> int:
     rng = random.Random(seed)
     vectors = np.random.default_rng(seed).normal(size=(24, 16)).astype(np.float32)
     asked = 0
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         also = {name: rng.sample(NAMES, rng.randrange(3)) for name in NAMES}
         loops = {
             name: memory.learning.loop(namespace=name, also=also[name], action_type=first_word, k=4)
@@ -304,7 +304,7 @@ def passes(event: Event, where: Filter) -> bool:
 
 @pytest.mark.requirement("X17")
 def test_private_shared_and_public_mean_what_they_say() -> None:
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         for visibility in ("private", "shared", "public"):
             memory.add(f"a {visibility} thought", namespace="ana", visibility=visibility)
 
@@ -320,7 +320,7 @@ def test_private_shared_and_public_mean_what_they_say() -> None:
 
 @pytest.mark.requirement("X17")
 def test_a_walk_does_not_enter_what_the_asker_may_not_see() -> None:
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         hidden = memory.add("a private cause", namespace="ana").id
         open_cause = memory.add("a public cause", namespace="ana", visibility="public").id
         effect = memory.add("what bob saw", namespace="bob").id
@@ -333,7 +333,7 @@ def test_a_walk_does_not_enter_what_the_asker_may_not_see() -> None:
 @pytest.mark.requirement("X17")
 def test_one_string_is_no_list_of_namespaces() -> None:
     with (
-        Memory(embedder()) as memory,
+        Memory(embedder=embedder()) as memory,
         pytest.raises(InvalidInputError, match="also is 'bob': give a list"),
     ):
         memory.within("ana", also="bob")

@@ -149,7 +149,7 @@ def opened(folder: Path) -> Memory:
         try:
             return Memory.open(folder)
         except LexicalOnlyWarning:
-            return Memory.open(folder, embedder())
+            return Memory.open(folder, embedder=embedder())
 
 
 def failures(recorded: list[Change], most: int, every: int, left: Path) -> Counter[str]:

@@ -15,7 +15,7 @@ from tests.store.processes import CONTEXT, consistent, embedder
 
 def answer(folder: str, talk: Connection) -> None:
     """Do what is asked, in another process."""
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         talk.send("ready")
         while True:
             what, *arguments = talk.recv()
@@ -66,7 +66,7 @@ def test_a_changed_metadata_value_is_recalled_by_at_once_by_every_process(
     tmp_path: Path, key: str, before: object, after: object, cue: str
 ) -> None:
     folder = tmp_path / "m"
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         memory.add("Bob bought a horse", entity="1", timestamp=1, metadata={key: before})
         event = memory.add("I sold it", entity="2", timestamp=10**12, metadata={key: before}).id
         talk, _ = start(folder)
@@ -75,7 +75,7 @@ def test_a_changed_metadata_value_is_recalled_by_at_once_by_every_process(
         memory.update(event, metadata={key: after})
         changed = scores(memory, cue)
         assert ask(talk, "scores", cue) == changed
-        with Memory.open(folder, embedder()) as anew:
+        with Memory.open(folder, embedder=embedder()) as anew:
             assert scores(anew, cue) == changed
         assert changed != first
         talk.send(("end",))
@@ -85,7 +85,7 @@ def test_a_changed_metadata_value_is_recalled_by_at_once_by_every_process(
 @pytest.mark.requirement("B9", "X9")
 def test_two_processes_see_each_others_commits_at_once(tmp_path: Path) -> None:
     folder = tmp_path / "m"
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         talk, _ = start(folder)
         for number in range(20):
             memory.add(f"from here {number}")
@@ -109,7 +109,7 @@ def test_two_processes_see_each_others_commits_at_once(tmp_path: Path) -> None:
 
 
 def add_some(folder: str, name: str, n: int, done: Connection) -> None:
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         for number in range(n):
             memory.add(f"{name} {number}")
     done.send(name)
@@ -126,7 +126,7 @@ def test_writers_in_four_processes_get_their_turn_and_node_ids_of_their_own(
         send.close()
         here.append(receive)
     assert sorted(receive.recv() for receive in here) == list("abcd")
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert len(memory) == 120
         nodes = [event.node for event in memory.record.events()]
         assert sorted(nodes) == list(range(120))  # type: ignore[type-var]
@@ -135,8 +135,8 @@ def test_writers_in_four_processes_get_their_turn_and_node_ids_of_their_own(
 
 def test_a_store_opened_twice_in_one_process_is_one_store(tmp_path: Path) -> None:
     with (
-        Memory.open(tmp_path / "m", embedder()) as one,
-        Memory.open(tmp_path / "m", embedder()) as two,
+        Memory.open(tmp_path / "m", embedder=embedder()) as one,
+        Memory.open(tmp_path / "m", embedder=embedder()) as two,
     ):
         for number in range(10):
             (one, two)[number % 2].add(f"event {number}")
@@ -152,8 +152,8 @@ def test_a_store_opened_twice_in_one_process_is_one_store(tmp_path: Path) -> Non
 
 def test_threads_write_through_two_memories_without_losing_anything(tmp_path: Path) -> None:
     with (
-        Memory.open(tmp_path / "m", embedder()) as one,
-        Memory.open(tmp_path / "m", embedder()) as two,
+        Memory.open(tmp_path / "m", embedder=embedder()) as one,
+        Memory.open(tmp_path / "m", embedder=embedder()) as two,
     ):
         failures: list[BaseException] = []
 
@@ -179,7 +179,7 @@ def test_threads_write_through_two_memories_without_losing_anything(tmp_path: Pa
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("before")
         read, write = os.pipe()
         # A single-threaded child that only tries, reports and leaves without cleaning up.
@@ -199,7 +199,7 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> Non
             except BaseException as error:
                 said.append(repr(error))
             try:
-                with Memory.open(tmp_path / "m", embedder()) as own:
+                with Memory.open(tmp_path / "m", embedder=embedder()) as own:
                     own.add("from the child")
                 said.append("wrote")
             except BaseException as error:

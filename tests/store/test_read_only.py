@@ -34,7 +34,7 @@ def store() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as top:
         Path(top).chmod(0o755)
         folder = Path(top) / "m"
-        with Memory.open(folder, embedder()) as memory:
+        with Memory.open(folder, embedder=embedder()) as memory:
             rain = memory.add("it rained all night", key="rain")
             flood = memory.add("the cellar is under water", entity="house")
             memory.link(rain, flood, "caused", why="the drain is too small")
@@ -70,7 +70,7 @@ def without_rights(ask: Callable[[], object]) -> str:
 
 
 def recalled(folder: Path, read_only: bool = True) -> list[str]:
-    with Memory.open(folder, embedder(), read_only=read_only) as memory:
+    with Memory.open(folder, embedder=embedder(), read_only=read_only) as memory:
         return texts(memory, "cellar water", k=1)
 
 
@@ -81,7 +81,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.mark.requirement("W26", "X9")
 def test_reading_changes_no_byte_and_writing_is_refused_by_name(store: Path) -> None:
     before = contents(store)
-    with Memory.open(store, embedder(), read_only=True) as memory:
+    with Memory.open(store, embedder=embedder(), read_only=True) as memory:
         assert texts(memory, "cellar water", k=1) == ["the cellar is under water"]
         assert [step.edge.why for step in memory.why(2).steps] == ["the drain is too small"]
         assert memory.context("cellar water").decision is None
@@ -109,8 +109,8 @@ def test_reading_changes_no_byte_and_writing_is_refused_by_name(store: Path) -> 
 @pytest.mark.requirement("W26")
 def test_what_others_commit_is_seen(store: Path) -> None:
     with (
-        Memory.open(store, embedder()) as writer,
-        Memory.open(store, embedder(), read_only=True) as reader,
+        Memory.open(store, embedder=embedder()) as writer,
+        Memory.open(store, embedder=embedder(), read_only=True) as reader,
     ):
         for number in range(3):
             writer.add(f"the boiler rattles {number}")
@@ -158,11 +158,11 @@ def test_the_command_reads_where_it_cannot_write(store: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_store_in_use_is_read_by_somebody_without_rights(store: Path) -> None:
-    with Memory.open(store, embedder()) as memory:
+    with Memory.open(store, embedder=embedder()) as memory:
         memory.add("the boiler rattles")
         lock(store)
         answer = without_rights(
-            lambda: texts(Memory.open(store, embedder(), read_only=True), "boiler", k=1)
+            lambda: texts(Memory.open(store, embedder=embedder(), read_only=True), "boiler", k=1)
         )
     assert answer == "['the boiler rattles']"
 
@@ -170,7 +170,7 @@ def test_a_store_in_use_is_read_by_somebody_without_rights(store: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_log_that_was_not_written_back_is_named(store: Path, tmp_path: Path) -> None:
     copy = store.parent / "copy"
-    with Memory.open(store, embedder()) as memory:
+    with Memory.open(store, embedder=embedder()) as memory:
         memory.add("only in the log")
         shutil.copytree(store, copy)
     (copy / "memory.db-shm").unlink()
@@ -185,7 +185,7 @@ def test_a_log_that_was_not_written_back_is_named(store: Path, tmp_path: Path) -
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_file_that_changes_while_it_is_read_as_it_stands_is_refused(store: Path) -> None:
     def ask() -> str:
-        with Memory.open(store, embedder(), read_only=True) as memory:
+        with Memory.open(store, embedder=embedder(), read_only=True) as memory:
             texts(memory, "cellar water", k=1)
             os.write(ready, b"!")
             os.read(go, 1)
@@ -199,7 +199,7 @@ def test_a_file_that_changes_while_it_is_read_as_it_stands_is_refused(store: Pat
     def write() -> None:
         os.read(asked, 1)
         lock(store, locked=False)
-        with Memory.open(store, embedder()) as memory:
+        with Memory.open(store, embedder=embedder()) as memory:
             memory.add("written meanwhile")
         os.write(written, b"!")
 
@@ -214,7 +214,7 @@ def test_a_file_that_changes_while_it_is_read_as_it_stands_is_refused(store: Pat
 def test_what_cannot_be_read_without_writing_is_refused(tmp_path: Path, store: Path) -> None:
     def refused(folder: Path, error: type[CvxError], cure: str) -> None:
         with pytest.raises(error, match=cure):
-            Memory.open(folder, embedder(), read_only=True)
+            Memory.open(folder, embedder=embedder(), read_only=True)
 
     refused(tmp_path / "nothing", StoreNotFoundError, "no store")
     assert not (tmp_path / "nothing").exists()

@@ -68,8 +68,8 @@ def test_a_recall_sees_one_state_though_another_process_commits_in_its_middle(
     tmp_path: Path,
 ) -> None:
     with (
-        Memory.open(tmp_path / "m", embedder()) as reader,
-        Memory.open(tmp_path / "m", embedder()) as writer,
+        Memory.open(tmp_path / "m", embedder=embedder()) as reader,
+        Memory.open(tmp_path / "m", embedder=embedder()) as writer,
     ):
         first = writer.add("the lamp is red", timestamp=1)
         reader.recall("lamp")
@@ -83,7 +83,7 @@ def test_a_recall_sees_one_state_though_another_process_commits_in_its_middle(
 
 @pytest.mark.requirement("B17")
 def test_an_index_is_built_of_one_state(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as writer:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as writer:
         lamp, cup = writer.add("the lamp is red"), writer.add("the cup is blue")
         record = Record(tmp_path / "m" / "memory.db")
         interfere(record, "FROM links", lambda: writer.link(lamp, cup))
@@ -143,7 +143,7 @@ class Holder:
 
 @pytest.mark.requirement("B17")
 def test_a_thread_that_waits_for_the_lock_does_not_stop_its_siblings(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("the lamp is red")
         begun = threading.Event()
 
@@ -202,7 +202,7 @@ class Writing:
 
 @pytest.mark.requirement("B17")
 def test_who_reads_does_not_wait_for_a_transaction_of_this_process(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         red = memory.add("the lamp is red")
         again = memory.add("the door is green")
         memory.link(red, again)
@@ -226,7 +226,7 @@ def test_who_reads_does_not_wait_for_a_transaction_of_this_process(tmp_path: Pat
 
 @pytest.mark.requirement("B17")
 def test_rows_are_read_by_several_threads_at_once(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         red = memory.add("the lamp is red")
         add(memory.record, 2)
         with memory.record.reading():
@@ -244,7 +244,7 @@ def test_rows_are_read_by_several_threads_at_once(tmp_path: Path) -> None:
 def test_nobody_recalls_what_a_block_of_another_thread_may_take_back(
     tmp_path: Path, fail: bool
 ) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("the lamp is red")
         asked = Future[list[str]]()
 
@@ -293,7 +293,7 @@ def test_feedback_finds_a_decision_that_another_thread_is_writing_down(tmp_path:
 def test_a_read_that_begins_to_write_is_told_so_while_another_thread_writes(
     tmp_path: Path,
 ) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory, Writing(memory):
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory, Writing(memory):
 
         def write_in_a_read() -> None:
             with memory.record.reading():
@@ -316,7 +316,7 @@ def test_readers_leave_few_connections_behind_and_closing_leaves_none(tmp_path: 
                 names.append(str(one.readlink()))
         return sum(name.startswith(str(tmp_path)) for name in names)
 
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("the lamp is red")
         together = threading.Barrier(12)
 
@@ -393,7 +393,7 @@ def test_another_process_is_waited_for_and_a_timeout_leaves_nothing_behind(tmp_p
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_deleted_lock_is_noticed_and_made_anew(tmp_path: Path, replaced: bool) -> None:
     path = tmp_path / "m" / "LOCK"
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("the lamp is red")
         path.unlink()
         if replaced:
@@ -402,7 +402,7 @@ def test_a_deleted_lock_is_noticed_and_made_anew(tmp_path: Path, replaced: bool)
         with memory.record.locked(), pytest.raises(LockTimeoutError):
             # It is the file at the path that keeps others out.
             elsewhere(FileLock(path, 0.05).acquire)
-        with Memory.open(tmp_path / "m", embedder()) as second:
+        with Memory.open(tmp_path / "m", embedder=embedder()) as second:
             second.add("the door is green")
         assert len(memory) == 3
     assert path.stat().st_size == 30
@@ -413,7 +413,7 @@ def test_a_deleted_lock_is_noticed_and_made_anew(tmp_path: Path, replaced: bool)
 def test_a_new_store_is_its_owners_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        with Memory.open(tmp_path / "m", embedder()) as memory:
+        with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
             memory.add("the lamp is red")
             memory.admin.snapshot()
             modes = {

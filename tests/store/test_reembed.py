@@ -44,7 +44,7 @@ def is_moved(folder: Path) -> None:
         np.testing.assert_array_equal(np.frombuffer(raw, "<f4"), NEW.embed([text])[0])
     report = check(folder, deep=True)
     assert report.findings == ()
-    with Memory.open(folder, NEW) as memory:
+    with Memory.open(folder, embedder=NEW) as memory:
         assert memory.recall("the cellar flooded", k=1)[0].similarity == pytest.approx(1)
         assert memory.recall("it poured", k=1)[0].event == memory.get(13)
 
@@ -61,7 +61,7 @@ def test_every_text_gets_its_new_vector_and_nothing_else_changes(folder: Path) -
             assert all(a == b for a, b in kept)
     assert reembed(folder, NEW) == 0
     with pytest.raises(SettingsMismatchError, match="reembed"):
-        Memory.open(folder, embedder())
+        Memory.open(folder, embedder=embedder())
 
 
 @pytest.mark.requirement("X8")
@@ -83,7 +83,7 @@ def test_a_death_at_any_point_is_gone_on_from(folder: Path, point: str) -> None:
     if point != "reembed.switched":
         assert vectors(folder) == before
         assert {str(f.check) for f in check(folder).findings} <= {"reembed_unfinished", "lock_old"}
-        with Memory.open(folder, embedder()) as memory:
+        with Memory.open(folder, embedder=embedder()) as memory:
             assert memory.recall("the cellar flooded", k=1)[0].event == memory.get(14)
     left = {"reembed.staged@1": 14, "reembed.staged@4": 2, "reembed.switching": 0}
     assert reembed(folder, NEW, batch=4) == left.get(point, 0)
@@ -95,7 +95,7 @@ def test_the_store_is_written_and_erased_from_meanwhile(folder: Path) -> None:
 
     def slow(texts: list[str]) -> Vector:
         # Between two batches somebody else uses the store.
-        with Memory.open(folder, embedder()) as memory:
+        with Memory.open(folder, embedder=embedder()) as memory:
             if len(written) < 3:
                 written.append(memory.add(f"written meanwhile {len(written)}", aliases=["so"]).id)
                 memory.erase(len(written))
@@ -117,7 +117,7 @@ def test_the_store_is_written_and_erased_from_meanwhile(folder: Path) -> None:
 
 @pytest.mark.requirement("X8")
 def test_a_process_that_has_the_store_open_is_refused_after_the_switch(folder: Path) -> None:
-    with Memory.open(folder, embedder()) as old:
+    with Memory.open(folder, embedder=embedder()) as old:
         assert old.recall("cellar")
         reembed(folder, NEW)
         for use in (lambda: old.add("an old vector"), lambda: old.recall("cellar")):
@@ -193,7 +193,7 @@ def test_vectors_that_cannot_be_stored_are_refused(folder: Path) -> None:
 
 
 def test_a_vector_without_a_text_is_named(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("a mug")
         memory.add_many([Event(timestamp=1, text="", vector=np.ones(16, dtype=np.float32))])
     with pytest.raises(InvalidInputError, match=r"no text to embed \(2\)"):

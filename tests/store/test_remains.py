@@ -28,7 +28,7 @@ def found(folder: Path, *texts: str) -> dict[str, str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "m"
-    with Memory.open(path, embedder()) as memory:
+    with Memory.open(path, embedder=embedder()) as memory:
         for number in range(3):
             memory.add(f"text {number}")
     assert found(path, SAID) == {}
@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.requirement("B8")
 def test_every_row_that_says_it_is_named(folder: Path) -> None:
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         event = memory.add("das PÄSSWÖRD 4711!", aliases=[f"{SAID}?"], tags=["x"]).id
         memory.update(1, metadata={"was": SAID})
         memory.link(1, 2, why=f"wegen {SAID}")
@@ -59,16 +59,16 @@ def test_every_row_that_says_it_is_named(folder: Path) -> None:
         *("events", "aliases", "links", "decisions", "model_state", "usage")
     }
     assert named[f"events [{event}]"] == f"it is in text: `cvx forget {event} --erase`"
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         memory.erase([event, 1])
     assert set(found(folder, SAID)) == set()
 
 
 @pytest.mark.requirement("B8")
 def test_every_file_that_says_it_is_named(folder: Path) -> None:
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         memory.add("ein Safe", action=f"sage {SAID}")
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         memory.admin.snapshot()
     (snapshot,) = (p for p in (folder / "index").glob("*.cvx") if SAID.encode() in p.read_bytes())
     shutil.copy(snapshot, f"{snapshot}.lost")
@@ -85,7 +85,7 @@ def test_every_file_that_says_it_is_named(folder: Path) -> None:
         "notes/a.txt",
         "twice.json",
     }
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         memory.erase(4)
     assert set(found(folder, SAID)) == {"notes/a.txt", "twice.json"}
 

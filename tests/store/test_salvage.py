@@ -19,7 +19,7 @@ EVENTS = 600
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("salvage") / "m"
-    with Memory.open(made, embedder()) as memory, memory.admin.transaction():
+    with Memory.open(made, embedder=embedder()) as memory, memory.admin.transaction():
         for number in range(EVENTS):
             memory.add(f"thing {number} lies in drawer {number % 9}", aliases=["a thing"])
         for number in range(1, EVENTS, 3):
@@ -57,7 +57,7 @@ def test_a_page_of_garbage_costs_what_was_on_it_and_no_more(
     assert all(before[number] == row for number, row in after.items())
     assert saved.counts["events"] >= len(after)
     assert check(tmp_path / "new", deep=True).left == ()
-    with Memory.open(tmp_path / "new", embedder()) as memory:
+    with Memory.open(tmp_path / "new", embedder=embedder()) as memory:
         assert memory.add("the next one").id == EVENTS + 1
         assert memory.recall("drawer 3")
 
@@ -70,7 +70,7 @@ def test_a_row_that_lost_what_it_refers_to_is_saved(template: Path, tmp_path: Pa
         db.execute(rows.renew_crc_sql("events", "event_id = 5"))
     rescue(tmp_path / "m", tmp_path / "new")
     assert check(tmp_path / "new").sound
-    with Memory.open(tmp_path / "new", embedder()) as memory:
+    with Memory.open(tmp_path / "new", embedder=embedder()) as memory:
         assert memory.get(5).text == "thing 4 lies in drawer 4"
 
 

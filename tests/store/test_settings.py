@@ -43,18 +43,18 @@ def test_a_store_is_opened_again_without_its_settings(tmp_path: Path) -> None:
             cue = Cue(text="mug", vector=vector)
             assert [hit.text for hit in again.recall(cue)] == ["a mug on the shelf"]
     with pytest.raises(SettingsMismatchError, match="lexical"):
-        Memory.open(tmp_path / "plain", LexicalEmbedder(64))
+        Memory.open(tmp_path / "plain", embedder=LexicalEmbedder(64))
     with pytest.raises(SettingsMismatchError, match="metric"):
         Memory.open(tmp_path / "plain", metric="l2")
     with pytest.raises(InvalidInputError, match="dim is 3, but an embedder is given too"):
-        Memory(embedder(), dim=3)
+        Memory(embedder=embedder(), dim=3)
     for odd in ("", " ", LexicalEmbedder):
         with pytest.raises(InvalidInputError, match=r"^embedder is"):
-            Memory(odd)  # type: ignore[arg-type]
+            Memory(embedder=odd)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match=r"^path is"):
         Memory.open("")
     with pytest.raises(InvalidInputError, match="give lexical"):
-        Memory.open(tmp_path / "new", "no-such-thing")
+        Memory.open(tmp_path / "new", embedder="no-such-thing")
     assert not (tmp_path / "new").exists()
 
 
@@ -63,7 +63,7 @@ def test_an_embedder_that_a_store_cannot_make_is_asked_for(tmp_path: Path) -> No
         def info(self) -> dict[str, object]:
             return {**super().info(), "id": "ours"}
 
-    Memory.open(tmp_path / "m", Ours(16)).close()
+    Memory.open(tmp_path / "m", embedder=Ours(16)).close()
     with pytest.raises(SettingsMismatchError, match=r"are of ours.*give it as embedder="):
         Memory.open(tmp_path / "m")
 

@@ -47,7 +47,7 @@ def test_an_export_is_on_the_disk_before_it_has_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     (tmp_path / "out").mkdir()
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("a mug on the shelf")
         disk = Disk(monkeypatch)
         export(memory, tmp_path / "out" / name)
@@ -60,11 +60,11 @@ def test_an_export_is_on_the_disk_before_it_has_its_name(
 def test_the_folders_of_a_new_store_are_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("a mug on the shelf")
         export(memory, tmp_path / "all.jsonl")
     disk = Disk(monkeypatch)
-    with Memory.open(tmp_path / "a" / "b" / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "a" / "b" / "m", embedder=embedder()) as memory:
         memory.add("a mug")
         assert all(map(disk.holds, (tmp_path, tmp_path / "a", tmp_path / "a" / "b")))
     import_export(tmp_path / "c" / "d", tmp_path / "all.jsonl")

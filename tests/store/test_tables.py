@@ -141,7 +141,7 @@ def test_what_could_come_back_is_counted(memory: Memory) -> None:
 
 @pytest.mark.requirement("X10")
 def test_from_how_many_vectors_on_a_graph_is_walked_can_be_set() -> None:
-    assert Memory(embedder()).index.params["exact_below"] == 10_000
+    assert Memory(embedder=embedder()).index.params["exact_below"] == 10_000
     with Memory._opened(None, embedder(), exact_below=50) as memory:
         assert memory.index.params["exact_below"] == 50
         memory.add_many(Event(timestamp=n, text=f"event {n}") for n in range(200))

@@ -24,7 +24,7 @@ LONE = st.text(st.characters(categories=["Cs"]), min_size=1, max_size=3)
 
 @pytest.fixture(scope="module")
 def memory() -> Iterator[Memory]:
-    with Memory(embedder()) as made:
+    with Memory(embedder=embedder()) as made:
         for number in range(20):
             made.add(f"plain text {number} about foo.bar and 東京都")
         yield made
@@ -42,7 +42,7 @@ def test_no_text_raises_when_it_is_asked_for(memory: Memory, text: str) -> None:
 @settings(max_examples=150, deadline=None)
 @given(text=ANYTHING)
 def test_a_stored_text_is_found_by_each_of_its_words(text: str) -> None:
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         event = memory.add(text).id
         assert memory.get(event).text == text
         words = [word for word in text.split() if word.isascii() and word.isalnum()]
@@ -53,7 +53,7 @@ def test_a_stored_text_is_found_by_each_of_its_words(text: str) -> None:
 
 
 def test_lone_surrogates_are_refused_with_a_reason_and_nothing_is_stored() -> None:
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         with pytest.raises(InvalidInputError, match="surrogate"):
             memory.add("broken \ud800 text")
         with pytest.raises(InvalidInputError, match="surrogate"):
@@ -63,7 +63,7 @@ def test_lone_surrogates_are_refused_with_a_reason_and_nothing_is_stored() -> No
 
 
 def test_words_of_scripts_without_spaces_are_found_inside_a_sentence(memory: Memory) -> None:
-    with Memory(embedder()) as other:
+    with Memory(embedder=embedder()) as other:
         other.add("我喜欢猫和狗")
         other.add("今天下雨")
         other.add("ฉันรักแมว")
@@ -74,7 +74,7 @@ def test_words_of_scripts_without_spaces_are_found_inside_a_sentence(memory: Mem
 
 
 def test_a_word_in_every_event_does_not_hide_the_rare_one() -> None:
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         from cvx.types import Event
 
         vectors = embedder().embed(["x"])
@@ -91,7 +91,7 @@ def test_a_word_in_every_event_does_not_hide_the_rare_one() -> None:
 
 
 def test_a_word_is_found_in_its_other_forms() -> None:
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         event = memory.add("she exercises every morning").id
         memory.add("a chair")
         for word in ("exercise", "exercising", "Exercises", "mornings"):
@@ -100,7 +100,7 @@ def test_a_word_is_found_in_its_other_forms() -> None:
 
 
 def test_the_events_that_hold_a_word_are_named() -> None:
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         for text in ("a lamp", "two lamps", "a door", "我喜欢猫", "'); DROP TABLE events; --"):
             memory.add(text)
         for word, events in (
@@ -120,7 +120,7 @@ def test_the_events_that_hold_a_word_are_named() -> None:
 
 
 def test_an_event_is_found_by_the_words_of_its_aliases() -> None:
-    with Memory(embedder()) as memory:
+    with Memory(embedder=embedder()) as memory:
         event = memory.add("the mug is on the table", aliases=["porcelain vessel", "喜欢"]).id
         other = memory.add("a chair").id
 

@@ -68,7 +68,7 @@ def test_a_memory_is_not_closed_in_the_middle_of_what_is_written_together(memory
 def test_a_memory_is_not_closed_while_its_thread_writes_to_the_folder_elsewhere(
     tmp_path: Path,
 ) -> None:
-    one, two = (Memory.open(tmp_path / "store", embedder()) for _ in range(2))
+    one, two = (Memory.open(tmp_path / "store", embedder=embedder()) for _ in range(2))
     with one.admin.transaction():
         one.add("one")
         for close in (two.close, two.record.close):
@@ -127,7 +127,7 @@ def test_a_loop_over_what_was_taken_back_says_so(memory: Memory) -> None:
 
 
 def half_a_block(folder: str) -> None:
-    memory = Memory.open(folder, embedder())
+    memory = Memory.open(folder, embedder=embedder())
     memory.add("before")
     with memory.admin.transaction():
         memory.add("within")
@@ -141,6 +141,6 @@ def test_a_death_within_leaves_nothing_of_it(tmp_path: Path) -> None:
     child.start()
     child.join()
     assert child.exitcode == -9
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert memory.frames.events()["text"].to_list() == ["before"]
     consistent(tmp_path / "m")

@@ -40,7 +40,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def exported(store: Path, path: Path) -> Path:
-    with Memory.open(store, embedder()) as memory:
+    with Memory.open(store, embedder=embedder()) as memory:
         export(memory, path)
     return path
 
@@ -62,7 +62,10 @@ def test_a_store_comes_back_row_by_row_with_its_history(
     assert planted.contents(tmp_path / "copy") == planted.contents(store)
     assert meta(tmp_path / "copy") == meta(store)
     assert check(tmp_path / "copy", deep=True).findings == ()
-    with Memory.open(store, embedder()) as old, Memory.open(tmp_path / "copy", embedder()) as new:
+    with (
+        Memory.open(store, embedder=embedder()) as old,
+        Memory.open(tmp_path / "copy", embedder=embedder()) as new,
+    ):
         for cue in ("rain", "at the sink 3", "東京"):
             assert [h.event for h in old.recall(cue)] == [h.event for h in new.recall(cue)]
             assert [h.score for h in old.recall(cue)] == [h.score for h in new.recall(cue)]
@@ -110,7 +113,7 @@ def test_whatever_a_memory_holds_comes_back(
     links: list[tuple[int, int, float]],
 ) -> None:
     folder = tmp_path_factory.mktemp("property")
-    with Memory.open(folder / "m", embedder()) as memory:
+    with Memory.open(folder / "m", embedder=embedder()) as memory:
         for event in events:
             memory.add(**event)  # type: ignore[arg-type]
         for a, b, weight in links:
@@ -124,11 +127,11 @@ def test_whatever_a_memory_holds_comes_back(
 @pytest.mark.requirement("X9")
 @pytest.mark.parametrize("ending", FORMATS)
 def test_a_memory_in_ram_is_exported_too(tmp_path: Path, ending: str) -> None:
-    memory = Memory(embedder())
+    memory = Memory(embedder=embedder())
     memory.add("a mug on a shelf", aliases=["a cup"])
     export(memory, tmp_path / f"all.{ending}")
     import_export(tmp_path / "copy", tmp_path / f"all.{ending}")
-    with Memory.open(tmp_path / "copy", embedder()) as copy:
+    with Memory.open(tmp_path / "copy", embedder=embedder()) as copy:
         assert [hit.event.text for hit in copy.recall("cup") if hit.event] == ["a mug on a shelf"]
 
 
@@ -137,10 +140,10 @@ def test_an_export_joins_a_store_that_holds_something(
     store: Path, tmp_path: Path, ending: str
 ) -> None:
     path = exported(store, tmp_path / f"all.{ending}")
-    with Memory.open(tmp_path / "other", embedder()) as other:
+    with Memory.open(tmp_path / "other", embedder=embedder()) as other:
         other.add("there before")
         other.link(1, other.add("and this").id)
-    with Memory.open(tmp_path / "other", embedder()) as open_meanwhile:
+    with Memory.open(tmp_path / "other", embedder=embedder()) as open_meanwhile:
         done = import_export(tmp_path / "other", path)
         assert done.merged
         assert set(done.left_out) == {"decisions", "model_state", "journal"}
@@ -171,22 +174,22 @@ def test_an_export_joins_a_store_that_holds_something(
 def test_counts_of_anything_join_a_store_that_holds_something(tmp_path: Path) -> None:
     counts = [(context, 3, 2, 1) for context in ("5", "[]", '["event","mug"]', '"{"', "null")]
     whose = '["\\u001f","ana","web",["node",%d]]'
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("a mug")
         with memory.record.transaction() as write:
             write.set_usage([*counts, ('["event",1]', 1, 1, 0), (whose % 0, 2, 1, 0)])
     path = exported(tmp_path / "m", tmp_path / "all.jsonl")
-    with Memory.open(tmp_path / "other", embedder()) as other:
+    with Memory.open(tmp_path / "other", embedder=embedder()) as other:
         other.add("there before")
     import_export(tmp_path / "other", path)
-    with Memory.open(tmp_path / "other", embedder()) as other:
+    with Memory.open(tmp_path / "other", embedder=embedder()) as other:
         known = [*counts, ('["event",2]', 1, 1, 0), (whose % 1, 2, 1, 0)]
         assert other.record.usage() == sorted(known)
 
 
 def test_an_export_of_another_embedder_is_refused(store: Path, tmp_path: Path) -> None:
     path = exported(store, tmp_path / "all.jsonl")
-    with Memory.open(tmp_path / "other", LexicalEmbedder(dim=8)) as other:
+    with Memory.open(tmp_path / "other", embedder=LexicalEmbedder(dim=8)) as other:
         other.add("there before")
     before = planted.contents(tmp_path / "other")
     with pytest.raises(SettingsMismatchError, match="reembed"):
@@ -206,14 +209,14 @@ def test_an_import_loses_nothing_of_a_store_that_is_begun_meanwhile(
 
     def begin(_: int, __: int) -> None:
         if not begun:
-            begun.append(Memory.open(folder, embedder()))
+            begun.append(Memory.open(folder, embedder=embedder()))
             begun[0].add("begun meanwhile")
 
     with pytest.raises(ExportError, match="it was cut" if damaged else "begun a store"):
         import_export(folder, path, progress=begin)
     begun[0].add("and used on")
     begun[0].close()
-    with Memory.open(folder, embedder(), create=False) as memory:
+    with Memory.open(folder, embedder=embedder(), create=False) as memory:
         assert memory.frames.events()["text"].to_list() == ["begun meanwhile", "and used on"]
     assert check(folder, deep=True).findings == ()
 
@@ -316,7 +319,7 @@ def test_an_import_that_is_killed_has_taken_nothing_in(
 ) -> None:
     path = exported(store, tmp_path / "all.jsonl")
     if merged:
-        with Memory.open(tmp_path / "copy", embedder()) as memory:
+        with Memory.open(tmp_path / "copy", embedder=embedder()) as memory:
             memory.add("there before")
         before = planted.contents(tmp_path / "copy")
     killed_at(point, tmp_path / "copy", path)
@@ -331,7 +334,7 @@ def test_an_import_that_is_killed_has_taken_nothing_in(
 def test_the_doctor_clears_away_what_a_killed_import_left(store: Path, tmp_path: Path) -> None:
     path, folder = exported(store, tmp_path / "all.jsonl"), tmp_path / "copy"
     killed_at("import.finished", folder, path)
-    Memory.open(folder, embedder()).close()
+    Memory.open(folder, embedder=embedder()).close()
     assert [one.where for one in check(folder).findings] == [HALF_IMPORT]
     assert check(folder, mend=True).done == ("removed import.partial",)
     assert check(folder, deep=True).findings == ()
@@ -343,7 +346,7 @@ def test_duckdb_holds_the_blueprints_table_with_one_cause_an_event(
 ) -> None:
     import duckdb
 
-    with Memory.open(store, embedder()) as memory:
+    with Memory.open(store, embedder=embedder()) as memory:
         vectors = sum(event.vector is not None for event in memory.record.events())
         to_duckdb(memory, tmp_path / "core.duckdb")
     with duckdb.connect(str(tmp_path / "core.duckdb")) as db:
@@ -391,9 +394,9 @@ def test_primary_causes_form_no_circle_and_lose_no_more_than_that(causes: dict[i
 
 @pytest.mark.requirement("X5", "X9")
 def test_a_causal_core_is_taken_over_with_its_causes(store: Path, tmp_path: Path) -> None:
-    with Memory.open(store, embedder()) as memory:
+    with Memory.open(store, embedder=embedder()) as memory:
         to_duckdb(memory, tmp_path / "core.duckdb")
-    with Memory.open(tmp_path / "new", LexicalEmbedder(dim=8)) as memory:
+    with Memory.open(tmp_path / "new", embedder=LexicalEmbedder(dim=8)) as memory:
         ids = from_duckdb(memory, tmp_path / "core.duckdb")
         assert len(ids) == len(memory)
         flood = memory.recall("the cellar flooded", k=1)[0].event
@@ -420,7 +423,7 @@ def test_a_core_and_a_memory_read_each_others_files(tmp_path: Path) -> None:
     with CausalMemoryCore(str(tmp_path / "core.duckdb"), Judge(), embedder()) as core:
         for text in ("rain fell all night", "the rain flooded the cellar"):
             core.add_event(text)
-    memory = Memory(embedder())
+    memory = Memory(embedder=embedder())
     assert from_duckdb(memory, tmp_path / "core.duckdb", Origin(keep_vectors=True)) == [1, 2]
     told = [(s.event.text, s.edge.why) for s in memory.why(2).steps]
     assert told == [("rain fell all night", "The drain was full.")]
@@ -447,7 +450,7 @@ def test_a_cause_that_was_confirmed_later_is_taken_over(tmp_path: Path) -> None:
         for text in ("rain fell all night", "the rain flooded the cellar"):
             core.add_event(text)
         core.retry_unjudged(Judge())
-    memory = Memory(embedder())
+    memory = Memory(embedder=embedder())
     from_duckdb(memory, path)
     assert [step.edge.why for step in memory.why(2).steps] == ["The drain was full."]
 
@@ -458,7 +461,7 @@ def test_without_duckdb_the_extra_is_named(store: Path, tmp_path: Path) -> None:
         "from cvx.embed import LexicalEmbedder; from cvx.memory import Memory\n"
         "from cvx.memory.transfer import to_duckdb\n"
         "from cvx.errors import MissingExtraError\n"
-        "try: to_duckdb(Memory(LexicalEmbedder(16)), sys.argv[1])\n"
+        "try: to_duckdb(Memory(embedder=LexicalEmbedder(16)), sys.argv[1])\n"
         "except MissingExtraError as error: print(error)\n"
     )
     done = subprocess.run(

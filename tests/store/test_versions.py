@@ -187,7 +187,7 @@ def test_upserts_at_once_are_versions_of_one_event(tmp_path: Path) -> None:
                 barrier.wait(60)
             return super().embed(texts)
 
-    with Memory.open(tmp_path / "m", Waiting(16)) as memory:
+    with Memory.open(tmp_path / "m", embedder=Waiting(16)) as memory:
         with ThreadPoolExecutor(4) as pool:
             made = list(pool.map(lambda n: memory.add(f"say {n}", key="k"), range(4)))
         assert {event.id for event in made} == {1}
@@ -264,7 +264,7 @@ def test_a_key_keeps_who_may_see_it(memory: Memory) -> None:
 @pytest.mark.requirement("B20", "B8")
 def test_what_waits_for_another_embedder_goes_with_an_older_version(tmp_path: Path) -> None:
     folder = tmp_path / "m"
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         secret = memory.add("xylophone")
         memory.add("a mug")
 
@@ -279,7 +279,7 @@ def test_what_waits_for_another_embedder_goes_with_an_older_version(tmp_path: Pa
         return any(vector in path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
     assert left()
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         memory.update(secret, text="a plain thing")
         assert memory.erase(secret).complete
     assert not left()
@@ -315,7 +315,7 @@ def test_what_cannot_be_changed_is_refused_and_nothing_is(memory: Memory) -> Non
 @pytest.mark.requirement("B20", "B8")
 def test_an_erased_event_takes_its_older_texts_along(tmp_path: Path) -> None:
     folder = tmp_path / "m"
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         secret = memory.add("xylophone", metadata={"pin": "8731-4455"})
         vectors = [secret.vector]
         secret = memory.update(secret, text="zanzibar", metadata={"pin": "9999-0000"})
@@ -341,7 +341,7 @@ def test_an_erased_event_takes_its_older_texts_along(tmp_path: Path) -> None:
 def test_histories_survive_snapshots_reopening_and_an_export(tmp_path: Path) -> None:
     rng = random.Random(3)
     marks: list[tuple[int, dict[int, str]]] = []
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         known: dict[int, list[str]] = {}
         for turn in range(60):
             if known and rng.random() < 0.6:
@@ -358,13 +358,13 @@ def test_histories_survive_snapshots_reopening_and_an_export(tmp_path: Path) -> 
                 time = memory.record.query("SELECT max(recorded) FROM journal")[0][0]
                 marks.append((time, {number: said[-1] for number, said in known.items()}))
     assert check(tmp_path / "m", deep=True).findings == ()
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         export(memory, tmp_path / "all.jsonl")
     import_export(tmp_path / "copy", tmp_path / "all.jsonl")
     assert check(tmp_path / "copy", deep=True).findings == ()
     for name in ("m", "copy"):
         consistent(tmp_path / name)
-        with Memory.open(tmp_path / name, embedder()) as memory:
+        with Memory.open(tmp_path / name, embedder=embedder()) as memory:
             for number, told in known.items():
                 event = memory.get(number)
                 assert [*(one.text for one in event.history), event.text] == told
@@ -376,13 +376,13 @@ def test_histories_survive_snapshots_reopening_and_an_export(tmp_path: Path) -> 
 
 
 def _update(folder: str) -> None:
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         memory.update(1, text="the lamp is green")
 
 
 @pytest.mark.requirement("B20")
 def test_another_process_sees_the_new_text_at_once(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("the lamp is red")
         assert texts(memory, "lamp", k=1) == ["the lamp is red"]
         process = CONTEXT.Process(target=_update, args=(str(tmp_path / "m"),))
@@ -396,12 +396,12 @@ def test_another_process_sees_the_new_text_at_once(tmp_path: Path) -> None:
 @pytest.mark.requirement("B20")
 def test_older_texts_outlive_a_change_of_embedder_without_their_vectors(tmp_path: Path) -> None:
     folder = tmp_path / "m"
-    with Memory.open(folder, embedder()) as memory:
+    with Memory.open(folder, embedder=embedder()) as memory:
         first = memory.add("the lamp is red")
         memory.update(first, text="the lamp is green")
     reembed(folder, LexicalEmbedder(24))
     assert check(folder, deep=True).findings == ()
-    with Memory.open(folder, LexicalEmbedder(24)) as memory:
+    with Memory.open(folder, embedder=LexicalEmbedder(24)) as memory:
         (old,) = memory.get(first).history
         assert (old.text, old.vector) == ("the lamp is red", None)
         past = memory.as_of(first.recorded or 0)
@@ -410,7 +410,7 @@ def test_older_texts_outlive_a_change_of_embedder_without_their_vectors(tmp_path
 
 
 def test_vectors_of_ones_own_change_with_the_text() -> None:
-    memory = Memory(LexicalEmbedder(4))
+    memory = Memory(embedder=LexicalEmbedder(4))
     event = memory.add("x", vector=np.array([1, 0, 0, 0], dtype=np.float32))
     memory.update(event, vector=np.array([0, 1, 0, 0], dtype=np.float32))
     (hit,) = memory.recall(Cue(vector=np.array([0, 1, 0, 0], dtype=np.float32)), sources=["dense"])

@@ -132,7 +132,7 @@ def test_what_is_private_is_unknown_to_others(memory: Memory) -> None:
 
 
 def test_within_holds_for_the_past_and_for_what_is_awaited(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", LexicalEmbedder(16)) as memory:
+    with Memory.open(tmp_path / "m", embedder=LexicalEmbedder(16)) as memory:
         mine = memory.within("ana").add("a mug")
         memory.add("a mug", namespace="bob")
         past = memory.within("ana").as_of(memory.record.now())

@@ -223,7 +223,7 @@ def test_what_wins_by_chance_led_on_and_a_share_of_the_reward_does_not() -> None
 
 def test_searches_are_counted_again_from_a_folder(tmp_path: Path) -> None:
     arm = arm_of("full")
-    with Memory.open(tmp_path, LexicalEmbedder(512), seed=0) as memory:
+    with Memory.open(tmp_path, embedder=LexicalEmbedder(512), seed=0) as memory:
         loop = arm.loop_on(memory)
         assert loop is not None
         agent = Agent(loop, seed=0)
@@ -231,7 +231,7 @@ def test_searches_are_counted_again_from_a_folder(tmp_path: Path) -> None:
         for seed in range(4):
             agent.play(HatGame("hang a red hat on the peg", seed=seed, dyed=True, max_steps=9))
         known = _known(agent)
-    with Memory.open(tmp_path, LexicalEmbedder(512), seed=0) as memory:
+    with Memory.open(tmp_path, embedder=LexicalEmbedder(512), seed=0) as memory:
         loop = arm.loop_on(memory)
         assert loop is not None
         assert _known(Agent(loop, seed=0)) == known

@@ -359,7 +359,7 @@ def test_what_lasted_of_several_attempts_is_filed_under_a_wrong_goal_in_the_cont
 
 @pytest.mark.requirement("B9", "B3")
 def test_an_agent_knows_words_and_plans_only_of_what_it_may_read() -> None:
-    memory = Memory(LexicalEmbedder(128))
+    memory = Memory(embedder=LexicalEmbedder(128))
 
     def agent(namespace: str) -> Agent:
         loop = memory.learning.loop(

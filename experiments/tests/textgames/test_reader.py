@@ -217,7 +217,7 @@ class Noting:
 
 @pytest.mark.requirement("B9", "B3")
 def test_a_prompt_shows_only_what_the_player_may_read() -> None:
-    memory = Memory(LexicalEmbedder(64))
+    memory = Memory(embedder=LexicalEmbedder(64))
 
     def show(word: str, **whose: str) -> None:
         goal, steps = DEMONSTRATION[0]

@@ -80,7 +80,9 @@ def opened(
     embedder = embedder_for(known, spec, embeds=embeds)
     metric = "cosine" if known is None else known.metric
     read_only = reads and not _writable(folder)
-    with Memory.open(folder, embedder, metric=metric, create=create, read_only=read_only) as memory:
+    with Memory.open(
+        folder, embedder=embedder, metric=metric, create=create, read_only=read_only
+    ) as memory:
         if not read_only:
             memory._backend.remember_spec(None if spec is None else remembered(spec))
         if known is None:

@@ -37,7 +37,7 @@ class Council:
     --------
     >>> import asyncio
     >>> from cvx.embed import LexicalEmbedder
-    >>> council = Council(Memory(LexicalEmbedder()))
+    >>> council = Council(Memory(embedder=LexicalEmbedder()))
     >>> cuts = council.decision("Budget cuts passed", 60, "senate")
     >>> plague = council.crisis("Plague outbreak", 80, "health", causes=[cuts])
     >>> _ = council["ana"].saw("They cut the budget for doctors", 61, importance=8)

@@ -151,7 +151,7 @@ class MemoryStream:
         self.rate = rate or (lambda _text, _kind: _USUAL)
         self.weights = weights or StreamWeights()
         self._alone = memory is None
-        self.memory = Store(_GivenVectors(1)) if memory is None else memory
+        self.memory = Store(embedder=_GivenVectors(1)) if memory is None else memory
 
     def __len__(self) -> int:
         sql = "SELECT count(*) FROM events WHERE namespace = ? AND state = 'active'"
@@ -433,7 +433,7 @@ class MemoryStream:
                 f"vectors of {len(vector)} and {self.memory.dim} dimensions cannot be compared: "
                 "embed both with the same model"
             )
-        self.memory = Store(_GivenVectors(len(vector)))
+        self.memory = Store(embedder=_GivenVectors(len(vector)))
         for one in held:
             self.append(one)
 

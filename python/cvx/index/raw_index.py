@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from html import escape
-from types import EllipsisType
+from types import EllipsisType, FunctionType
 from typing import Any, Self, overload
 
 import numpy as np
@@ -1267,3 +1267,10 @@ class RawIndex:
             **{part: counts[part] for part in parts},
             "center": None if self.center is None else "set",
         }
+
+
+for _name, _one in vars(RawIndex).items():
+    _function = _one.__func__ if isinstance(_one, classmethod) else _one
+    if isinstance(_function, FunctionType):
+        # Python's own errors name the class that users see.
+        _function.__qualname__ = f"TemporalIndex.{_name}"

@@ -500,7 +500,7 @@ class MemoryAgent:
     ...         return "two doors", {"admissible": ["left", "right"]}
     ...     def step(self, action):
     ...         return "outside", float(action == "right"), True, {}
-    >>> agent = MemoryAgent(Memory(LexicalEmbedder(64)))
+    >>> agent = MemoryAgent(Memory(embedder=LexicalEmbedder(64)))
     >>> rewards = [agent.play(Doors()) for _ in range(20)]
     >>> sum(rewards[10:])
     10.0

@@ -118,7 +118,7 @@ class Admin:
         --------
         >>> from cvx.embed import LexicalEmbedder
         >>> from cvx.memory import Memory
-        >>> memory = Memory(LexicalEmbedder())
+        >>> memory = Memory(embedder=LexicalEmbedder())
         >>> memory.admin.keep_history(decisions=1_000)
         >>> memory.admin.stats()["history"]["most_decisions"]
         1000
@@ -139,7 +139,7 @@ class Admin:
         --------
         >>> from cvx.embed import LexicalEmbedder
         >>> from cvx.memory import Memory
-        >>> memory = Memory(LexicalEmbedder())
+        >>> memory = Memory(embedder=LexicalEmbedder())
         >>> with memory.admin.transaction():
         ...     rain = memory.add("it rained all night")
         ...     _ = memory.link(rain, memory.add("the cellar is under water"))

@@ -31,7 +31,7 @@ class Aio:
     >>> import asyncio
     >>> from cvx.embed import LexicalEmbedder
     >>> from cvx.memory import Memory
-    >>> memory = Memory(LexicalEmbedder())
+    >>> memory = Memory(embedder=LexicalEmbedder())
     >>> asyncio.run(memory.aio.add("the spare key is under the green pot")).id
     1
     """

@@ -104,7 +104,7 @@ class Causes:
         --------
         >>> from cvx.embed import LexicalEmbedder
         >>> from cvx.memory import Memory
-        >>> memory = Memory(LexicalEmbedder())
+        >>> memory = Memory(embedder=LexicalEmbedder())
         >>> drain = memory.add("the drain was blocked", timestamp=1)
         >>> flood = memory.add("the cellar flooded because the drain was blocked", timestamp=2)
         >>> [(link.cause, link.state) for link in memory.causes.propose(flood)]
@@ -196,7 +196,7 @@ class Causes:
         --------
         >>> from cvx.embed import LexicalEmbedder
         >>> from cvx.memory import Memory
-        >>> memory = Memory(LexicalEmbedder())
+        >>> memory = Memory(embedder=LexicalEmbedder())
         >>> rain, flood = memory.add("rain"), memory.add("flood")
         >>> memory.causes.observe(rain, flood, supports=2).weight
         0.75
@@ -238,7 +238,7 @@ class Causes:
         --------
         >>> from cvx.embed import LexicalEmbedder
         >>> from cvx.memory import Memory
-        >>> memory = Memory(LexicalEmbedder())
+        >>> memory = Memory(embedder=LexicalEmbedder())
         >>> _ = memory.link(memory.add("rain"), memory.add("mud"), weight=0.5)
         >>> memory.causes.graph().predecessors(2)
         {1: 1}
@@ -292,7 +292,7 @@ class Causes:
         >>> from cvx.causal import Reflector
         >>> from cvx.embed import LexicalEmbedder
         >>> from cvx.memory import Memory
-        >>> memory = Memory(LexicalEmbedder())
+        >>> memory = Memory(embedder=LexicalEmbedder())
         >>> for day in range(4):
         ...     _ = memory.add(f"the well is dry, day {day}", timestamp=day, salience=0.8)
         >>> made = memory.causes.reflect(Reflector(threshold=30))

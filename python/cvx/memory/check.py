@@ -69,7 +69,7 @@ def check(
     >>> from cvx.embed import LexicalEmbedder
     >>> from cvx.memory import Memory
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Memory.open(folder, LexicalEmbedder(16)) as memory:
+    ...     with Memory.open(folder, embedder=LexicalEmbedder(16)) as memory:
     ...         _ = memory.add("a mug on a shelf")
     ...     report = check(folder)
     >>> report.sound, report.rows["events"]

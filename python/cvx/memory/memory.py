@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -53,7 +53,7 @@ from cvx.memory.settings import (
     PRESETS,
     check_embedder,
     check_kept,
-    counter,
+    kept_settings,
     known_of,
     settings_of,
     to_keep,
@@ -163,7 +163,7 @@ class Memory:
     Examples
     --------
     >>> from cvx.embed import LexicalEmbedder
-    >>> memory = Memory(LexicalEmbedder())
+    >>> memory = Memory(embedder=LexicalEmbedder())
     >>> rain = memory.add("it rained all night")
     >>> flood = memory.add("the cellar is under water")
     >>> _ = memory.link(rain, flood, "caused", why="the drain is too small")
@@ -175,8 +175,8 @@ class Memory:
     @checked(**_OPENING)
     def __init__(
         self,
-        embedder: Embedder | str | None = None,
         *,
+        embedder: Embedder | str | None = None,
         dim: int | None = None,
         metric: str | None = None,
         clock: str | None = None,
@@ -184,34 +184,25 @@ class Memory:
         tokenizer: str | os.PathLike[str] | None = None,
         seed: int = 0,
     ) -> None:
-        self._set_up(
-            None, embedder, dim=dim, metric=metric, clock=clock, preset=preset,
-            tokenizer=tokenizer, seed=seed,
-        )  # fmt: skip
+        kept = {"clock": clock, "preset": preset, "tokenizer": tokenizer}
+        self._set_up(None, embedder, dim, metric, kept, seed=seed)
 
     def _set_up(
         self,
         folder: Path | None,
-        embedder: Embedder | str | None = None,
-        *,
+        embedder: Embedder | str | None,
         dim: int | None = None,
         metric: str | None = None,
-        clock: str | None = None,
-        preset: str | None = None,
-        tokenizer: str | os.PathLike[str] | None = None,
+        kept: Mapping[str, Any] | None = None,
+        *,
         seed: int = 0,
         exact_below: int = EXACT_BELOW,
         create: bool = True,
         read_only: bool = False,
-        accept_lost_tail: bool = False,
-        now: Callable[[], int] | None = None,
+        **details: Any,
     ) -> Self:
-        known = None if folder is None else known_of(folder)
-        meant = settings_of(embedder, dim, metric, known)
-        path = None if tokenizer is None else str(Path(tokenizer).absolute())
-        if path is not None:
-            counter(path)
-        given = {"clock": clock, "preset": preset, "tokenizer": path}
+        meant = settings_of(embedder, dim, metric, None if folder is None else known_of(folder))
+        given = kept_settings(**(kept or {}))
         backend = Backend(
             folder,
             meant.embedder,
@@ -219,9 +210,8 @@ class Memory:
             settings={"seed": seed, "exact_below": exact_below},
             create=create,
             read_only=read_only,
-            accept_lost_tail=accept_lost_tail,
-            clock=now,
             kept=to_keep(**given),
+            **details,
         )
         try:
             check_kept(backend.record, **given)
@@ -235,10 +225,17 @@ class Memory:
 
     @classmethod
     def _opened(
-        cls, path: str | os.PathLike[str] | None = None, *args: Any, **details: Any
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        embedder: Embedder | str | None = None,
+        *,
+        metric: str | None = None,
+        **details: Any,
     ) -> Self:
-        """Open with what only tests and repairs need: ``now``, ``exact_below``, and the like."""
-        return cls.__new__(cls)._set_up(None if path is None else Path(path), *args, **details)
+        """Open with what only tests and repairs need: ``clock`` of recording, ``exact_below``."""
+        folder = None if path is None else Path(path)
+        details["clock"] = details.pop("now", None)
+        return cls.__new__(cls)._set_up(folder, embedder, metric=metric, **details)
 
     def _compose(
         self,
@@ -289,8 +286,8 @@ class Memory:
     def open(
         cls,
         path: str | os.PathLike[str],
-        embedder: Embedder | str | None = None,
         *,
+        embedder: Embedder | str | None = None,
         dim: int | None = None,
         metric: str | None = None,
         clock: str | None = None,
@@ -333,10 +330,10 @@ class Memory:
         """
         if not os.fspath(path):
             raise wrong("path", path, "the path of a folder")
+        kept = {"clock": clock, "preset": preset, "tokenizer": tokenizer}
         return cls.__new__(cls)._set_up(
-            Path(path), embedder, dim=dim, metric=metric, clock=clock, preset=preset,
-            tokenizer=tokenizer, seed=seed, create=create, read_only=read_only,
-        )  # fmt: skip
+            Path(path), embedder, dim, metric, kept, seed=seed, create=create, read_only=read_only
+        )
 
     @property
     def embedder(self) -> Embedder:
@@ -455,7 +452,7 @@ class Memory:
         --------
         >>> from cvx.embed import LexicalEmbedder
         >>> from cvx.memory import Memory
-        >>> memory = Memory(LexicalEmbedder())
+        >>> memory = Memory(embedder=LexicalEmbedder())
         >>> memory.add("the spare key is under the green pot").id
         1
         >>> [hit.event.text for hit in memory.recall("where is the key?")]
@@ -562,7 +559,7 @@ class Memory:
         Examples
         --------
         >>> from cvx.embed import LexicalEmbedder
-        >>> memory = Memory(LexicalEmbedder())
+        >>> memory = Memory(embedder=LexicalEmbedder())
         >>> memory.add_many(["a mug", {"text": "a cup in the sink", "tags": ["kitchen"]}])
         array([1, 2])
         """
@@ -708,7 +705,7 @@ class Memory:
         Examples
         --------
         >>> from cvx.embed import LexicalEmbedder
-        >>> memory = Memory(LexicalEmbedder())
+        >>> memory = Memory(embedder=LexicalEmbedder())
         >>> home = memory.add("Ana lives in Lyon", metadata={"topic": "home"})
         >>> home = memory.update(home, text="Ana lives in Porto")
         >>> home.id, home.version, home.history[0].text, dict(home.metadata)
@@ -972,7 +969,7 @@ class Memory:
         Examples
         --------
         >>> from cvx.embed import LexicalEmbedder
-        >>> memory = Memory(LexicalEmbedder())
+        >>> memory = Memory(embedder=LexicalEmbedder())
         >>> for day in range(5):
         ...     _ = memory.add(f"rain {day}", timestamp=day)
         >>> [event.text for event in memory.events({"since": 3}, newest=True)]
@@ -1242,7 +1239,7 @@ class Memory:
         Examples
         --------
         >>> from cvx.embed import LexicalEmbedder
-        >>> memory = Memory(LexicalEmbedder())
+        >>> memory = Memory(embedder=LexicalEmbedder())
         >>> ana, bob = memory.within("ana"), memory.within("bob")
         >>> _ = ana.add("the spare key is under the green pot")
         >>> len(ana.recall("where is the key?")), len(bob.recall("where is the key?"))
@@ -1362,7 +1359,7 @@ class Memory:
         Examples
         --------
         >>> from cvx.embed import LexicalEmbedder
-        >>> memory = Memory(LexicalEmbedder())
+        >>> memory = Memory(embedder=LexicalEmbedder())
         >>> for way in ("left", "right", "right"):
         ...     with memory.episode("find the hat", task="hats") as episode:
         ...         advice = episode.advise("a hall", ["left", "right"])

@@ -56,10 +56,10 @@ def reembed(
     >>> import tempfile
     >>> from cvx.embed import LexicalEmbedder
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Memory.open(folder, LexicalEmbedder(16)) as memory:
+    ...     with Memory.open(folder, embedder=LexicalEmbedder(16)) as memory:
     ...         _ = memory.add("a mug on a shelf")
     ...     made = reembed(folder, LexicalEmbedder(32)), reembed(folder, LexicalEmbedder(32))
-    ...     with Memory.open(folder, LexicalEmbedder(32)) as memory:
+    ...     with Memory.open(folder, embedder=LexicalEmbedder(32)) as memory:
     ...         made, memory.recall("mug")[0].event.text
     ((1, 0), 'a mug on a shelf')
     """
@@ -73,7 +73,7 @@ def reembed(
         made = reembed_record(
             record, target, embedder.embed, batch=batch, restart=restart, progress=progress
         )
-    with Memory.open(folder, embedder, metric=metric) as memory:
+    with Memory.open(folder, embedder=embedder, metric=metric) as memory:
         memory.admin.snapshot()
         snapshots = memory._backend.store.snapshots
         if snapshots is not None:

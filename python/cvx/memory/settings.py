@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,18 @@ CLOCKS: Mapping[str, Clock] = {"utc": "microseconds", "ticks": "tick", "turns": 
 """What timestamps count, and how a block names it."""
 
 _DEFAULTS = {"clock": "utc", "preset": "default", "tokenizer": ""}
+
+
+def kept_settings(
+    clock: str | None = None,
+    preset: str | None = None,
+    tokenizer: str | PathLike[str] | None = None,
+) -> dict[str, str | None]:
+    """Return the clock, preset and tokenizer as a store keeps them, after a look at the file."""
+    path = None if tokenizer is None else str(Path(tokenizer).absolute())
+    if path is not None:
+        counter(path)
+    return {"clock": clock, "preset": preset, "tokenizer": path}
 
 
 def to_keep(**given: str | None) -> dict[str, str]:

@@ -63,11 +63,11 @@ def export(
     >>> import tempfile
     >>> from cvx.embed import LexicalEmbedder
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     memory = Memory(LexicalEmbedder(16))
+    ...     memory = Memory(embedder=LexicalEmbedder(16))
     ...     _ = memory.add("a mug on a shelf")
     ...     _ = export(memory, f"{folder}/all.jsonl")
     ...     _ = import_export(f"{folder}/copy", f"{folder}/all.jsonl")
-    ...     with Memory.open(f"{folder}/copy", LexicalEmbedder(16)) as copy:
+    ...     with Memory.open(f"{folder}/copy", embedder=LexicalEmbedder(16)) as copy:
     ...         copy.recall("mug")[0].event.text
     'a mug on a shelf'
     """
@@ -119,7 +119,7 @@ def import_export(
         metric = record.meta("metric") or "cosine"
     if identity is not None and dim is not None:
         # The index is built here and kept, instead of at the next use.
-        with Memory.open(target, Absent(identity, int(dim)), metric=metric) as memory:
+        with Memory.open(target, embedder=Absent(identity, int(dim)), metric=metric) as memory:
             memory.admin.snapshot()
     return done
 

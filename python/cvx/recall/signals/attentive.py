@@ -48,7 +48,7 @@ def attentive(
     --------
     >>> from cvx.embed import LexicalEmbedder
     >>> from cvx.memory import Memory
-    >>> memory = Memory(LexicalEmbedder())
+    >>> memory = Memory(embedder=LexicalEmbedder())
     >>> _ = memory.add("I sold the horse.", entity="1", metadata={"speaker": "Ann"})
     >>> _ = memory.add("I bought a horse.", entity="2", metadata={"speaker": "Bob"})
     >>> _ = memory.add("It rained all night.", entity="1", metadata={"speaker": "Ann"})
