@@ -85,7 +85,7 @@ def crisis(seed: int) -> tuple[Memory, int, Rows]:
     rng = np.random.default_rng(seed)
     topics = _unit(rng.normal(size=(12, DIM)))
     surface, cause = _near(topics[0], 0.8, rng), _unit(rng.normal(size=DIM))
-    memory = Memory(NoEmbedder(DIM))
+    memory = Memory(embedder=NoEmbedder(DIM))
     rows = [_near(topics[rng.integers(12)], 0.8, rng) for _ in range(EVENTS)]
     told = [_event(f"event {at}", at, row, "", "health") for at, row in enumerate(rows)]
     told.append(_event("the direct cause", EVENTS, cause, "", "senate"))

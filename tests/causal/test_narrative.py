@@ -184,7 +184,7 @@ def test_thirty_stories_of_many_guesses_hedge_every_guess_and_no_fact() -> None:
     for _ in range(6):
         some = [chains[at] for at in rng.permutation(len(chains))[:4]]
         log = interleaved(some, blanks["everyday"], blanks, rng, distractors=8)
-        memory = Memory(LexicalEmbedder())
+        memory = Memory(embedder=LexicalEmbedder())
         ids = [
             memory.add(text, timestamp=time).id
             for text, time in zip(log.texts, log.times, strict=True)

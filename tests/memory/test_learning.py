@@ -29,7 +29,7 @@ def test_other_weights_are_judged_by_what_was_sampled() -> None:
     memory.learning.sampling = 0.5
     assert memory.learning.sampling == 0.5
     decided(memory, 8)
-    found = memory.learning.off_policy({"dense": 1.0, "coverage": 0.5})
+    found = memory.learning.off_policy({"dense": 1.0, "coverage_pair": 0.5})
     assert 0.0 <= found.value <= 1.0
     assert found.low <= found.value <= found.high
     with pytest.raises(InvalidInputError, match=r"\['similarity'\]: give some of .*dense"):

@@ -108,7 +108,7 @@ def test_a_question_of_names_alone_is_embedded_as_asked() -> None:
 
 @pytest.mark.requirement("R13")
 def test_of_equals_the_salient_comes_first_and_then_the_newest() -> None:
-    memory = Memory(LexicalEmbedder())
+    memory = Memory(embedder=LexicalEmbedder())
     events = [
         memory.add(
             "The gate squeaks.", timestamp=10 + n, salience=salience, metadata={"session": n}

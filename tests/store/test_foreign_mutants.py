@@ -322,7 +322,7 @@ def test_what_was_set_aside_stops_no_erase(rich: Path, tmp_path: Path, column: s
         db.execute(f"UPDATE decisions SET {column} = ?", ("[" * 2000 + "]" * 2000,))
         db.execute(rows.renew_crc_sql("decisions", "true"))
     assert check(tmp_path / "m", mend=True).sound
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.erase([3])
     assert check(tmp_path / "m").sound
 
