@@ -442,3 +442,28 @@ def test_intervals_hold_the_chances_that_are_true() -> None:
             advisor.step(key, view, action)
             advisor.end(key, float(rng.random() < chances[str(action)]))
     assert 0.85 < np.mean(held) < 0.99
+
+
+@pytest.mark.requirement("B11")
+def test_an_open_episode_learns_from_its_own_steps_on_numbers() -> None:
+    advisor, rng = Advisor(seed=2), np.random.default_rng(2)
+
+    def at(x: float, y: float = 0.5) -> Observation:
+        return Observation(None, np.array([x, y], dtype=np.float32))
+
+    advisor.begin("before", task="line")
+    for number in range(80):
+        view = at(number % 20 / 20, float(rng.random()))
+        advisor.step("before", view, ["left", "right"][number % 2], 0.0)
+    advisor.end("before", observation=at(0.0), truncated=True)
+    for episode in ("own", "another"):
+        advisor.begin(episode, task="line")
+    # Far from all that was seen, left is done, and costs.
+    for _ in range(2):
+        advisor.step("own", at(5.0), "left", -1.0, actions=["left", "right"])
+    own = {one.action: one for one in advisor.options("own", at(5.0), ["left", "right"])}
+    foreign = {one.action: one for one in advisor.options("another", at(5.0), ["left", "right"])}
+    assert (own["left"].trials, own["right"].trials) == (2, 0)
+    assert (foreign["left"].trials, foreign["right"].trials) == (0, 0)
+    assert own["left"].value == pytest.approx(-1.0, abs=0.05)
+    assert advisor.choose("own", list(own.values())).action == "right"

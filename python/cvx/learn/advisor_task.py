@@ -33,7 +33,7 @@ _TINY = 1e-30
 _WORK = 800_000
 """How many outcomes one plan looks at, at the most: rows times sweeps."""
 
-_STRANGE = 0.5
+_STRANGE = 0.8
 """From which share of words that no other state has a text's vector tells what it is like."""
 
 _LOOK_BACK, _SURE = 2, 5.0

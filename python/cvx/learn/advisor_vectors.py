@@ -220,6 +220,43 @@ class VectorModel:
             )
         return out
 
+    def joined(
+        self, told: Worth, observation: Vector, own: Sequence[tuple[Vector, float, Vector]]
+    ) -> Worth:
+        """Return what an action is worth where an open episode did it itself, too.
+
+        Where it was never done near here before, that is all there is to go by; else the model
+        knows better, and it is one more trial.
+
+        Parameters
+        ----------
+        told : Worth
+            As ``worth`` returned it.
+        observation : ndarray of shape (dim,)
+        own : sequence of (here, reward, there)
+            What the action did in the episode.
+        """
+        here = np.array([one[0] for one in own], dtype=np.float64)
+        scale = self.spread if self.n else np.maximum(here.std(0), 1e-6)
+        off = np.linalg.norm((here - observation) / scale, axis=1)
+        near = np.flatnonzero(off <= self._reach(len(observation)))
+        if told.trials or not len(near):
+            return told._replace(trials=told.trials + len(near))
+        reward = np.array([own[at][1] for at in near])
+        after, hoped = np.zeros(len(near)), np.zeros(len(near))
+        if self.n:
+            there = np.array([own[at][2] for at in near], dtype=np.float64)
+            away, cell = _nearest(self.at, (there - self.middle) / self.spread, _NEAREST)
+            share = 1.0 / (away + 0.02) ** 2
+            share /= share.sum(1, keepdims=True)
+            known = away[:, 0] <= self._reach(len(observation))
+            after = (share * self.values[cell]).sum(1)
+            hoped = np.where(known, (share * self.bold[cell]).sum(1), self.best)
+        n = len(near)
+        value = float((reward + self.gamma * after).mean())
+        hope = float((reward + self.gamma * hoped).mean())
+        return Worth(value, hope, told.spread / math.sqrt(1.0 + n), n, told.episodes)
+
 
 def _nearest(points: Floats, asked: Floats, k: int) -> tuple[Floats, Ints]:
     """Return distances to the nearest points, and their numbers, of shape (asked, k)."""

@@ -314,8 +314,16 @@ class View:
     ) -> dict[Hashable, tuple[Option, float]]:
         task = self.task
         numbers = [task.actions.of.get(action) for action in actions]
+        own: dict[Hashable, list[tuple[Vector, float, Vector]]] = {}
+        seen = [step.observation.vector for step in self.run.steps] + [vector]
+        for step, here, there in zip(self.run.steps, seen, seen[1:], strict=False):
+            if here is not None and there is not None:
+                reward = 0.0 if task.unit == "P(success)" else step.reward
+                own.setdefault(step.action, []).append((here, reward, there))
         out = {}
         for action, told in zip(actions, task.vectors.worth(vector, numbers), strict=True):
+            if action in own:
+                told = task.vectors.joined(told, vector, own[action])
             ends = told.value - _Z * told.spread, told.value + _Z * told.spread
             basis: Basis = "near" if told.trials else "task"
             option = Option(action, told.value, *ends, told.trials, basis, told.episodes)
