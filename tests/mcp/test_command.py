@@ -19,7 +19,7 @@ from cvx.mcp.tools import GROUPS, TABLE
 from tests.cli.command import Cvx, environment
 from tests.mcp.sessions import ask
 
-_CHANGES = re.compile(r"\d+%")
+_CHANGES = re.compile(r"\d+%.*")
 """What differs when causes are judged differently."""
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
+from cvx.characters import Cast
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
 from tests.cli.command import environment, process
@@ -249,3 +250,40 @@ def test_a_namespace_is_that_of_the_process(tmp_path: Path) -> None:
             found = in_process(memory, look, namespace=own)
         assert found["memories"] == []  # type: ignore[index]
         assert found["nearest"] == []  # type: ignore[index]
+
+
+@pytest.mark.requirement("W9", "W16")
+def test_a_character_is_served_while_the_simulation_writes_its_lines(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with Memory.open(store, LexicalEmbedder(), clock="turns") as memory:
+        cast = Cast(memory)
+        for name, drink in (("Anna", "tea"), ("Bob", "coffee")):
+            cast.seed(
+                name,
+                description=f"You drink {drink}.",
+                archetype="The painter",
+                background="You grew up by the sea.",
+                communication="Short sentences.",
+                decision_style="By the list.",
+                traits=["tidy"],
+                skills=["painting"],
+                values=["punctuality"],
+            )
+
+        async def session(client: Client) -> None:
+            mine = await ask(client, "query_self")
+            assert "You drink tea." in mine["memories"][0]["content"]
+            for turn, dish in enumerate(("pasta", "risotto", "gnocchi"), 1):
+                cast.on_turn("Bob", f"Let us eat {dish}.", turn)
+                told = await ask(client, "query_memory", query=f"who wants to eat {dish}?")
+                first = told["memories"][0]
+                assert (first["content"], first["turn"]) == (
+                    f"Bob said: Let us eat {dish}.",
+                    str(turn),
+                )
+                await ask(client, "form_memory", content=f"Bob likes {dish}")
+                assert f"Bob likes {dish}" in {
+                    one["content"] for one in cast["Anna"].recall_facts(dish)["memories"]
+                }
+
+        over_stdio(store, session, "--tools", "character=Anna,experience")
