@@ -76,7 +76,11 @@ def _table(report: Report, family: str, told: dict[str, list[tuple[Floats, pairi
         report.row(
             kind,
             Figure("drawn", float(drawn.sum())),
-            Figure("precision", found / max(1, int(drawn.sum())), MUST_PRECISION),
+            Figure(
+                "precision",
+                found / max(1, int(drawn.sum())),
+                MUST_PRECISION if drawn.any() else None,
+            ),
             Figure(
                 "share",
                 found / max(1, sum(one.true for _, one in parts)),

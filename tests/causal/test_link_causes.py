@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cvx.causal import CallableJudge, Evidence, Judgement, Pair, RuleJudge
+from cvx.causal import CallableJudge, Evidence, Judgement, LLMJudge, Pair, RuleJudge
+from cvx.causal.narrative import NOTHING_BEFORE
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, UnjudgedWarning, UnknownError
 from cvx.memory import Memory
@@ -267,6 +269,71 @@ def test_a_judge_without_a_clear_word_is_told_of_once() -> None:
             made.causes.propose(effect, judge=silent)
     assert [one.category for one in told] == [UnjudgedWarning]
     assert "ERROR 500" in str(told[0].message)
+
+
+@pytest.mark.requirement("C7", "B13")
+@pytest.mark.parametrize("how", ["raises", "hangs", "answers a page", "answers nonsense"])
+def test_a_judge_that_gives_no_verdict_links_nothing(how: str) -> None:
+    made, drain, cat, flood = flooded()
+    never = threading.Event()
+    answers: dict[str, Callable[[str], object]] = {
+        "raises": lambda prompt: [][len(prompt)],
+        "hangs": lambda _: never.wait(),
+        "answers a page": lambda _: "It may be one thing or another, who can say. " * 400,
+        "answers nonsense": lambda _: {"verdict": [None]},
+    }
+    found = made.causes.propose(flood, judge=LLMJudge(answers[how], timeout_s=0.05))
+    assert {link.cause: link.state for link in found} == {drain: "unjudged", cat: "unjudged"}
+    assert made.why(flood) == []
+    assert str(made.why(flood)).endswith(NOTHING_BEFORE)
+    never.set()
+
+
+@pytest.mark.requirement("C10", "B13")
+def test_links_that_contradict_each_other_are_told_as_they_stand() -> None:
+    made = memory()
+    fear = made.add("There was fear", timestamp=5)
+    flight = made.add("There was flight", timestamp=5)
+    made.link(fear, flight, weight=0.9)
+    made.link(flight, fear, weight=0.2)
+    assert (
+        str(made.why(flight))
+        == "There was flight, so there was fear. That is why there was flight."
+    )
+    # What was stated is not guessed about, and its opposite neither.
+    assert made.causes.propose(flight) == made.causes.propose(fear) == []
+    (edge,) = made.why(fear, max_depth=1).edges
+    made.causes.reject(edge)
+    assert made.why(fear) == []
+    assert [step.event.id for step in made.why(flight).steps] == [fear.id]
+    made.link(flight, fear)
+    assert made.causes.pending("rejected") == []
+    assert [step.event.id for step in made.why(fear).steps] == [flight.id]
+
+
+@pytest.mark.requirement("B10")
+def test_what_happened_later_is_no_cause_however_it_was_written() -> None:
+    texts = ["the drain was blocked", "a cat slept", "the cellar flooded", "the books got wet"]
+    rng = np.random.default_rng(3)
+    for _ in range(8):
+        made = memory()
+        times = rng.integers(0, 4, 12).tolist()
+        ids = [
+            made.add(f"{texts[at % 4]} {at}", timestamp=time).id for at, time in enumerate(times)
+        ]
+        when = dict(zip(ids, times, strict=True))
+        for effect in ids:
+            for link in made.causes.propose(effect, draw=0.0):
+                assert when[int(link.cause)] <= when[effect]
+                assert link.cause != effect
+
+
+def test_a_question_that_nobody_has_a_cause_for_says_so() -> None:
+    made, _, cat, _ = flooded()
+    story = made.why("Why was the cat on the sofa?")
+    assert str(story) == f"A cat slept on the sofa. {NOTHING_BEFORE}"
+    assert (story.of.id, list(story)) == (cat, [])
+    assert made.why(cat) == []
 
 
 def test_an_event_without_words_or_vector_is_no_cause_and_has_none_by_itself() -> None:

@@ -179,6 +179,24 @@ def test_a_weak_link_on_the_way_lowers_the_boost_where_weights_count() -> None:
     assert scores[1] == pytest.approx(1.755784 * (1 + 0.6 * 0.653197 * 0.15), abs=1e-5)
 
 
+@pytest.mark.requirement("T21")
+def test_a_cause_of_another_institution_boosts_by_what_the_way_between_them_is_worth() -> None:
+    def boost(attenuation: float | dict[tuple[str, str], float]) -> float:
+        graph, stream = CausalGraph(attenuation=attenuation), MemoryStream("ana")
+        graph.add_event("cuts", "budget cuts", 60, institution_id="treasury", embedding=[1, 0])
+        graph.add_event("plague", QUESTION, 80, institution_id="health")
+        graph.link("cuts", "plague", 0.8)
+        stream.add("they cut it", 80, embedding=[1, 0])
+        settings = replace(SEED, blend=Blend(edge_weights=True))
+        (found,) = retrieved({"ana": stream}, graph, settings).recalled
+        return (found.score / 1.5 - 1) / 0.6
+
+    assert boost(1.0) == pytest.approx(0.8)
+    assert boost(0.5) == pytest.approx(0.4)
+    assert boost({("treasury", "health"): 0.25}) == pytest.approx(0.2)
+    assert boost({("health", "treasury"): 0.25}) == pytest.approx(0.8)
+
+
 @pytest.mark.requirement("T18")
 @pytest.mark.parametrize("settings", sorted(PRESETS))
 def test_the_refusal_that_led_to_the_plague_outranks_what_only_sounds_like_it(
