@@ -9,10 +9,22 @@ from typing import Any
 import numpy as np
 
 from cvx.arguments import above_zero, checked, one_of, some_texts, whole
-from cvx.characters.character import Character, cosine_pipeline
+from cvx.causal.vectors import cosine
+from cvx.characters.character import Character
 from cvx.characters.distortion import SOURCE
-from cvx.characters.gifts import Definition, Gift, scene_gifts, seen_by_others, some_words
+from cvx.characters.gifts import (
+    OTHER_WORDS,
+    QUERIES,
+    SCENE_QUERIES,
+    Definition,
+    Gift,
+    about_queries,
+    scene_gifts,
+    seen_by_others,
+    some_words,
+)
 from cvx.characters.prompts import TOOLS
+from cvx.embed import embed_query
 from cvx.embed.check import check
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.escaping import quoted_line
@@ -32,6 +44,7 @@ WITH RECURSIVE known(name) AS (
 SELECT namespace FROM known JOIN events ON namespace = name
 WHERE key = 'identity:0' AND kind = 'character' AND state = 'active' ORDER BY event_id"""
 """From one namespace to the next over the index of keys, however many events they hold."""
+_NEAREST = 3
 _MOVED = 0.5
 """A line with so much feeling moves what it is so much like."""
 
@@ -85,7 +98,6 @@ class Cast(Mapping[str, Character]):
         self.decay = Decay.of_half_life(
             _HALF_LIVES[self._clock] if half_life is None else above_zero("half_life", half_life)
         )
-        self.cosine = cosine_pipeline()
         self._known: dict[str, Character] = {}
         self._vectors: dict[str, Vector] = {}
 
@@ -282,6 +294,39 @@ class Cast(Mapping[str, Character]):
             (name, keys, keys + _LAST, about, about),
         )
         return [one for (one,) in found]
+
+    def meant(self, question: str, asker: str) -> tuple[str, str, str | None, str]:
+        """Return what a question asks for: whose memories, under which keys, about whom.
+
+        Of each category its three likest questions count: one that happens to be worded alike does
+        not outweigh three that mean it.
+
+        Returns
+        -------
+        tuple of str, str, str or None, str
+            The first three arguments of ``ids``, and the canonical question.
+        """
+        known: dict[tuple[str, str, str | None, str], Sequence[str]] = {}
+        for category, asked in QUERIES.items():
+            if category == "goals" and not self.ids(asker, "goals:"):
+                continue
+            known[asker, f"{category}:", None, asked[0]] = [*asked, *OTHER_WORDS[category]]
+        for category, asked in SCENE_QUERIES.items():
+            told = [*asked, *OTHER_WORDS[category]]
+            known[DEFAULT_NAMESPACE, f"scene {category}:", None, asked[0]] = told
+        for other in self:
+            if other != asker:
+                told = about_queries(other)
+                known[asker, "", other, told[0]] = told
+        vector = embed_query(self.memory.embedder, question)
+        missing = {text for texts in known.values() for text in texts} - self._vectors.keys()
+        self._vectors.update(self._embedded(missing))
+
+        def likeness(place: tuple[str, str, str | None, str]) -> float:
+            alike = sorted(cosine(vector, self._vectors[text]) for text in known[place])
+            return sum(alike[-_NEAREST:])
+
+        return max(known, key=likeness)
 
     def gifts(self, name: str, keys: str = "") -> list[Event]:
         """Return what a character was given, as events; see ``ids``."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cvx.arguments import a_share, among, checked, optional, whole, wrong
+from cvx.causal.vectors import cosine
 from cvx.characters import prompts
 from cvx.characters.appraisal import INFLUENCES, Appraisal, feeling_in, held, reinforced
 from cvx.characters.distortion import (
@@ -18,7 +19,7 @@ from cvx.characters.distortion import (
     Inverter,
     Telling,
 )
-from cvx.characters.gifts import ABOUT_QUERIES, QUERIES, SCENE_QUERIES, some_words
+from cvx.characters.gifts import QUERIES, SCENE_QUERIES, about_queries, some_words
 from cvx.errors import InvalidInputError
 from cvx.escaping import quoted, quoted_line
 from cvx.recall import Context, Floor, Pipeline, Weighting, by_rank, by_scale
@@ -43,8 +44,18 @@ _LASTING = ("emotional", "procedural", "semantic")
 _FELT = ("emotional", "emotional_response")
 ASSOCIATED = "mentions"
 """The kind of link by which one memory calls up another; recall follows it."""
+BY_LIKENESS = Pipeline(
+    sources={"dense": Dense(20)},
+    signals=(similarity(),),
+    fusion=by_scale({}, "none"),
+    weighting=Weighting({"similarity": 1.0}, trust=False),
+    floor=Floor(similarity=None),
+)
+"""By the vectors alone; leaves nothing out."""
 _RECENCY = 0.05
 _HEARD = 4
+_MATTERED = 0.7
+_MOST = 24
 _ALIKE = 0.5
 
 
@@ -82,17 +93,6 @@ class Gate(NamedTuple):
     answer: Answer | None
 
 
-def cosine_pipeline() -> Pipeline:
-    """Return a pipeline that goes by the vectors alone, and leaves nothing out."""
-    return Pipeline(
-        sources={"dense": Dense(20)},
-        signals=(similarity(),),
-        fusion=by_scale({}, "none"),
-        weighting=Weighting({"similarity": 1.0}, trust=False),
-        floor=Floor(similarity=None),
-    )
-
-
 class Character:
     """One of a cast; made by ``Cast.seed``, got by ``cast[name]``.
 
@@ -110,7 +110,6 @@ class Character:
         self.name, self.memory = name, memory
         self.distortion = Distortion()
         self._cast = cast
-        self._goals: tuple[str, Vector] | None = None
 
     def __repr__(self) -> str:
         return f"Character({self.name!r})"
@@ -152,7 +151,7 @@ class Character:
         UnknownError
             There is no such character.
         """
-        asked = ABOUT_QUERIES[0].format(name=quoted_line(self._cast[name].name))
+        asked = about_queries(self._cast[name].name)[0]
         return self._answer(self._hits_of(self._cast.ids(self.name, about=name), asked, k))
 
     @checked(query=some_words, k=whole(1))
@@ -167,6 +166,20 @@ class Character:
             How many memories.
         """
         return self._answer(self._episodes(query, k), query=query)
+
+    @checked(question=some_words, k=whole(1))
+    def query_canonical(self, question: str, k: int = 3) -> Answer:
+        """Return what it was given that a question asks for, in whatever words; as ``query_self``.
+
+        Parameters
+        ----------
+        question : str
+            Such as "what kind of upbringing did I have?".
+        k : int, default 3
+            How many memories.
+        """
+        whose, keys, about, asked = self._cast.meant(question, self.name)
+        return self._answer(self._hits_of(self._cast.ids(whose, keys, about), asked, k))
 
     # The tools beyond them.
 
@@ -307,7 +320,7 @@ class Character:
         lines = self._newest([self.name, other], 10 * k)
         named = other.casefold()
         kept = [one for one in lines if one.entity == other or named in one.text.casefold()][:k]
-        hits = self._hits_of([event.id for event in kept], f"who is {quoted_line(other)}?", k)
+        hits = self._hits_of([event.id for event in kept], about_queries(other)[0], k)
         return self._answer(sorted(hits, key=_in_order), ids=True, query=other)
 
     @checked(context=some_words, k=whole(1))
@@ -379,32 +392,59 @@ class Character:
         present : iterable of str, optional
             Who is there; default the whole cast.
         """
-        others = [n for n in (present if present is not None else self._cast) if n != self.name]
-        heard = [one for one in self._newest(others, _HEARD) if (_turn(one) or 0) <= turn]
+        others = [one for one in (self._cast if present is None else present) if one != self.name]
+        lines = [one for one in self._newest(others, _HEARD) if (_turn(one) or 0) <= turn]
+        goals = self._goal_texts()
+        asked = _words(lines[0]) if lines else " ".join(goals)
+        hits = self._in_mind(asked, {one.id for one in lines}, others, goals)
         plan = self._plan()
-        asked = "\n".join(_words(one) for one in reversed(heard[:2]))
-        stage = self._cast.ids("", "scene ")
-        for name in others:
-            stage += self._cast.ids(self.name, "identity of:", about=name)
-        wanted: dict[str, Callable[[Cue], list[Hit]]] = {}
-        if asked.strip():
-            wanted["heard"] = lambda _: self.memory.recall(asked, 6, pipeline=plan)
-        if stage:
-            wanted["stage"] = lambda _: self._hits_of(stage, "where am I?", 10)
-        goals = self._goal_text()
-        if goals:
-            wanted["goals"] = lambda _: self.memory.recall(goals, 3, pipeline=plan)
-        serving = replace(plan.serving, renderer=self._renderer(plan))
         pipeline = Pipeline(
-            sources={**wanted, "lately": Recent(3, 0.7)},
+            sources={"mind": lambda _: hits, "lately": Recent(3, _MATTERED)},
             fusion=by_rank(),
-            weighting=Weighting({**dict.fromkeys(wanted, 1.0), "lately": 1.0, "heard": 2.0}),
+            weighting=Weighting({"mind": 2.0, "lately": 1.0}),
             floor=Floor(similarity=None),
-            serving=serving,
+            serving=replace(
+                plan.serving, renderer=Telling(plan.serving.renderer.clock, self.distortion)
+            ),
             timeout_s=plan.timeout_s,
         )
-        cue = Cue(asked or goals or "where am I?", place=turn)
-        return self.memory.context(cue, budget_tokens, k=20, pipeline=pipeline)
+        return self.memory.context(
+            Cue(asked or "where am I?", place=turn), budget_tokens, k=_MOST, pipeline=pipeline
+        )
+
+    def _in_mind(
+        self, asked: str, lines: set[int], others: Sequence[str], goals: Sequence[str]
+    ) -> list[Hit]:
+        """Return what goes into the context of a turn, what matters most first.
+
+        Parameters
+        ----------
+        asked : str
+            The last line that it heard.
+        lines : set of int
+            The last lines, as events.
+        others : sequence of str
+            Who is there.
+        goals : sequence of str
+            What it is after.
+        """
+        plan = self._plan().answering(None)
+        gifts, scene = self._cast.ids(self.name), self._cast.ids("", "scene ")
+        found: list[Hit] = []
+        if asked:
+            given = self.memory.recall(asked, 5, where={"ids": [*gifts, *scene]}, pipeline=plan)
+            lived = self.memory.recall(asked, 3 + len(lines), where=self._lived(), pipeline=plan)
+            found += given[:3]
+            found += [hit for hit in lived if hit.id not in lines][:3]
+            found += given[3:]
+        for goal in goals:
+            cue = Cue(goal, vector=self._cast.vector_of(goal))
+            found += self.memory.recall(cue, 2, where={"ids": gifts}, pipeline=BY_LIKENESS)
+        found += self._hits_of(scene, SCENE_QUERIES["location"][0], len(scene) or 1)
+        for other in others:
+            about = self._cast.ids(self.name, "identity of:", about=other)
+            found += self._hits_of(about, about_queries(other)[0], 1)
+        return list({hit.id: hit for hit in reversed(found)}.values())[::-1]
 
     def said(self, text: str, turn: int, heard_by: Iterable[str] | None = None) -> Event:
         """Capture what it said: it remembers it, and so does everybody who heard it.
@@ -464,7 +504,7 @@ class Character:
         if not ids:
             return []
         cue = Cue(asked, vector=self._cast.vector_of(asked))
-        found = self.memory.recall(cue, len(ids), where={"ids": [*ids]}, pipeline=self._cast.cosine)
+        found = self.memory.recall(cue, len(ids), where={"ids": [*ids]}, pipeline=BY_LIKENESS)
         once: dict[str, Hit] = {}
         for hit in found:
             once.setdefault(hit.text, hit)
@@ -497,9 +537,6 @@ class Character:
             slowed_by_salience=True,
         )
         return replace(plan, serving=replace(plan.serving, refresh="retrieved"))
-
-    def _renderer(self, plan: Pipeline) -> Telling:
-        return Telling(plan.serving.renderer.clock, self.distortion)
 
     def _told(self, text: str) -> str:
         return quoted(self.distortion.recalled(text))
@@ -542,26 +579,23 @@ class Character:
 
     def appraised(self, text: str, vector: Vector, nearest: Sequence[Hit]) -> Appraisal:
         """Return how much a line matters to it: to its goals, by its feeling, by what is new."""
-        goals, feeling = self._goal_vector(), feeling_in(text)
-        relevance = 0.0 if goals is None else float(np.clip(_cosine_of(goals, vector), 0.0, 1.0))
+        feeling = feeling_in(text)
+        alike = [cosine(self._cast.vector_of(goal), vector) for goal in self._goal_texts()]
+        relevance = float(np.clip(max(alike, default=0.0), 0.0, 1.0))
         known = max((hit.similarity for hit in nearest), default=0.0)
         return Appraisal(relevance, feeling, float(np.clip(1.0 - known, 0.0, 1.0)))
 
     def nearest(self, text: str, vector: Vector) -> list[Hit]:
         """Return the memories of what it lived through that are likest to a line."""
         cue = Cue(text, vector=vector)
-        return self.memory.recall(cue, 3, where=self._lived(), pipeline=self._cast.cosine)
+        return self.memory.recall(cue, 3, where=self._lived(), pipeline=BY_LIKENESS)
 
-    def _goal_text(self) -> str:
-        return " ".join(event.text for event in self._cast.gifts(self.name, "goals:"))
-
-    def _goal_vector(self) -> Vector | None:
-        text = self._goal_text()
-        if not text:
-            return None
-        if self._goals is None or self._goals[0] != text:
-            self._goals = text, self._cast.vector_of(text)
-        return self._goals[1]
+    def _goal_texts(self) -> list[str]:
+        return [
+            goal
+            for event in self._cast.gifts(self.name, "goals:")
+            for goal in event.metadata["goals"]
+        ]
 
 
 def _turn(event: Event | Hit) -> int | None:
@@ -590,8 +624,3 @@ def _a_range(value: Any) -> tuple[int | None, int | None]:
     if first is not None and last is not None and first > last:
         raise InvalidInputError(f"time_range is {(first, last)}: give the first turn first")
     return first, last
-
-
-def _cosine_of(one: Vector, other: Vector) -> float:
-    norm = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(one @ other) / norm if norm else 0.0

@@ -43,6 +43,83 @@ SCENE_QUERIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """By category: the questions under which everybody finds where it is."""
 
+OTHER_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "identity": (
+            "what is my role?", "which character do I play?", "sum me up",
+            "what is my archetype?", "introduce me", "tell me about myself", "characterise me",
+            "what defines me as a person?", "who am I supposed to be?", "my own description",
+            "what should I tell others about myself?", "which persona is mine?",
+        ),
+        "background": (
+            "what happened to me in my life?", "what is my life story?",
+            "which experiences shaped me?", "what did I do before?", "what is my past?",
+            "how has my life gone until now?", "what have I been through?",
+            "what lies behind me in life?", "where did I study and work?",
+            "my childhood and earlier years", "what are the events of my past?",
+        ),
+        "communication": (
+            "how do I talk?", "how do I talk with people?", "what does my speech sound like?",
+            "what words and phrases do I use?", "how do I put things?",
+            "what is my manner of conversation?", "how do I tell people something?",
+        ),
+        "decision_style": (
+            "how do I decide?", "how do I choose between options?",
+            "what do I weigh before I decide?", "how do I take a decision?",
+            "what is my approach to choices?", "what steps lead me to a choice?",
+            "am I a careful or a quick decider?",
+        ),
+        "traits": (
+            "what are my characteristics?", "what is my temper?",
+            "am I patient, shy, proud or outgoing?", "what are my flaws and quirks?",
+            "what is my nature and temperament?", "which qualities and weaknesses do I have?",
+        ),
+        "skills": (
+            "what can I do?", "what do I do best?", "what are my abilities?", "what can I offer?",
+            "what are my strong points?", "what am I able to do well?", "what could I help with?",
+            "what is my expertise?", "in what am I excellent?",
+            "which crafts and competences do I have?", "what have I learned to do?",
+            "what am I talented at?",
+        ),
+        "values": (
+            "what matters to me?", "what do I care about?", "what do I stand for?",
+            "what is my moral code?", "what would I never give up?",
+            "what do I appreciate in people?", "what are my values?",
+            "which moral rules do I follow?", "what are my beliefs and convictions?",
+            "what are my ideals and ethics?", "what is right and wrong for me?",
+            "what guides my actions morally?",
+        ),
+        "goals": (
+            "what am I after?", "what do I want to achieve?", "what is my aim?",
+        ),
+        "location": (
+            "which place is this?", "where does this happen?", "what does the room look like?",
+            "what is around me?", "what can I see here?", "where are we now?",
+            "where is this set?", "what are my surroundings?", "which building or room is it?",
+            "what is the name of the place?", "what is the venue or address?", "location",
+        ),
+        "atmosphere": (
+            "how do people feel here?", "how does it feel here?", "what is the vibe in the room?",
+            "are people tense or relaxed?", "what is the mood of the scene?",
+            "what is the emotional climate?", "are people in good spirits?",
+            "what is the feeling in the air?", "what is the emotional tone of the gathering?",
+            "how cheerful or gloomy is it?", "what spirit prevails?", "ambience",
+        ),
+        "time": (
+            "when does the scene take place?", "what time of day is it?",
+            "at what point in time is this?", "what is the current hour?",
+            "which day and season is it?", "how late or early is it?",
+        ),
+        "context": (
+            "what is going on here?", "what are we doing here?", "why are we here?",
+            "what is everybody up to?", "give me the context", "how do things stand?",
+            "what are people doing?", "what is going on around me?", "what is this about?",
+            "what is the task at hand?", "what event is this?", "what scenario is this?",
+        ),
+    }
+)  # fmt: skip
+"""By category: further questions that mean the same, to tell what is asked in whatever words."""
+
 ABOUT_QUERIES = ("who is {name}?", "what do I know about {name}?", "describe {name}")
 """The questions under which a character finds what it knows of another one."""
 
@@ -63,8 +140,9 @@ class Gift:
         What it says.
     queries : tuple of str
         The questions it is found under.
-    more : mapping of str to str, optional
-        What else is stored with it: whom it is ``about``; of an identity, its ``appearance``.
+    more : mapping, optional
+        What else is stored with it: whom it is ``about``; of an identity, its ``appearance``; the
+        ``goals`` one by one.
     """
 
     key: str
@@ -72,7 +150,7 @@ class Gift:
     category: str
     text: str
     queries: tuple[str, ...]
-    more: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def metadata(self, agent: str | None) -> dict[str, Any]:
         """Return what is stored beside the text, but for the question."""
@@ -153,10 +231,11 @@ class Definition:
             "values": [f"What you value: {'; '.join(self.values)}"],
             "goals": [f"What you want: {'; '.join(self.goals)}"] if self.goals else [],
         }
+        told_too = {"identity": {"appearance": self.appearance}, "goals": {"goals": [*self.goals]}}
         for category, texts in told.items():
             for number, text in enumerate(texts):
                 key = f"{category}:{number}"
-                more = {"appearance": self.appearance} if category == "identity" else {}
+                more = told_too.get(category, {})
                 yield Gift(key, "character", category, text, QUERIES[category], more)
         for other, how in self.relationships.items():
             text = f"You and {quoted_line(other)}: {how}"
@@ -169,9 +248,13 @@ def seen_by_others(name: str, appearance: str) -> Gift:
 
 
 def _about(other: str, category: str, text: str) -> Gift:
-    queries = tuple(one.format(name=quoted_line(other)) for one in ABOUT_QUERIES)
     key = f"{category} of:{other}"
-    return Gift(key, "character_knowledge", category, text, queries, {"about": other})
+    return Gift(key, "character_knowledge", category, text, about_queries(other), {"about": other})
+
+
+def about_queries(other: str) -> tuple[str, ...]:
+    """Return the questions under which a character finds what it knows of another one."""
+    return tuple(one.replace("{name}", quoted_line(other)) for one in ABOUT_QUERIES)
 
 
 def scene_gifts(fields: Mapping[str, str]) -> list[Gift]:
