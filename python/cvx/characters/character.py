@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -56,6 +57,7 @@ _RECENCY = 0.05
 _HEARD = 4
 _MATTERED = 0.7
 _MOST = 24
+_ASKED = max(len(asked) for asked in QUERIES.values())
 _ALIKE = 0.5
 
 
@@ -110,6 +112,7 @@ class Character:
         self.name, self.memory = name, memory
         self.distortion = Distortion()
         self._cast = cast
+        self._bearing: tuple[object, list[int]] | None = None
 
     def __repr__(self) -> str:
         return f"Character({self.name!r})"
@@ -428,23 +431,42 @@ class Character:
         goals : sequence of str
             What it is after.
         """
-        plan = self._plan().answering(None)
         gifts, scene = self._cast.ids(self.name), self._cast.ids("", "scene ")
+        given: list[int] = []
+        lived: list[int] = []
         found: list[Hit] = []
         if asked:
-            given = self.memory.recall(asked, 5, where={"ids": [*gifts, *scene]}, pipeline=plan)
-            lived = self.memory.recall(asked, 3 + len(lines), where=self._lived(), pipeline=plan)
-            found += given[:3]
-            found += [hit for hit in lived if hit.id not in lines][:3]
-            found += given[3:]
-        for goal in goals:
-            cue = Cue(goal, vector=self._cast.vector_of(goal))
-            found += self.memory.recall(cue, 2, where={"ids": gifts}, pipeline=BY_LIKENESS)
-        found += self._hits_of(scene, SCENE_QUERIES["location"][0], len(scene) or 1)
-        for other in others:
-            about = self._cast.ids(self.name, "identity of:", about=other)
-            found += self._hits_of(about, about_queries(other)[0], 1)
-        return list({hit.id: hit for hit in reversed(found)}.values())[::-1]
+            plan = self._plan().answering(None)
+            where = [self._lived(), {"ids": [*gifts, *scene]}]
+            found = self.memory.recall(asked, 16 + len(lines), where=where, pipeline=plan)
+            given = [hit.id for hit in found if hit.id in {*gifts, *scene}]
+            lived = [hit.id for hit in found if hit.id not in {*gifts, *scene, *lines}]
+        pieces = self._cast.ids(self.name, "background:")
+        # A history was cut into pieces: the likest one is told with the one after it.
+        after = [two for one, two in pairwise(pieces) if one in given[:1]]
+        aims = self._cast.ids(self.name, "goals:")
+        people = [self._cast.ids(self.name, "identity of:", about=other)[:1] for other in others]
+        bearing = self._bearing_on(goals, gifts)
+        stage = [*bearing, *scene, *(one for some in people for one in some)]
+        known = {hit.id: hit for hit in found}
+        others_too = [one for one in (*aims, *after, *stage) if one not in known]
+        known |= {
+            hit.id: hit for hit in self._hits_of(others_too, SCENE_QUERIES["location"][0], _MOST)
+        }
+        order = [*aims, *given[:1], *after, *given[1:3], *lived[:3], *given[3:5], *stage]
+        return [known[one] for one in dict.fromkeys(order) if one in known]
+
+    def _bearing_on(self, goals: Sequence[str], gifts: Sequence[int]) -> list[int]:
+        """Return which of its gifts bear on its goals, two for each; looked for once."""
+        if self._bearing is None or self._bearing[0] != (tuple(goals), tuple(gifts)):
+            plan = self._plan().answering(None)
+            hits = [
+                hit
+                for goal in goals
+                for hit in self.memory.recall(goal, 2, where={"ids": gifts}, pipeline=plan)
+            ]
+            self._bearing = (tuple(goals), tuple(gifts)), [hit.id for hit in hits]
+        return self._bearing[1]
 
     def said(self, text: str, turn: int, heard_by: Iterable[str] | None = None) -> Event:
         """Capture what it said: it remembers it, and so does everybody who heard it.
@@ -504,7 +526,9 @@ class Character:
         if not ids:
             return []
         cue = Cue(asked, vector=self._cast.vector_of(asked))
-        found = self.memory.recall(cue, len(ids), where={"ids": [*ids]}, pipeline=BY_LIKENESS)
+        # Each text may be there once for each of its questions.
+        most = _ASKED * k if self._cast.duplicate else k
+        found = self.memory.recall(cue, most, where={"ids": [*ids]}, pipeline=BY_LIKENESS)
         once: dict[str, Hit] = {}
         for hit in found:
             once.setdefault(hit.text, hit)
