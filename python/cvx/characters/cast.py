@@ -21,13 +21,13 @@ from cvx.characters.gifts import (
     about_queries,
     scene_gifts,
     seen_by_others,
+    shown_name,
     some_words,
 )
 from cvx.characters.prompts import TOOLS
 from cvx.embed import embed_query
 from cvx.embed.check import check
 from cvx.errors import InvalidInputError, UnknownError
-from cvx.escaping import quoted_line
 from cvx.memory import Memory
 from cvx.scoring.recency import Decay
 from cvx.types import DEFAULT_NAMESPACE, Event, Vector
@@ -236,7 +236,7 @@ class Cast(Mapping[str, Character]):
             self[one] for one in (self if heard_by is None else some_texts("heard_by", heard_by))
         ]
         everybody = list({one.name: one for one in [speaker, *hearers]}.values())
-        line = f"{quoted_line(name)} said: {text}"
+        line = f"{shown_name(name)} said: {text}"
         key = f"turn {turn}:{hashlib.blake2b(line.encode(), digest_size=8).hexdigest()}"
         new = [one for one in everybody if self._stored(one.name, key) is None]
         told = {one.name: one.distortion.formed(line) for one in new}
@@ -245,7 +245,8 @@ class Cast(Mapping[str, Character]):
         links, moved = [], []
         for one in new:
             said, vector = told[one.name], vectors[told[one.name]]
-            nearest = one.nearest(said, vector)
+            linked = one.distortion.association
+            nearest = one.nearest(said, vector, 3 if linked else 1)
             felt = one.appraised(said, vector, nearest)
             made: dict[str, Any] = {
                 "agent": one.name, "type": "episodic", "category": "dialogue", "turn": turn,
@@ -260,7 +261,6 @@ class Cast(Mapping[str, Character]):
                     "salience": felt.hold, "source": "" if said == line else SOURCE,
                 }
             )  # fmt: skip
-            linked = one.distortion.association
             links.append([hit.id for hit in nearest if linked and linked(said, hit.text)])
             if felt.emotional_impact >= _MOVED and nearest and nearest[0].similarity >= _MOVED:
                 moved.append((one, nearest[0].id, felt.emotional_impact))
@@ -322,9 +322,10 @@ class Cast(Mapping[str, Character]):
         missing = {text for texts in known.values() for text in texts} - self._vectors.keys()
         self._vectors.update(self._embedded(missing))
 
-        def likeness(place: tuple[str, str, str | None, str]) -> float:
+        def likeness(place: tuple[str, str, str | None, str]) -> tuple[bool, float]:
             alike = sorted(cosine(vector, self._vectors[text]) for text in known[place])
-            return sum(alike[-_NEAREST:])
+            # Word for word, there is nothing to weigh.
+            return question in known[place], sum(alike[-_NEAREST:])
 
         return max(known, key=likeness)
 

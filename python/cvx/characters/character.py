@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,13 +20,14 @@ from cvx.characters.distortion import (
     Inverter,
     Telling,
 )
-from cvx.characters.gifts import QUERIES, SCENE_QUERIES, about_queries, some_words
+from cvx.characters.gifts import QUERIES, SCENE_QUERIES, about_queries, shown_name, some_words
+from cvx.embed import embed_query
 from cvx.errors import InvalidInputError
-from cvx.escaping import quoted, quoted_line
-from cvx.recall import Context, Floor, Pipeline, Weighting, by_rank, by_scale
+from cvx.escaping import quoted
+from cvx.recall import Context, Floor, Pipeline, View, Weighting, by_rank, by_scale
 from cvx.recall.enhance import with_recency
 from cvx.recall.formulas import similarity
-from cvx.recall.sources import Dense, Recent
+from cvx.recall.sources import Dense, Found, Recent
 from cvx.recall.trace import Hits
 from cvx.store.injection import ORDER
 from cvx.types import AnEvent, Cue, Event, Hit, Vector
@@ -93,6 +94,25 @@ class Gate(NamedTuple):
     required: bool
     prompt: str
     answer: Answer | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A source that finds these events, in this order, as far as the asker may see them.
+
+    Parameters
+    ----------
+    events : tuple of int
+        Their ids.
+    """
+
+    events: tuple[int, ...]
+
+    def find(self, view: View) -> Found:
+        """Return their rows."""
+        rows = view.corpus.rows_of(self.events)
+        rows = rows[(rows >= 0) & view.visible[rows]]
+        return Found(rows, 1.0 / np.arange(1, len(rows) + 1))
 
 
 class Character:
@@ -266,6 +286,7 @@ class Character:
         UnknownError, NamespaceError
             There is no such memory, or it is not its own.
         """
+        self._cast.memory.admin.declare_edge_kind(ASSOCIATED)
         for one, other in ((first, second), (second, first)):
             self.memory.link(one, other, ASSOCIATED, why=why)
 
@@ -396,65 +417,57 @@ class Character:
             Who is there; default the whole cast.
         """
         others = [one for one in (self._cast if present is None else present) if one != self.name]
-        lines = [one for one in self._newest(others, _HEARD) if (_turn(one) or 0) <= turn]
+        recent = self._newest([self.name, *others], 2 * _HEARD)
+        lines = [one for one in recent if (_turn(one) or 0) <= turn]
         goals = self._goal_texts()
-        asked = _words(lines[0]) if lines else " ".join(goals)
-        hits = self._in_mind(asked, {one.id for one in lines}, others, goals)
+        # What another one said last; else what it said itself, or wants, or is.
+        heard = [_words(one) for one in lines if one.entity != self.name]
+        said = [_words(one) for one in lines]
+        asked = next(iter([*heard, *said, *goals]), QUERIES["identity"][0])
+        cue = Cue(asked, vector=embed_query(self.memory.embedder, asked), place=turn)
+        mind = self._in_mind(cue, [one.id for one in lines], others, goals)
         plan = self._plan()
+        renderer = Telling(plan.serving.renderer.clock, self.distortion)
         pipeline = Pipeline(
-            sources={"mind": lambda _: hits, "lately": Recent(3, _MATTERED)},
+            sources={"mind": Listed(tuple(mind)), "lately": Recent(3, _MATTERED)},
             fusion=by_rank(),
             weighting=Weighting({"mind": 2.0, "lately": 1.0}),
             floor=Floor(similarity=None),
-            serving=replace(
-                plan.serving, renderer=Telling(plan.serving.renderer.clock, self.distortion)
-            ),
+            serving=replace(plan.serving, renderer=renderer),
             timeout_s=plan.timeout_s,
         )
-        return self.memory.context(
-            Cue(asked or "where am I?", place=turn), budget_tokens, k=_MOST, pipeline=pipeline
-        )
+        return self.memory.context(cue, budget_tokens, k=_MOST, pipeline=pipeline)
 
     def _in_mind(
-        self, asked: str, lines: set[int], others: Sequence[str], goals: Sequence[str]
-    ) -> list[Hit]:
-        """Return what goes into the context of a turn, what matters most first.
+        self, cue: Cue, lines: Sequence[int], others: Sequence[str], goals: Sequence[str]
+    ) -> list[int]:
+        """Return the events that go into the context of a turn, what matters most first.
 
         Parameters
         ----------
-        asked : str
+        cue : Cue
             The last line that it heard.
-        lines : set of int
-            The last lines, as events.
+        lines : sequence of int
+            The last lines as events, the latest first.
         others : sequence of str
             Who is there.
         goals : sequence of str
             What it is after.
         """
         gifts, scene = self._cast.ids(self.name), self._cast.ids("", "scene ")
-        given: list[int] = []
-        lived: list[int] = []
-        found: list[Hit] = []
-        if asked:
-            plan = self._plan().answering(None)
-            where = [self._lived(), {"ids": [*gifts, *scene]}]
-            found = self.memory.recall(asked, 16 + len(lines), where=where, pipeline=plan)
-            given = [hit.id for hit in found if hit.id in {*gifts, *scene}]
-            lived = [hit.id for hit in found if hit.id not in {*gifts, *scene, *lines}]
+        plan = self._plan().answering(None)
+        where = [self._lived(), {"ids": [*gifts, *scene]}]
+        found = self.memory.recall(cue, 16 + len(lines), where=where, pipeline=plan)
+        given = [hit.id for hit in found if hit.id in {*gifts, *scene}]
+        lived = [hit.id for hit in found if hit.id not in {*gifts, *scene, *lines}]
         pieces = self._cast.ids(self.name, "background:")
         # A history was cut into pieces: the likest one is told with the one after it.
         after = [two for one, two in pairwise(pieces) if one in given[:1]]
         aims = self._cast.ids(self.name, "goals:")
         people = [self._cast.ids(self.name, "identity of:", about=other)[:1] for other in others]
-        bearing = self._bearing_on(goals, gifts)
-        stage = [*bearing, *scene, *(one for some in people for one in some)]
-        known = {hit.id: hit for hit in found}
-        others_too = [one for one in (*aims, *after, *stage) if one not in known]
-        known |= {
-            hit.id: hit for hit in self._hits_of(others_too, SCENE_QUERIES["location"][0], _MOST)
-        }
-        order = [*aims, *given[:1], *after, *given[1:3], *lived[:3], *given[3:5], *stage]
-        return [known[one] for one in dict.fromkeys(order) if one in known]
+        stage = [*self._bearing_on(goals, gifts), *scene, *(one for some in people for one in some)]
+        heard = [*given[:1], *after, *given[1:3], *lived[:3], *lines[:2], *given[3:5]]
+        return list(dict.fromkeys([*aims, *heard, *stage]))
 
     def _bearing_on(self, goals: Sequence[str], gifts: Sequence[int]) -> list[int]:
         """Return which of its gifts bear on its goals, two for each; looked for once."""
@@ -511,7 +524,8 @@ class Character:
         if uncertainty <= threshold:
             return Gate(False, "", None)
         answer = self.query_memory(question)
-        found = [f"- {one['content']}" for one in answer["memories"]] or ["no relevant memories"]
+        told = ["- " + one["content"].replace("\n", "\n| ") for one in answer["memories"]]
+        found = told or ["no relevant memories"]
         return Gate(True, "\n".join([prompts.JUSTIFICATION, *found]), answer)
 
     # How it looks.
@@ -609,10 +623,10 @@ class Character:
         known = max((hit.similarity for hit in nearest), default=0.0)
         return Appraisal(relevance, feeling, float(np.clip(1.0 - known, 0.0, 1.0)))
 
-    def nearest(self, text: str, vector: Vector) -> list[Hit]:
-        """Return the memories of what it lived through that are likest to a line."""
+    def nearest(self, text: str, vector: Vector, k: int = 1) -> list[Hit]:
+        """Return the k memories of what it lived through that are likest to a line."""
         cue = Cue(text, vector=vector)
-        return self.memory.recall(cue, 3, where=self._lived(), pipeline=BY_LIKENESS)
+        return self.memory.recall(cue, k, where=self._lived(), pipeline=BY_LIKENESS)
 
     def _goal_texts(self) -> list[str]:
         return [
@@ -636,7 +650,7 @@ def _in_order(event: Event | Hit) -> tuple[int, int]:
 def _words(event: Event) -> str:
     """Return a line of dialogue without who said it."""
     speaker = event.metadata.get("speaker")
-    start = f"{quoted_line(speaker)} said: " if isinstance(speaker, str) else ""
+    start = f"{shown_name(speaker)} said: " if isinstance(speaker, str) else ""
     return event.text.removeprefix(start)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from cvx.arguments import a_mapping, a_text, check_fields, some_texts, wrong
 from cvx.embed.chunks import chunk_text
-from cvx.escaping import quoted_line
 from cvx.validation import storable_namespace
 
 LONGEST = 300
@@ -218,7 +217,7 @@ class Definition:
 
     def own(self) -> Iterator[Gift]:
         """Yield what the character knows of itself."""
-        name = quoted_line(self.name)
+        name = shown_name(self.name)
         who = f"You are {name}, {self.role}" if self.role.strip() else f"You are {name}"
         pieces = chunk_text(self.background, LONGEST)
         told: dict[str, list[str]] = {
@@ -238,13 +237,13 @@ class Definition:
                 more = told_too.get(category, {})
                 yield Gift(key, "character", category, text, QUERIES[category], more)
         for other, how in self.relationships.items():
-            text = f"You and {quoted_line(other)}: {how}"
+            text = f"You and {shown_name(other)}: {how}"
             yield _about(other, "relationship", text)
 
 
 def seen_by_others(name: str, appearance: str) -> Gift:
     """Return what everybody else in the cast knows of a character: what can be seen of it."""
-    return _about(name, "identity", f"{quoted_line(name)}: {appearance}")
+    return _about(name, "identity", f"{shown_name(name)}: {appearance}")
 
 
 def _about(other: str, category: str, text: str) -> Gift:
@@ -254,7 +253,7 @@ def _about(other: str, category: str, text: str) -> Gift:
 
 def about_queries(other: str) -> tuple[str, ...]:
     """Return the questions under which a character finds what it knows of another one."""
-    return tuple(one.replace("{name}", quoted_line(other)) for one in ABOUT_QUERIES)
+    return tuple(one.replace("{name}", shown_name(other)) for one in ABOUT_QUERIES)
 
 
 def scene_gifts(fields: Mapping[str, str]) -> list[Gift]:
@@ -274,6 +273,11 @@ def check_name(called: str, value: Any) -> str:
         No text, one without any visible character, or one that is no namespace.
     """
     return storable_namespace(called, some_words(called, value))
+
+
+def shown_name(name: str) -> str:
+    """Return a name as it stands in a text: on one line."""
+    return " ".join(name.split())
 
 
 def some_words(name: str, value: Any) -> str:
