@@ -23,10 +23,12 @@ def test_the_dinner_is_played_on_memories_as_well_as_on_full_definitions() -> No
     assert first["Alex"].with_memory
     facts = [line for line in lines if line.fact == "definition"]
     assert all(line.with_definition for line in facts)
-    # With the offline default; MiniLM's figure is measured by benches.characters.
-    assert sum(line.with_memory for line in facts) >= len(facts) - 1
-    said = [line for line in lines if line.fact == "dialogue"]
-    assert sum(line.with_memory for line in said) > sum(line.with_definition for line in said) == 0
+    # The offline default knows words only; MiniLM's figure is measured by benches.characters.
+    assert sum(line.with_memory for line in facts) >= 0.75 * len(facts)
+    # What was said, no definition holds.
+    assert not any(line.with_definition for line in lines if line.fact == "dialogue")
+    told = cast["Sam"].query_memory("what did Jordan say about Italian food?")
+    assert any("I love Italian food" in one["content"] for one in told["memories"])
     for name in SCRIPT["characters"]:
         own = [line for line in lines if line.speaker == name]
         assert sum(one.tokens for one in own) <= 0.4 * sum(one.definition_tokens for one in own)

@@ -54,7 +54,7 @@ BY_LIKENESS = Pipeline(
     floor=Floor(similarity=None),
 )
 """By the vectors alone; leaves nothing out."""
-_RECENCY = 0.05
+_RECENCY = 0.02
 _HEARD = 4
 _MATTERED = 0.7
 _MOST = 24
