@@ -116,6 +116,7 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 	$(PY) -m benches.mcp || missed=1
 	$(PY) -m benches.soak || missed=1
 	$(PY) -m benches.causal || missed=1
+	$(PY) -m benches.characters || missed=1
 	$(PY) -m benches.learning.next_action || missed=1
 	$(PY) -m benches.learning.tau || missed=1
 	$(PY) -m benches.million || missed=1

@@ -211,15 +211,15 @@ def main() -> int:
     spent = times(given.memories, given.turns)
     kinds = {"vector search": "search", "seeding": "seeding", "turn": "turn"}
     rows = []
-    for name, found in spent.items():
+    for name, cost in spent.items():
         kind = kinds.get(name.split(" of ")[0])
         most = None if kind is None else TARGETS_MS[kind] / FACTOR
         rows.append(
             Figure(
                 f"{name} memories" if " of " in name else name,
-                f"{found:.2f} ms",
+                f"{cost:.2f} ms",
                 "" if most is None else f"< {most:g} ms",
-                None if most is None else found < most,
+                None if most is None else cost < most,
             )
         )
     report: dict[str, Any] = {"times_ms": spent}

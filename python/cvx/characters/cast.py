@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,25 @@ WHERE key = 'identity:0' AND kind = 'character' AND state = 'active' ORDER BY ev
 _NEAREST = 3
 _MOVED = 0.5
 """A line with so much feeling moves what it is so much like."""
+
+
+class Meant(NamedTuple):
+    """What a question asks for.
+
+    Attributes
+    ----------
+    name, keys : str
+        Whose gifts, and what their keys begin with; see ``Cast.ids``.
+    question : str
+        The canonical question that it is.
+    about : str or None
+        The other character that it is about.
+    """
+
+    name: str
+    keys: str
+    question: str
+    about: str | None = None
 
 
 class Cast(Mapping[str, Character]):
@@ -295,34 +314,29 @@ class Cast(Mapping[str, Character]):
         )
         return [one for (one,) in found]
 
-    def meant(self, question: str, asker: str) -> tuple[str, str, str | None, str]:
-        """Return what a question asks for: whose memories, under which keys, about whom.
+    def meant(self, question: str, asker: str) -> Meant:
+        """Return what a question asks for of what a character was given.
 
         Of each category its three likest questions count: one that happens to be worded alike does
         not outweigh three that mean it.
-
-        Returns
-        -------
-        tuple of str, str, str or None, str
-            The first three arguments of ``ids``, and the canonical question.
         """
-        known: dict[tuple[str, str, str | None, str], Sequence[str]] = {}
+        known: dict[Meant, Sequence[str]] = {}
         for category, asked in QUERIES.items():
             if category == "goals" and not self.ids(asker, "goals:"):
                 continue
-            known[asker, f"{category}:", None, asked[0]] = [*asked, *OTHER_WORDS[category]]
+            known[Meant(asker, f"{category}:", asked[0])] = [*asked, *OTHER_WORDS[category]]
         for category, asked in SCENE_QUERIES.items():
-            told = [*asked, *OTHER_WORDS[category]]
-            known[DEFAULT_NAMESPACE, f"scene {category}:", None, asked[0]] = told
+            place = Meant(DEFAULT_NAMESPACE, f"scene {category}:", asked[0])
+            known[place] = [*asked, *OTHER_WORDS[category]]
         for other in self:
             if other != asker:
-                told = about_queries(other)
-                known[asker, "", other, told[0]] = told
+                about = about_queries(other)
+                known[Meant(asker, "", about[0], other)] = about
         vector = embed_query(self.memory.embedder, question)
         missing = {text for texts in known.values() for text in texts} - self._vectors.keys()
         self._vectors.update(self._embedded(missing))
 
-        def likeness(place: tuple[str, str, str | None, str]) -> tuple[bool, float]:
+        def likeness(place: Meant) -> tuple[bool, float]:
             alike = sorted(cosine(vector, self._vectors[text]) for text in known[place])
             # Word for word, there is nothing to weigh.
             return question in known[place], sum(alike[-_NEAREST:])

@@ -201,8 +201,9 @@ class Character:
         k : int, default 3
             How many memories.
         """
-        whose, keys, about, asked = self._cast.meant(question, self.name)
-        return self._answer(self._hits_of(self._cast.ids(whose, keys, about), asked, k))
+        meant = self._cast.meant(question, self.name)
+        ids = self._cast.ids(meant.name, meant.keys, meant.about)
+        return self._answer(self._hits_of(ids, meant.question, k))
 
     # The tools beyond them.
 

@@ -230,7 +230,10 @@ class Definition:
             "values": [f"What you value: {'; '.join(self.values)}"],
             "goals": [f"What you want: {'; '.join(self.goals)}"] if self.goals else [],
         }
-        told_too = {"identity": {"appearance": self.appearance}, "goals": {"goals": [*self.goals]}}
+        told_too: dict[str, dict[str, Any]] = {
+            "identity": {"appearance": self.appearance},
+            "goals": {"goals": [*self.goals]},
+        }
         for category, texts in told.items():
             for number, text in enumerate(texts):
                 key = f"{category}:{number}"
