@@ -75,7 +75,7 @@ def times(memories: int, turns: int) -> dict[str, float]:
 
     with (
         tempfile.TemporaryDirectory() as folder,
-        cvx.Memory.open(folder, embedder, clock="turns") as memory,
+        cvx.Memory.open(folder, embedder=embedder, clock="turns") as memory,
     ):
         cast = Cast(memory)
         seeding = [
@@ -132,7 +132,7 @@ def _fill(memory: cvx.Memory, missing: int, line: Callable[[], str]) -> None:
 
 def reliability(embedder: Any) -> dict[str, float]:
     """Return how often a paraphrase finds the memory of its question first, by half."""
-    cast = seeded(cvx.Memory(embedder, clock="turns"))
+    cast = seeded(cvx.Memory(embedder=embedder, clock="turns"))
     asked = tomllib.loads(PARAPHRASES.read_text())
     found: dict[str, list[bool]] = {"seen": [], "held out": []}
     alex = cast["Alex"]
@@ -151,7 +151,7 @@ def reliability(embedder: Any) -> dict[str, float]:
 
 def dinner(embedder: Any) -> dict[str, Any]:
     """Return what the dinner's prompts cost, and which facts they held."""
-    lines = list(play(seeded(cvx.Memory(embedder, clock="turns"))))
+    lines = list(play(seeded(cvx.Memory(embedder=embedder, clock="turns"))))
 
     def facts(kind: str, known: Callable[[Line], bool]) -> int:
         return sum(known(one) for one in lines if one.fact == kind)

@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument("--budget", type=int, default=BUDGET, help="tokens of memories in a prompt")
     parser.add_argument("--picture", type=Path, default=Path("runs/dinner.png"))
     given = parser.parse_args()
-    cast = seeded(cvx.Memory(given.embedder, clock="turns"))
+    cast = seeded(cvx.Memory(embedder=given.embedder, clock="turns"))
     lines = []
     for line in play(cast, given.budget):
         lines.append(line)

@@ -14,7 +14,7 @@ from experiments.dinner.play import SCRIPT, play, seeded, who_knows
 
 @pytest.mark.requirement("W28", "W15")
 def test_the_dinner_is_played_on_memories_as_well_as_on_full_definitions() -> None:
-    cast = seeded(cvx.Memory("lexical", clock="turns"))
+    cast = seeded(cvx.Memory(embedder="lexical", clock="turns"))
     lines = list(play(cast))
     assert len(lines) == len(SCRIPT["lines"])
     first = {line.speaker: line for line in reversed(lines)}
@@ -38,7 +38,7 @@ def test_the_dinner_is_played_on_memories_as_well_as_on_full_definitions() -> No
 
 @pytest.mark.requirement("W28", "W9")
 def test_who_whispers_is_heard_by_nobody_else() -> None:
-    cast = seeded(cvx.Memory("lexical", clock="turns"))
+    cast = seeded(cvx.Memory(embedder="lexical", clock="turns"))
     lines = list(play(cast))
     known = who_knows(cast)
     for turn, said in enumerate(SCRIPT["lines"], 1):

@@ -170,7 +170,7 @@ def test_a_cast_that_is_there_can_be_kept_the_other_way() -> None:
 
 @pytest.mark.requirement("W26")
 def test_a_cast_goes_on_after_a_reopen_and_in_another_process(tmp_path: Path) -> None:
-    with Memory.open(tmp_path, "lexical", clock="turns") as memory:
+    with Memory.open(tmp_path, embedder="lexical", clock="turns") as memory:
         cast = Cast(memory)
         cast.seed("Alex", **ALEX)
         cast.on_turn("Alex", "I booked the table for eight.", 1)
