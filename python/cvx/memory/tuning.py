@@ -13,6 +13,7 @@ from cvx.errors import InvalidInputError
 from cvx.recall import Pipeline, Weighting, enhance, formulas, fusion, sources
 from cvx.recall.dedupe import Dedupe
 from cvx.recall.floor import Floor
+from cvx.recall.guard import Guard
 from cvx.recall.packing import Budget
 from cvx.recall.pipeline import read_plainly
 from cvx.recall.render import Renderer
@@ -33,6 +34,7 @@ _PARTS: Mapping[str, Callable[..., Any]] = {
         *(
             Pipeline,
             Weighting,
+            Guard,
             Floor,
             Answerable,
             Learned,

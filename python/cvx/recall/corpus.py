@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.recall.growing import Growing
+from cvx.recall.guard import Usual
 from cvx.recall.naming import READ_SQL, Naming, renames
 from cvx.recall.postings import Postings
 from cvx.recall.timelines import Timelines
 from cvx.store import Record, Writer
+from cvx.store.injection import ORDER
 from cvx.store.lock import Tail
 from cvx.store.namespaces import space
 from cvx.store.rows import AMONG, listed
@@ -33,7 +35,7 @@ _MOST_TEXTS = 20_000
 _READ = (
     "SELECT event_id, ifnull(node, -1), timestamp, entity, namespace, visibility,"
     " ifnull(episode, -1), trust, salience, reward, recallable, state = 'active', length(text),"
-    " instr(text, '?') > 0,"
+    f" instr(text, '?') > 0, instr(tags, '\"{ORDER}\"') > 0, source,"
     f" {READ_SQL} FROM events"
 )
 _PLAIN: tuple[tuple[str, int, type[np.generic]], ...] = (
@@ -49,6 +51,7 @@ _PLAIN: tuple[tuple[str, int, type[np.generic]], ...] = (
     ("active", 11, np.bool_),
     ("lengths", 12, np.int64),
     ("asks", 13, np.bool_),
+    ("orders", 14, np.bool_),
 )
 
 
@@ -68,9 +71,11 @@ class Corpus:
         ``nodes`` and ``episodes`` are -1 where there is none; ``lengths`` counts characters.
     trust, salience, rewards : ndarray of shape (n,), float64
         NaN where there is none.
-    recallable, active, asks : ndarray of shape (n,), bool
+    recallable, active, asks, orders : ndarray of shape (n,), bool
         Whether it may advise; whether it is neither archived nor quarantined; whether it holds a
-        question mark.
+        question mark; whether it reads like an order.
+    sources : ndarray of shape (n,), int64
+        Codes of the sources by ``source_codes``, 0 for none.
     spaces : ndarray of shape (n,), int64
         Codes of namespace and visibility together; `code_of` knows them.
     timelines : Timelines
@@ -93,6 +98,7 @@ class Corpus:
     recallable: Mask
     active: Mask
     asks: Mask
+    orders: Mask
 
     def __init__(self, record: Record, *, gap: int = GAP_US) -> None:
         self.record = record
@@ -110,6 +116,9 @@ class Corpus:
         self._spaces = Growing(np.int64)
         self.spaces = self._spaces.rows
         self._codes: dict[str, int] = {}
+        self._sources = Growing(np.int64)
+        self.sources = self._sources.rows
+        self.source_codes: dict[str, int] = {"": 0}
         self.timelines = Timelines(self._gap)
         self.naming = Naming()
         self.linked = False
@@ -121,6 +130,8 @@ class Corpus:
         self._texts: OrderedDict[int, str] = OrderedDict()
         # By spaces: how many events there were, and how like two of them are; see `View`.
         self.backgrounds: dict[tuple[str, ...], tuple[int, tuple[float, float] | None]] = {}
+        # By spaces: what a sample of the events is like.
+        self.usual: dict[tuple[str, ...], Usual] = {}
 
     def __len__(self) -> int:
         return len(self.event_ids)
@@ -203,11 +214,13 @@ class Corpus:
             for name, seen in zip(columns[4], columns[5], strict=True)
         ]
         self.spaces = self._spaces.extend(spaces)
+        known = self.source_codes
+        self.sources = self._sources.extend([known.setdefault(s, len(known)) for s in columns[15]])
         if self.record.refused:
             self.nodes[np.isin(self.nodes, list(self.record.refused))] = -1
         self._map(self.nodes[first:], np.arange(first, len(self)))
         sessions: list[object] = []
-        for row, said in enumerate(columns[14], start=first):
+        for row, said in enumerate(columns[16], start=first):
             told = (row, spaces[row - first], int(self.entities[row]))
             sessions.append(None if said is None else self.naming.note(*told, json.loads(said)))
         self.timelines.extend(self.spaces[first:], sessions, self.episodes[first:], self.timestamps)
@@ -223,6 +236,8 @@ class Corpus:
             for name, at, kind in _PLAIN:
                 getattr(self, name)[row] = np.array(one[at], dtype=kind)
             self._texts.pop(one[0], None)
+            for usual in self.usual.values():
+                usual.known.pop(row, None)
             self._map(self.nodes[row : row + 1], np.array([row]))
 
     def _map_aliases(self) -> None:

@@ -20,6 +20,7 @@ from cvx.recall.expansion import with_neighbours
 from cvx.recall.floor import Answerable, Floor, relevance_of
 from cvx.recall.fusion import RRF_CONSTANT, Fusion, by_rank
 from cvx.recall.given import BUILT_IN, Given, finder_of
+from cvx.recall.guard import Guard
 from cvx.recall.serving import Serving
 from cvx.recall.sources import NOTHING, Dense, Finder, Found, Lexical
 from cvx.recall.trace import SourceReport, Trace
@@ -65,6 +66,8 @@ class Pipeline:
         From the table to the columns that are weighed.
     weighting : Weighting
         From columns to scores.
+    guard : Guard, optional
+        What lets planted memories count less; none for the formulas of the source documents.
     floor : Floor
         What is dropped before anything is cut.
     timeout_s : float, default 2.0
@@ -80,6 +83,7 @@ class Pipeline:
     signals: tuple[Signal, ...] = ()
     fusion: Fusion = field(default_factory=by_rank)
     weighting: Weighting = field(default_factory=lambda: Weighting({"dense": 1.0, "lexical": 1.0}))
+    guard: Guard | None = None
     floor: Floor = field(default_factory=Floor)
     timeout_s: float = 2.0
     serving: Serving = field(default_factory=Serving)
@@ -354,6 +358,8 @@ def rank(
             share = sum(weight for weight in weighting.weights.values() if weight > 0) / ODDS
             weighting = weighting.with_weights({**weighting.weights, "feedback": share})
         scored = weighting.score(weighed, table)
+        if pipeline.guard is not None:
+            scored = pipeline.guard.doubted(view, table, scored)
     total = scored.total
     trace.candidates = len(table)
     trace.floor = str(pipeline.floor)
@@ -364,4 +370,7 @@ def rank(
         kept = kept[:0]
     trace.below_floor, trace.held = len(table) - len(kept), view.size
     found = Ranking(table, scored, kept, total, relevance, columns)
-    return replace(found, order=found.best(kept))
+    order = found.best(kept)
+    if pipeline.guard is not None:
+        order = pipeline.guard.ordered(view, table, order)
+    return replace(found, order=order)

@@ -52,10 +52,24 @@ class Scored:
         by = factor[:, None]
         return Scored(self.names, self.values, self.weights * by, self.shares * by)
 
+    def less(self, name: str, doubt: Column) -> Scored:
+        """Return scores that lose a share, of shape (n,), as one more factor below 0."""
+        off = -np.abs(self.total) * (doubt > 0)
+        return Scored(
+            (*self.names, name),
+            np.column_stack([self.values, doubt]),
+            np.column_stack([self.weights, off]),
+            np.column_stack([self.shares, off * doubt]),
+        )
+
     def factors(self, place: int) -> tuple[Factor, ...]:
-        """Return the factors of one candidate; what is not known of it contributes nothing."""
+        """Return the factors of one candidate; what is not known of it contributes nothing.
+
+        Doubts that it is spared are left out.
+        """
         rows = (self.values[place], self.weights[place], self.shares[place])
-        return tuple(map(_factor, zip(self.names, *(row.tolist() for row in rows), strict=True)))
+        every = zip(self.names, *(row.tolist() for row in rows), strict=True)
+        return tuple(_factor(one) for one in every if one[1] or one[2])
 
 
 def check_weights(weights: Mapping[str, float]) -> None:

@@ -1,9 +1,14 @@
 """Stored text that reads like an order to a model: marked, never obeyed, never hidden."""
 
+# ruff: noqa: RUF001
+# Look-alike letters are what is folded here.
+
 from __future__ import annotations
 
+import binascii
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 
 ORDER = "instruction"
 """Tag of text that reads like an order to a model: a mark to filter by, not a refusal."""
@@ -25,10 +30,59 @@ _ORDERS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
+_ELSEWHERE = re.compile(
+    r"""
+    \b(?:ignorier|missacht|vergiss|vergesst|vergessen\ sie|ignora|ignorez|ignore[sz]?\b|oublie|olvid
+        |negeer|vergeet|dimentica|esque[cç]|desconsider|игнорир|забуд|не\ обращай)
+        [^.;!?\n]{0,40}
+        (?:anweisung|regeln|vorgaben|befehl|consigne|instruction|directive|r[eè]gle|instruc|regla
+        |istruzion|regol|instru[cç]|regra|instructie|regels|инструкци|правил|указани)
+    | (?:忽略|无视|忘记|忽視|無視|忘れ)[^。；\n]{0,20}(?:指示|指令|规则|規則|说明|ルール)
+    | (?:指示|指令|规则|規則|ルール)[^。；\n]{0,12}(?:忽略|无视|忘记|無視|忘れ)
+    | (?:تجاهل|انس)[^.;!?\n]{0,40}(?:التعليمات|القواعد|تعليمات)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Orders to drop one's instructions in German, French, Spanish, Italian, Portuguese, Dutch,
+Russian, Chinese, Japanese and Arabic."""
+
+_LOOKALIKES = str.maketrans(
+    "авеіјкмнорсԁтухѕԛԝһАВЕІЈКМНОРСТУХЅԚԜαεικνορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɡɩ",
+    "abeijkmhopcdtyxsqwhABEIJKMHOPCTYXSQWaeiknoptuxABEZHIKMNOPTYXigi",
+)
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}+={0,2}")
+_SPELLED = re.compile(r"(?<!\w)\w(?:[ ._-]\w(?!\w)){4,}+")
+_MOST_ENCODED = 64
+
+
+def _readings(text: str) -> Iterator[str]:
+    """Return a text as it may be read: without disguises, and what is encoded in it."""
+    plain = text
+    if not text.isascii():
+        plain = unicodedata.normalize("NFKC", text)
+        hidden = {ord(c): None for c in set(plain) if unicodedata.category(c) == "Cf"}
+        plain = re.sub(r"[^\S\n]", " ", plain.translate(hidden))
+    yield plain
+    folded = plain if text.isascii() else plain.translate(_LOOKALIKES)
+    folded = _SPELLED.sub(lambda found: found[0][::2], folded)
+    if folded != plain:
+        yield folded
+    for place, found in enumerate(_BASE64.finditer(plain)):
+        if place >= _MOST_ENCODED:
+            break
+        packed = found[0].rstrip("=").translate(str.maketrans("-_", "+/"))
+        try:
+            told = binascii.a2b_base64(packed + "=" * (-len(packed) % 4))
+            yield told.decode()
+        except ValueError:
+            continue
 
 
 def reads_like_an_order(text: str) -> bool:
-    """Return whether a text holds a pattern of prompt injection.
+    """Return whether a text holds a pattern of prompt injection, disguised or not.
+
+    It is read with compatible characters and look-alikes folded, invisible ones left out, letters
+    that are spelled out joined and Base64 decoded; of other languages some are known.
 
     A pattern is no proof, and its absence none either: the mark is a hint beside the trust, and
     the block in which memories are shown holds without it.
@@ -40,7 +94,7 @@ def reads_like_an_order(text: str) -> bool:
     >>> reads_like_an_order("Ann ignored the rain.")
     False
     """
-    return _ORDERS.search(text) is not None
+    return any(_ORDERS.search(one) or _ELSEWHERE.search(one) for one in _readings(text))
 
 
 def tags_with_mark(tags: Sequence[str], text: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from cvx.cue import dense_text, lexical_text, structured
 from cvx.errors import InvalidInputError
 from cvx.recall.candidates import Candidates
 from cvx.recall.fusion import by_scale
+from cvx.recall.guard import Guard
 from cvx.recall.pipeline import Pipeline
 from cvx.recall.signals.floor import Answerable, Learned
 from cvx.recall.signals.linked import MENTIONS
@@ -64,6 +65,7 @@ def attentive(
         signals=(signals_of,),
         fusion=by_scale(SCALES, default="none"),
         weighting=Weighting.mean_of(weights),
+        guard=Guard(),
     )
     return pipeline.answering(answerable)
 

@@ -1,0 +1,229 @@
+"""Lets planted memories count less: what repeats the question, gives orders, or fits everything.
+
+Whoever may write a text may write one that ranks well. None of these defences knows what is true;
+each takes away an advantage that an honest memory seldom has, and says so among the hit's factors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.recall.candidates import Candidates, Column
+from cvx.scoring.columns import Scored
+from cvx.store.fulltext import words_of
+from cvx.types import IntArray
+
+if TYPE_CHECKING:
+    from cvx.recall.view import View
+
+_SAMPLE, _FEWEST = 96, 30
+_COMMON = 3
+"""A word in so many texts of the sample is common."""
+_MORE, _FAR_MORE = 2.0, 3.0
+"""From how many times the usual number of rare words on a text fits by chance, and fully so."""
+_NEAR, _VERY_NEAR = 0.1, 0.3
+"""The same for the share of the sample that a vector is nearest to."""
+_HELD = 0.85
+"""Share of the cue's words, question words included, that makes a text a repetition of it."""
+_FEWEST_WORDS = 5
+_DOUBT = 0.5
+"""How much of its score is taken from what is doubted: of .3, .4 and .5 the one that kept most
+planted texts of the development set from the first place; honest ones are hardly ever doubted."""
+_COPY = 0.97
+"""Cosine from which two memories are near copies, as for the blocks of a context."""
+_MOST, _FIRST = 100, 6
+"""How far down a ranking is looked at: so many places more than are wanted, up to the first."""
+_ASKING = frozenset(
+    """
+    who whom whose what when where which why how wer wen wem was wann wo wie warum welche qui que
+    quand où comment pourquoi quel quelle quién qué cuándo dónde cómo cuál chi che quando dove come
+    perché quem onde как что кто где когда почему
+    """.split()  # noqa: SIM905
+)
+"""Words that ask in a few languages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Which defences are at work. All look at the head of a ranking only.
+
+    Parameters
+    ----------
+    echoes : bool, default True
+        A text that asks what the cue asks is not its answer: of a question of at least five
+        words, one that holds 85% of them, its question word among them, loses half of its score.
+    orders : bool, default True
+        A text that reads like an order to a model loses half.
+    hubs : bool, default True
+        A text that fits many unrelated cues loses up to half: one with several times as many rare
+        words as is usual here, or one that lies nearer to many texts of a seeded sample of 96
+        readable events than any other of the sample does.
+    copies : bool, default True
+        Of near copies the best counts, the others lose half.
+    shares : bool, default True
+        A labelled source that holds less than half of the memories takes no more than half of the
+        first places, as long as anything else is there to take them.
+
+    References
+    ----------
+    Radovanović, Nanopoulos & Ivanović 2010, Hubs in space. Singhal, Buckley & Mitra 1996, Pivoted
+    document length normalization.
+    """
+
+    echoes: bool = True
+    orders: bool = True
+    hubs: bool = True
+    copies: bool = True
+    shares: bool = True
+
+    def doubted(self, view: View, table: Candidates, scored: Scored) -> Scored:
+        """Return scores less what is doubted; each doubt is a factor of its own, below 0."""
+        total = scored.total
+        head = _first(total, min(view.k + _FIRST, _MOST))
+        rows = table.rows[head]
+        doubts = dict[str, npt.NDArray[Any]]()
+        if self.orders:
+            doubts["reads like an order"] = view.corpus.orders[rows]
+        if self.echoes:
+            holds = table["coverage"][head] if "coverage" in table else np.ones(len(rows))
+            doubts["repeats the question"] = _echoing(view, rows, holds >= _HELD)
+        vectors = vectors_of(view, rows)
+        if self.hubs:
+            doubts["fits everything"] = usual_in(view).hubness(view, rows, vectors)
+        if self.copies:
+            doubts["near copy"] = np.tril(vectors @ vectors.T >= _COPY, -1).any(axis=1)
+        for name, doubt in doubts.items():
+            if doubt.any():
+                whole = np.zeros(len(total))
+                whole[head] = _DOUBT * doubt
+                scored = scored.less(name, whole)
+        return scored
+
+    def ordered(self, view: View, table: Candidates, order: IntArray) -> IntArray:
+        """Return a ranking in which no labelled source takes more than its share of the head."""
+        codes = view.corpus.sources
+        head = table.rows[order[: min(view.k + _FIRST, _MOST)]]
+        held = codes[head].tolist()
+        if not self.shares or len(set(held)) < 2:
+            return order
+        large = {
+            code
+            for code in set(held)
+            if not code or 2 * np.count_nonzero(view.readable & (codes == code)) > view.size
+        }
+        waiting, taken, counts = list(range(len(held))), list[int](), Counter[int]()
+        while waiting:
+            room = (len(taken) + 2) // 2
+            free = (at for at in waiting if held[at] in large or counts[held[at]] < room)
+            best = next(free, waiting[0])
+            waiting.remove(best)
+            taken.append(best)
+            counts[held[best]] += 1
+        return np.concatenate([order[taken], order[len(held) :]])
+
+
+def _first(total: Column, most: int) -> IntArray:
+    """Return the places of the highest scores, best first."""
+    some = np.arange(len(total))
+    if len(total) > most:
+        some = np.argpartition(-total, most)[:most]
+    return some[np.argsort(-total[some], kind="stable")]
+
+
+def _echoing(view: View, rows: IntArray, holds: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return which texts, of those that hold its content, repeat the question of the cue."""
+    out = np.zeros(len(rows), dtype=np.bool_)
+    asked = set(words_of(view.cue.words()))
+    if len(asked) < _FEWEST_WORDS or not (asking := asked & _ASKING) or not holds.any():
+        return out
+    some = np.flatnonzero(holds)
+    for at, text in zip(some.tolist(), view.texts(rows[some]), strict=True):
+        held = asked.intersection(words_of(text))
+        out[at] = len(held) >= _HELD * len(asked) and bool(asking & held)
+    return out
+
+
+def vectors_of(view: View, rows: IntArray) -> npt.NDArray[np.float32]:
+    """Return the vectors of rows, each of length 1; 0 for what has none."""
+    found = [view.index.vector(node) if node >= 0 else None for node in view.corpus.nodes[rows]]
+    dim = next((len(one) for one in found if one is not None), 1)
+    out = np.zeros((len(rows), dim), dtype=np.float32)
+    for at, one in enumerate(found):
+        if one is not None:
+            out[at] = one
+    return np.asarray(out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-12))
+
+
+@dataclass(slots=True)
+class Usual:
+    """What a sample of the readable events is like, and how far each event stands out from it.
+
+    Parameters
+    ----------
+    size : int
+        How many events were readable when the sample was drawn.
+    vectors : ndarray of shape (s, dim), float32
+        Of the sample, of length 1.
+    nearest : ndarray of shape (s,), float32
+        How like each is to another one of the sample, at the most.
+    common : frozenset of str
+        Words that several of the texts hold.
+    rare : float
+        How many other words a long text of the sample has, length ``long`` characters.
+    known : dict of int to float
+        By row: its hubness, in [0, 1].
+    """
+
+    size: int
+    vectors: npt.NDArray[np.float32]
+    nearest: npt.NDArray[np.float32]
+    common: frozenset[str]
+    rare: float
+    long: float
+    known: dict[int, float] = field(default_factory=dict)
+
+    def hubness(self, view: View, rows: IntArray, vectors: npt.NDArray[np.float32]) -> Column:
+        """Return how far events fit more cues than they should, of shape (n,), in [0, 1]."""
+        if not len(self.nearest):
+            return np.zeros(len(rows))
+        at = [place for place, row in enumerate(rows.tolist()) if row not in self.known]
+        if at:
+            new, near = rows[at], (vectors[at] @ self.vectors.T > self.nearest).mean(axis=1)
+            found = np.clip((near - _NEAR) / (_VERY_NEAR - _NEAR), 0.0, 1.0)
+            long = np.flatnonzero(view.lengths[new] > self.long)
+            for place, text in zip(long.tolist(), view.texts(new[long]), strict=True):
+                words = len(set(words_of(text)) - self.common)
+                more = (words / self.rare - _MORE) / (_FAR_MORE - _MORE)
+                found[place] = max(found[place], min(max(more, 0.0), 1.0))
+            self.known.update(zip(new.tolist(), found.tolist(), strict=True))
+        return np.array([self.known[row] for row in rows.tolist()])
+
+
+def usual_in(view: View) -> Usual:
+    """Return what is usual where the asker reads: drawn anew each time the memory has doubled."""
+    kept, spaces = view.corpus.usual, tuple(view.scope.where.namespaces or ())
+    known = kept.get(spaces)
+    if known is not None and view.size <= 2 * known.size:
+        return known
+    rows = np.flatnonzero(view.readable & (view.corpus.nodes >= 0))
+    rows = np.sort(np.random.default_rng(0).permutation(rows)[:_SAMPLE])
+    none = np.zeros(0, dtype=np.float32)
+    made = Usual(view.size, none[:, None], none, frozenset(), math.inf, math.inf)
+    if len(rows) >= _FEWEST:
+        vectors = vectors_of(view, rows)
+        likeness = vectors @ vectors.T
+        np.fill_diagonal(likeness, -1.0)
+        texts = [set(words_of(text)) for text in view.texts(rows)]
+        counts = Counter(word for words in texts for word in words)
+        common = frozenset(word for word, n in counts.items() if n >= _COMMON)
+        rare = float(np.quantile([len(words - common) for words in texts], 0.95))
+        long = float(np.quantile(view.lengths[rows], 0.9))
+        made = Usual(view.size, vectors, likeness.max(axis=1), common, max(rare, 5.0), long)
+    kept[spaces] = made
+    return made
