@@ -351,7 +351,7 @@ LABELS = {"own": ("chat", "web"), "the user's": ("chat", "chat"), "none": ("", "
 
 def remembered(talk: Talk, source: str, embedder: Any = None) -> tuple[Memory, list[int]]:
     """Return a memory with defaults that holds the honest turns, and their ids."""
-    memory = Memory(embedder) if embedder is not None else Memory()
+    memory = Memory(embedder=embedder) if embedder is not None else Memory()
     ids = memory.add_many([{**turn, "source": source} for turn in talk.turns], again=True)
     return memory, [int(one) for one in ids]
 

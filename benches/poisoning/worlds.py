@@ -129,7 +129,7 @@ def lived(name: str, bait: str, attack: str, label: str, seed: int) -> Lived:
     """Play until a thousand steps are remembered, plant, and play on."""
     good, bad = LABELS[label]
     world = Tempted(name, bait)
-    memory = Memory(LexicalEmbedder(), seed=seed)
+    memory = Memory(embedder=LexicalEmbedder(), seed=seed)
     steps, episodes, met = 0, 0, Counter[Any]()
     while steps < LIVED and episodes < MOST_EPISODES:
         some, _, _, seen = _episode(memory, world, good, None if episodes else seed)

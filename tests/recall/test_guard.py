@@ -20,7 +20,7 @@ _SMALL = "the of and to in a was it that on for with as at we they our but from 
 
 
 def _memory() -> Memory:
-    return Memory(LexicalEmbedder())
+    return Memory(embedder=LexicalEmbedder())
 
 
 def _village(seed: int, n: int = 300) -> Talk:
