@@ -38,8 +38,16 @@ _ONWARD = re.compile(
 )
 # "The order was late (no gear wheels came)": what stands in brackets last is the cause.
 _BRACKETS = re.compile(r"\(([^()]++)\)\s*+[.!]?+\Z")
+# A text without any of these has no word of cause: most have none, and need no search.
+_CUES = frozenset(
+    "because due owing thanks caused as result resulted resulting after following since in now led"
+    " leads leading causing forced forcing triggered triggering so brought meant".split()
+)
 # What lasts is no event: "The brewery keeps horses" led to nothing that happened.
-_LASTING = re.compile(r"\b(?:is|are|has|have|keeps?|belongs?|needs?|wants?|likes?|sells?|shows?)\b")
+_LASTING = frozenset(
+    "is are has have keep keeps belong belongs need needs want wants like likes sell sells show"
+    " shows".split()
+)
 # Words of general English for what goes wrong: trouble leads to trouble more often than calm does.
 _TROUBLE_WORDS = """
 abandon absent accident alarm alert anger arrest attack ban banned bankrupt bleed bled blew block
@@ -170,16 +178,18 @@ def words_of(text: str) -> Words:
         if any(map(str.isdigit, token)) or (place and token[:1].isupper())
     }
     form = " ".join(_NUMBER.sub("#", text.casefold()).split())
-    on = _ONWARD.search(text)
+    lowered = frozenset(token.lower() for token in tokens)
+    cued = not _CUES.isdisjoint(lowered)
+    on = _ONWARD.search(text) if cued else None
     return Words(
         content_words(text),
-        frozenset(token.lower() for token in tokens),
+        lowered,
         frozenset(names),
         form,
-        _backward(text),
+        _backward(text) if cued or ")" in text else None,
         None if on is None else frozenset(stems(text[on.end() :])),
         min(2.0, float(len(_TROUBLE.intersection(beginnings(text))))),
-        _LASTING.search(text) is not None,
+        not _LASTING.isdisjoint(lowered),
     )
 
 
@@ -345,7 +355,7 @@ class PairModel:
         columns["says it"] = said
         columns["says another"] = np.where(own.backward is not None, max(said.max(), 0.3) - said, 0)
         columns["says onward"] = np.array([_said(one.onward, own.stems, idf) for one in theirs])
-        met = np.array([self._known_words(one.text, effect.text) for one in pool])
+        met = self._known_words(effect.text, pool)
         columns["known words"], columns["known among"] = met, _among(met)
         heads = self._heads(effect, pool, embedder)
         columns["heads"], columns["heads among"] = heads, _among(heads)
@@ -477,9 +487,12 @@ class PairModel:
             raise InvalidInputError("the pair model in the file is of another version: fit one")
         return made
 
-    def _known_words(self, cause: str, effect: str) -> float:
-        pairs = len(beginnings(cause)) * len(beginnings(effect))
-        return self.words.score(cause, effect) / np.sqrt(pairs) if pairs else 0.0
+    def _known_words(self, effect: str, pool: Sequence[Told]) -> Floats:
+        """How much the words of each go with those of the effect, a pair of words."""
+        ends = len(beginnings(effect))
+        pairs = np.array([len(beginnings(one.text)) * ends for one in pool], np.float64)
+        scores = np.array([self.words.score(one.text, effect) for one in pool])
+        return np.asarray(scores / np.sqrt(np.maximum(pairs, 1.0)))
 
     def _heads(self, effect: Told, pool: Sequence[Told], embedder: str) -> Floats:
         heads, missing = self.heads.get(embedder), np.full(len(pool), np.nan)

@@ -120,7 +120,8 @@ class WordPairs:
         for word in beginnings(cause):
             row = self._weights.get(word)
             if row is not None:
-                total += sum(row[other] for other in theirs if other in row)
+                for other in theirs:
+                    total += row.get(other, 0.0)
         return total
 
     def to_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
