@@ -255,7 +255,7 @@ def test_a_namespace_is_that_of_the_process(tmp_path: Path) -> None:
 @pytest.mark.requirement("W9", "W16")
 def test_a_character_is_served_while_the_simulation_writes_its_lines(tmp_path: Path) -> None:
     store = tmp_path / "store"
-    with Memory.open(store, LexicalEmbedder(), clock="turns") as memory:
+    with Memory.open(store, embedder=LexicalEmbedder(), clock="turns") as memory:
         cast = Cast(memory)
         for name, drink in (("Anna", "tea"), ("Bob", "coffee")):
             cast.seed(
