@@ -1,5 +1,7 @@
 """Retrieved, shown, followed and helped are different things, and each is kept."""
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
 from cvx.cue import cue_hash
+from cvx.embed import LexicalEmbedder
 from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
@@ -366,3 +369,33 @@ def test_the_same_seed_and_decision_sample_the_same_order() -> None:
     assert len(set(orders)) > 10
     with pytest.raises(InvalidInputError, match="temperature is 0"):
         PlackettLuce(1, 0.0)
+
+
+@pytest.mark.requirement("B20")
+def test_another_process_gives_feedback_on_a_recall_by_its_number(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    with Memory.open(folder, embedder=LexicalEmbedder(64)) as memory:
+        key = memory.add("the spare key is under the green pot")
+        memory.add("the spare key was lost in spring")
+        known, last = memory.recall("where is the spare key?"), memory.recall("lost keys")
+        memory.add("it rained")
+        told = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                "import sys, cvx\n"
+                "with cvx.Memory.open(sys.argv[1], embedder=cvx.LexicalEmbedder(64)) as memory:\n"
+                f"    memory.feedback({known.decision}, helped=[{key.id}], outcome=1.0)\n"
+                f"    print(memory.learning.attribution({known.decision}).followed)\n",
+                str(folder),
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert told.stdout.strip() == f"({key.id},)"
+        assert memory.learning.attribution(known.decision or 0).outcome == 1.0
+    with Memory.open(folder) as again:
+        again.feedback(last.decision or 0, helped=False, outcome=0.0)
+        rows = again.frames.decisions().filter(decision_id=last.decision)
+        assert rows["outcome"].unique().to_list() == [0.0]

@@ -261,7 +261,7 @@ def test_nobody_recalls_what_a_block_of_another_thread_may_take_back(
 
 @pytest.mark.requirement("B17")
 def test_feedback_finds_a_decision_that_another_thread_is_writing_down(tmp_path: Path) -> None:
-    with Memory.open(tmp_path / "m", embedder()) as memory:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("the lamp is red")
         number = memory.context("the red lamp").decision
         assert number is not None

@@ -67,7 +67,6 @@ def take_feedback(
         followed, helped = helped, bool(helped)
     elif helped is None and outcome is not None:
         helped = outcome > 0.5
-    recaller.write_down(number)
     with backend.record.mutex:
         # While another thread writes it down it is in neither place.
         waiting = backend.noted.decided.get(number)

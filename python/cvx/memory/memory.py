@@ -1099,7 +1099,7 @@ class Memory:
 
     @checked(max_depth=whole(1))
     def why(
-        self, event: AnEvent | str, *, max_depth: int = 6, namespace: str | None = None
+        self, event_or_words: AnEvent | str, *, max_depth: int = 6, namespace: str | None = None
     ) -> Story:
         """Return what led to an event, over its causal links backwards; nearest first.
 
@@ -1108,7 +1108,7 @@ class Memory:
 
         Parameters
         ----------
-        event : Event, Hit, int or str
+        event_or_words : Event, Hit, int or str
             What is to be explained; of words, the event that a recall finds first.
         max_depth : int, default 6
             Links away at the most, at least 1; ``deeper`` says whether there are more.
@@ -1128,16 +1128,16 @@ class Memory:
         InvalidInputError
             A depth below 1.
         """
-        of = self._meant(event, namespace)
+        of = self._meant(event_or_words, namespace)
         told = self.causes.graph(namespace=namespace).story(of.id, max_depth, after=0)
         return story_of(self._backend.record, of, told, told.before)
 
     @checked(max_depth=whole(1))
     def consequences(
-        self, event: AnEvent | str, *, max_depth: int = 6, namespace: str | None = None
+        self, event_or_words: AnEvent | str, *, max_depth: int = 6, namespace: str | None = None
     ) -> Story:
         """Return what an event led to, over its causal links forwards; see ``why``."""
-        of = self._meant(event, namespace)
+        of = self._meant(event_or_words, namespace)
         told = self.causes.graph(namespace=namespace).story(of.id, before=False, after=max_depth)
         return story_of(self._backend.record, of, told, told.after)
 
@@ -1182,8 +1182,9 @@ class Memory:
         Parameters
         ----------
         shown : Context, Hits, Decision or int
-            Of ``context`` or ``recall``, or the number of its decision. That of a recall is known
-            to the process that recalled, for the last 256 of them.
+            Of ``context`` or ``recall``, or the number of its decision, which another process may
+            give too, once this one wrote something or closed; the order of recalls is taught by
+            the process that recalled, of its last 256.
         helped : bool or iterable of Event, Hit or int, optional
             What of it helped, of which ``[]`` is nothing; or whether what was followed did, by
             default whether ``outcome`` is above 0.5. None: nothing is known.

@@ -224,14 +224,6 @@ class Recaller:
         with self._backend.record.transaction() as write:
             write.set_state(f"{NAME}:{namespace}", {})
 
-    def write_down(self, number: int) -> None:
-        """Note a decision that was kept in mind only, now that something is said of it."""
-        shown = self._open.get(number)
-        if shown is not None and shown.noted is not None:
-            with self._backend.mutex:
-                self._backend.noted.decide(*shown.noted)
-            shown.noted = None
-
     def recall(self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline) -> Hits:
         """Return the k best hits; see ``Memory.recall``."""
         backend = self._backend
@@ -243,9 +235,10 @@ class Recaller:
             hits.decision = number = backend.record.draw_decision_number()
             served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
             noted = self._noted(number, asked, asker.namespace, recalled, served, plan)
-            self._keep_open(number, recalled, plan, noted)
-            if plan.serving.refresh == "retrieved":
-                with backend.mutex:
+            self._keep_open(number, recalled, plan)
+            with backend.mutex:
+                backend.noted.decide(*noted)
+                if plan.serving.refresh == "retrieved":
                     backend.noted.use(events_of(hits), recalled.view.now)
         backend.flush_if_much()
         return hits
@@ -261,7 +254,6 @@ class Recaller:
         number: int,
         recalled: Recalled,
         plan: Pipeline,
-        noted: tuple[Decision, dict[str, Any], int] | None = None,
     ) -> None:
         """Keep in mind what feedback on a decision will be about."""
         ranking = recalled.ranking
@@ -270,7 +262,7 @@ class Recaller:
         rows = np.zeros((0, 0), dtype=np.float32)
         if weights and len(places):
             rows = rows_of(tuple(weights), ranking.columns)[places].astype(np.float32)
-        shown = _Shown(noted, weights, ranking.table.event_ids[places], rows)
+        shown = _Shown(weights, ranking.table.event_ids[places], rows)
         with self._backend.mutex:
             self._open[number] = shown
             while len(self._open) > _KEPT_OPEN:
@@ -397,12 +389,8 @@ class Recaller:
 
 @dataclass(slots=True)
 class _Shown:
-    """What feedback on a decision is about: the best fifty candidates, by event, and their columns.
+    """What feedback on a decision is about: the best fifty candidates and their columns."""
 
-    ``noted`` is the decision where it is not written down yet.
-    """
-
-    noted: tuple[Decision, dict[str, Any], int] | None
     weights: Mapping[str, float]
     events: IntArray
     rows: npt.NDArray[np.float32]
