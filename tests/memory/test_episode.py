@@ -546,6 +546,40 @@ def test_all_wins_and_all_losses_are_told_as_such() -> None:
     assert values(losses)["left"][0] < 0.2
 
 
+@pytest.mark.requirement("B11")
+def test_an_episode_that_never_ends_goes_on_and_teaches_nobody(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder=LexicalEmbedder(64)) as memory:
+        one(memory, "left", 1.0)
+        before = values(memory)
+        episode = memory.episode("find the hat", task="hats")
+        for number in range(300):
+            advice = episode.advise(f"a hall, door {number % 7}", ["left", "right"])
+            episode.act(advice.choose().action)
+        assert all(one.trials > 10 for one in advice)
+        assert values(memory) == before
+    with Memory.open(tmp_path / "m", embedder=LexicalEmbedder(64)) as memory:
+        assert values(memory) == before
+        assert len(memory.episode(id=episode.id).events) == 300
+
+
+@pytest.mark.requirement("B11")
+def test_advice_that_nobody_follows_learns_from_what_was_done() -> None:
+    memory = in_ram()
+    for _ in range(12):
+        with memory.episode("find the hat", task="hats") as episode:
+            advice = episode.advise("a hall", ["left", "right", "up"])
+            ignored = next(one for one in advice if one is not advice.best)
+            event = episode.act(ignored.action)
+            assert event.metadata["followed"] is False
+            episode.end(float(ignored.action == "left"))
+    with memory.episode("find the hat", task="hats") as episode:
+        told = episode.advise("a hall", ["left", "right", "up"])
+        episode.discard()
+    assert sum(one.trials for one in told) == 12
+    lost = [one for one in told if one.trials and one.action != "left"]
+    assert all(one.value < 0.3 for one in lost)
+
+
 # --- durable, and level with the record
 
 
