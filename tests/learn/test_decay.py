@@ -19,7 +19,6 @@ from cvx.learn.decay import (
     DecayLedger,
     DecayPolicy,
     GatedDecay,
-    NoDecay,
     ProportionalDecay,
     context_aware_decay,
 )
@@ -28,7 +27,7 @@ from cvx.temporal_index import TemporalIndex
 from cvx.types import Episode, Filter
 
 POLICIES = [
-    NoDecay(),
+    BlindDecay(1.0),
     BlindDecay(),
     ContextAwareDecay(),
     ProportionalDecay(),
@@ -311,7 +310,7 @@ def test_a_policy_out_of_bounds_changes_nothing() -> None:
         lambda: ContextAwareDecay(0.9, 0.2),
         lambda: ProportionalDecay(-0.1),
         lambda: BayesianDecay(0.0),
-        lambda: GatedDecay(NoDecay(), max_phase_gap=2.0),
+        lambda: GatedDecay(BlindDecay(), max_phase_gap=2.0),
     ],
 )
 def test_a_parameter_out_of_bounds_is_a_typed_error(make: object) -> None:

@@ -20,7 +20,6 @@ from cvx.learn.decay import (
     BlindDecay,
     ContextAwareDecay,
     DecayPolicy,
-    NoDecay,
     ProportionalDecay,
 )
 from cvx.learn.episodes import OpenEpisode
@@ -393,7 +392,7 @@ def lowered(policy: DecayPolicy | None) -> dict[int, float]:
 
 @pytest.mark.requirement("X12")
 def test_decay_is_a_policy_of_the_loop_and_by_context_where_none_is_given() -> None:
-    assert lowered(NoDecay()) == {}
+    assert lowered(BlindDecay(1.0)) == {}
     blind, context = lowered(BlindDecay()), lowered(ContextAwareDecay())
     assert len(blind) > len(context) > 0, "blind decay blames what was not followed too"
     assert set(blind.values()) == {0.85}

@@ -100,50 +100,27 @@ class View:
         return held
 
     def _look_up(self, node: int, actions: tuple[Hashable, ...]) -> _Menu:
+        """Return what the task knows of actions; what it expects of those new in the state."""
         task, counts = self.task, self.task.counts
-        pairs = []
-        for action in actions:
-            number = task.actions.of.get(action)
-            pairs.append(-1 if number is None else counts.pair_of.get((node, number), -1))
-        menu = (
-            _Menu(
-                actions,
-                {action: i for i, action in enumerate(actions)},
-                pairs,
-                task.mean.all[pairs].tolist(),
-                task.variance.all[pairs].tolist(),
-                task.hope[pairs].tolist(),
-                task.strength[pairs].tolist(),
-                counts.n.all[pairs].tolist(),
-                task.worth[pairs].tolist(),
-                task.bold_worth[pairs].tolist(),
-            )
-            if min(pairs) >= 0
-            else self._partly(node, actions, pairs)
-        )
-        weak = max(task.parts.weakest, min(1.0, counts.surprise))
-        menu.strength = [s if n else weak for s, n in zip(menu.strength, menu.n, strict=True)]
-        return menu
-
-    def _partly(self, node: int, actions: tuple[Hashable, ...], pairs: list[int]) -> _Menu:
-        """Look up a menu of which some actions are new in the state."""
-        task = self.task
-        new = [i for i, pair in enumerate(pairs) if pair < 0]
-        told = task.expect(*self._keys[node], [actions[i] for i in new], len(self._menus))
-        menu = _Menu(
-            actions, {action: i for i, action in enumerate(actions)}, pairs,
-            *([0.0] * len(actions) for _ in range(7)),
-        )  # fmt: skip
-        for i, pair in enumerate(pairs):
-            if pair >= 0:
-                menu.mean[i], menu.variance[i] = task.mean.all[pair], task.variance.all[pair]
-                menu.hope[i], menu.strength[i] = task.hope[pair], task.strength[pair]
-                menu.n[i] = task.counts.n.all[pair]
-                menu.worth[i], menu.bold[i] = task.worth[pair], task.bold_worth[pair]
-        for i, mean, variance, hope in zip(new, *(part.tolist() for part in told), strict=True):
-            menu.mean[i], menu.variance[i], menu.hope[i] = mean, variance, hope
-            menu.worth[i], menu.bold[i] = mean, hope
-        return menu
+        numbers = [task.actions.of.get(action) for action in actions]
+        pairs = [-1 if at is None else counts.pair_of.get((node, at), -1) for at in numbers]
+        of = np.array(pairs)
+        known, new = np.flatnonzero(of >= 0), np.flatnonzero(of < 0)
+        mean, variance, hope, strength, n, worth, bold = told = np.zeros((7, len(pairs)))
+        if len(known):
+            columns = (
+                task.mean.all, task.variance.all, task.hope, task.strength, counts.n.all,
+                task.worth, task.bold_worth,
+            )  # fmt: skip
+            told[:, known] = [column[of[known]] for column in columns]
+        if len(new):
+            asked = [actions[i] for i in new]
+            expected = task.expect(*self._keys[node], asked, len(self._menus))
+            mean[new], variance[new], hope[new] = expected
+            worth[new], bold[new] = mean[new], hope[new]
+        strength[n <= 0] = max(task.parts.weakest, min(1.0, counts.surprise))
+        at = {action: i for i, action in enumerate(actions)}
+        return _Menu(actions, at, pairs, *told.tolist())
 
     def _opinions(
         self, moment: Moment, actions: Sequence[Hashable]

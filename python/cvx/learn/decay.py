@@ -86,18 +86,6 @@ def part_in_failure(case: DecayCase) -> str | None:
     return None
 
 
-class NoDecay:
-    """Nothing ever loses reward."""
-
-    def factor(self, case: DecayCase) -> float:  # noqa: ARG002
-        """Return 1."""
-        return 1.0
-
-    def reason(self, case: DecayCase) -> str:  # noqa: ARG002
-        """Say why."""
-        return "nothing decays"
-
-
 class BlindDecay:
     """Everything recalled in a failed game loses the same share, whatever it had to do with it.
 
