@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 
 from cvx.characters import Cast, memory_filter
 from cvx.characters.gifts import ABOUT_QUERIES, QUERIES, SCENE_QUERIES
-from cvx.errors import CvxError, InvalidInputError, NamespaceError, UnknownError
+from cvx.embed import LexicalEmbedder
+from cvx.errors import CvxError, EmbedderError, InvalidInputError, NamespaceError, UnknownError
 from cvx.escaping import quoted
 from cvx.memory import Memory
-from cvx.types import Event
+from cvx.types import Event, Vector
 from tests.characters.dinner import ALEX, JORDAN, SCENE, contents, dinner
 
 OWN = {
@@ -255,3 +257,30 @@ def test_a_cast_needs_the_whole_memory_and_somebody_in_it() -> None:
         Cast(3)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="half_life is 0"):
         Cast(memory, half_life=0)
+
+
+@pytest.mark.requirement("W17")
+def test_a_question_that_many_pieces_answer_is_embedded_once() -> None:
+    class Counting(LexicalEmbedder):
+        def embed(self, texts: Sequence[str]) -> Vector:
+            asked.append(list(texts))
+            return super().embed(texts)
+
+    asked: list[list[str]] = []
+    cast = Cast(Memory(embedder=Counting(), clock="turns"))
+    asked.clear()
+    cast.seed("Alex", **{**ALEX, "background": "A sentence of some forty characters or so. " * 60})
+    (batch,) = asked
+    assert len(cast.gifts("Alex", "background:")) > 5
+    assert len(batch) == len({*batch})
+
+
+def test_an_embedder_that_answers_too_little_is_named_and_nothing_is_stored() -> None:
+    class Short(LexicalEmbedder):
+        def embed(self, texts: Sequence[str]) -> Vector:
+            return super().embed(texts)[:-1]
+
+    memory = Memory(embedder=Short())
+    with pytest.raises(EmbedderError, match="rows for"):
+        Cast(memory).seed("Alex", **ALEX)
+    assert len(memory) == 0

@@ -257,7 +257,7 @@ class Cast(Mapping[str, Character]):
         everybody = list({one.name: one for one in [speaker, *hearers]}.values())
         line = f"{shown_name(name)} said: {text}"
         key = f"turn {turn}:{hashlib.blake2b(line.encode(), digest_size=8).hexdigest()}"
-        new = [one for one in everybody if self._stored(one.name, key) is None]
+        new = [one for one in everybody if self._record.event_of_key(key, one.name) is None]
         told = {one.name: one.distortion.formed(line) for one in new}
         vectors = self._embedded({*told.values()})
         events: list[dict[str, Any]] = []
@@ -365,12 +365,6 @@ class Cast(Mapping[str, Character]):
         return {
             text: np.asarray(row, dtype=np.float32) for text, row in zip(listed, rows, strict=True)
         }
-
-    def _stored(self, name: str, key: str) -> Event | None:
-        try:
-            return self.memory.get(key=key, namespace=name)
-        except UnknownError:
-            return None
 
     def _give(self, name: str, gifts: Sequence[Gift], keys: str = "") -> None:
         """Store these under their keys, change what says something else now, forget the others.

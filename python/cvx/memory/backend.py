@@ -17,6 +17,7 @@ from cvx.arguments import a_filter, a_time, wrong
 from cvx.calls import Calls
 from cvx.embed import Embedder
 from cvx.errors import (
+    EmbedderAnswerError,
     NamespaceError,
     StoreError,
     UnknownError,
@@ -318,10 +319,18 @@ class Backend(Follower):
         return storable_vector("the vector", vector, self.dim, self.metric, self.kind.embedder)
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Return the checked vectors of texts that can be stored."""
+        """Return the checked vectors of texts that can be stored; each text is embedded once."""
         for one in texts:
             storable_text("a text", one)
-        return [self.checked(row) for row in self.embedder.embed(texts)] if texts else []
+        once = list(dict.fromkeys(texts))
+        rows = self.embedder.embed(once) if once else ()
+        if len(rows) != len(once):
+            raise EmbedderAnswerError(
+                f"{self.kind.embedder} answered with {len(rows)} rows for {len(once)} texts: mend "
+                "it, or choose another embedder"
+            )
+        made = {text: self.checked(row) for text, row in zip(once, rows, strict=True)}
+        return [made[text] for text in texts]
 
     def hand_out(self, namespace: str, events: Iterable[Event], block: str = "") -> None:
         """Note what a namespace was told: these events, and the block that shows them."""
