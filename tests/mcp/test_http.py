@@ -50,7 +50,7 @@ def served(memory: Memory, **options: object) -> Iterator[str]:
         listening.close()
 
 
-def posted(address: str, body: str = "{}", **headers: str) -> tuple[int, str]:
+def posted(address: str, body: str = "{}", method: str = "POST", **headers: str) -> tuple[int, str]:
     """Send one request without the SDK, and return the status and the body of the answer."""
     connection = http.client.HTTPConnection(address, timeout=300)
     sent = {
@@ -58,7 +58,7 @@ def posted(address: str, body: str = "{}", **headers: str) -> tuple[int, str]:
         "Accept": "application/json, text/event-stream",
         **{name.replace("_", "-"): value for name, value in headers.items()},
     }
-    connection.request("POST", "/mcp", body, sent)
+    connection.request(method, "/mcp", body, sent)
     answer = connection.getresponse()
     told = answer.read().decode()
     connection.close()
@@ -86,6 +86,7 @@ def test_who_brings_no_token_or_a_wrong_host_or_origin_is_refused() -> None:
         assert posted(address, HELLO, Authorization=own, Host="memory.example:80")[0] == 200
         assert posted(address, HELLO, Authorization=own, Origin="http://localhost:3000")[0] == 200
         assert posted(address, HELLO)[0] == 401
+        assert {posted(address, method=one)[0] for one in ("GET", "DELETE", "PUT")} <= {401, 405}
         for wrong in (f"Bearer {ANA}x", "Bearer ", f"Basic {ANA}", f"Bearer {digest(ANA)}"):
             assert posted(address, HELLO, Authorization=wrong)[0] == 401
         for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example:80"):

@@ -530,3 +530,26 @@ def test_failures_come_back_to_who_asks_for_them_and_are_named_so(memory: Memory
         ]
 
     in_process(memory, session)
+
+
+def test_how_an_episode_ends_is_the_feedback_on_what_it_was_shown(memory: Memory) -> None:
+    memory.add("the key of the cellar hangs behind the clock")
+    decided: dict[str, int] = {}
+
+    async def session(client: Client) -> None:
+        for name in ("within", "beside"):
+            begun = await ask(client, "episode_begin", goal="open the cellar", task="doors")
+            number = begun["episode"] if name == "within" else None
+            shown = await ask(client, "context", cue="the key of the cellar", episode=number)
+            assert len(shown["memories"]) == 1
+            decided[name] = shown["decision"]
+            await ask(
+                client, "episode_act", episode=begun["episode"], action="unlock",
+                observation=f"a door, {name}",
+            )  # fmt: skip
+            await ask(client, "episode_end", episode=begun["episode"], outcome=1.0)
+        assert "no episode 99" in await refused(client, "context", cue="key", episode=99)
+
+    in_process(memory, session)
+    outcomes = {name: memory.learning.attribution(one).outcome for name, one in decided.items()}
+    assert outcomes == {"within": 1.0, "beside": None}
