@@ -23,7 +23,7 @@ from cvx.memory import Memory
 from cvx.store import Record
 from cvx.store.files import refuse_network
 from cvx.store.lock import FileLock
-from cvx.types import Episode, Event
+from cvx.types import Cue, Episode, Event
 from tests.store.processes import embedder
 
 LONG = 60
@@ -287,6 +287,65 @@ def test_feedback_finds_a_decision_that_another_thread_is_writing_down(tmp_path:
         may_go.set()
         writing.join(LONG)
         assert given.result(LONG) is None
+
+
+def all_at_once(*works: Callable[[], object]) -> list[BaseException]:
+    """Run something in threads of its own, and return what was raised."""
+    raised: list[BaseException] = []
+
+    def run(work: Callable[[], object]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(2 * LONG)
+    return raised
+
+
+@pytest.mark.requirement("B17")
+def test_contexts_and_writes_of_several_threads_never_wait_for_each_other_in_a_circle(
+    tmp_path: Path,
+) -> None:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
+        memory.add("the lamp is red")
+
+        def ask() -> None:
+            for _ in range(100):
+                memory.context("the red lamp")
+
+        def write() -> None:
+            for number in range(100):
+                memory.add(f"cup {number} is blue")
+
+        assert all_at_once(ask, write, ask, write) == []
+        assert len(memory) == 201
+
+
+@pytest.mark.requirement("B17")
+def test_a_loop_reads_what_it_found_while_another_thread_replaces_it(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
+        for number in range(8):
+            memory.add(f"lamp {number} is red", key=str(number), action="look", reward=1.0)
+        loop = memory.learning.loop()
+        done = threading.Event()
+
+        def ask() -> None:
+            while not done.is_set():
+                loop.recall(Cue(step="the red lamp"))
+
+        def replace() -> None:
+            try:
+                for number in range(150):
+                    memory.add(f"lamp {number} is green", key=str(number % 8))
+            finally:
+                done.set()
+
+        assert all_at_once(ask, ask, replace) == []
 
 
 @pytest.mark.requirement("B17")

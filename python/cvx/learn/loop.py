@@ -516,7 +516,9 @@ class ActiveMemory:
         number, k = self.record.take_decision_number(), k or self.k
         self._experience.asked = number
         most = k if self.order is None else k * self._ranker.pool
-        found = self._ranker.rank(cue, where, most, asker=asker, distinct=distinct, run=run)
+        # What was found must still be there when it is read.
+        with self.record.reading():
+            found = self._ranker.rank(cue, where, most, asker=asker, distinct=distinct, run=run)
         hits, chances, drawn = found.hits, None, None
         if self.order is not None:
             hits, chances = self.order.draw(found.hits, k, number)
