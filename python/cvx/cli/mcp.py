@@ -219,7 +219,9 @@ def _known_tokens(path: Path | None, namespace: str) -> dict[str, str]:
 
     if path is not None:
         if namespace:
-            raise typer.BadParameter("--tokens names the namespaces: leave out --namespace and character=NAME")
+            raise typer.BadParameter(
+                "--tokens names the namespaces: leave out --namespace and character=NAME"
+            )
         return tokens_of(path)
     token = os.environ.get("CVX_MCP_TOKEN", "")
     if token:
