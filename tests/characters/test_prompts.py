@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cvx.characters import TOOLS, prompts
-from cvx.errors import InvalidInputError
+from cvx.errors import InvalidInputError, UnknownError
 from tests.characters.dinner import JORDAN, contents, dinner
 
 SYSTEM = """\
@@ -100,6 +100,10 @@ def test_a_turn_begins_with_who_is_there_where_it_is_what_for_and_what_mattered(
     assert block.trace.turn == 3
     for budget in (0, 20, 60):
         assert cast["Jordan"].context(3, budget).used_tokens <= budget
+    with pytest.raises(UnknownError, match="no character 'Sam'"):
+        cast["Jordan"].context(3, present=["Sam"])
+    with pytest.raises(InvalidInputError, match="present is 'Alex'"):
+        cast["Jordan"].context(3, present="Alex")
     with pytest.raises(InvalidInputError, match="budget_tokens is -1"):
         cast["Jordan"].context(3, -1)
     # What was used of it can be said.

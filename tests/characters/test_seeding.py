@@ -145,6 +145,7 @@ def test_a_second_seeding_updates_and_adds_nothing_twice() -> None:
     assert "Alex: The pragmatist. You whistle." in seen
     # And a piece that was forgotten comes back with the history that has it.
     cast.seed("Alex", **ALEX)
+    assert len(cast.memory.index) == nodes
     assert len(contents(cast["Alex"].query_background())) == 2
     assert {one.key: one.id for one in cast.gifts("Alex")} == before
 
@@ -168,6 +169,10 @@ def test_a_cast_that_is_there_can_be_kept_the_other_way() -> None:
     other.seed("Alex", **ALEX)
     assert len(given(other, "Alex", "identity")) == 1
     assert contents(other["Alex"].query_self()) == contents(cast["Alex"].query_self())
+    for question in OWN["identity"]:
+        where = memory_filter(type="character", category="identity")
+        (hit,) = other["Alex"].memory.recall(question, where=where)
+        assert hit.similarity == pytest.approx(1.0, abs=1e-5)
 
 
 @pytest.mark.requirement("W26")
@@ -198,6 +203,8 @@ def test_names_of_any_kind_are_characters_of_their_own() -> None:
     cast.seed(odd, **{**JORDAN, "description": "The odd one.", "relationships": {}})
     assert list(cast) == ["Alex", "Jordan", "Al", odd]
     assert contents(cast["Jordan"].query_character("Al")) == ["Al: The host. The short one."]
+    # Whose name begins alike is not forgotten for it.
+    assert any(one.startswith("Alex: ") for one in contents(cast["Jordan"].query_character("Alex")))
     (told,) = contents(cast["Al"].query_character(odd))
     assert "\n" not in told
     assert "<b>" not in told

@@ -30,7 +30,7 @@ from cvx.embed.check import check
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.memory import Memory
 from cvx.scoring.recency import Decay
-from cvx.types import DEFAULT_NAMESPACE, Event, Vector
+from cvx.types import DEFAULT_NAMESPACE, AnEvent, Event, Vector
 
 _HALF_LIVES = {"utc": 30 * 86_400 * 1_000_000.0, "ticks": 50.0, "turns": 50.0}
 _LAST = chr(0x10FFFF)
@@ -65,6 +65,27 @@ class Meant(NamedTuple):
     name: str
     keys: str
     question: str
+    about: str | None = None
+
+
+class Given(NamedTuple):
+    """What a character is to have.
+
+    Attributes
+    ----------
+    name : str
+        The character; "" for the scene, which is shared with all of them.
+    gifts : sequence of Gift
+        All of it; and of what there is, these are forgotten that are not among it:
+    keys : str
+        what stands under keys that begin so,
+    about : str or None
+        and is about this other character.
+    """
+
+    name: str
+    gifts: Sequence[Gift]
+    keys: str = ""
     about: str | None = None
 
 
@@ -197,10 +218,8 @@ class Cast(Mapping[str, Character]):
         )
         others = [one for one in self if one != name]
         seen = seen_by_others(name, meant.appearance)
-        with self.memory.admin.transaction():
-            self._give(name, [*meant.own(), *map(self._seen, others)])
-            for other in others:
-                self._give(other, [seen], seen.key)
+        own = Given(name, [*meant.own(), *map(self._seen, others)])
+        self._give(own, *(Given(one, [seen], "identity of:", name) for one in others))
         return self[name]
 
     def scene(self, *, location: str, atmosphere: str, time: str, description: str) -> list[Event]:
@@ -220,8 +239,7 @@ class Cast(Mapping[str, Character]):
         told["context"] = description
         for field, text in told.items():
             some_words("description" if field == "context" else field, text)
-        with self.memory.admin.transaction():
-            self._give(DEFAULT_NAMESPACE, scene_gifts(told), "scene ")
+        self._give(Given(DEFAULT_NAMESPACE, scene_gifts(told), "scene "))
         return self.gifts(DEFAULT_NAMESPACE, "scene ")
 
     def initialize(self) -> dict[str, dict[str, Callable[..., Any]]]:
@@ -366,40 +384,53 @@ class Cast(Mapping[str, Character]):
             text: np.asarray(row, dtype=np.float32) for text, row in zip(listed, rows, strict=True)
         }
 
-    def _give(self, name: str, gifts: Sequence[Gift], keys: str = "") -> None:
-        """Store these under their keys, change what says something else now, forget the others.
+    def _give(self, *given: Given) -> None:
+        """Store gifts under their keys, change what says something else now, forget the others.
 
-        Parameters
-        ----------
-        name : str
-            The character; "" for the scene, which is shared with all of them.
-        gifts : sequence of Gift
-            What it is given.
-        keys : str, default ""
-            Only what is stored under keys that begin so is another one of these.
+        What is new is stored first, all of it or none; nothing is embedded while others wait.
         """
-        before = {event.key: event for event in self.gifts(name, keys)}
         new: list[dict[str, Any]] = []
-        for gift, key, queries in self._entries(gifts):
-            known = before.pop(key, None)
-            asked: Any = queries if len(queries) > 1 else queries[0]
-            told = {**gift.metadata(name or None), "indexed_by": asked}
-            vector = self.vector_of(queries[0]) if self.duplicate else None
-            if known is None:
-                new.append(
-                    {
-                        "text": gift.text, "timestamp": self.time_of(0), "vector": vector,
-                        "kind": gift.type, "namespace": name, "metadata": told, "key": key,
-                        "aliases": () if self.duplicate else queries,
-                        "visibility": "private" if name else "shared",
-                    }
-                )  # fmt: skip
-            elif known.text != gift.text or dict(known.metadata) != told:
-                self.memory.update(known, text=gift.text, vector=vector, metadata=told)
+        changed: list[tuple[AnEvent, dict[str, Any]]] = []
+        gone: list[int] = []
+        for name, gifts, keys, about in given:
+            before = {
+                event.key: event for event in map(self.memory.get, self.ids(name, keys, about))
+            }
+            for gift, key, queries in self._entries(gifts):
+                asked: Any = queries if len(queries) > 1 else queries[0]
+                told = {**gift.metadata(name or None), "indexed_by": asked}
+                known = before.pop(key, None)
+                # What was forgotten comes back under its key.
+                kept = self._record.event_of_key(key, name) if known is None else known
+                if kept is None:
+                    new.append(
+                        {
+                            "text": gift.text, "timestamp": self.time_of(0), "kind": gift.type,
+                            "vector": self.vector_of(queries[0]) if self.duplicate else None,
+                            "aliases": () if self.duplicate else queries,
+                            "namespace": name, "metadata": told, "key": key,
+                            "visibility": "private" if name else "shared",
+                        }
+                    )  # fmt: skip
+                elif known is None or known.text != gift.text or dict(known.metadata) != told:
+                    change: dict[str, Any] = {"text": gift.text, "metadata": told}
+                    if known is None:
+                        change["state"] = "active"
+                    elif not self.duplicate and known.metadata["indexed_by"] != asked:
+                        # It was stored once a question until now.
+                        change["aliases"] = queries
+                    changed.append((kept, change))
+            gone += [event.id for event in before.values()]
         if new:
             self.memory.add_many(new, again=True)
-        if before:
-            self.memory.forget(list(before.values()))
+        for _, change in changed:
+            words = change["metadata"]["indexed_by"] if self.duplicate else change["text"]
+            change["vector"] = self.vector_of(words)
+        with self.memory.admin.transaction():
+            for event, change in changed:
+                self.memory.update(event, **change)
+            if gone:
+                self.memory.forget(gone)
 
     def _entries(self, gifts: Sequence[Gift]) -> Iterator[tuple[Gift, str, list[str]]]:
         """Yield each gift with its key and the questions it is found under, as it is stored."""

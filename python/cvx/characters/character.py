@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cvx.arguments import a_share, among, checked, optional, whole, wrong
+from cvx.arguments import a_share, among, checked, optional, some_texts, whole, wrong
 from cvx.causal.vectors import cosine
 from cvx.characters import prompts
 from cvx.characters.appraisal import INFLUENCES, Appraisal, feeling_in, held, reinforced
@@ -59,7 +59,6 @@ _HEARD = 4
 _MATTERED = 0.7
 _MOST = 24
 _ASKED = max(len(asked) for asked in QUERIES.values())
-_ALIKE = 0.5
 
 
 class Answer(dict[str, Any]):
@@ -217,7 +216,7 @@ class Character:
         turn: int | None = None,
         about: str | None = None,
     ) -> Event:
-        """Remember something of its own accord.
+        """Remember something of its own accord; what it was just told it has already.
 
         Parameters
         ----------
@@ -417,7 +416,8 @@ class Character:
         present : iterable of str, optional
             Who is there; default the whole cast.
         """
-        others = [one for one in (self._cast if present is None else present) if one != self.name]
+        there = self._cast if present is None else some_texts("present", present)
+        others = [self._cast[one].name for one in there if one != self.name]
         recent = self._newest([self.name, *others], 2 * _HEARD)
         lines = [one for one in recent if (_turn(one) or 0) <= turn]
         goals = self._goal_texts()
