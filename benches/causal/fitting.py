@@ -7,13 +7,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from benches.causal.training import Contrasts, train
 from cvx.causal.judges.statistical import WordPairs, beginnings
-from cvx.causal.pairs import PairModel
+from cvx.causal.pairs import NAMES, PairModel
 from cvx.errors import InvalidInputError
 from cvx.types import Vector
 
@@ -136,7 +137,7 @@ def base_of(examples: Sequence[Example], embed: Embed | None, name: str) -> Pair
     words = count_words(
         [one.cause for one in examples], [one.effect for one in examples], limit=WORD_PAIRS
     )
-    words = WordPairs.from_arrays(words.to_arrays())
+    words = WordPairs.from_arrays(arrays_of(words))
     if embed is None:
         return PairModel(words, {})
     wrong_cause = np.array([one.wrong_cause for one in examples])
@@ -147,3 +148,38 @@ def base_of(examples: Sequence[Example], embed: Embed | None, name: str) -> Pair
         wrong_cause,
     )
     return PairModel(words, {}, {name: train(contrasts)})
+
+
+def arrays_of(pairs: WordPairs) -> dict[str, npt.NDArray[np.generic]]:
+    """Return the table as small arrays: words, pairs sorted by both ends, weights in 1/16."""
+    seen = {word for row in pairs.weights.values() for word in row}
+    words = sorted(seen | set(pairs.weights))
+    at = {word: place for place, word in enumerate(words)}
+    triples = sorted(
+        (at[cause], at[effect], weight)
+        for cause, row in pairs.weights.items()
+        for effect, weight in row.items()
+    )
+    weights = np.array([weight for _, _, weight in triples], np.float64)
+    return {
+        "words": np.frombuffer("\n".join(words).encode(), np.uint8),
+        "causes": np.array([cause for cause, _, _ in triples], np.uint16),
+        "effects": np.array([effect for _, effect, _ in triples], np.uint16),
+        "weights": np.clip(np.round(weights * 16), -127, 127).astype(np.int8),
+    }
+
+
+def save(model: PairModel, path: Path) -> None:
+    """Write a model as a compressed npz of plain arrays."""
+    arrays: dict[str, Any] = dict(arrays_of(model.words))
+    for family, one in model.weights.items():
+        columns = [one.centre, one.scale, one.weights, np.full(len(NAMES), one.bias)]
+        arrays[f"weights/{family}"] = np.stack(columns).astype(np.float32)
+    for embedder, heads in model.heads.items():
+        for name, values in heads.weights.items():
+            largest = np.abs(values).max(axis=0, keepdims=True) + 1e-9
+            rounded = np.round(values / largest * 127).astype(np.int8)
+            arrays[f"heads/{name}/{embedder}"] = rounded
+            arrays[f"scale/{name}/{embedder}"] = (largest / 127).astype(np.float32)
+    with path.open("wb") as file:
+        np.savez_compressed(file, **arrays)

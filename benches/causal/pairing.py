@@ -313,7 +313,7 @@ def ship(data: Path, out: Path) -> None:
         folder, heads = data / "eventstoryline", embedder is model
         rows = fold_rows(examples, passages, folder, given, heads=heads)
         add_weights(base, family, rows, passages)
-    base.save(out)
+    fitting.save(base, out)
 
 
 def add_weights(

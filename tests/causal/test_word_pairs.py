@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benches.causal.fitting import count_words
+from benches.causal.fitting import arrays_of, count_words
 from cvx.causal.judges.statistical import WordPairs, beginnings
 from cvx.errors import InvalidInputError
 
@@ -56,7 +56,7 @@ def test_what_goes_together_beats_what_does_not() -> None:
 def test_a_table_survives_being_kept(seed: int) -> None:
     causes, effects = texts(seed)
     pairs = count_words(causes, effects)
-    kept = WordPairs.from_arrays(pairs.to_arrays())
+    kept = WordPairs.from_arrays(arrays_of(pairs))
     assert len(kept) == len(pairs)
     for cause, effect in zip(causes, effects, strict=True):
         terms = len(set(cause.split())) * len(set(effect.split()))

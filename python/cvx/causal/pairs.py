@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -39,15 +38,15 @@ _ONWARD = re.compile(
 # "The order was late (no gear wheels came)": what stands in brackets last is the cause.
 _BRACKETS = re.compile(r"\(([^()]++)\)\s*+[.!]?+\Z")
 # A text without any of these has no word of cause: most have none, and need no search.
-_CUES = frozenset(
-    "because due owing thanks caused as result resulted resulting after following since in now led"
-    " leads leading causing forced forcing triggered triggering so brought meant".split()
-)
+_CUE_WORDS = """
+because due owing thanks caused as result resulted resulting after following since in now led leads
+leading causing forced forcing triggered triggering so brought meant
+"""
 # What lasts is no event: "The brewery keeps horses" led to nothing that happened.
-_LASTING = frozenset(
-    "is are has have keep keeps belong belongs need needs want wants like likes sell sells show"
-    " shows".split()
-)
+_LASTING_WORDS = """
+is are has have keep keeps belong belongs need needs want wants like likes sell sells show shows
+"""
+_CUES, _LASTING = frozenset(_CUE_WORDS.split()), frozenset(_LASTING_WORDS.split())
 # Words of general English for what goes wrong: trouble leads to trouble more often than calm does.
 _TROUBLE_WORDS = """
 abandon absent accident alarm alert anger arrest attack ban banned bankrupt bleed bled blew block
@@ -440,24 +439,9 @@ class PairModel:
         """Return the model that comes with cvx; see ``docs/causal.md`` for what it learned from."""
         return _shipped()
 
-    def save(self, path: str | Path) -> None:
-        """Write the model as a compressed npz of plain arrays."""
-        arrays: dict[str, Any] = dict(self.words.to_arrays())
-        for family, one in self.weights.items():
-            columns = [one.centre, one.scale, one.weights, np.full(len(NAMES), one.bias)]
-            arrays[f"weights/{family}"] = np.stack(columns).astype(np.float32)
-        for embedder, heads in self.heads.items():
-            for name, values in heads.weights.items():
-                largest = np.abs(values).max(axis=0, keepdims=True) + 1e-9
-                rounded = np.round(values / largest * 127).astype(np.int8)
-                arrays[f"heads/{name}/{embedder}"] = rounded
-                arrays[f"scale/{name}/{embedder}"] = (largest / 127).astype(np.float32)
-        with Path(path).open("wb") as file:
-            np.savez_compressed(file, **arrays)
-
     @classmethod
     def load(cls, path: Any) -> PairModel:
-        """Read what ``save`` wrote.
+        """Read a file that ``benches.causal.pairing`` wrote.
 
         Raises
         ------

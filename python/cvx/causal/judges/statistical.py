@@ -93,6 +93,11 @@ class WordPairs:
         log((n + s) / (m + s)) for every pair of beginnings that was seen n times in true pairs of
         texts, where m times would be chance, and s = 0.01.
 
+    Attributes
+    ----------
+    weights : dict of str to dict of str to float
+        The same, by cause and then by effect.
+
     References
     ----------
     Church & Hanks 1990, Word association norms, mutual information, and lexicography.
@@ -107,44 +112,26 @@ class WordPairs:
     """
 
     def __init__(self, weights: Mapping[tuple[str, str], float]) -> None:
-        self._weights: dict[str, dict[str, float]] = {}
+        self.weights: dict[str, dict[str, float]] = {}
         for (cause, effect), weight in weights.items():
-            self._weights.setdefault(cause, {})[effect] = weight
+            self.weights.setdefault(cause, {})[effect] = weight
 
     def __len__(self) -> int:
-        return sum(len(row) for row in self._weights.values())
+        return sum(len(row) for row in self.weights.values())
 
     def score(self, cause: str, effect: str) -> float:
         """Add up the weights of all pairs of words; pairs never seen weigh nothing."""
         theirs, total = beginnings(effect), 0.0
         for word in beginnings(cause):
-            row = self._weights.get(word)
+            row = self.weights.get(word)
             if row is not None:
                 for other in theirs:
                     total += row.get(other, 0.0)
         return total
 
-    def to_arrays(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Return the table as small arrays: words, pairs sorted by both ends, weights in 1/16."""
-        seen = {word for row in self._weights.values() for word in row}
-        words = sorted(seen | set(self._weights))
-        at = {word: place for place, word in enumerate(words)}
-        triples = sorted(
-            (at[cause], at[effect], weight)
-            for cause, row in self._weights.items()
-            for effect, weight in row.items()
-        )
-        weights = np.array([weight for _, _, weight in triples], np.float64)
-        return {
-            "words": np.frombuffer("\n".join(words).encode(), np.uint8),
-            "causes": np.array([cause for cause, _, _ in triples], np.uint16),
-            "effects": np.array([effect for _, effect, _ in triples], np.uint16),
-            "weights": np.clip(np.round(weights * 16), -127, 127).astype(np.int8),
-        }
-
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[np.generic]]) -> WordPairs:
-        """Restore what `to_arrays` gave, weights rounded to 1/16 and within 8."""
+        """Return the table that a file of a pair model holds: weights in 1/16, within 8."""
         words = arrays["words"].tobytes().decode().split("\n")
         columns = (arrays[name].tolist() for name in ("causes", "effects", "weights"))
         return cls({(words[a], words[b]): w / 16 for a, b, w in zip(*columns, strict=True)})
