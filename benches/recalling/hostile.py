@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cvx.evaluation.labels import Label
-from cvx.evaluation.measuring import Report, measure, recalling
+from cvx.evaluation.metrics import Report, measure, recalling
 from cvx.memory import Memory
 from cvx.recall import Pipeline
 from cvx.types import Event

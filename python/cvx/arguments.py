@@ -1,4 +1,4 @@
-"""What may be given to a public method: one check a kind of argument, one decorator.
+"""Checks of the arguments of public methods: one for each kind, and a decorator that runs them.
 
 Types are checked where a call comes in, so that a wrong one is refused by name before anything
 happens. What a value means (whether there is such an event, whether a range is in order) is checked

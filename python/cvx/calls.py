@@ -1,4 +1,4 @@
-"""Calls of what others wrote: each for a limited time, few at once, none that brings us down."""
+"""Calls of the user's code: each with a time limit, few at once, in threads of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error that cvx raises, in one tree under `CvxError`.
+"""Every error and warning of cvx, in one tree under `CvxError`.
 
 Each class is also the builtin that fits it, so that ``except ValueError`` and ``except KeyError``
 work; a class of its own says that a caller may act otherwise. Messages name the value, the bound

@@ -1,4 +1,4 @@
-"""Pictures of what a memory has learned: its regions, and how far its predictions hold."""
+"""Plots of what a memory has learned: its regions, and how well its predictions are calibrated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a figure could be off: intervals for rates, and for what is counted in groups.
+"""Confidence intervals: for rates, and for means of values that come in groups.
 
 Things of one group, such as the questions on one conversation, resemble each other: whole groups
 are drawn, never single things.

@@ -1,4 +1,4 @@
-"""The nouns of cvx: what goes down into the memory and what comes up out of it.
+"""The public data types: Event, Episode, Edge, Region, Cue, Hit, Decision and Filter.
 
 Every noun is immutable. ``Step`` and ``Factor`` are named tuples, because a single recall makes
 hundreds of them; the others are frozen dataclasses with slots.

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
-from cvx.evaluation.measuring import interval
+from cvx.evaluation.metrics import interval
 
 VALUES = st.lists(st.tuples(st.floats(0, 1), st.sampled_from("abcd")), min_size=1, max_size=30)
 

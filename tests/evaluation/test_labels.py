@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.evaluation.labels import Label, groups_of, read_labels, write_labels
-from cvx.evaluation.measuring import resolved
+from cvx.evaluation.metrics import resolved
 from cvx.memory import Memory
 
 LABELS = st.builds(

@@ -14,7 +14,7 @@ from cvx.evaluation import (
     resolved,
     table,
 )
-from cvx.evaluation.measuring import Report
+from cvx.evaluation.metrics import Report
 from cvx.memory import Memory
 
 

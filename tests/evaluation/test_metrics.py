@@ -9,7 +9,7 @@ from sklearn.metrics import (  # type: ignore[import-untyped]
 )
 
 from cvx.errors import InvalidInputError
-from cvx.evaluation.measuring import ndcg_at, recall_at, reciprocal_rank
+from cvx.evaluation.metrics import ndcg_at, recall_at, reciprocal_rank
 
 RANKED = st.permutations(range(12))
 GOLD = st.sets(st.integers(0, 11), min_size=1, max_size=8)

@@ -1,4 +1,4 @@
-"""The list of commands, and what happens to what they raise."""
+"""The list of commands, and how their errors are shown."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ COMMANDS = {
     "causes": "read",
     "trajectory": "read",
     "stats": "read",
-    "forget": "care",
+    "forget": "maintenance",
     "eval_": "read",
-    "doctor": "care",
-    "export": "move",
-    "import_": "move",
-    "reembed": "move",
-    "compact": "care",
+    "doctor": "maintenance",
+    "export": "transfer",
+    "import_": "transfer",
+    "reembed": "transfer",
+    "compact": "maintenance",
 }
 """The module of each function, in the order of the help; ``import_`` is called ``import``."""
 

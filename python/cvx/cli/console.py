@@ -1,4 +1,4 @@
-"""What the commands share: options, times, what is printed, and exit codes."""
+"""Options, times, output and exit codes that the commands share."""
 
 from __future__ import annotations
 

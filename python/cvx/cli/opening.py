@@ -1,4 +1,4 @@
-"""From --store and --embedder to an open memory."""
+"""Opens the memory that --store and --embedder name."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -
     """Return the embedder for a store, or for one that is to be made."""
     from cvx.embed import LexicalEmbedder
     from cvx.embed.check import check
-    from cvx.embed.spec import Absent, embedder_from, embedder_of, remembered_embedder
+    from cvx.embed.registry import Absent, embedder_from, embedder_of, remembered_embedder
 
     if known is None or known.embedder is None or known.dim is None:
         made = LexicalEmbedder() if spec is None else embedder_from(spec)

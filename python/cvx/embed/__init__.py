@@ -21,36 +21,36 @@ from cvx.embed.protocol import Embedder, aembed, embed_query
 from cvx.lazy import names_of
 
 if TYPE_CHECKING:
+    from cvx.embed.adapters import EncoderEmbedder as EncoderEmbedder
+    from cvx.embed.adapters import Prefixed as Prefixed
+    from cvx.embed.adapters import as_embedder as as_embedder
     from cvx.embed.cache import CachedEmbedder as CachedEmbedder
     from cvx.embed.http import Http as Http
     from cvx.embed.http import HttpOptions as HttpOptions
     from cvx.embed.http import Reply as Reply
     from cvx.embed.local import LocalEmbedder as LocalEmbedder
+    from cvx.embed.registry import PRESETS as PRESETS
+    from cvx.embed.registry import Preset as Preset
+    from cvx.embed.registry import preset_for as preset_for
     from cvx.embed.servers import OllamaEmbedder as OllamaEmbedder
     from cvx.embed.servers import OpenAIEmbedder as OpenAIEmbedder
     from cvx.embed.servers import detect as detect
-    from cvx.embed.spec import PRESETS as PRESETS
-    from cvx.embed.spec import Preset as Preset
-    from cvx.embed.spec import preset_for as preset_for
-    from cvx.embed.wrap import EncoderEmbedder as EncoderEmbedder
-    from cvx.embed.wrap import Prefixed as Prefixed
-    from cvx.embed.wrap import as_embedder as as_embedder
 
 _HOME = {
     "CachedEmbedder": "cache",
-    "EncoderEmbedder": "wrap",
+    "EncoderEmbedder": "adapters",
     "Http": "http",
     "HttpOptions": "http",
     "LocalEmbedder": "local",
     "OllamaEmbedder": "servers",
     "OpenAIEmbedder": "servers",
-    "PRESETS": "spec",
-    "Prefixed": "wrap",
-    "Preset": "spec",
+    "PRESETS": "registry",
+    "Prefixed": "adapters",
+    "Preset": "registry",
     "Reply": "http",
-    "as_embedder": "wrap",
+    "as_embedder": "adapters",
     "detect": "servers",
-    "preset_for": "spec",
+    "preset_for": "registry",
 }
 
 __all__ = [*_HOME, "Embedder", "LexicalEmbedder", "aembed", "embed_query"]

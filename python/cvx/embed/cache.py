@@ -1,4 +1,4 @@
-"""Remembering vectors on disk, so that the same text is embedded once."""
+"""A cache of embeddings in an SQLite file, so that the same text is embedded once."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from cvx.embed.adapters import close
 from cvx.embed.protocol import Embedder, Threaded, checked_rows, embed_query, listed
-from cvx.embed.wrap import close
 from cvx.errors import CacheWarning, EmbedderDimensionError, EmbeddingCacheError, InvalidInputError
 from cvx.types import Vector
 

@@ -1,12 +1,12 @@
-"""Whether an embedder works, and what to do if it does not."""
+"""Checks whether an embedder works, and says what to do if it does not."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 
+from cvx.embed.adapters import innermost
 from cvx.embed.protocol import Embedder, checked_rows
-from cvx.embed.wrap import innermost
 from cvx.errors import CvxError, EmbedderDimensionError, EmbedderError, ModelNotFoundError
 
 
@@ -117,7 +117,7 @@ def _name(embedder: Embedder) -> str:
 
 
 def _offers(dim: int) -> str:
-    from cvx.embed.spec import PRESETS
+    from cvx.embed.registry import PRESETS
 
     fitting = [name for name, preset in PRESETS.items() if preset.dim == dim]
     return f" (models with {dim}: {', '.join(fitting)})" if fitting else ""

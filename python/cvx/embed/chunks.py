@@ -1,4 +1,4 @@
-"""Cutting long texts into pieces that can be found one by one."""
+"""Splits long texts into pieces that are found one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections on which one deadline holds around everything that a request does.
+"""HTTP connections with one deadline for all that a request does.
 
 A limit for each read alone lets a server that drips go on for ever. Here every step (resolving the
 name, connecting, the handshake, each piece sent or received) has what is left until the deadline.

@@ -1,4 +1,4 @@
-"""Asking a server: deadlines, retries, keys that go nowhere else, errors that say what to do."""
+"""An HTTP client for embedding servers: deadlines, retries, and keys bound to one origin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an embedder is, and what every embedder's input and output is held to."""
+"""The protocol of an embedder, and checks of what goes in and comes out."""
 
 from __future__ import annotations
 

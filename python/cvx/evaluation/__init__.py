@@ -9,7 +9,7 @@ the other; `calibrated_floor` learns when to answer nothing. The command is ``cv
 from cvx.evaluation.baselines import baselines
 from cvx.evaluation.evaluate import Evaluation, evaluate
 from cvx.evaluation.labels import Label, generated_talk, read_labels, write_labels
-from cvx.evaluation.measuring import (
+from cvx.evaluation.metrics import (
     Answer,
     Interval,
     Ranker,

@@ -1,4 +1,4 @@
-"""Rankers to compare with: each ingredient by itself, over the whole of a namespace."""
+"""Baseline rankers: each ingredient of recall by itself, over a whole namespace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cvx.embed import embed_query
 from cvx.evaluation.labels import Label, MeasuredMemory
-from cvx.evaluation.measuring import Answer, Ranker, tokens_of
+from cvx.evaluation.metrics import Answer, Ranker, tokens_of
 from cvx.recall import reciprocal_rank_fusion
 from cvx.recall.signals.scene import stretched
 from cvx.types import Event

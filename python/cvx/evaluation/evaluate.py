@@ -1,4 +1,4 @@
-"""One evaluation from beginning to end: what ``cvx eval`` runs."""
+"""A whole evaluation, as ``cvx eval`` runs it: baselines, the memory, and what was fitted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from cvx.evaluation.baselines import baselines
 from cvx.evaluation.labels import Label, MeasuredMemory, groups_of
-from cvx.evaluation.measuring import AT, Report, as_json, measure, recalling, resolved
+from cvx.evaluation.metrics import AT, Report, as_json, measure, recalling, resolved
 from cvx.evaluation.tuning import (
     FOREIGN,
     FittedWeights,

@@ -1,4 +1,4 @@
-"""Questions with the events that answer them, one JSON object a line.
+"""Labelled questions: the events that answer each, one JSON object a line.
 
 | key | is |
 |---|---|

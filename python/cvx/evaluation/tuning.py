@@ -1,4 +1,4 @@
-"""Weights and a floor fitted to labelled questions, on a part of them; the other part measures.
+"""Fits weights and a floor to some groups of labelled questions; the others measure.
 
 The weights are those of a logistic regression of "answers the question" on the columns of the
 candidates, over the questions of the training groups. Its strength of regularisation is chosen by
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from cvx.errors import InvalidInputError
 from cvx.evaluation.labels import Label, MeasuredMemory, groups_of
-from cvx.evaluation.measuring import (
+from cvx.evaluation.metrics import (
     Answer,
     Ranker,
     Report,

@@ -1,4 +1,4 @@
-"""Looking after a memory: distrusting sources, keeping it small, checking it: ``memory.admin``."""
+"""Maintenance of a whole store: quarantine, trust, budgets, checks, exports: ``memory.admin``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that is stored as polars frames: ``memory.frames``."""
+"""Events, links, episodes and decisions as polars frames: ``memory.frames``."""
 
 from __future__ import annotations
 

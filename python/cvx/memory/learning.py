@@ -1,4 +1,4 @@
-"""What a memory has learned of recalling, and what its decisions rest on: ``memory.learning``."""
+"""How a memory recalls, how well, and what it learned: ``memory.learning``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from cvx.types import AnEvent, Cue, Decision, Vector, Where
 
 if TYPE_CHECKING:
     from cvx.evaluation.labels import Label, MeasuredMemory
-    from cvx.evaluation.measuring import Report
+    from cvx.evaluation.metrics import Report
     from cvx.evaluation.tuning import Tuning
     from cvx.learn.decay import DecayPolicy
     from cvx.learn.loop import ActiveMemory
@@ -211,7 +211,7 @@ class Learning:
         >>> report.metrics["recall@5"].mean
         1.0
         """
-        from cvx.evaluation.measuring import measure, recalling
+        from cvx.evaluation.metrics import measure, recalling
 
         labels, gold = self._labels(questions)
         cuts = [whole(1)("k", one) for one in (k if isinstance(k, Iterable) else [k])]

@@ -21,7 +21,14 @@ from cvx.errors import (
 )
 from cvx.memory.backend import Backend, Identity
 from cvx.memory.settings import PRESETS, fitted, preset_of
-from cvx.memory.tuning import NAME, NotKept, pipeline_state, stored, stored_at, weights_state
+from cvx.memory.stored_pipeline import (
+    NAME,
+    NotKept,
+    pipeline_state,
+    stored,
+    stored_at,
+    weights_state,
+)
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.corpus import Corpus

@@ -35,7 +35,7 @@ def reembed(
     embedder : Embedder
         The other one. Texts are embedded as documents.
     spec : str, optional
-        How to make it, for the store to remember (``cvx.embed.spec``).
+        How to make it, for the store to remember (``cvx.embed.registry``).
     batch, restart, progress
         As for ``cvx.store.reembed.reembed``.
 

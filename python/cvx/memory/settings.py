@@ -1,4 +1,4 @@
-"""The settings of a memory: what is given when it is opened, else what its store says."""
+"""The settings of a memory: embedder, metric, clock, preset and tokenizer, kept in its store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from cvx.arguments import wrong
 from cvx.embed import Embedder, LexicalEmbedder
-from cvx.embed.spec import Absent, embedder_from, embedder_of, remembered_embedder
+from cvx.embed.registry import Absent, embedder_from, embedder_of, remembered_embedder
 from cvx.errors import (
     EmbedderError,
     InvalidInputError,

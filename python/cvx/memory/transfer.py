@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cvx.embed.spec import Absent
+from cvx.embed.registry import Absent
 from cvx.errors import DuplicateKeyError, ExportError
 from cvx.memory.memory import Memory
 from cvx.store import Record

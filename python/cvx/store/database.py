@@ -586,7 +586,7 @@ class Description:
     dim : int or None
         Length of the vectors.
     spec : str or None
-        How to make the embedder, where the store was told (``cvx.embed.spec``).
+        How to make the embedder, where the store was told (``cvx.embed.registry``).
     """
 
     uuid: str

@@ -43,7 +43,7 @@ class Target:
     dim : int
         Dimension of its vectors.
     spec : str or None
-        How to make it (``cvx.embed.spec``), where that is known.
+        How to make it (``cvx.embed.registry``), where that is known.
     """
 
     embedder: str

@@ -1,4 +1,4 @@
-"""How a memory recalls, kept with its store: what was tuned, or a whole pipeline by its parts."""
+"""Stores how a memory recalls: tuned weights, or a whole pipeline by its parts."""
 
 from __future__ import annotations
 

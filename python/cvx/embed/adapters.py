@@ -1,4 +1,4 @@
-"""Small wrappers: prefixes before queries and documents, and objects that have ``.encode``."""
+"""Adapters: prefixes before queries and documents, and models that have ``.encode``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An embedder in one line of text, the models known by name, and what the user's settings allow.
+"""Embedders by one line of text, known models, and the user's approval of servers.
 
 A store, or an export, may come from somebody else, and what it says decides nothing about the
 network. The user's own configuration does: ``cvx/config.toml`` below ``$XDG_CONFIG_HOME`` (or
@@ -261,9 +261,9 @@ def _made(spec: str, dim: int | None, *, named_by_user: bool) -> Embedder:
 
 
 def _served(kind: str, model: str, url: str, dim: int | None, *, named_by_user: bool) -> Embedder:
+    from cvx.embed.adapters import with_prefixes
     from cvx.embed.http import HttpOptions, origin_of
     from cvx.embed.servers import OllamaEmbedder, OpenAIEmbedder
-    from cvx.embed.wrap import with_prefixes
 
     preset = preset_for(model)
     dim = preset.dim if dim is None and preset is not None else dim

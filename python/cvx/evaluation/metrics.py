@@ -1,4 +1,4 @@
-"""Asking every question of every ranker: metrics, their intervals, and a table of them.
+"""Metrics of a ranker over labelled questions, with intervals, and a table of them.
 
 Relevance is binary: an event answers, or does not. Questions about one conversation resemble each
 other, so whole groups are drawn for an interval, not questions: with one group nothing is known of

@@ -1,4 +1,4 @@
-"""Commands that carry a memory elsewhere: export, import and reembed."""
+"""Commands that move a memory elsewhere: export, import and reembed."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def reembed(
     from the next moment on.
     """
     from cvx.embed.check import check
-    from cvx.embed.spec import embedder_from
+    from cvx.embed.registry import embedder_from
     from cvx.memory.reembed import reembed as move
     from cvx.memory.settings import remembered
     from cvx.store.database import describe

@@ -1,4 +1,4 @@
-"""Commands that clear up and repair: forget, compact and doctor."""
+"""Commands that maintain a store: forget, compact and doctor."""
 
 from __future__ import annotations
 

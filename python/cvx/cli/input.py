@@ -1,4 +1,4 @@
-"""From what is typed, or the lines of a file, to events."""
+"""Parses what is typed, or the lines of a file, into events."""
 
 from __future__ import annotations
 
