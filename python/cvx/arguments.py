@@ -144,13 +144,6 @@ def some_texts(name: str, value: Any) -> list[str]:
     return listed
 
 
-def a_callable(name: str, value: Any) -> Any:
-    """Check something that can be called."""
-    if not callable(value):
-        raise wrong(name, value, "something that can be called")
-    return value
-
-
 def whole(
     least: int | None = None,
     most: int = 2**63 - 1,
