@@ -27,6 +27,7 @@ from cvx.causal.judges import (
     question,
     read_answer,
 )
+from cvx.causal.pairs import PairModel
 from cvx.embed.http import HttpOptions
 from cvx.errors import InvalidInputError
 from tests.chat_server import SILENCE, Reply, serving
@@ -376,3 +377,28 @@ def test_an_asynchronous_client_is_understood_where_a_loop_is_running() -> None:
 def test_what_cannot_be_asked_is_refused_at_once(thing: object) -> None:
     with pytest.raises(InvalidInputError, match="cannot be asked"):
         LLMJudge(thing)
+
+
+@pytest.mark.requirement("C13", "B13")
+def test_the_pair_model_judges_pairs_by_themselves() -> None:
+    flood = "the cellar flooded because the drain was blocked"
+    pairs = [
+        Pair("the drain was blocked", flood),
+        Pair("no gear wheels came", "the line stood still (no gear wheels came)"),
+        Pair("a cat slept on the sofa", "the mayor resigned"),
+        Pair("the drain was blocked", flood, lag=-1),
+        Pair("", flood),
+    ]
+    named, aside, apart, later, blank = PairModel.shipped().judge(pairs)
+    assert (named.verdict, aside.verdict, apart.verdict) == ("yes", "yes", "no")
+    assert named.why == 'it says "because" and both speak of drain and blocked'
+    assert aside.why.startswith('it says "no gear wheels came"')
+    assert apart.why == ""
+    assert apart.probability is not None
+    assert apart.probability < 0.3
+    assert all(part for made in (named, aside, apart) for _, part in made.factors)
+    assert (later.verdict, later.why) == ("no", "the effect came first")
+    assert blank.verdict == "unjudged"
+    assert PairModel.shipped().judge([]) == []
+    # The same pair gets the same answer, whatever it is asked beside.
+    assert PairModel.shipped().judge(pairs[:1]) == [named]

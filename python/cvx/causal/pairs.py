@@ -430,8 +430,11 @@ class PairModel:
         space = next((name for name, heads in self.heads.items() if heads.fits(effect.vector)), "")
         rows = self.evidence(effect, [cause], embedder=space)
         parts, (chance,) = self.parts(rows, "semantic" if space else "lexical", alone=True)
+        # Nothing is known of what happened right before.
+        rows[0, NAMES.index("next")] = 0.0
         why = reasons(effect, cause, rows[0])
-        factors = tuple(zip(NAMES, parts[0].tolist(), strict=True))
+        weighed = zip(NAMES, parts[0].tolist(), strict=True)
+        factors = tuple((name, part) for name, part in weighed if part)
         return Judgement("yes" if chance >= 0.5 else "no", float(chance), why, factors)
 
     @classmethod
@@ -572,8 +575,10 @@ def reasons(effect: Told, cause: Told, row: Floats) -> str:
     ours, theirs = words_of(cause.text), words_of(effect.text)
     said = []
     if value["says it"] >= 0.3:
-        cue = _BACKWARD.search(effect.text) or _BRACKETS.search(effect.text)
-        said += [f'it says "{cue.group().lower().rstrip(" .!")}"'] if cue else []
+        if cue := _BACKWARD.search(effect.text):
+            said.append(f'it says "{cue.group().lower()}"')
+        elif aside := _BRACKETS.search(effect.text):
+            said.append(f'it says "{aside[1].strip()}"')
     if value["followed"] > 0:
         said.append("the one has followed the other before")
     if value["like known"] >= 0.5:
