@@ -243,6 +243,28 @@ def test_an_empty_field_is_refused_by_name_and_nothing_is_stored(wrong: dict[str
     assert [(one.id, one.version) for one in cast.gifts("Alex")] == before
 
 
+def test_somebody_outside_of_the_cast_is_known_by_who_stands_in_a_relationship() -> None:
+    cast = dinner()
+    cast.seed("Alex", **ALEX, relationships={"Grandmother Ona": "She raised you."})
+    told = contents(cast["Alex"].query_character("Grandmother Ona"))
+    assert told == ["You and Grandmother Ona: She raised you."]
+    for name in ("Ona", 3, None):
+        with pytest.raises(UnknownError, match="no character"):
+            cast["Alex"].query_character(name)  # type: ignore[arg-type]
+    with pytest.raises(UnknownError, match="no character 'Grandmother Ona'"):
+        cast["Jordan"].query_character("Grandmother Ona")
+
+
+def test_who_was_erased_is_no_character_any_more() -> None:
+    cast = dinner()
+    alex = cast["Alex"]
+    cast.memory.erase(where={"outcome": "any"}, namespace="Alex")
+    assert list(cast) == ["Jordan"]
+    assert alex.query_self() == {"memories": []}
+    with pytest.raises(UnknownError, match="no character 'Alex'"):
+        alex.said("I am still here.", 1)
+
+
 def test_a_scene_that_says_nothing_is_refused() -> None:
     cast = dinner()
     with pytest.raises(InvalidInputError, match="time is ''"):

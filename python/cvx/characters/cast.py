@@ -142,16 +142,15 @@ class Cast(Mapping[str, Character]):
         self._vectors: dict[str, Vector] = {}
 
     def __getitem__(self, name: str) -> Character:
-        known = self._known.get(name) if isinstance(name, str) else None
-        if known is None:
-            if not isinstance(name, str) or not name or not self.ids(name, "identity:"):
-                raise UnknownError(
-                    f"there is no character {name!r:.60}: the cast is "
-                    f"{', '.join(map(repr, self)) or 'empty'}; seed it first"
-                )
-            known = Character(self, name, self.memory.within(name, also=[DEFAULT_NAMESPACE]))
-            self._known[name] = known
-        return known
+        if not isinstance(name, str) or not name or not self.ids(name, "identity:"):
+            raise UnknownError(
+                f"there is no character {name!r:.60}: the cast is "
+                f"{', '.join(map(repr, self)) or 'empty'}; seed it first"
+            )
+        if name not in self._known:
+            bound = self.memory.within(name, also=[DEFAULT_NAMESPACE])
+            self._known[name] = Character(self, name, bound)
+        return self._known[name]
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names in the order in which they were seeded, by whatever process."""
@@ -283,7 +282,7 @@ class Cast(Mapping[str, Character]):
         for one in new:
             said, vector = told[one.name], vectors[told[one.name]]
             linked = one.distortion.association
-            nearest = one.nearest(said, vector, 3 if linked else 1)
+            nearest = one.nearest(vector, 3)
             felt = one.appraised(said, vector, nearest)
             made: dict[str, Any] = {
                 "agent": one.name, "type": "episodic", "category": "dialogue", "turn": turn,
@@ -298,9 +297,12 @@ class Cast(Mapping[str, Character]):
                     "salience": felt.hold, "source": "" if said == line else SOURCE,
                 }
             )  # fmt: skip
-            links.append([hit.id for hit in nearest if linked and linked(said, hit.text)])
-            if felt.emotional_impact >= _MOVED and nearest and nearest[0].similarity >= _MOVED:
-                moved.append((one, nearest[0].id, felt.emotional_impact))
+            links.append(
+                [known for known in nearest if linked and linked(said, self.memory.get(known).text)]
+            )
+            likest = max(nearest, key=nearest.__getitem__, default=0)
+            if felt.emotional_impact >= _MOVED and nearest.get(likest, 0.0) >= _MOVED:
+                moved.append((one, likest, felt.emotional_impact))
         with self.memory.admin.transaction():
             ids = self.memory.add_many(events, again=True).tolist()
             for one, number, called in zip(new, ids, links, strict=True):

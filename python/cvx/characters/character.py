@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,7 +30,7 @@ from cvx.recall.formulas import similarity
 from cvx.recall.sources import Dense, Found, Recent
 from cvx.recall.trace import Hits
 from cvx.store.injection import ORDER
-from cvx.types import AnEvent, Cue, Event, Hit, Vector
+from cvx.types import AnEvent, Cue, Event, Filter, Hit, Vector, entity_number
 
 if TYPE_CHECKING:
     from cvx.characters.cast import Cast
@@ -171,10 +171,12 @@ class Character:
         Raises
         ------
         UnknownError
-            There is no such character.
+            There is no such character, and it stands in no relationship to one of that name.
         """
-        asked = about_queries(self._cast[name].name)[0]
-        return self._answer(self._hits_of(self._cast.ids(self.name, about=name), asked, k))
+        known = self._cast.ids(self.name, about=name) if isinstance(name, str) else []
+        if not known:
+            name = self._cast[name].name
+        return self._answer(self._hits_of(known, about_queries(name)[0], k))
 
     @checked(query=some_words, k=whole(1))
     def query_memory(self, query: str, k: int = 5) -> Answer:
@@ -616,18 +618,25 @@ class Character:
 
     # What the cast asks of it when a line is captured.
 
-    def appraised(self, text: str, vector: Vector, nearest: Sequence[Hit]) -> Appraisal:
+    def appraised(self, text: str, vector: Vector, nearest: Mapping[int, float]) -> Appraisal:
         """Return how much a line matters to it: to its goals, by its feeling, by what is new."""
         feeling = feeling_in(text)
         alike = [cosine(self._cast.vector_of(goal), vector) for goal in self._goal_texts()]
         relevance = float(np.clip(max(alike, default=0.0), 0.0, 1.0))
-        known = max((hit.similarity for hit in nearest), default=0.0)
+        known = max(nearest.values(), default=0.0)
         return Appraisal(relevance, feeling, float(np.clip(1.0 - known, 0.0, 1.0)))
 
-    def nearest(self, text: str, vector: Vector, k: int = 1) -> list[Hit]:
-        """Return the k memories of what it lived through that are likest to a line."""
-        cue = Cue(text, vector=vector)
-        return self.memory.recall(cue, k, where=self._lived(), pipeline=BY_LIKENESS)
+    def nearest(self, vector: Vector, k: int) -> dict[int, float]:
+        """Return what it lived through that is likest to a line: events with their similarity."""
+        memory = self._cast.memory
+        lived = [entity_number(one) for one in {*self._cast, self.name}]
+        near = Filter(namespaces=[self.name], entities=lived)
+        nodes, distances = memory.index.search(vector, k, where=near)
+        events = memory.record.events_of_nodes(nodes.tolist(), active=True)
+        found = zip(nodes.tolist(), distances.tolist(), strict=True)
+        by_l2 = memory.metric == "l2"
+        alike = {node: 1.0 / (1.0 + far) if by_l2 else 1.0 - far for node, far in found}
+        return {events[node]: like for node, like in alike.items() if node in events}
 
     def _goal_texts(self) -> list[str]:
         return [
