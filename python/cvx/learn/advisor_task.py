@@ -6,8 +6,9 @@ import math
 import re
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,9 @@ _STRANGE = 0.8
 _LOOK_BACK, _SURE = 2, 5.0
 """How many actions with their results a history has, and the log evidence that decides for it."""
 
-_BACK_OFF, _MOST_ASKED = 2.0, 8
-"""How many states what is wider counts as, and how many other tasks are asked if they agree."""
+_BACK_OFF, _MOST_ASKED, _MOST_JUDGED = 2.0, 8, 24
+"""How many states what is wider counts as, how many other tasks are asked, and on how many pairs
+of each it is judged whether they agree."""
 
 _SOME, _DECIDED = 30, 500
 """After how many observations of numbers it is judged whether they repeat, and until when."""
@@ -119,6 +121,13 @@ class Actions:
         return self._like
 
 
+def _evenly(numbers: Ints, most: int) -> Ints:
+    """Return all numbers, or so many at even distances."""
+    if len(numbers) <= most:
+        return numbers
+    return numbers[np.linspace(0, len(numbers) - 1, most).astype(np.int64)]
+
+
 def _plain(text: str | None) -> str:
     return " ".join((text or "").casefold().split())
 
@@ -161,7 +170,7 @@ class Task:
         seed: int,
         *,
         history: int = 0,
-        others: Mapping[str, Task] | None = None,
+        others: dict[str, Task] | None = None,
         routes: Sequence[Route] = (),
     ) -> None:
         self.history, self.routes = history, routes
@@ -200,6 +209,8 @@ class Task:
         self.values, self.bold, self.weights = np.zeros(1), np.zeros(1), np.zeros(0)
         self.worth, self.bold_worth, self.hope = np.zeros(0), np.zeros(0), np.zeros(0)
         self.best = 1.0
+        # Whether other tasks agree, and after which of their episodes that was judged.
+        self._agreed: tuple[tuple[tuple[str, int], ...], bool] = ((), False)
         # Of each action: in how many states it was tried, and how good it was there.
         self._goodness = np.zeros((0, 2))
 
@@ -231,10 +242,14 @@ class Task:
         z = self.parts.boldness + self.parts.jitter * self.random(salt).standard_normal(size)
         return mean, variance, np.clip(mean + z * np.sqrt(variance), low, self.best)
 
-    @property
-    def told_of(self) -> bool:
-        """Whether other tasks may ask what was good here."""
-        return self.unit is not None and not self.flat and not self.continuous
+    def _neighbours(self) -> list[Task]:
+        """Return the newest of the other tasks that know what is good."""
+        known = (
+            task
+            for task in reversed(self._others.values())
+            if task is not self and task.unit and not task.flat and not task.continuous
+        )
+        return list(islice(known, _MOST_ASKED))
 
     def elsewhere(self, key: Key, action: Hashable, *, but: Task | None = None) -> Beta | None:
         """Return how good an action was in this state in other tasks, None if it was done in none.
@@ -244,10 +259,10 @@ class Task:
         number = self.actions.of.get(action)
         if number is None:
             return None
-        cells = np.zeros((3, 2))
-        for other in self._others.values():
-            if other is not self and other is not but and other.told_of:
-                cells += other.good(key, number)
+        cells = sum(
+            (other.good(key, number) for other in self._neighbours() if other is not but),
+            np.zeros((3, 2)),
+        )
         if not cells[1, 0]:
             return None
         return backed_off([(float(n), float(won)) for n, won in cells], _BACK_OFF)
@@ -272,11 +287,14 @@ class Task:
 
     def others_agree(self) -> bool:
         """Return whether what was good in other tasks foretold it in the next one of them."""
-        others = [task for task in self._others.values() if task is not self and task.told_of]
+        neighbours = self._neighbours()
+        now = tuple((task.name, task.episodes) for task in neighbours)
+        if now == self._agreed[0]:
+            return self._agreed[1]
         missed = missed_by_mean = 0.0
-        for task in others[-_MOST_ASKED:]:
+        for task in neighbours:
             task.ready()
-            tried = task._some(np.flatnonzero(task.counts.n.all[: len(task.worth)] > 0))
+            tried = _evenly(np.flatnonzero(task.counts.n.all[: len(task.worth)] > 0), _MOST_JUDGED)
             share = task._share(task.worth[tried])
             for pair, own in zip(tried.tolist(), share.tolist(), strict=True):
                 key = task.names[int(task.counts.state.all[pair])]
@@ -285,7 +303,8 @@ class Task:
                 if told is not None:
                     missed += (own - told.mean) ** 2
                     missed_by_mean += (own - float(share.mean())) ** 2
-        return missed < missed_by_mean
+        self._agreed = now, missed < missed_by_mean
+        return self._agreed[1]
 
     def basis_of(self, key: Key, vector: Vector | None) -> Basis:
         """Return what the expectation of an action rests on that was never done in a state."""
@@ -563,7 +582,7 @@ class Task:
         scale = max(_TINY, min(high - low, float(np.ptp(target[tried])) or high - low)) ** 2
         self.within = (squares + 0.05 * scale) / (more + 2.0)
         if self.parts.process:
-            some = self._some(tried)
+            some = _evenly(tried, _MOST_SAMPLES)
             common = [word for word, n in self.words.most_common(_MOST_WORDS) if n > 1]
             self.shared = {word: at for at, word in enumerate(common)}
             self.dim = next((len(one) for one in self.meanings if one is not None), 0)
@@ -592,12 +611,6 @@ class Task:
             return 0.0, 1.0
         low, high = min(0.0, least), max(0.0, most)
         return low, high if high > low else low + 1.0
-
-    def _some(self, tried: Ints) -> Ints:
-        """Return what the process learns from: everything, or an even choice of it."""
-        if len(tried) <= _MOST_SAMPLES:
-            return tried
-        return tried[np.linspace(0, len(tried) - 1, _MOST_SAMPLES).astype(np.int64)]
 
     def _targets(self, values: Floats, least: float) -> tuple[Floats, float]:
         c = self.counts
