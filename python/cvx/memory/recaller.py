@@ -37,7 +37,7 @@ from cvx.recall.pipeline import Others
 from cvx.recall.recalled import Ground, Recalled, hits_of, recall_once
 from cvx.recall.scope import Asker, scope_of, ways_sql
 from cvx.recall.serving import Served, Serving, events_of
-from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS, Answerable, attentive, shipped_floor
+from cvx.recall.signals import COLUMNS, Answerable, attentive, shipped_floor
 from cvx.recall.trace import Hits
 from cvx.scoring.feedback import FeedbackRanker, rows_of
 from cvx.scoring.sampling import drawn_from
@@ -160,7 +160,7 @@ class Recaller:
                 f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
             )
         made = attentive(
-            DEFAULT_WEIGHTS if weights is None else weights,
+            weights,
             answerable or shipped_floor(self._backend.record.meta("embedder")),
         )
         return fitted(made, self._backend.record)
@@ -265,7 +265,7 @@ class Recaller:
         """Keep in mind what feedback on a decision will be about."""
         ranking = recalled.ranking
         places = ranking.order[:_PASSED_OVER]
-        weights = plan.weighting.weights if plan.signals else {}
+        weights = ranking.weights if plan.signals else {}
         rows = np.zeros((0, 0), dtype=np.float32)
         if weights and len(places):
             rows = rows_of(tuple(weights), ranking.columns)[places].astype(np.float32)

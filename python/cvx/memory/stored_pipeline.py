@@ -18,7 +18,7 @@ from cvx.recall.packing import Budget
 from cvx.recall.pipeline import read_plainly
 from cvx.recall.render import Renderer
 from cvx.recall.serving import Serving
-from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable, Learned, attentive, shipped_floor
+from cvx.recall.signals import Answerable, Learned, attentive, shipped_floor
 from cvx.recall.signals.attentive import read_cue, signals_of
 from cvx.scoring.recency import Decay
 from cvx.scoring.sampling import PlackettLuce
@@ -128,7 +128,7 @@ def _pipeline(told: Mapping[str, Any], embedder: str | None) -> Pipeline:
         return made
     weights, floor = told["weights"], told["answerable"]
     return attentive(
-        DEFAULT_WEIGHTS if weights is None else weights,
+        weights,
         shipped_floor(embedder) if floor is None else Answerable.from_dict(floor),
     )
 

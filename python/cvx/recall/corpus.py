@@ -32,6 +32,8 @@ Mask = npt.NDArray[np.bool_]
 
 _PUBLIC = space("", "public")
 _MOST_TEXTS = 20_000
+_FEWEST_PASSAGES, _LONG = 30, 250
+"""Events, and characters of one, from which on a memory may be one of passages."""
 _READ = (
     "SELECT event_id, ifnull(node, -1), timestamp, entity, namespace, visibility,"
     " ifnull(episode, -1), trust, salience, reward, recallable, state = 'active', length(text),"
@@ -127,6 +129,7 @@ class Corpus:
         self.alias_nodes = np.zeros(0, dtype=np.int64)
         self._postings = Postings(self.record, self)
         self._masks: dict[tuple[tuple[str, ...], bool | None], Mask] = {}
+        self._passages: dict[tuple[str, ...], bool] = {}
         self._texts: OrderedDict[int, str] = OrderedDict()
         # By spaces: how many events there were, and how like two of them are; see `View`.
         self.backgrounds: dict[tuple[str, ...], tuple[int, tuple[float, float] | None]] = {}
@@ -184,6 +187,7 @@ class Corpus:
             self._postings.forget()
         self._masks.clear()
         self._named.clear()
+        self._passages.clear()
         self.seq = tail
 
     def _moved(self, op: str, body: list[Any]) -> bool:
@@ -313,6 +317,23 @@ class Corpus:
         if known is None:
             codes = [self._codes[name] for name in spaces if name in self._codes]
             known = self._named[spaces] = self.naming.names(codes)
+        return known
+
+    def passages(self, spaces: tuple[str, ...], rows: Mask) -> bool:
+        """Return whether these rows of some spaces are passages of documents.
+
+        Of at least 30 events most are long, nobody is named who would have said them, and most
+        belong to no episode.
+        """
+        known = self._passages.get(spaces)
+        if known is None:
+            lengths = self.lengths[rows]
+            known = self._passages[spaces] = bool(
+                len(lengths) >= _FEWEST_PASSAGES
+                and np.median(lengths) >= _LONG
+                and not self.names(spaces)
+                and np.mean(self.episodes[rows] >= 0) < 0.5
+            )
         return known
 
     def postings(

@@ -92,6 +92,7 @@ def _weighing(pipeline: Pipeline, name: str, weight: float, signal: Any) -> Pipe
         signals=(*pipeline.signals, signal),
         fusion=Beside(pipeline.fusion, name),
         weighting=pipeline.weighting.with_weights({**pipeline.weighting.weights, name: weight}),
+        passages=None,
     )
 
 

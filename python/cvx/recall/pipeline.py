@@ -68,6 +68,8 @@ class Pipeline:
         From columns to scores.
     guard : Guard, optional
         What lets planted memories count less; none for the formulas of the source documents.
+    passages : Weighting, optional
+        The same for a memory of passages; see `View.passages`. By default there is no difference.
     floor : Floor
         What is dropped before anything is cut.
     timeout_s : float, default 2.0
@@ -84,6 +86,7 @@ class Pipeline:
     fusion: Fusion = field(default_factory=by_rank)
     weighting: Weighting = field(default_factory=lambda: Weighting({"dense": 1.0, "lexical": 1.0}))
     guard: Guard | None = None
+    passages: Weighting | None = None
     floor: Floor = field(default_factory=Floor)
     timeout_s: float = 2.0
     serving: Serving = field(default_factory=Serving)
@@ -126,6 +129,7 @@ class Pipeline:
             reach=0,
             follow=(),
             weighting=self.weighting.with_weights(weights),
+            passages=None,
             # What there is an answer by was calibrated on what our own sources find.
             floor=replace(self.floor, answerable=None),
         )
@@ -140,6 +144,7 @@ class Pipeline:
             self,
             sources={**self.sources, "causes": self.sources.get("causes") or BUILT_IN["causes"]},
             weighting=self.weighting.with_weights({**weights, "causes": most}),
+            passages=None,
             # What there is an answer by was calibrated on questions.
             floor=replace(self.floor, answerable=None),
         )
@@ -167,6 +172,8 @@ class Ranking:
         The chance of each that it is wanted, where the pipeline knows.
     columns : mapping of str to ndarray of shape (n,)
         What was weighed, without what feedback adds.
+    weights : mapping of str to float
+        By which they were.
     """
 
     table: Candidates
@@ -175,6 +182,7 @@ class Ranking:
     total: Column
     relevance: Column | None
     columns: Mapping[str, Column]
+    weights: Mapping[str, float]
 
     def best(self, places: IntArray) -> IntArray:
         """Return places of the table, best first; of equals the salient, then the newest."""
@@ -349,14 +357,17 @@ def rank(
     What feedback taught is added as a column of its own, ``feedback``, where it is trusted.
     """
     scored, columns = _NO_SCORES, dict[str, Column]()
+    weighting = pipeline.weighting
+    if pipeline.passages is not None and view.passages:
+        weighting = pipeline.passages
+    weights = weighting.weights
     if len(table):
-        weighting = pipeline.weighting
         columns = dict(pipeline.fusion(table, weighting.names))
         weighed = dict(columns)
-        if learned is not None and learned.trusted and learned.fits(weighting.weights):
+        if learned is not None and learned.trusted and learned.fits(weights):
             weighed["feedback"] = learned.offsets(columns)
-            share = sum(weight for weight in weighting.weights.values() if weight > 0) / ODDS
-            weighting = weighting.with_weights({**weighting.weights, "feedback": share})
+            share = sum(weight for weight in weights.values() if weight > 0) / ODDS
+            weighting = weighting.with_weights({**weights, "feedback": share})
         scored = weighting.score(weighed, table)
         if pipeline.guard is not None:
             scored = pipeline.guard.doubted(view, table, scored)
@@ -369,7 +380,7 @@ def rank(
     if trace.answerable is not None and trace.answerable < pipeline.floor.least:
         kept = kept[:0]
     trace.below_floor, trace.held = len(table) - len(kept), view.size
-    found = Ranking(table, scored, kept, total, relevance, columns)
+    found = Ranking(table, scored, kept, total, relevance, columns, weights)
     order = found.best(kept)
     if pipeline.guard is not None:
         order = pipeline.guard.ordered(view, table, order)

@@ -141,6 +141,11 @@ class View:
         """Words, in lower case, that name an entity."""
         return self.corpus.names(tuple(self.scope.where.namespaces or ()))
 
+    @property
+    def passages(self) -> bool:
+        """Whether what the asker may know of are passages of documents: see `Corpus.passages`."""
+        return self.corpus.passages(tuple(self.scope.where.namespaces or ()), self.readable)
+
     def window(self, rows: IntArray, reach: int) -> IntArray:
         """Return rows with their readable neighbours in time; see `Timelines.window`."""
         around = self.corpus.timelines.window(rows, reach)

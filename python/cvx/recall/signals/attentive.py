@@ -15,7 +15,7 @@ from cvx.recall.signals.floor import Answerable, Learned
 from cvx.recall.signals.linked import MENTIONS
 from cvx.recall.signals.question import Question, read_question
 from cvx.recall.signals.view import FloatArray
-from cvx.recall.signals.weights import DEFAULT_WEIGHTS, SCALES
+from cvx.recall.signals.weights import DEFAULT_WEIGHTS, PASSAGE_WEIGHTS, SCALES
 from cvx.recall.sources import Dense, Words
 from cvx.recall.view import Question as AnyQuestion
 from cvx.recall.view import View
@@ -27,7 +27,7 @@ POOL = 150
 
 
 def attentive(
-    weights: Mapping[str, float] = DEFAULT_WEIGHTS,
+    weights: Mapping[str, float] | None = None,
     answerable: Answerable | Learned | None = None,
     *,
     pool: int = POOL,
@@ -36,8 +36,8 @@ def attentive(
 
     Parameters
     ----------
-    weights : mapping of str to float, default ``DEFAULT_WEIGHTS``
-        By column.
+    weights : mapping of str to float, optional
+        By column; by default ``DEFAULT_WEIGHTS``, or in a memory of passages ``PASSAGE_WEIGHTS``.
     answerable : Answerable or Learned, optional
         When to answer nothing; by default there is always an answer where anything is similar or
         holds a word.
@@ -64,8 +64,9 @@ def attentive(
         follow=(MENTIONS,),
         signals=(signals_of,),
         fusion=by_scale(SCALES, default="none"),
-        weighting=Weighting.mean_of(weights),
         guard=Guard(),
+        weighting=Weighting.mean_of(DEFAULT_WEIGHTS if weights is None else weights),
+        passages=Weighting.mean_of(PASSAGE_WEIGHTS) if weights is None else None,
     )
     return pipeline.answering(answerable)
 

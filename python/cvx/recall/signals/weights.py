@@ -35,6 +35,12 @@ DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType(
 )
 """Weight of each column; columns that are not named count nothing until they are tuned."""
 
+PASSAGE_WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {"dense": 5.0, "bm25": 5.0, "title": 2.0, "linked": 4.0, "residual": 4.0}
+)
+"""The same in a memory of passages, which have no neighbours that speak of the same: meaning and
+words alike, stretched to one range, and titles and links in the measure of the others."""
+
 COLUMNS = (
     *DEFAULT_WEIGHTS,
     "dense_window",
