@@ -159,7 +159,7 @@ class Routed(Advised):
         edges: bool = False,
     ) -> None:
         super().__init__(seed, parts)
-        index = TemporalIndex(VECTORS.embedder.dim, seed=seed)
+        index = TemporalIndex(len(VECTORS("")), seed=seed)
         boost = HELPFUL if edges else None
         self.loop = ActiveMemory(index, action_type=str, edge_boost=boost, temporal_context=0)
         routes: list[Route] = [NearRoute(self.loop)] if near or edges else []

@@ -242,10 +242,11 @@ class VectorModel:
         near = np.flatnonzero(off <= self._reach(len(observation)))
         if told.trials or not len(near):
             return told._replace(trials=told.trials + len(near))
-        reward = np.array([own[at][1] for at in near])
+        told_near = [own[at] for at in near.tolist()]
+        reward = np.array([one[1] for one in told_near])
         after, hoped = np.zeros(len(near)), np.zeros(len(near))
         if self.n:
-            there = np.array([own[at][2] for at in near], dtype=np.float64)
+            there = np.array([one[2] for one in told_near], dtype=np.float64)
             away, cell = _nearest(self.at, (there - self.middle) / self.spread, _NEAREST)
             share = 1.0 / (away + 0.02) ** 2
             share /= share.sum(1, keepdims=True)
