@@ -14,7 +14,7 @@ from cvx.embed import LexicalEmbedder
 from experiments.worlds.course import ALL
 
 LIVED, HOSTILE, AFTER = 1_000, 10, 100
-MOST_EPISODES = 250
+MOST = 250
 LABELS = {"own": ("agent", "web"), "the agent's": ("agent", "agent"), "none": ("", "")}
 """The source of the honest episodes and of the hostile ones."""
 
@@ -125,13 +125,22 @@ ATTACKS: dict[str, tuple[Plant | None, float]] = {
 }
 
 
-def lived(name: str, bait: str, attack: str, label: str, seed: int) -> Lived:
+def lived(
+    name: str,
+    bait: str,
+    attack: str,
+    label: str,
+    seed: int,
+    *,
+    most: int = MOST,
+    after: int = AFTER,
+) -> Lived:
     """Play until a thousand steps are remembered, plant, and play on."""
     good, bad = LABELS[label]
     world = Tempted(name, bait)
     memory = Memory(embedder=LexicalEmbedder(), seed=seed)
     steps, episodes, met = 0, 0, Counter[Any]()
-    while steps < LIVED and episodes < MOST_EPISODES:
+    while steps < LIVED and episodes < most:
         some, _, _, seen = _episode(memory, world, good, None if episodes else seed)
         steps, episodes = steps + some, episodes + 1
         met.update(seen)
@@ -141,7 +150,7 @@ def lived(name: str, bait: str, attack: str, label: str, seed: int) -> Lived:
         plant(memory, [one for one, _ in met.most_common(HOSTILE)], bait, bad, claim)
     decisions = followed = 0
     regret = []
-    for _ in range(AFTER):
+    for _ in range(after):
         some, bait_taken, total, _ = _episode(memory, world, good, None)
         decisions, followed = decisions + some, followed + bait_taken
         regret.append(world.optimum - total)

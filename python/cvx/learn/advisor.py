@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
+from cvx.learn.accounts import Accounts
 from cvx.learn.advisor_episode import Observation, Option, Route, Run, Step, Unit
 from cvx.learn.advisor_task import Actions, Foresight, Parts, Task
 from cvx.learn.advisor_view import View
@@ -76,6 +78,7 @@ class Advisor:
         self._apart: dict[str, Task] = {}
         self._open: dict[str, Run] = {}
         self._past: list[Run] = []
+        self.accounts = Accounts()
 
     def begin(
         self, episode: str, *, goal: str = "", task: str = "", trust: float = 1.0, source: str = ""
@@ -154,7 +157,13 @@ class Advisor:
         found = view.options(observation, actions)
         run.asked = found
         run.menu = tuple(actions)
-        return sorted((option for option, _ in found.values()), key=lambda o: -o.value)
+        told = [
+            replace(option, source=self.accounts.alone(run, observation, option.action))
+            if option.trials
+            else option
+            for option, _ in found.values()
+        ]
+        return sorted(told, key=lambda o: -o.value)
 
     def _view(self, run: Run, task: Task) -> View:
         """Return what an open episode sees, up to date with its steps and with the others."""
@@ -279,6 +288,9 @@ class Advisor:
                 known.blame(run.task, policy, acted if known is task else ())
         self._tasks[run.task] = task
         self._apart.pop(run.task, None)
+        for source in self.accounts.close(run):
+            self._leave_out(source)
+        task = self._tasks[run.task]
         task.learn(run)
         if run.view is not None:
             # Whoever asked will ask again: the plan is made now, not while the next one waits.
@@ -287,6 +299,14 @@ class Advisor:
         self._past.append(run)
         if task.wanted_history != task.history:
             self._tasks[run.task] = self._relearned(task)
+
+    def _leave_out(self, source: str) -> None:
+        """Learn again, without what a source told, every task that it told of."""
+        told = [run for run in self._past if run.source == source]
+        for run in told:
+            run.share = 0.0
+        for name in {run.task: None for run in told}:
+            self._tasks[name] = self._relearned(self._tasks[name])
 
     def discard(self, episode: str) -> None:
         """Break an episode off: it never happened."""
@@ -297,9 +317,11 @@ class Advisor:
         gone = set(episodes)
         past = [run for run in self._past if run.episode not in gone]
         self._tasks, self._apart, self._past = {}, {}, []
-        self._actions = Actions(self._embed)
+        self._actions, self.accounts = Actions(self._embed), Accounts()
         for run in past:
-            self.begin(run.episode, goal=run.goal, task=run.task, trust=run.trust)
+            self.begin(
+                run.episode, goal=run.goal, task=run.task, trust=run.trust, source=run.source
+            )
             for at in run.steps:
                 self.step(run.episode, at.observation, at.action, at.reward, actions=at.menu)
             self.end(run.episode, run.outcome, observation=run.last, truncated=run.truncated)

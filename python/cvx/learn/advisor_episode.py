@@ -48,6 +48,8 @@ class Option:
         "other tasks", or "everywhere".
     episodes : tuple of str
         The latest episodes that did it here, latest last.
+    source : str
+        The labelled source that alone tells of it here, other than the asker's; else empty.
     """
 
     action: Hashable
@@ -57,6 +59,7 @@ class Option:
     trials: int
     basis: Basis
     episodes: tuple[str, ...]
+    source: str = ""
 
 
 class Moment(NamedTuple):
@@ -112,6 +115,12 @@ class Run:
     menu: tuple[Hashable, ...] | None = None
     asked: dict[Hashable, tuple[Option, float]] = field(default_factory=dict)
     view: Any = None
+    share: float = 1.0
+
+    @property
+    def weight(self) -> float:
+        """How much it counts: the trust in who tells it, and its share of what that one claims."""
+        return self.trust * self.share
 
     def forget_view(self) -> None:
         """Drop what only an open episode needs."""

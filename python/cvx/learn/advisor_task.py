@@ -446,7 +446,7 @@ class Task:
             number = self.actions.number(step.action)
             moves.append(Move(here, number, reward, there, ended, run.episode))
             self.repeats.update([here.tobytes()])
-        if run.trust > 0:
+        if run.weight > 0:
             self.vectors.add(moves)
         steps = self.repeats.total()
         if steps <= _DECIDED:
@@ -517,9 +517,9 @@ class Task:
             if run.outcome is not None:
                 reward = run.outcome if final and not run.truncated else 0.0
             to = last if final else states[i + 1]
-            if run.trust <= 0:
+            if run.weight <= 0:
                 continue
-            counts.add(pair, to, reward, run.trust)
+            counts.add(pair, to, reward, run.weight)
             touched[pair] = None
             if run.episode not in self.latest[pair]:
                 self.latest[pair].append(run.episode)

@@ -45,11 +45,16 @@ class Option:
     basis : str
         The narrowest evidence that it rests on: this "state", what is "near", its "region", the
         "task", "other tasks", or "everywhere".
+    source : str
+        The labelled source that alone tells of it here, where that is not the asker's; else empty.
     hits : tuple of Hit
         Steps of earlier episodes that it rests on, the latest first, scored by its value.
     """
 
-    __slots__ = ("_episodes", "_find", "_hits", "action", "basis", "high", "low", "trials", "value")
+    __slots__ = (
+        "_episodes", "_find", "_hits", "action", "basis", "high", "low", "source", "trials",
+        "value",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -60,8 +65,9 @@ class Option:
         basis: Basis,
         episodes: Sequence[str],
         find: Found,
+        source: str = "",
     ) -> None:
-        self.action = action
+        self.action, self.source = action, source
         self.value = float(value)
         self.low, self.high = float(bounds[0]), float(bounds[1])
         self.trials, self.basis = int(trials), basis
@@ -78,7 +84,7 @@ class Option:
     def __reduce__(self) -> tuple[Any, ...]:
         # Elsewhere there is no memory to look its hits up in: they travel with it.
         bounds = self.low, self.high
-        told = self.action, self.value, bounds, self.trials, self.basis, (), _no_hits
+        told = self.action, self.value, bounds, self.trials, self.basis, (), _no_hits, self.source
         return Option, told, (None, {"_hits": self.hits})
 
     def __repr__(self) -> str:
@@ -339,7 +345,8 @@ class Advice(Sequence[Option]):
                 else f"return {one.value:.3g} ({one.low:.3g} to {one.high:.3g})"
             )
             tried = f"tried here {_times(one.trials)}" if one.trials else "never tried here"
-            lines.append(f"{place}. {quoted_line(as_text(one.action))}: {bounds}, {tried}")
+            alone = f", told by source {quoted_line(one.source)} alone" if one.source else ""
+            lines.append(f"{place}. {quoted_line(as_text(one.action))}: {bounds}, {tried}{alone}")
         if len(self.options) > options:
             lines.append(f"and {len(self.options) - options} more, worth less")
         if plans and asked.plans:

@@ -229,6 +229,7 @@ class RunningEpisode:
                     one.basis,
                     one.episodes,
                     partial(learner.hits, seen=seen, value=one.value, k=k),
+                    one.source,
                 )
                 for one in made
             ]
