@@ -67,6 +67,20 @@ def test_a_source_whose_claims_hold_is_believed() -> None:
     assert (option.action, option.source) == ("sign the paper", "web")
 
 
+def test_a_doubted_source_cannot_speak_against_another() -> None:
+    memory = _lived()
+    for door in _DOORS:
+        _play(memory, door, "sign the paper", 1.0, "expert")
+    for door in _DOORS:
+        _play(memory, door, "sign the paper", 0.0, "web")
+    for door in _DOORS[:3]:
+        _play(memory, door, "sign the paper", 1.0)
+    assert _advice(memory, "white door").option("sign the paper").trials == 2  # type: ignore[union-attr]
+    for door in _DOORS[:3]:
+        _play(memory, door, "sign the paper", 1.0)
+    assert _worth(memory, "red door") > 0.5
+
+
 def test_a_demonstration_is_not_blamed_for_what_came_after_its_first_steps() -> None:
     memory = _lived()
     for _ in range(2):

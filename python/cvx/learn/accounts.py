@@ -49,7 +49,8 @@ class Accounts:
         """
         places = [_place(run, step.observation, step.action) for step in run.steps]
         before = set(self.out)
-        if places and not run.truncated:
+        # Whoever is doubted cannot speak for or against another.
+        if places and not run.truncated and not self.doubted(run.source):
             paid = run.steps[-1].reward if run.outcome is None else run.outcome
             self._judge(run.source, places[-1], paid)
         worth, claimed = run.outcome or 0.0, dict[Place, float]()

@@ -97,7 +97,8 @@ class Guard:
         if self.hubs:
             doubts["fits everything"] = usual_in(view).hubness(view, rows, vectors)
         if self.copies:
-            doubts["near copy"] = np.tril(vectors @ vectors.T >= _COPY, -1).any(axis=1)
+            alike = np.tril(vectors @ vectors.T >= _COPY, -1)
+            doubts["near copy"] = np.asarray(alike.any(axis=1))
         for name, doubt in doubts.items():
             if doubt.any():
                 whole = np.zeros(len(total))
