@@ -54,7 +54,7 @@ bomb break broke broken breach burn burst cancel catch caught clog cold collapse
 conflict confuse corrupt could crack crash crisis crowd cut damage danger dark dead deadlock death
 debt decline defect delay delete deny denied destroy die dirt disappear disconnect disease disrupt
 drop dropped drought drown dry empty error evacuate evict exceed exhaust expire explode fail fall
-fault fear fell fell fever few fight fine fire fled flee flood fog forgot fraud freeze froze frozen
+fault fear fell fever few fight fine fire fled flee flood fog forgot fraud freeze froze frozen
 full garbage hack half halt hang hung hardly hit hole hunger hurt ice idle ill injure infect jam
 kill lack late leak left lock long lose loss lost low melt miss mistake mould murder never no
 nobody none not nothing only outage outbreak overflow overheat overload panic pile poison poor
