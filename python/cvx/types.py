@@ -439,6 +439,15 @@ class Edge:
         """How likely it is, of what was judged or is a candidate; None where somebody knows."""
         return self.weight if self.state in ("judged", "candidate") else None
 
+    def keys(self) -> list[str]:
+        """Return the names of its items: ``dict(edge)`` and ``edge["why"]`` work."""
+        return [name for name in Edge.__slots__ if name not in ("boost", "nodes")]
+
+    def __getitem__(self, name: str) -> Any:
+        if name in Edge.__slots__:
+            return getattr(self, name)
+        raise KeyError(f"an edge has no {name!r}: it has {', '.join(self.keys())}")
+
     @property
     def from_node(self) -> int:
         """The node it leads from: of an edge in an index, its ``cause``."""
@@ -653,6 +662,9 @@ class Hit:
         return name in _HIT_FIELDS or (self.event is not None and name in _EVENT_FIELDS)
 
     def __getitem__(self, name: str) -> Any:
+        if name == "path" and self.path:
+            # As JSON can hold them.
+            return tuple(dict(edge) for edge in self.path)
         if name in self:
             return getattr(self, name)
         raise KeyError(f"a hit has no {name!r}: it has {', '.join(self.keys())}")

@@ -1,5 +1,6 @@
 """What a cue may name beside words, and the presets that a recall may go by."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,16 @@ def test_what_led_to_the_event_of_a_cue_comes_first_and_it_itself_does_not(
         )
         assert "walked 3 -caused 1.00-> 4" in hits[0].explain()
     assert "Leaves blocked the drain." in memory.context(Cue(event=4), preset=preset)
+
+
+def test_a_hit_with_a_path_is_what_json_can_hold() -> None:
+    memory = flooded()
+    hit = memory.recall(Cue(event=4))[1]
+    told = json.loads(json.dumps(dict(hit)))
+    assert [(edge["cause"], edge["effect"]) for edge in told["path"]] == [(3, 4), (1, 3)]
+    assert hit.path[0]["why"] == told["path"][0]["why"] == "the water had nowhere to go"
+    with pytest.raises(KeyError, match="an edge has no 'colour'"):
+        _ = hit.path[0]["colour"]
 
 
 def test_causes_alone_can_be_asked_for() -> None:
