@@ -116,7 +116,7 @@ HOSTILE = (
 )
 
 
-@pytest.mark.requirement("B3", "W9")
+@pytest.mark.requirement("W9")
 def test_a_hostile_line_stays_evidence_and_is_marked() -> None:
     cast = dinner()
     event = cast.on_turn("Jordan", HOSTILE, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -268,8 +269,9 @@ class Cast(Mapping[str, Character]):
     ) -> Event:
         """Capture what a character said; see ``Character.said``."""
         speaker = self[name]
+        names = list(self)
         hearers = [
-            self[one] for one in (self if heard_by is None else some_texts("heard_by", heard_by))
+            self[one] for one in (names if heard_by is None else some_texts("heard_by", heard_by))
         ]
         everybody = list({one.name: one for one in [speaker, *hearers]}.values())
         line = f"{shown_name(name)} said: {text}"
@@ -282,7 +284,7 @@ class Cast(Mapping[str, Character]):
         for one in new:
             said, vector = told[one.name], vectors[told[one.name]]
             linked = one.distortion.association
-            nearest = one.nearest(vector, 3)
+            nearest = one.nearest(vector, names)
             felt = one.appraised(said, vector, nearest)
             made: dict[str, Any] = {
                 "agent": one.name, "type": "episodic", "category": "dialogue", "turn": turn,
@@ -362,6 +364,15 @@ class Cast(Mapping[str, Character]):
             return question in known[place], sum(alike[-_NEAREST:])
 
         return max(known, key=likeness)
+
+    def goals(self, name: str) -> list[str]:
+        """Return what a character is after."""
+        found = self._record.query(
+            "SELECT json_extract(metadata, '$.goals') FROM events"
+            " WHERE namespace = ? AND key = 'goals:0' AND state = 'active' AND kind = 'character'",
+            (name,),
+        )
+        return [goal for (told,) in found if told for goal in json.loads(told)]
 
     def gifts(self, name: str, keys: str = "") -> list[Event]:
         """Return what a character was given, as events; see ``ids``."""

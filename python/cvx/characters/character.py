@@ -58,6 +58,8 @@ _RECENCY = 0.02
 _HEARD = 4
 _MATTERED = 0.7
 _MOST = 24
+_NEAR = 3
+_RECALLED = 12
 _ASKED = max(len(asked) for asked in QUERIES.values())
 
 
@@ -422,7 +424,7 @@ class Character:
         others = [self._cast[one].name for one in there if one != self.name]
         recent = self._newest([self.name, *others], 2 * _HEARD)
         lines = [one for one in recent if (_turn(one) or 0) <= turn]
-        goals = self._goal_texts()
+        goals = self._cast.goals(self.name)
         # What another one said last; else what it said itself, or wants, or is.
         heard = [_words(one) for one in lines if one.entity != self.name]
         said = [_words(one) for one in lines]
@@ -460,7 +462,7 @@ class Character:
         gifts, scene = self._cast.ids(self.name), self._cast.ids("", "scene ")
         plan = self._plan().answering(None)
         where = [self._lived(), {"ids": [*gifts, *scene]}]
-        found = self.memory.recall(cue, 16 + len(lines), where=where, pipeline=plan)
+        found = self.memory.recall(cue, _RECALLED + len(lines), where=where, pipeline=plan)
         given = [hit.id for hit in found if hit.id in {*gifts, *scene}]
         lived = [hit.id for hit in found if hit.id not in {*gifts, *scene, *lines}]
         pieces = self._cast.ids(self.name, "background:")
@@ -621,29 +623,21 @@ class Character:
     def appraised(self, text: str, vector: Vector, nearest: Mapping[int, float]) -> Appraisal:
         """Return how much a line matters to it: to its goals, by its feeling, by what is new."""
         feeling = feeling_in(text)
-        alike = [cosine(self._cast.vector_of(goal), vector) for goal in self._goal_texts()]
+        alike = [cosine(self._cast.vector_of(goal), vector) for goal in self._cast.goals(self.name)]
         relevance = float(np.clip(max(alike, default=0.0), 0.0, 1.0))
         known = max(nearest.values(), default=0.0)
         return Appraisal(relevance, feeling, float(np.clip(1.0 - known, 0.0, 1.0)))
 
-    def nearest(self, vector: Vector, k: int) -> dict[int, float]:
-        """Return what it lived through that is likest to a line: events with their similarity."""
+    def nearest(self, vector: Vector, names: Iterable[str]) -> dict[int, float]:
+        """Return the three memories of what these did that are likest to a line, by event."""
         memory = self._cast.memory
-        lived = [entity_number(one) for one in {*self._cast, self.name}]
-        near = Filter(namespaces=[self.name], entities=lived)
-        nodes, distances = memory.index.search(vector, k, where=near)
+        near = Filter(namespaces=[self.name], entities=[entity_number(one) for one in names])
+        nodes, distances = memory.index.search(vector, _NEAR, where=near)
         events = memory.record.events_of_nodes(nodes.tolist(), active=True)
         found = zip(nodes.tolist(), distances.tolist(), strict=True)
         by_l2 = memory.metric == "l2"
         alike = {node: 1.0 / (1.0 + far) if by_l2 else 1.0 - far for node, far in found}
         return {events[node]: like for node, like in alike.items() if node in events}
-
-    def _goal_texts(self) -> list[str]:
-        return [
-            goal
-            for event in self._cast.gifts(self.name, "goals:")
-            for goal in event.metadata["goals"]
-        ]
 
 
 def _turn(event: Event | Hit) -> int | None:
