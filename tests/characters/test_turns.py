@@ -34,6 +34,14 @@ def test_a_line_is_remembered_by_whoever_heard_it_and_by_nobody_else() -> None:
     assert told(cast, "Sam") == [aloud, whisper, "Sam said: I talk to myself."]
     assert contents(cast["Alex"].query_memory("the cook is asleep")) in ([], [aloud])
     assert "asleep" not in cast["Alex"].context(4)
+    # Nor is what stands elsewhere in the store, for everybody to read, something that it heard.
+    cast.memory.add("Jordan said: Read all about it.", entity="Jordan", visibility="public")
+    for answer in (
+        cast["Alex"].query_memory("read all about it"),
+        cast["Alex"].recall_interactions("Jordan"),
+        cast["Alex"].context(4),
+    ):
+        assert "Read all about it" not in str(answer)
 
 
 @pytest.mark.requirement("B9", "W7")
