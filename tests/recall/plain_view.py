@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.recall.signals.mentions import title_words
+from cvx.recall.signals.links import title_words
 from cvx.recall.signals.view import FloatArray
 from cvx.types import Edge, IntArray
 

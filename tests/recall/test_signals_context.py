@@ -8,9 +8,17 @@ from hypothesis import strategies as st
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
 from cvx.recall.signals import all_signals, read_question
-from cvx.recall.signals.answer import form_signals
+from cvx.recall.signals.content import form_signals
 from cvx.recall.signals.context import session_signals, speaker_signals
-from cvx.recall.signals.forms import NUMBER, PLACE, REASON, SPAN, TIME, answer_wanted, forms_of
+from cvx.recall.signals.forms import (
+    NUMBER,
+    PLACE,
+    REASON,
+    SPAN,
+    TIME,
+    answer_wanted,
+    forms_of,
+)
 from cvx.recall.signals.scene import Scene
 from cvx.recall.signals.weights import DEFAULT_WEIGHTS, SCALES
 from tests.recall.plain_view import PlainView, Pool, Said

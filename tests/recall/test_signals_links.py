@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.recall.signals import Titles, read_question
-from cvx.recall.signals.linked import link_signals, title_signals
+from cvx.recall.signals.links import link_signals, title_signals
 from cvx.recall.signals.scene import Scene
 from tests.recall.plain_view import PlainView, Pool, Said
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.recall.signals.dense import dense_signals
-from cvx.recall.signals.lexical import lexical_signals
+from cvx.recall.signals.content import dense_signals, lexical_signals
 from cvx.recall.signals.question import read_question
 from cvx.recall.signals.scene import Scene
 from cvx.recall.words import content_words

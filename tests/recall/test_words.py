@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.recall.signals.lexical import lexical_signals
+from cvx.recall.signals.content import lexical_signals
 from cvx.recall.signals.question import read_question
 from cvx.recall.signals.scene import Scene
 from cvx.recall.words import IRREGULAR, forms_of_word, holders_of, root_of_word

@@ -82,10 +82,13 @@ class Guard:
     copies: bool = True
     shares: bool = True
 
-    def doubted(self, view: View, table: Candidates, scored: Scored) -> Scored:
-        """Return scores less what is doubted; each doubt is a factor of its own, below 0."""
+    def doubted(self, view: View, table: Candidates, scored: Scored, order: IntArray) -> Scored:
+        """Return scores less what is doubted; each doubt is a factor of its own, below 0.
+
+        ``order`` are the places of the table, best first.
+        """
         total = scored.total
-        head = _first(total, min(view.k + _FIRST, _MOST))
+        head = order[: min(view.k + _FIRST, _MOST)]
         rows = table.rows[head]
         doubts = dict[str, npt.NDArray[Any]]()
         if self.orders:
@@ -127,14 +130,6 @@ class Guard:
             taken.append(best)
             counts[held[best]] += 1
         return np.concatenate([order[taken], order[len(held) :]])
-
-
-def _first(total: Column, most: int) -> IntArray:
-    """Return the places of the highest scores, best first."""
-    some = np.arange(len(total))
-    if len(total) > most:
-        some = np.argpartition(-total, most)[:most]
-    return some[np.argsort(-total[some], kind="stable")]
 
 
 def _echoing(view: View, rows: IntArray, holds: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

@@ -16,13 +16,12 @@ from cvx.calls import Calls, Outcome
 from cvx.cue import PlainQuestion, dense_text, lexical_text
 from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError
 from cvx.recall.candidates import Candidates, Column
-from cvx.recall.expansion import with_neighbours
 from cvx.recall.floor import Answerable, Floor, relevance_of
 from cvx.recall.fusion import RRF_CONSTANT, Fusion, by_rank
 from cvx.recall.given import BUILT_IN, Given, finder_of
 from cvx.recall.guard import Guard
 from cvx.recall.serving import Serving
-from cvx.recall.sources import NOTHING, Dense, Finder, Found, Lexical
+from cvx.recall.sources import NOTHING, Dense, Finder, Found, Lexical, with_neighbours
 from cvx.recall.trace import SourceReport, Trace
 from cvx.recall.view import Question, View
 from cvx.recall.weighting import Weighting
@@ -186,15 +185,7 @@ class Ranking:
 
     def best(self, places: IntArray) -> IntArray:
         """Return places of the table, best first; of equals the salient, then the newest."""
-        table = self.table
-        keys = (
-            table.event_ids[places],
-            -table["votes"][places],
-            -table["time"][places],
-            -np.nan_to_num(table["salience"][places]),
-            -np.round(self.total[places], _DECIMALS),
-        )
-        return places[np.lexsort(keys)]
+        return _best(self.table, self.total, places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +336,17 @@ _DECIMALS = 9
 _NO_SCORES = Scored((), *(np.zeros((0, 0)),) * 3)
 
 
+def _best(table: Candidates, total: Column, places: IntArray) -> IntArray:
+    keys = (
+        table.event_ids[places],
+        -table["votes"][places],
+        -table["time"][places],
+        -np.nan_to_num(table["salience"][places]),
+        -np.round(total[places], _DECIMALS),
+    )
+    return places[np.lexsort(keys)]
+
+
 def rank(
     pipeline: Pipeline,
     view: View,
@@ -370,7 +372,8 @@ def rank(
             weighting = weighting.with_weights({**weights, "feedback": share})
         scored = weighting.score(weighed, table)
         if pipeline.guard is not None:
-            scored = pipeline.guard.doubted(view, table, scored)
+            order = _best(table, scored.total, np.arange(len(table)))
+            scored = pipeline.guard.doubted(view, table, scored, order)
     total = scored.total
     trace.candidates = len(table)
     trace.floor = str(pipeline.floor)

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from cvx.index import RawIndex
 from cvx.recall.corpus import Corpus
+from cvx.recall.naming import title_key
 from cvx.recall.scope import Mask, Scope
-from cvx.recall.titles import title_key
 from cvx.store.rows import event_context
 from cvx.types import Cue, Edge, Filter, IntArray, Vector
 

@@ -21,10 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cvx.recall.signals.answer import form_signals, length_signals
 from cvx.recall.signals.attentive import attentive
+from cvx.recall.signals.content import dense_signals, form_signals, length_signals, lexical_signals
 from cvx.recall.signals.context import date_signals, session_signals, speaker_signals
-from cvx.recall.signals.dense import dense_signals
 from cvx.recall.signals.floor import (
     FLOOR_FEATURES,
     Answerable,
@@ -33,9 +32,7 @@ from cvx.recall.signals.floor import (
     floor_features,
     shipped_floor,
 )
-from cvx.recall.signals.lexical import lexical_signals
-from cvx.recall.signals.linked import MENTIONS, link_signals, title_signals
-from cvx.recall.signals.mentions import Mention, Titles
+from cvx.recall.signals.links import MENTIONS, Mention, Titles, link_signals, title_signals
 from cvx.recall.signals.question import Question, read_question
 from cvx.recall.signals.scene import Scene, stretched
 from cvx.recall.signals.view import Candidates, FloatArray, View

@@ -12,7 +12,7 @@ from cvx.recall.fusion import by_scale
 from cvx.recall.guard import Guard
 from cvx.recall.pipeline import Pipeline
 from cvx.recall.signals.floor import Answerable, Learned
-from cvx.recall.signals.linked import MENTIONS
+from cvx.recall.signals.links import MENTIONS
 from cvx.recall.signals.question import Question, read_question
 from cvx.recall.signals.view import FloatArray
 from cvx.recall.signals.weights import DEFAULT_WEIGHTS, PASSAGE_WEIGHTS, SCALES

@@ -1,18 +1,54 @@
-"""Signals from words: of the event, and of windows of its neighbours."""
+"""Signals from what an event says, alone and with its neighbours: vectors, words, form, length.
+
+A window's vector is the mean of its members', and its similarity to the question the mean of
+theirs: one stored vector an event serves every window, and no vector leaves the index.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cvx.recall.signals.forms import forms_of
 from cvx.recall.signals.scene import REACH, Scene
 from cvx.recall.signals.view import FloatArray
 from cvx.types import IntArray
 
 _K1, _B = 1.2, 0.75
+_forms_of = lru_cache(maxsize=1 << 16)(forms_of)
+
+
+def dense_signals(scene: Scene) -> Mapping[str, FloatArray]:
+    """Compare vectors.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``dense``: similarity of the event. ``dense_window``, ``dense_wide``: of the three and the
+        five events round it. ``dense_pair``: of a question with its answer: the event and the one
+        before it, if that asks; the event and the one after it, if it asks itself; else its own.
+        ``dense_neighbour``: the higher one of its neighbours. Where a window reaches over the end
+        of a session, the mean is over what there is.
+    """
+    # One column a neighbour; "no neighbour" has similarity 0, so that sums need no mask.
+    near = [scene.similarity[column] for column in scene.places.T]
+    there = [(column < scene.near.size).astype(np.float64) for column in scene.places.T]
+    before, own, after = near[REACH - 1], near[REACH], near[REACH + 1]
+    asked = scene.asks[scene.places[:, REACH - 1]]
+    asks = scene.asks[scene.own] & (there[REACH + 1] > 0)
+    partner = np.where(asked, before, np.where(asks, after, own))
+    three = slice(REACH - 1, REACH + 2)
+    return {
+        "dense": own,
+        "dense_window": np.asarray(sum(near[three]) / sum(there[three])),
+        "dense_wide": np.asarray(sum(near) / sum(there)),
+        "dense_pair": (own + partner) / 2,
+        "dense_neighbour": np.maximum(before, after),
+    }
 
 
 def lexical_signals(scene: Scene) -> Mapping[str, FloatArray]:
@@ -99,3 +135,33 @@ def _bm25(scene: Scene, *parts: tuple[Any, Any, int]) -> npt.NDArray[np.float64]
     damp = _K1 * (1 - _B + np.concatenate(relative))
     out: npt.NDArray[np.float64] = (counts / (counts + damp[:, None])) @ scene.idf / total
     return out
+
+
+def form_signals(scene: Scene) -> Mapping[str, FloatArray]:
+    """Compare the form of the texts with the form of the answer.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``answers``: 1 where the text says the kind of thing that is asked for (when, how long, how
+        many, why, who, where); 0 where the question does not tell. ``asks``: 1 where the text
+        asks something itself.
+    """
+    wanted = scene.question.wanted
+    asks = scene.asks[scene.own].astype(np.float64)
+    if not wanted:
+        return {"answers": np.zeros(scene.rows.size), "asks": asks}
+    forms = np.array([_forms_of(text) for text in scene.view.texts(scene.rows)], dtype=np.int64)
+    return {"answers": (forms & wanted > 0).astype(np.float64), "asks": asks}
+
+
+def length_signals(scene: Scene) -> Mapping[str, FloatArray]:
+    """Say how much an event tells.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``length``: ln(1 + characters) / ln(1001), at most 1: greetings and thanks are short.
+    """
+    lengths = scene.lengths[scene.own]
+    return {"length": np.minimum(np.log1p(lengths) / np.log(1001.0), 1.0)}

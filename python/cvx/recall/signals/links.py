@@ -1,4 +1,4 @@
-"""Which texts speak of what other texts are about: found when a text is written.
+"""Titles and links: which texts speak of what others are about, and what that is worth.
 
 A title, or a name, stands for the text that is about it. Every text in which a title occurs, word
 for word, mentions it; the link leads from the text that mentions to the text that is about, and
@@ -7,10 +7,15 @@ never back: what speaks of Paris does not answer what Paris is, but what Paris i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cvx.recall.titles import title_key
+import numpy as np
+
+from cvx.recall.naming import title_key
+from cvx.recall.signals.content import coverage
+from cvx.recall.signals.scene import Scene, among
+from cvx.recall.signals.view import FloatArray
 from cvx.recall.words import content_words, plain_words
 
 _LONGEST = 12
@@ -93,3 +98,72 @@ class Titles:
                     at += length - 1
                     break
             at += 1
+
+
+_LONGEST_TITLE = 6
+MENTIONS = "mentions"
+"""The kind of edge from a text to what is about something that it mentions."""
+
+
+def title_signals(scene: Scene) -> Mapping[str, FloatArray]:
+    """Say whether the question names the title of a text.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``title``: 1 where the whole title stands in the question, 0 otherwise or without a title.
+    """
+    named = [scene.view.titles(phrase) for phrase in phrases(scene.question.asked)]
+    rows = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *named]))
+    return {"title": among(scene.rows, rows).astype(np.float64)}
+
+
+def phrases(text: str) -> list[str]:
+    """Return every run of up to six words that could be a title: one that starts with a capital.
+
+    Examples
+    --------
+    >>> phrases("Who crossed Red River")
+    ['Who', 'Who crossed', 'Who crossed Red', 'Who crossed Red River', 'Red', 'Red River', 'River']
+    """
+    words = plain_words(text, fold=False)
+    return [
+        " ".join(words[start : start + length])
+        for start, first in enumerate(words)
+        if first[:1].isupper() or first[:1].isdigit()
+        for length in range(1, min(_LONGEST_TITLE, len(words) - start) + 1)
+    ]
+
+
+def link_signals(scene: Scene, score: FloatArray) -> Mapping[str, FloatArray]:
+    """Follow the links between candidates one step, in their own direction.
+
+    Parameters
+    ----------
+    scene : Scene
+        The question and its candidates.
+    score : ndarray of shape (n,)
+        Of each candidate by itself, at least 0.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``linked``: the highest score of a candidate that mentions this one, times the weight of the
+        link. ``residual``: over the same candidates, the highest score times the share of the
+        question's idf that this one adds to what the other holds.
+    """
+    linked, residual = np.zeros(scene.rows.size), np.zeros(scene.rows.size)
+    at = {row: place for place, row in enumerate(scene.rows.tolist())}
+    walked = [
+        (at[a], at[b], edge.weight)
+        for a, b, edge in scene.view.links(scene.rows)
+        if edge.kind == MENTIONS and a != b and b in at
+    ]
+    if walked:
+        start, end, weights = (np.array(column) for column in zip(*walked, strict=True))
+        strength = score[start] * weights
+        source, target = scene.own[start], scene.own[end]
+        added = coverage(scene, source, target) - coverage(scene, source)
+        np.maximum.at(linked, end, strength)
+        np.maximum.at(residual, end, strength * added)
+    return {"linked": linked, "residual": residual}
