@@ -359,6 +359,8 @@ def remembered(talk: Talk, source: str, embedder: Any = None) -> tuple[Memory, l
 def plain(memory: Memory, without: Sequence[str] = ()) -> Any:
     """Return the memory's pipeline without some of its defences, or without all ("all")."""
     pipeline = memory.learning.pipeline
+    if not without:
+        return pipeline
     guard = None if "all" in without else replace(Guard(), **dict.fromkeys(without, False))
     return replace(pipeline, guard=guard)
 

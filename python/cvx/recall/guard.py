@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,15 +117,15 @@ class Guard:
         held = codes[head].tolist()
         if not self.shares or len(set(held)) < 2:
             return order
-        large = {
-            code
-            for code in set(held)
-            if not code or 2 * np.count_nonzero(view.readable & (codes == code)) > view.size
-        }
+
+        @cache
+        def large(code: int) -> bool:
+            return not code or 2 * int((view.readable & (codes == code)).sum()) > view.size
+
         waiting, taken, counts = list(range(len(held))), list[int](), Counter[int]()
         while waiting:
             room = (len(taken) + 2) // 2
-            free = (at for at in waiting if held[at] in large or counts[held[at]] < room)
+            free = (at for at in waiting if counts[held[at]] < room or large(held[at]))
             best = next(free, waiting[0])
             waiting.remove(best)
             taken.append(best)
