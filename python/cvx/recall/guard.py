@@ -148,7 +148,11 @@ def _echoing(view: View, rows: IntArray, holds: npt.NDArray[np.bool_]) -> npt.ND
 
 def vectors_of(view: View, rows: IntArray) -> npt.NDArray[np.float32]:
     """Return the vectors of rows, each of length 1; 0 for what has none."""
-    found = [view.index.vector(node) if node >= 0 else None for node in view.corpus.nodes[rows]]
+    # A damaged row is one of the corpus, and in no index.
+    nodes = view.corpus.nodes[rows].tolist()
+    found = [
+        view.index.vector(node) if node >= 0 and node in view.index else None for node in nodes
+    ]
     dim = next((len(one) for one in found if one is not None), 1)
     out = np.zeros((len(rows), dim), dtype=np.float32)
     for at, one in enumerate(found):
