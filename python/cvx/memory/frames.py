@@ -222,6 +222,7 @@ class Frames:
         with needs("frames"):
             import polars as pl
 
+        passing = None if where is None else self._events_passing(where)
         if not self._backend.record.frozen:
             # What was recalled and is not written down yet.
             self._backend.flush()
@@ -230,8 +231,8 @@ class Frames:
             self._owners(), on="node", how="left", maintain_order="left"
         )
         frame = frame.with_columns(event_id="event").drop("node", "event")
-        if where is not None:
-            frame = frame.filter(pl.col("event_id").is_in(self._events_passing(where)))
+        if passing is not None:
+            frame = frame.filter(pl.col("event_id").is_in(passing))
         return frame.select(
             *("decision_id", "episode", "namespace", "cue", "place", "event_id", "distance"),
             *("score", "propensity", "followed", "action", "outcome", "recorded"),
