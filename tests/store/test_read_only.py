@@ -227,4 +227,4 @@ def test_what_cannot_be_read_without_writing_is_refused(tmp_path: Path, store: P
     with FileLock(store / "LOCK") as noted:
         noted.note(Tail(99, 7))
     refused(store, LostTailError, "up to change 99")
-    refused(store / "memory.db", StoreNotFoundError, "no store")
+    refused(store / "memory.db", RecordIOError, "is a file")
