@@ -23,7 +23,7 @@ from cvx.types import IntArray
 if TYPE_CHECKING:
     from cvx.recall.view import View
 
-_SAMPLE, _FEWEST = 96, 30
+_SAMPLE, _FEWEST = 64, 30
 _COMMON = 3
 """A word in so many texts of the sample is common."""
 _MORE, _FAR_MORE = 2.0, 3.0
@@ -63,7 +63,7 @@ class Guard:
         A text that reads like an order to a model loses half.
     hubs : bool, default True
         A text that fits many unrelated cues loses up to half: one with several times as many rare
-        words as is usual here, or one that lies nearer to many texts of a seeded sample of 96
+        words as is usual here, or one that lies nearer to many texts of a seeded sample of 64
         readable events than any other of the sample does.
     copies : bool, default True
         Of near copies the best counts, the others lose half.
@@ -136,8 +136,10 @@ class Guard:
 def _echoing(view: View, rows: IntArray, holds: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Return which texts, of those that hold its content, repeat the question of the cue."""
     out = np.zeros(len(rows), dtype=np.bool_)
+    if not holds.any():
+        return out
     asked = set(words_of(view.cue.words()))
-    if len(asked) < _FEWEST_WORDS or not (asking := asked & _ASKING) or not holds.any():
+    if len(asked) < _FEWEST_WORDS or not (asking := asked & _ASKING):
         return out
     some = np.flatnonzero(holds)
     for at, text in zip(some.tolist(), view.texts(rows[some]), strict=True):
