@@ -15,6 +15,7 @@ from cvx.errors import (
     CvxError,
     LostTailError,
     ReadOnlyError,
+    RecordIOError,
     StoreNotFoundError,
     StoreVersionError,
 )
