@@ -69,12 +69,13 @@ def test_the_keys_of_every_command_are_those_of_the_page(cvx: Cvx, tmp_path: Pat
         told[words(name)[0]] = words(re.sub(r"\([^)]*\)", "", cell))
     # The keys of what these list stand behind their own.
     nested = {"recall", "why", "doctor"}
-    cvx("add", "a cause")
+    cvx("add", "it rained all night")
+    flood = "the cellar flooded because it rained all night"
     runs = {
-        "add": ("add", "an effect because of a cause", "--entity", "ana"),
-        "causes": ("causes", "an effect because of a cause"),
+        "add": ("add", flood, "--entity", "ana"),
+        "causes": ("causes", flood),
         "link": ("link", 1, 2),
-        "recall": ("recall", "effect"),
+        "recall": ("recall", "cellar"),
         "why": ("why", 2),
         "trajectory": ("trajectory", "--entity", "ana"),
         "stats": ("stats",),

@@ -248,3 +248,17 @@ def test_a_process_that_dies_in_the_middle_of_a_game_leaves_nothing_of_it(tmp_pa
 def test_a_part_of_another_kind_is_refused_before_any_game(part: str) -> None:
     with pytest.raises(InvalidInputError, match=f"^{part} is 'blind': give a "):
         ActiveMemory(TemporalIndex(DIM), **{part: "blind"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "told", [{"anything": 1}, {"names": 7}, {"names": ["likeness"], "mean": "x"}]
+)
+def test_weights_of_a_record_that_are_none_are_named(told: dict[str, object]) -> None:
+    kept = Memory(embedder=embedder())
+    with kept.episode("find the milk") as episode:
+        episode.act("open the fridge", observation="a kitchen")
+        episode.end(outcome=True)
+    with kept.record.transaction() as write:
+        write.set_state("weights", told)
+    with pytest.raises(InvalidInputError, match=r"to_dict\(\) returned"):
+        kept.learning.loop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -192,7 +193,8 @@ def test_bad_weights_and_modes_are_typed_errors(
 
 
 def test_a_hit_keeps_all_but_what_the_score_made_when_it_is_ranked() -> None:
-    given = Hit(**{one.name: f"its {one.name}" for one in fields(Hit)})  # type: ignore[arg-type]
+    its: dict[str, Any] = {one.name: f"its {one.name}" for one in fields(Hit)}
+    given = Hit(**{**its, "path": ()})
     scorer = Scorer({"one": 1.0}, features={"one": lambda *_: 1.0})
     (ranked,) = scorer.rank([given], ScoringContext())
     changed = {one.name for one in fields(Hit) if getattr(given, one.name) != ranked[one.name]}

@@ -88,9 +88,11 @@ class Weighing:
             assert fresh is not None
             taught = logged(experience, self.namespace, fresh)
             return self._with(fresh.update(*taught) if taught.labels else fresh)
-        if state is None or tuple(state["names"]) != self.weights.names:
+        if state is None:
             return self
         weights = LearnedWeights.from_dict(state)
+        if weights.names != self.weights.names:
+            return self
         return self._with(weights.refill(*logged(experience, self.namespace, weights)))
 
 
