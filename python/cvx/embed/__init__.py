@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from cvx.embed.http import HttpOptions as HttpOptions
     from cvx.embed.http import Reply as Reply
     from cvx.embed.local import LocalEmbedder as LocalEmbedder
-    from cvx.embed.registry import PRESETS as PRESETS
-    from cvx.embed.registry import Preset as Preset
-    from cvx.embed.registry import preset_for as preset_for
+    from cvx.embed.models import PRESETS as PRESETS
+    from cvx.embed.models import Preset as Preset
+    from cvx.embed.models import preset_for as preset_for
     from cvx.embed.servers import OllamaEmbedder as OllamaEmbedder
     from cvx.embed.servers import OpenAIEmbedder as OpenAIEmbedder
     from cvx.embed.servers import detect as detect
@@ -44,13 +44,13 @@ _HOME = {
     "LocalEmbedder": "local",
     "OllamaEmbedder": "servers",
     "OpenAIEmbedder": "servers",
-    "PRESETS": "registry",
+    "PRESETS": "models",
     "Prefixed": "adapters",
-    "Preset": "registry",
+    "Preset": "models",
     "Reply": "http",
     "as_embedder": "adapters",
     "detect": "servers",
-    "preset_for": "registry",
+    "preset_for": "models",
 }
 
 __all__ = [*_HOME, "Embedder", "LexicalEmbedder", "aembed", "embed_query"]

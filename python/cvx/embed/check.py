@@ -117,7 +117,7 @@ def _name(embedder: Embedder) -> str:
 
 
 def _offers(dim: int) -> str:
-    from cvx.embed.registry import PRESETS
+    from cvx.embed.models import PRESETS
 
     fitting = [name for name, preset in PRESETS.items() if preset.dim == dim]
     return f" (models with {dim}: {', '.join(fitting)})" if fitting else ""
