@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cvx.characters import Distortion, DistortionFilter, Inverter
+from cvx.errors import InvalidInputError
 from cvx.types import Vector
 from tests.characters.dinner import contents, dinner
 
@@ -97,6 +98,9 @@ def test_a_search_may_distort_with_or_without_an_inverter() -> None:
     answer = alex.search_with_distortion("how was the soup?", Gloom(), inverter=Reading())
     assert contents(answer) == [f"a tolerable text of {cast.memory.dim} numbers"]
     assert answer.hits[0].text == "Jordan said: What a wonderful soup."
+    for wrong in (None, {"min_turn": 1}):
+        with pytest.raises(InvalidInputError, match=r"give an object with apply\(text\)"):
+            alex.search_with_distortion("how was the soup?", wrong)  # type: ignore[arg-type]
     assert isinstance(Gloom(), DistortionFilter)
     assert isinstance(Reading(), Inverter)
     assert not isinstance(Gloom(), Inverter)

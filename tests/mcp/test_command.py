@@ -73,6 +73,21 @@ def test_writing_keeps_what_is_there_and_a_copy_of_it(cvx: Cvx, tmp_path: Path, 
     assert copy.read_text("utf-8") == before
 
 
+def test_writing_what_stands_there_already_leaves_no_copy(cvx: Cvx, tmp_path: Path) -> None:
+    assert cvx("mcp", "install", "claude-code", "--write").code == 0
+    before = (tmp_path / ".mcp.json").read_text()
+    assert "has it already" in cvx("mcp", "install", "claude-code", "--write").out
+    assert (tmp_path / ".mcp.json").read_text() == before
+    assert not [*tmp_path.glob("*.bak")]
+
+
+@pytest.mark.parametrize("command", ["install", "inspect"])
+def test_the_help_of_both_commands_keeps_an_example_a_line(cvx: Cvx, command: str) -> None:
+    lines = [line.strip() for line in cvx("mcp", command, "--help").out.splitlines()]
+    examples = [line for line in lines if line.startswith(f"cvx mcp {command} ")]
+    assert len(examples) == 2
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes and links of POSIX")
 def test_writing_keeps_links_modes_and_every_copy(cvx: Cvx, tmp_path: Path) -> None:
     real = tmp_path / "dotfiles.json"
@@ -104,6 +119,9 @@ def test_inspect_lists_tools_and_calls_one(cvx: Cvx) -> None:
     assert cvx("add", "the key is under the pot").code == 0
     listed = cvx("mcp", "inspect", "--tools", "recall,why").out.splitlines()
     assert [line.split(":")[0] for line in listed] == ["recall", "why"]
+    assert listed[1].endswith("Arguments: event, or also max_depth.")
+    tool = cvx("mcp", "inspect", "--tools", "why", "--json").json["tools"][0]
+    assert [*tool["arguments"]["properties"]] == ["event", "max_depth"]
     called = cvx("mcp", "inspect", "recall", '{"cue": "where is the key?"}', "--json").json
     assert called["answer"]["memories"][0]["content"] == "the key is under the pot"
     assert cvx("mcp", "inspect", "recall", "{}").code == 1

@@ -165,6 +165,8 @@ def test_a_day_and_a_chain_of_causes_can_be_attached(memory: Memory) -> None:
         for missing in ("memory/9", "day/yesterday", "causes/9", "memory/x"):
             with pytest.raises(MCPError):
                 await client.read_resource(f"cvx://{missing}")
+        with pytest.raises(MCPError, match="day is 'yesterday': give one such as 2026-11-23"):
+            await client.read_resource("cvx://day/yesterday")
         prompt = await client.get_prompt("recall_first", {"task": "Empty the cellar."})
         assert "Empty the cellar." in str(prompt.messages[0].content)
 

@@ -386,6 +386,8 @@ class Character:
             Makes the text of the vector first, as a vec2text model does; by default the distortion
             applies to the text itself.
         """
+        if not isinstance(distortion, DistortionFilter):
+            raise wrong("distortion", distortion, "an object with apply(text)")
         hits = self._episodes(query, k)
         answer = self._answer(hits, query=query)
         for hit, item in zip(hits, answer["memories"], strict=True):

@@ -70,6 +70,8 @@ def _mcp() -> typer.Typer:
     from cvx.cli.mcp import app, mcp
 
     app.callback(invoke_without_command=True, help=_help(mcp.__doc__ or ""))(mcp)
+    for command in app.registered_commands:
+        command.help = _help(getattr(command.callback, "__doc__", None) or "")
     return app
 
 

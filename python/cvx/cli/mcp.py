@@ -15,7 +15,7 @@ from cvx.errors import InvalidInputError
 from cvx.extras import needs
 
 if TYPE_CHECKING:
-    from mcp.types import CallToolResult
+    from mcp.types import CallToolResult, Tool
 
 Tools = Annotated[
     str,
@@ -120,7 +120,11 @@ def install(
         raise typer.BadParameter(f"--write needs a host: one of {', '.join(HOSTS)}")
     server = entry(folder_of(store), namespace, tools)
     if write:
-        path, *copies = write_settings(HOSTS[host], name, server)
+        written = write_settings(HOSTS[host], name, server)
+        if not written:
+            line(f"{HOSTS[host].path()} has it already")
+            return
+        path, *copies = written
         line(f"wrote {path}" + "".join(f"; what was there is in {copy}" for copy in copies))
         return
     for one in [host] if host else HOSTS:
@@ -139,7 +143,7 @@ def inspect(
     embedder: EmbedderSpec = None,
     json: Json = False,
 ) -> None:
-    """List the tools of a server, or call one, as a client would.
+    """List the tools of a server with their arguments, or call one, as a client would.
 
     For example:
       cvx mcp inspect --store ~/memory
@@ -161,23 +165,23 @@ def inspect(
     if not isinstance(given, dict):
         raise InvalidInputError(f"the arguments are {arguments!r:.60}: give a JSON object")
 
-    async def ask() -> tuple[list[tuple[str, str]], CallToolResult | None]:
+    async def ask() -> tuple[list[Tool], CallToolResult | None]:
         clients = Clients(memory, {"": namespace})
         built = server(clients, tools=tools, dotted=dotted_names)
         async with Client(built) as client:
             if tool:
                 return [], await client.call_tool(tool, given)
-            listed = (await client.list_tools()).tools
-            return [(one.name, one.description or "") for one in listed], None
+            return (await client.list_tools()).tools, None
 
     with opened(store, embedder, create=bool(tool)) as memory:
         listed, answer = asyncio.run(ask())
     if answer is None:
         if json:
-            emit({"tools": [{"name": name, "description": told} for name, told in listed]})
+            emit({"tools": [_described(one) for one in listed]})
             return
-        for name, told in listed:
-            line(f"{name}: {' '.join(told.split())}")
+        for one in listed:
+            told = " ".join((one.description or "").split())
+            line(f"{one.name}: {told.rstrip('.')}. {_arguments(one)}")
         return
     if json:
         emit({"error": bool(answer.is_error), "answer": answer.structured_content})
@@ -187,6 +191,22 @@ def inspect(
                 line(row)
     if answer.is_error:
         raise typer.Exit(1)
+
+
+def _described(tool: Tool) -> dict[str, object]:
+    return {
+        "name": tool.name,
+        "description": tool.description or "",
+        "arguments": tool.input_schema,
+    }
+
+
+def _arguments(tool: Tool) -> str:
+    """Return the arguments of a tool in words: those it needs, then the others."""
+    needed = tool.input_schema.get("required", [])
+    others = [name for name in tool.input_schema.get("properties", {}) if name not in needed]
+    told = ", or also ".join(", ".join(names) for names in (needed, others) if names)
+    return f"Arguments: {told or 'none'}."
 
 
 def _whose(namespace: str, tools: str) -> str:

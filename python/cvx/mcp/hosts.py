@@ -74,7 +74,8 @@ def write(host: Host, name: str, server: Mapping[str, object]) -> Sequence[Path]
     Returns
     -------
     sequence of Path
-        The settings; and the copy, where there were some.
+        The settings; and the copy, where there were some. None where the server stands there as it
+        is to be: nothing is changed.
 
     Raises
     ------
@@ -89,6 +90,8 @@ def write(host: Host, name: str, server: Mapping[str, object]) -> Sequence[Path]
         before = path.read_text("utf-8") if path.exists() else None
         known = json.loads(before) if before and before.strip() else {}
         servers = known.setdefault(host.key, {})
+        if servers.get(name) == dict(server):
+            return []
         servers[name] = dict(server)
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error}") from error

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from cvx import __version__
+from cvx.arguments import wrong
 from cvx.characters.prompts import CONSULTATION, SYSTEM
 from cvx.errors import CvxError, InvalidInputError
 from cvx.escaping import quoted
@@ -258,7 +259,7 @@ def _add_resources(built: MCPServer[Tools], client: Callable[[], Client]) -> Non
         """Everything that happened on a day (UTC), such as 2026-11-23, in the order of time."""
         asker = client()
         with _not_found():
-            since = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC)
+            since = _day(day)
             of_it = Filter(since=since, until=since + timedelta(days=1))
             events = asker.memory.events(of_it, limit=_MOST_OF_A_DAY)
         return "\n".join(
@@ -270,6 +271,13 @@ def _add_resources(built: MCPServer[Tools], client: Callable[[], Client]) -> Non
         """The chain of causes that led to a memory, as a story."""
         with _not_found():
             return str(client().memory.why(event))
+
+
+def _day(told: str) -> datetime:
+    try:
+        return datetime.strptime(told, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise wrong("day", told, "one such as 2026-11-23") from error
 
 
 @contextmanager
