@@ -87,3 +87,11 @@ def test_a_call_in_the_name_of_a_namespace_touches_no_other() -> None:
     assert memory.get(others).text == "a cup"
     assert memory.get(others).state == "active"
     memory.feedback(shown, outcome=1.0, namespace="bob")
+
+
+def test_within_none_is_refused_and_is_not_the_unnamed_namespace() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    for wrong in (None, 7):
+        with pytest.raises(InvalidInputError, match=f"^namespace is {wrong}: give a str"):
+            memory.within(wrong)  # type: ignore[arg-type]
+    assert memory.within("").add("it rained").namespace == ""

@@ -1219,6 +1219,7 @@ class Memory:
             outcome=outcome,
         )
 
+    @checked(namespace=a_text)
     def within(self, namespace: str, *, also: Sequence[str] = ()) -> Self:
         """Return the same memory in the name of a namespace, for whoever must not name another.
 
@@ -1228,12 +1229,14 @@ class Memory:
         Parameters
         ----------
         namespace : str
-            Who writes and asks.
+            Who writes and asks; "" is the unnamed one.
         also : sequence of str
             Further namespaces, of which what is shared is seen.
 
         Raises
         ------
+        InvalidInputError
+            The namespace is no str; None is refused, and does not mean the unnamed one.
         NamespaceError
             This memory is bound already, and sees less.
 
