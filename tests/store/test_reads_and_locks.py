@@ -23,6 +23,7 @@ from cvx.errors import (
 )
 from cvx.memory import Memory
 from cvx.store import Record
+from cvx.store.erase import check_erasable
 from cvx.store.files import refuse_network
 from cvx.store.lock import FileLock
 from cvx.types import Cue, Episode, Event
@@ -259,6 +260,15 @@ def test_nobody_recalls_what_a_block_of_another_thread_may_take_back(
             assert elsewhere(lambda: len(memory.record.events())) == 1
         assert ("the cup is blue" in asked.result(LONG)) is not fail
         assert memory.recall("the red lamp")[0].text == "the lamp is red"
+
+
+def test_an_erase_waits_for_a_transaction_of_another_thread(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
+        event = memory.add("the lamp is red")
+        with Writing(memory, block=True, fail=False):
+            check_erasable(memory.record, [event.id])
+        with memory.admin.transaction(), pytest.raises(StoreError, match="end that one first"):
+            check_erasable(memory.record, [event.id])
 
 
 @pytest.mark.requirement("B17")

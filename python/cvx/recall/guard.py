@@ -7,6 +7,7 @@ each takes away an advantage that an honest memory seldom has, and says so among
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
@@ -33,6 +34,10 @@ _NEAR, _VERY_NEAR = 0.1, 0.3
 _HELD = 0.85
 """Share of the cue's words, question words included, that makes a text a repetition of it."""
 _FEWEST_WORDS = 5
+_ANSWERED = re.compile(r"\W*(?:\w{1,9} ?\d*[.:)]\s+)?[^.!?\n]+[?？]\s*\S")  # noqa: RUF001
+"""What begins with a question, and goes on."""
+_FEWEST_ANSWERED, _MANY_ANSWERED = 3, 0.1
+"""So many of the sample, and so large a share, and questions are kept with their answers here."""
 _DOUBT = 0.5
 """How much of its score is taken from what is doubted: of .3, .4 and .5 the one that kept most
 planted texts of the development set from the first place; honest ones are hardly ever doubted."""
@@ -40,6 +45,8 @@ _COPY = 0.97
 """Cosine from which two memories are near copies, as for the blocks of a context."""
 _MOST, _FIRST = 100, 6
 """How far down a ranking is looked at: so many places more than are wanted, up to the first."""
+_RIVAL = 0.8
+"""Share of its score from which another memory takes the place of one that is held back."""
 _ASKING = frozenset(
     """
     who whom whose what when where which why how wer wen wem was wann wo wie warum welche qui que
@@ -59,6 +66,7 @@ class Guard:
     echoes : bool, default True
         A text that asks what the cue asks is not its answer: of a question of at least five
         words, one that holds 85% of them, its question word among them, loses half of its score.
+        Not where a tenth of the memories begin with a question and go on with its answer.
     orders : bool, default True
         A text that reads like an order to a model loses half.
     hubs : bool, default True
@@ -69,7 +77,7 @@ class Guard:
         Of near copies the best counts, the others lose half.
     shares : bool, default True
         A labelled source that holds less than half of the memories takes no more than half of the
-        first places, as long as anything else is there to take them.
+        first places, as long as something else scores at least 80% of what is held back.
 
     References
     ----------
@@ -94,7 +102,7 @@ class Guard:
         doubts = dict[str, npt.NDArray[Any]]()
         if self.orders:
             doubts["reads like an order"] = view.corpus.orders[rows]
-        if self.echoes:
+        if self.echoes and not usual_in(view).answers:
             holds = table["coverage"][head] if "coverage" in table else np.ones(len(rows))
             doubts["repeats the question"] = _echoing(view, rows, holds >= _HELD)
         vectors = vectors_of(view, rows)
@@ -110,11 +118,11 @@ class Guard:
                 scored = scored.less(name, whole)
         return scored
 
-    def ordered(self, view: View, table: Candidates, order: IntArray) -> IntArray:
+    def ordered(self, view: View, table: Candidates, total: Column, order: IntArray) -> IntArray:
         """Return a ranking in which no labelled source takes more than its share of the head."""
         codes = view.corpus.sources
-        head = table.rows[order[: min(view.k + _FIRST, _MOST)]]
-        held = codes[head].tolist()
+        head = order[: min(view.k + _FIRST, _MOST)]
+        held, scores = codes[table.rows[head]].tolist(), total[head].tolist()
         if not self.shares or len(set(held)) < 2:
             return order
 
@@ -126,7 +134,9 @@ class Guard:
         while waiting:
             room = (len(taken) + 2) // 2
             free = (at for at in waiting if counts[held[at]] < room or large(held[at]))
-            best = next(free, waiting[0])
+            first, best = waiting[0], next(free, waiting[0])
+            if scores[best] < _RIVAL * scores[first]:
+                best = first
             waiting.remove(best)
             taken.append(best)
             counts[held[best]] += 1
@@ -171,6 +181,8 @@ class Usual:
     ----------
     size : int
         How many events were readable when the sample was drawn.
+    answers : bool
+        Whether questions are kept with their answers: a tenth of the sample, at least three.
     vectors : ndarray of shape (s, dim), float32
         Of the sample, of length 1.
     nearest : ndarray of shape (s,), float32
@@ -184,6 +196,7 @@ class Usual:
     """
 
     size: int
+    answers: bool
     vectors: npt.NDArray[np.float32]
     nearest: npt.NDArray[np.float32]
     common: frozenset[str]
@@ -212,21 +225,29 @@ def usual_in(view: View) -> Usual:
     """Return what is usual where the asker reads: drawn anew each time the memory has doubled."""
     kept, spaces = view.corpus.usual, tuple(view.scope.where.namespaces or ())
     known = kept.get(spaces)
-    if known is not None and view.size <= 2 * known.size:
+    if known is not None and _still_holds(known, view.size):
         return known
     rows = np.flatnonzero(view.readable & (view.corpus.nodes >= 0))
     rows = np.sort(np.random.default_rng(0).permutation(rows)[:_SAMPLE])
+    texts = view.texts(rows)
+    answered = sum(_ANSWERED.match(text) is not None for text in texts)
+    answers = answered >= max(_FEWEST_ANSWERED, _MANY_ANSWERED * len(rows))
     none = np.zeros(0, dtype=np.float32)
-    made = Usual(view.size, none[:, None], none, frozenset(), math.inf, math.inf)
+    made = Usual(view.size, answers, none[:, None], none, frozenset(), math.inf, math.inf)
     if len(rows) >= _FEWEST:
         vectors = vectors_of(view, rows)
         likeness = vectors @ vectors.T
         np.fill_diagonal(likeness, -1.0)
-        texts = [set(words_of(text)) for text in view.texts(rows)]
-        counts = Counter(word for words in texts for word in words)
+        held = [set(words_of(text)) for text in texts]
+        counts = Counter(word for words in held for word in words)
         common = frozenset(word for word, n in counts.items() if n >= _COMMON)
-        rare = float(np.quantile([len(words - common) for words in texts], 0.95))
+        rare = max(float(np.quantile([len(words - common) for words in held], 0.95)), 5.0)
         long = float(np.quantile(view.lengths[rows], 0.9))
-        made = Usual(view.size, vectors, likeness.max(axis=1), common, max(rare, 5.0), long)
+        made = Usual(view.size, answers, vectors, likeness.max(axis=1), common, rare, long)
     kept[spaces] = made
     return made
+
+
+def _still_holds(known: Usual, size: int) -> bool:
+    """Return whether a sample is of all events, or of half of them at least."""
+    return size == known.size or (known.size >= _SAMPLE and size <= 2 * known.size)

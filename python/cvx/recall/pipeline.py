@@ -386,5 +386,5 @@ def rank(
     found = Ranking(table, scored, kept, total, relevance, columns, weights)
     order = found.best(kept)
     if pipeline.guard is not None:
-        order = pipeline.guard.ordered(view, table, order)
+        order = pipeline.guard.ordered(view, table, total, order)
     return replace(found, order=order)

@@ -142,7 +142,8 @@ def check_erasable(record: Record, events: Sequence[int]) -> None:
     UnknownError, StoreError
         As for ``erase``.
     """
-    if record.writing:
+    # While another thread writes, this one waits for it.
+    if record.writing and record.database.is_writer:
         raise StoreError(
             "erasing writes the whole store anew, which cannot be part of a transaction: end that "
             "one first"

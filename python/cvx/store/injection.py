@@ -32,8 +32,8 @@ _ORDERS = re.compile(
 )
 _ELSEWHERE = re.compile(
     r"""
-    \b(?:ignorier|missacht|vergiss|vergesst|vergessen\ sie|ignora|ignorez|ignore[sz]?\b|oublie|olvid
-        |negeer|vergeet|dimentica|esque[cç]|desconsider|игнорир|забуд|не\ обращай)
+    \b(?:ignorier|missacht|vergiss|vergesst|vergessen\ sie|ignora(?!n)|ignorez|ignore[sz]?\b
+        |oublie|olvid|negeer|vergeet|dimentica|esque[cç]|desconsider|игнорир|забуд|не\ обращай)
         [^.;!?\n]{0,40}
         (?:anweisung|regeln|vorgaben|befehl|consigne|instruction|directive|r[eè]gle|instruc|regla
         |istruzion|regol|instru[cç]|regra|instructie|regels|инструкци|правил|указани)
@@ -45,6 +45,20 @@ _ELSEWHERE = re.compile(
 )
 """Orders to drop one's instructions in German, French, Spanish, Italian, Portuguese, Dutch,
 Russian, Chinese, Japanese and Arabic."""
+
+_KEEP_IN_MIND = re.compile(
+    r"""
+    \b(?:do\ not|don['’]t|never|not\ to)\ (?:ever\ )?(?:ignore|disregard|forget|override|bypass)\b
+    | \b(?:vergiss|vergesst|vergessen\ sie|ignorier\w*|missacht\w*)\ nicht\b
+    | \bn['’](?:oublie[sz]?|ignore[sz]?)\ (?:pas|jamais)\b
+    | \b(?:no|nunca|non|mai|não|nunca)\ (?:te\ |se\ |lo\ )?(?:olvid|ignor|dimentic|esque[cç])\w*
+    | \b(?:vergeet|negeer)\ (?:\w+\ )?(?:niet|nooit)\b
+    | \b(?:не|никогда\ не)\ (?:забуд|забыва|игнорир)\w*
+    | (?:不要|别|別)(?:忘记|忽略|无视) | 忘れない
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What asks to keep instructions in mind, in words that ask to drop them without their "not"."""
 
 _LOOKALIKES = str.maketrans(
     "авеіјкмнорсԁтухѕԛԝһАВЕІЈКМНОРСТУХЅԚԜαεικνορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɡɩ",
@@ -94,7 +108,8 @@ def reads_like_an_order(text: str) -> bool:
     >>> reads_like_an_order("Ann ignored the rain.")
     False
     """
-    return any(_ORDERS.search(one) or _ELSEWHERE.search(one) for one in _readings(text))
+    read = (_KEEP_IN_MIND.sub("remember", one) for one in _readings(text))
+    return any(_ORDERS.search(one) or _ELSEWHERE.search(one) for one in read)
 
 
 def tags_with_mark(tags: Sequence[str], text: str) -> tuple[str, ...]:
