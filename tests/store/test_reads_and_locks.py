@@ -26,6 +26,8 @@ from cvx.store import Record
 from cvx.store.erase import check_erasable
 from cvx.store.files import refuse_network
 from cvx.store.lock import FileLock
+from cvx.store.transactions import Follower
+from cvx.store.writer import Writer
 from cvx.types import Cue, Episode, Event
 from tests.store.processes import embedder
 
@@ -269,6 +271,32 @@ def test_an_erase_waits_for_a_transaction_of_another_thread(tmp_path: Path) -> N
             check_erasable(memory.record, [event.id])
         with memory.admin.transaction(), pytest.raises(StoreError, match="end that one first"):
             check_erasable(memory.record, [event.id])
+
+
+def test_a_step_that_is_being_written_stays_while_another_thread_learns_anew(
+    tmp_path: Path,
+) -> None:
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
+        episode = memory.episode("get out")
+        episode.act("look", observation="hall")
+        memory.erase([memory.add("the cup is blue").id])
+
+        class Meanwhile(Follower):
+            done = False
+
+            def begun(self, write: Writer) -> None:
+                if not self.done:
+                    self.done = True
+                    thread = threading.Thread(target=episode._learner.catch_up)
+                    thread.start()
+                    thread.join(LONG)
+
+        meanwhile = Meanwhile()
+        memory.record.follow(meanwhile)
+        episode.act("push", observation="door")
+        assert meanwhile.done
+        assert [step.action for step in episode.events] == ["look", "push"]
+        episode.end(1.0)
 
 
 @pytest.mark.requirement("B17")

@@ -240,7 +240,8 @@ class Learner:
                 self._experience, self._unlearned = experience, experience.unlearned
                 for run in self._live.values():
                     self._drop_erased(run)
-                    self._tell(str(run.episode_id), run.steps, run.goal, task_of(run), run)
+                    stored = [step for step in run.steps if step.event_id is not None]
+                    self._tell(str(run.episode_id), stored, run.goal, task_of(run), run)
             if self._read < len(log):
                 new = experience.readable(self.namespace, also=self.also, since=self._read)
                 self._read = len(log)
@@ -249,11 +250,15 @@ class Learner:
 
     def _drop_erased(self, run: OpenEpisode) -> None:
         """Let an open episode forget the steps that were erased."""
+        # In this order: its own thread may be adding a step, which has no id until it is stored.
+        gone = {step.event_id for step in run.steps} - {None}
         found = self.agents.backend.record.query(
             "SELECT event_id FROM events WHERE episode = ?", (run.episode_id,)
         )
-        left = {event for (event,) in found}
-        run.steps[:] = [step for step in run.steps if step.event_id in left]
+        gone.difference_update(event for (event,) in found)
+        for at, step in reversed([*enumerate(run.steps)]):
+            if step.event_id in gone:
+                del run.steps[at]
 
     def _learn(self, episode: Episode) -> None:
         key, told = str(episode.episode_id), episode.metadata
