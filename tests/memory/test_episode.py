@@ -1057,3 +1057,12 @@ def test_episodes_go_on_after_a_block_of_transactions_was_taken_back() -> None:
     play("push")
     options = memory.episode("open", task="door").advise("a door", ["pull", "push"])
     assert {one.action: one.trials for one in options} == {"pull": 1, "push": 1}
+
+
+def test_an_option_lies_in_its_interval_before_any_episode_has_ended() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    episode = memory.episode("goal")
+    episode.act("x", reward=1.0, observation="bread")
+    for option in episode.advise("bread", ["x", "y"]):
+        assert 0.0 <= option.low <= option.value <= option.high <= 1.0
+    episode.discard()

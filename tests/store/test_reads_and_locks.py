@@ -285,6 +285,7 @@ def test_a_step_that_is_being_written_stays_while_another_thread_learns_anew(
             done = False
 
             def begun(self, write: Writer) -> None:
+                del write
                 if not self.done:
                     self.done = True
                     thread = threading.Thread(target=episode._learner.catch_up)

@@ -334,7 +334,9 @@ class View:
             low, high = value - spread, value + spread
             if bounded:
                 value = min(1.0, max(0.0, value))
-                low, high = max(0.0, low - unseen * value), min(1.0, high + unseen * (1.0 - value))
+                # Rewards on the way may have led above 1, where the ends are cut off as well.
+                low = min(value, max(0.0, low - unseen * value))
+                high = max(value, min(1.0, high + unseen * (1.0 - value)))
             pair = menu.pairs[i]
             if n <= 0 and untried is None:
                 untried = task.basis_of(*self._keys[node])
