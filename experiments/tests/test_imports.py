@@ -17,8 +17,10 @@ SOURCES = [
     path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).parts[0] != "tests"
 ]
 PUBLIC = {
-    "cvx", "cvx.causal", "cvx.embed", "cvx.errors", "cvx.evaluation", "cvx.index",
-    "cvx.integrations.gymnasium", "cvx.learn.advisor",
+    "cvx", "cvx.causal", "cvx.characters", "cvx.embed", "cvx.errors", "cvx.escaping",
+    "cvx.evaluation", "cvx.index",
+    "cvx.integrations.gymnasium", "cvx.integrations.langchain", "cvx.integrations.langgraph",
+    "cvx.learn.advisor",
     "cvx.learn.decay", "cvx.learn.edges", "cvx.learn.episodes",
     "cvx.learn.loop", "cvx.learn.region_mdp", "cvx.learn.routes",
     "cvx.memory", "cvx.plot", "cvx.recall", "cvx.scoring", "cvx.store", "cvx.temporal_index",
