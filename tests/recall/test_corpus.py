@@ -79,7 +79,8 @@ def test_the_corpus_follows_every_change_of_the_record(seed: int) -> None:
 
 
 SAID = st.lists(
-    st.tuples(st.integers(0, 1), st.sampled_from((None, "a", "b")), st.integers(0, 40)), max_size=30
+    st.tuples(st.integers(0, 1), st.sampled_from((None, "fact", "a", "b")), st.integers(0, 40)),
+    max_size=30,
 )
 
 
@@ -97,7 +98,9 @@ def test_neighbours_are_those_of_the_sorted_session(
         taken += len(part)
         spaces = np.array([where for where, *_ in part])
         none = np.full(len(part), -1)
-        lines.extend(spaces, [session for _, session, _ in part], none, times[:taken])
+        sessions = [None if session == "fact" else session for _, session, _ in part]
+        spoken = [session != "fact" for _, session, _ in part]
+        lines.extend(spaces, sessions, spoken, none, times[:taken])
     if not said or taken < len(said):
         return
     # The twin: sort, cut where the session or a gap ends it.
@@ -110,6 +113,7 @@ def test_neighbours_are_those_of_the_sorted_session(
         apart = (
             last is None
             or said[row][:2] != said[last][:2]
+            or said[row][1] == "fact"
             or (said[row][1] is None and times[row] - times[last] > gap)
         )
         if apart:

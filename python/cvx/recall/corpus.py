@@ -224,10 +224,15 @@ class Corpus:
             self.nodes[np.isin(self.nodes, list(self.record.refused))] = -1
         self._map(self.nodes[first:], np.arange(first, len(self)))
         sessions: list[object] = []
-        for row, said in enumerate(columns[16], start=first):
+        spoken: list[bool] = []
+        for row, packed in enumerate(columns[16], start=first):
+            said = None if packed is None else json.loads(packed)
             told = (row, spaces[row - first], int(self.entities[row]))
-            sessions.append(None if said is None else self.naming.note(*told, json.loads(said)))
-        self.timelines.extend(self.spaces[first:], sessions, self.episodes[first:], self.timestamps)
+            sessions.append(None if said is None else self.naming.note(*told, said))
+            spoken.append(said is not None and said[1] is not None)
+        self.timelines.extend(
+            self.spaces[first:], sessions, spoken, self.episodes[first:], self.timestamps
+        )
 
     def _renew(self, events: Sequence[int]) -> None:
         if not events:

@@ -7,7 +7,6 @@ each takes away an advantage that an honest memory seldom has, and says so among
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
@@ -34,10 +33,8 @@ _NEAR, _VERY_NEAR = 0.1, 0.3
 _HELD = 0.85
 """Share of the cue's words, question words included, that makes a text a repetition of it."""
 _FEWEST_WORDS = 5
-_ANSWERED = re.compile(r"\W*(?:\w{1,9} ?\d*[.:)]\s+)?[^.!?\n]+[?？]\s*\S")  # noqa: RUF001
-"""What begins with a question, and goes on."""
-_FEWEST_ANSWERED, _MANY_ANSWERED = 3, 0.1
-"""So many of the sample, and so large a share, and questions are kept with their answers here."""
+_SMALL = 0.1
+"""A labelled source that holds less than this share of the memories is a small one."""
 _DOUBT = 0.5
 """How much of its score is taken from what is doubted: of .3, .4 and .5 the one that kept most
 planted texts of the development set from the first place; honest ones are hardly ever doubted."""
@@ -64,9 +61,10 @@ class Guard:
     Parameters
     ----------
     echoes : bool, default True
-        A text that asks what the cue asks is not its answer: of a question of at least five
-        words, one that holds 85% of them, its question word among them, loses half of its score.
-        Not where a tenth of the memories begin with a question and go on with its answer.
+        A text that asks what the cue asks is seldom its answer: of a question of at least five
+        words, one that holds 85% of them, its question word among them, loses half of its score;
+        but only of a labelled source that holds less than a tenth of the memories, since lists of
+        questions with their answers are honest memories too.
     orders : bool, default True
         A text that reads like an order to a model loses half.
     hubs : bool, default True
@@ -102,7 +100,7 @@ class Guard:
         doubts = dict[str, npt.NDArray[Any]]()
         if self.orders:
             doubts["reads like an order"] = view.corpus.orders[rows]
-        if self.echoes and not usual_in(view).answers:
+        if self.echoes:
             holds = table["coverage"][head] if "coverage" in table else np.ones(len(rows))
             doubts["repeats the question"] = _echoing(view, rows, holds >= _HELD)
         vectors = vectors_of(view, rows)
@@ -128,7 +126,7 @@ class Guard:
 
         @cache
         def large(code: int) -> bool:
-            return not code or 2 * int((view.readable & (codes == code)).sum()) > view.size
+            return not code or _share(view, code) > 0.5
 
         waiting, taken, counts = list(range(len(held))), list[int](), Counter[int]()
         while waiting:
@@ -143,15 +141,26 @@ class Guard:
         return np.concatenate([order[taken], order[len(held) :]])
 
 
+def _share(view: View, code: int) -> float:
+    """Return the share of what the asker may read that a source holds."""
+    return float((view.readable & (view.corpus.sources == code)).sum()) / max(1, view.size)
+
+
 def _echoing(view: View, rows: IntArray, holds: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Return which texts, of those that hold its content, repeat the question of the cue."""
     out = np.zeros(len(rows), dtype=np.bool_)
     if not holds.any():
         return out
-    asked = set(words_of(view.cue.words()))
-    if len(asked) < _FEWEST_WORDS or not (asking := asked & _ASKING):
+    told = view.cue.words()
+    words = words_of(told)
+    asked = set(words)
+    # "was" and "come" ask in one language and state in another.
+    question = told.rstrip().endswith("?") or (words[:1] != [] and words[0] in _ASKING)
+    if len(asked) < _FEWEST_WORDS or not question or not (asking := asked & _ASKING):
         return out
-    some = np.flatnonzero(holds)
+    codes = view.corpus.sources[rows]
+    small = [code for code in set(codes[holds].tolist()) if code and _share(view, code) < _SMALL]
+    some = np.flatnonzero(holds & np.isin(codes, small))
     for at, text in zip(some.tolist(), view.texts(rows[some]), strict=True):
         held = asked.intersection(words_of(text))
         out[at] = len(held) >= _HELD * len(asked) and bool(asking & held)
@@ -181,8 +190,6 @@ class Usual:
     ----------
     size : int
         How many events were readable when the sample was drawn.
-    answers : bool
-        Whether questions are kept with their answers: a tenth of the sample, at least three.
     vectors : ndarray of shape (s, dim), float32
         Of the sample, of length 1.
     nearest : ndarray of shape (s,), float32
@@ -196,7 +203,6 @@ class Usual:
     """
 
     size: int
-    answers: bool
     vectors: npt.NDArray[np.float32]
     nearest: npt.NDArray[np.float32]
     common: frozenset[str]
@@ -225,29 +231,21 @@ def usual_in(view: View) -> Usual:
     """Return what is usual where the asker reads: drawn anew each time the memory has doubled."""
     kept, spaces = view.corpus.usual, tuple(view.scope.where.namespaces or ())
     known = kept.get(spaces)
-    if known is not None and _still_holds(known, view.size):
+    if known is not None and view.size <= 2 * known.size:
         return known
     rows = np.flatnonzero(view.readable & (view.corpus.nodes >= 0))
     rows = np.sort(np.random.default_rng(0).permutation(rows)[:_SAMPLE])
-    texts = view.texts(rows)
-    answered = sum(_ANSWERED.match(text) is not None for text in texts)
-    answers = answered >= max(_FEWEST_ANSWERED, _MANY_ANSWERED * len(rows))
     none = np.zeros(0, dtype=np.float32)
-    made = Usual(view.size, answers, none[:, None], none, frozenset(), math.inf, math.inf)
+    made = Usual(view.size, none[:, None], none, frozenset(), math.inf, math.inf)
     if len(rows) >= _FEWEST:
         vectors = vectors_of(view, rows)
         likeness = vectors @ vectors.T
         np.fill_diagonal(likeness, -1.0)
-        held = [set(words_of(text)) for text in texts]
+        held = [set(words_of(text)) for text in view.texts(rows)]
         counts = Counter(word for words in held for word in words)
         common = frozenset(word for word, n in counts.items() if n >= _COMMON)
         rare = max(float(np.quantile([len(words - common) for words in held], 0.95)), 5.0)
         long = float(np.quantile(view.lengths[rows], 0.9))
-        made = Usual(view.size, answers, vectors, likeness.max(axis=1), common, rare, long)
+        made = Usual(view.size, vectors, likeness.max(axis=1), common, rare, long)
     kept[spaces] = made
     return made
-
-
-def _still_holds(known: Usual, size: int) -> bool:
-    """Return whether a sample is of all events, or of half of them at least."""
-    return size == known.size or (known.size >= _SAMPLE and size <= 2 * known.size)

@@ -10,13 +10,15 @@ from cvx.recall.growing import Growing
 from cvx.types import IntArray
 
 _FEW = 256
+_NEVER = np.iinfo(np.int64).max
 
 
 class Timelines:
     """Puts rows into sessions and keeps each session in order of time.
 
-    A session is what the metadata calls one; else an episode; else a run of events of one
-    namespace and visibility in which no two that follow each other are further apart than ``gap``.
+    A session is what the metadata calls one; else an episode; else a run of lines that somebody
+    spoke, of one namespace and visibility, in which no two that follow each other are further apart
+    than ``gap``. What nobody spoke, such as facts noted one after the other, is alone in its own.
     No session spans two namespaces or visibilities.
 
     Parameters
@@ -33,8 +35,8 @@ class Timelines:
 
     def __init__(self, gap: int) -> None:
         self._gap = gap
-        self._streams: dict[tuple[int, str | None, object], int] = {}
-        self._split: list[bool] = []
+        self._streams: dict[tuple[int, str, object], int] = {}
+        self._gaps: list[int] = []
         self._tails: dict[int, int] = {}
         self._next_session = 0
         self._stream_of, *self._columns = (Growing(np.int64) for _ in range(4))
@@ -44,6 +46,7 @@ class Timelines:
         self,
         spaces: IntArray,
         sessions: Sequence[object],
+        spoken: Sequence[bool],
         episodes: IntArray,
         timestamps: IntArray,
     ) -> None:
@@ -55,15 +58,15 @@ class Timelines:
             Of the new rows; an episode of -1 is none.
         sessions : sequence of m objects
             What their metadata says, or None.
+        spoken : sequence of m bools
+            Whether it names a speaker.
         timestamps : ndarray of shape (n,), int64
             Of all rows, the new ones last.
         """
         first = len(self._stream_of.rows)
         streams = [
-            self._stream(space, session, episode)
-            for space, session, episode in zip(
-                spaces.tolist(), sessions, episodes.tolist(), strict=True
-            )
+            self._stream(*row)
+            for row in zip(spaces.tolist(), sessions, spoken, episodes.tolist(), strict=True)
         ]
         self._stream_of.extend(streams)
         nothing = np.full(len(streams), -1, dtype=np.int64)
@@ -76,8 +79,8 @@ class Timelines:
         if not in_order:
             self._sort(timestamps)
 
-    def _stream(self, space: int, session: object, episode: int) -> int:
-        key: tuple[int, str | None, object] = (space, None, None)
+    def _stream(self, space: int, session: object, spoken: bool, episode: int) -> int:
+        key: tuple[int, str, object] = (space, "lines" if spoken else "facts", None)
         if session is not None:
             key = (space, "session", str(session))
         elif episode >= 0:
@@ -85,7 +88,7 @@ class Timelines:
         known = self._streams.get(key)
         if known is None:
             known = self._streams[key] = len(self._streams)
-            self._split.append(key[1] is None)
+            self._gaps.append({"lines": self._gap, "facts": -1}.get(key[1], _NEVER))
         return known
 
     def _append(self, row: int, stream: int, timestamps: IntArray) -> bool:
@@ -95,7 +98,7 @@ class Timelines:
         apart = 0 if tail is None else int(timestamps[row]) - int(timestamps[tail])
         if apart < 0:
             return False
-        if tail is None or (self._split[stream] and apart > self._gap):
+        if tail is None or apart > self._gaps[stream]:
             self.sessions[row] = self._next_session
             self._next_session += 1
         else:
@@ -108,8 +111,8 @@ class Timelines:
         order = np.lexsort((timestamps, streams))
         time, stream = timestamps[order], streams[order]
         new = np.ones(len(order), dtype=bool)
-        split = np.array(self._split)[stream]
-        new[1:] = (stream[1:] != stream[:-1]) | (split[1:] & (np.diff(time) > self._gap))
+        gaps = np.array(self._gaps)[stream]
+        new[1:] = (stream[1:] != stream[:-1]) | (np.diff(time) > gaps[1:])
         self.sessions[order] = np.cumsum(new) - 1
         self._next_session = int(new.sum())
         self.before[order] = np.where(new, -1, np.roll(order, 1))
@@ -136,8 +139,8 @@ class Timelines:
         Examples
         --------
         >>> lines = Timelines(gap=10)
-        >>> times = np.array([0, 20, 1])
-        >>> lines.extend(np.zeros(3, dtype=np.int64), ["a", None, "a"], times * 0 - 1, times)
+        >>> spaces, episodes, times = np.array([[0, 0, 0], [-1, -1, -1], [0, 20, 1]])
+        >>> lines.extend(spaces, ["a", None, "a"], [False] * 3, episodes, times)
         >>> lines.window(np.array([0]), 1).tolist()
         [[-1, 0, 2]]
         """
