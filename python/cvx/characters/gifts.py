@@ -232,6 +232,8 @@ class Definition:
         }
         told_too: dict[str, dict[str, Any]] = {
             "identity": {"appearance": self.appearance},
+            # Its pieces are read together.
+            "background": {"session": "background"},
             "goals": {"goals": [*self.goals]},
         }
         for category, texts in told.items():
