@@ -101,13 +101,13 @@ def test_what_is_accepted_survives_recall_reopening_export_and_import(
     odd: list[dict[str, Any]], words: str
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        survives(Path(folder), odd, words)
+        assert_survives(Path(folder), odd, words)
 
 
 TRIED = Counter[str]()
 
 
-def survives(folder: Path, odd: list[dict[str, Any]], words: str) -> None:
+def assert_survives(folder: Path, odd: list[dict[str, Any]], words: str) -> None:
     """Give a store odd events, and hold what it took against what comes back."""
     with Memory.open(folder / "m", embedder=embedder()) as memory:
         taken = [at for one in odd if (at := accepted(memory, one)) is not None]
