@@ -6,7 +6,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -132,7 +134,8 @@ class Calls:
         now = self._clock()
         with self._changed:
             line = self._line(name, now)
-            call = Call(work, name, seconds, now + seconds, line)
+            here = partial(copy_context().run, work)
+            call = Call(here, name, seconds, now + seconds, line)
             if line.running < line.most:
                 threading.Thread(
                     target=self._work, args=(call,), daemon=True, name="cvx-call"

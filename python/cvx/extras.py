@@ -19,6 +19,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "local": ("safetensors", "scipy", "tokenizers"),
     "mcp": ("mcp",),
     "plot": ("matplotlib",),
+    "tracing": ("opentelemetry-api",),
 }
 """Packages by the name of the extra in pyproject.toml."""
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from cvx.errors import EmbedderAnswerError, EmbedderDimensionError, InvalidInputError
+from cvx.tracing import watched
 from cvx.types import Vector
 
 
@@ -69,6 +70,7 @@ class _Embeds(Protocol):
     def embed(self, texts: Sequence[str]) -> Vector: ...
 
 
+@watched("embed", "text")
 def embed_query(embedder: _Embeds, text: str) -> Vector:
     """Embed what is searched for, as opposed to what is stored.
 

@@ -30,6 +30,7 @@ from cvx.store.history import Versions
 from cvx.store.namespaces import check_namespace, readers, reads
 from cvx.store.rowcheck import explains
 from cvx.store.transactions import Follower
+from cvx.tracing import watched
 from cvx.types import DEFAULT_NAMESPACE, Event, Filter, Hit, Vector, Where
 from cvx.validation import storable_text, storable_vector
 
@@ -318,6 +319,7 @@ class Backend(Follower):
         """Return a vector that the index takes, or raise what is wrong with it."""
         return storable_vector("the vector", vector, self.dim, self.metric, self.kind.embedder)
 
+    @watched("embed", "texts")
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return the checked vectors of texts that can be stored; each text is embedded once."""
         for one in texts:

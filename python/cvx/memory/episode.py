@@ -41,6 +41,7 @@ from cvx.memory.learner import (
 )
 from cvx.store.injection import tags_with_mark
 from cvx.store.rows import DISCARDED, OPEN
+from cvx.tracing import watched
 from cvx.types import Cue, Decision, Episode, Event, Hit, Where, entity_number, task_tag
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ class RunningEpisode:
             self.discard()
         self._run.closed = self._discarded = True
 
+    @watched("advise", "observation")
     @checked(k=whole(1), budget_tokens=whole(0))
     def advise(
         self,
@@ -484,6 +486,7 @@ class RunningEpisode:
             taken = [hit.event.id for hit in hits if hit.event and hit.event.action == action]
             self._followed.setdefault(decision, []).extend(taken)
 
+    @watched("end", "observation")
     @checked(outcome=optional(an_outcome), truncated=a_flag)
     def end(
         self,

@@ -67,6 +67,7 @@ from cvx.store.erase import Erased, finish
 from cvx.store.history import as_of
 from cvx.store.namespaces import check_also
 from cvx.store.rowcheck import explains
+from cvx.tracing import watched
 from cvx.types import (
     DEFAULT_NAMESPACE,
     AnEvent,
@@ -385,6 +386,7 @@ class Memory:
         found = self._backend.record.query("SELECT count(*) FROM events WHERE state = 'active'")
         return int(found[0][0])
 
+    @watched("add", "text")
     @checked(**_FIELDS, aliases=some_texts, again=a_flag)
     def add(
         self,
@@ -521,6 +523,7 @@ class Memory:
         found = [] if number is None else self._backend.record.events([number])
         return found[0] if found else None
 
+    @watched("add_many", "items")
     @checked(aliases=optional(_lists), again=a_flag)
     def add_many(
         self,
@@ -978,6 +981,7 @@ class Memory:
         asker = asker_of(self._identity, namespace, where, "any")
         return self._backend.versioned(self._recaller.events(asker, newest=newest, limit=limit))
 
+    @watched("recall", "cue")
     @checked(**RECALL)
     def recall(
         self,
@@ -1042,6 +1046,7 @@ class Memory:
         found[:] = self._backend.versioned_hits(found)
         return found
 
+    @watched("context", "cue")
     @checked(**{**RECALL, "k": optional(RECALL["k"])}, budget_tokens=optional(whole(0)))
     def context(
         self,
