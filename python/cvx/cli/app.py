@@ -16,6 +16,10 @@ from cvx.escaping import printable
 COMMANDS = {
     "add": "write",
     "recall": "read",
+    "list_": "browse",
+    "show": "browse",
+    "edit": "browse",
+    "tail": "browse",
     "link": "write",
     "why": "read",
     "causes": "read",

@@ -84,3 +84,8 @@ def timeline(
     )
     events = memory.record.events(row[0] for row in found)
     return sorted(events, key=lambda event: (event.timestamp, event.event_id or 0))
+
+
+def newest_id(memory: Memory) -> int:
+    """Return the id of the event that was written last, 0 where there is none."""
+    return int(memory.record.query("SELECT ifnull(max(event_id), 0) FROM events")[0][0])
