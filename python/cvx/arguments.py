@@ -115,6 +115,15 @@ a_flag = one_of(bool, np.bool_, called="True or False")
 a_mapping = one_of(Mapping, called="a mapping, such as a dict")
 
 
+def some_weights(name: str, value: Any) -> dict[str, float]:
+    """Return a mapping of names to finite numbers as a dict."""
+    weigh = number()
+    return {
+        a_text(f"a key of {name}", key): weigh(f"{name}[{key!r}]", one)
+        for key, one in a_mapping(name, value).items()
+    }
+
+
 def among(*allowed: Any) -> Check:
     """Return a check for one of these values.
 

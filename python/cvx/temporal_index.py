@@ -201,6 +201,7 @@ class TemporalIndex(RawIndex):
 def _named(weights: Sequence[float] | Mapping[str, float]) -> Mapping[str, float]:
     if isinstance(weights, Mapping):
         return weights
+    weights = list(weights)
     if len(weights) != len(_SEED_FEATURES):
         raise InvalidInputError(
             f"{len(weights)} weights: give five, for {', '.join(_SEED_FEATURES)}"

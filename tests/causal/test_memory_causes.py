@@ -20,7 +20,7 @@ from tests.causal.graphs import Drawn, drawn_graphs, every_way
 
 
 def memory() -> Memory:
-    ticks = iter(range(1000, 100_000))
+    ticks = iter(range(10_000_000, 10_100_000))
     return Memory._opened(None, LexicalEmbedder(dim=16), now=ticks.__next__)
 
 

@@ -32,6 +32,7 @@ from cvx.errors import InvalidInputError, UnknownError
 from cvx.memory import Memory
 from cvx.scoring.recency import Decay
 from cvx.types import DEFAULT_NAMESPACE, AnEvent, Event, Vector
+from cvx.validation import storable_text
 
 _HALF_LIVES = {"utc": 30 * 86_400 * 1_000_000.0, "ticks": 50.0, "turns": 50.0}
 _LAST = chr(0x10FFFF)
@@ -143,7 +144,11 @@ class Cast(Mapping[str, Character]):
         self._vectors: dict[str, Vector] = {}
 
     def __getitem__(self, name: str) -> Character:
-        if not isinstance(name, str) or not name or not self.ids(name, "identity:"):
+        if (
+            not isinstance(name, str)
+            or not name
+            or not self.ids(storable_text("name", name), "identity:")
+        ):
             raise UnknownError(
                 f"there is no character {name!r:.60}: the cast is "
                 f"{', '.join(map(repr, self)) or 'empty'}; seed it first"

@@ -9,7 +9,7 @@ from typing import Any
 
 from cvx.arguments import a_mapping, a_text, check_fields, some_texts, wrong
 from cvx.embed.chunks import chunk_text
-from cvx.validation import storable_namespace
+from cvx.validation import storable_namespace, storable_text
 
 LONGEST = 300
 """Characters of one piece of a background."""
@@ -289,7 +289,7 @@ def some_words(name: str, value: Any) -> str:
     """Return a text that says something."""
     if not isinstance(value, str) or not value.strip():
         raise wrong(name, value, "a text that says something")
-    return value
+    return storable_text(name, value)
 
 
 def _some_of_words(name: str, value: Any) -> None:

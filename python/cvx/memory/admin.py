@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cvx.arguments import a_flag, a_share, a_text, checked, one_of, optional, whole
+from cvx.arguments import a_flag, a_share, checked, one_of, optional, whole
 from cvx.causal.graph_data import GraphInRecord
 from cvx.causal.vitality import Vitality
 from cvx.embed import Embedder
@@ -27,6 +27,7 @@ from cvx.store.reembed import Target, reembed
 from cvx.store.rowcheck import explains
 from cvx.store.store import Compacted, compact
 from cvx.types import DEFAULT_NAMESPACE, Event, Where
+from cvx.validation import storable_text
 
 if TYPE_CHECKING:
     from cvx.store.transfer import Header, Imported
@@ -148,7 +149,7 @@ class Admin:
         """
         return self._backend.record.together()
 
-    @checked(name=a_text)
+    @checked(name=storable_text)
     def declare_edge_kind(self, name: str) -> None:
         """Make a name an edge kind of this memory, for good.
 
@@ -159,13 +160,13 @@ class Admin:
         """
         declare_edge_kind(self._backend, name)
 
-    @checked(source=a_text)
+    @checked(source=storable_text)
     def audit(self, source: str) -> list[Event]:
         """Return everything that came from a source, whatever became of it."""
         rows = self._backend.record.query("SELECT event_id FROM events WHERE source = ?", (source,))
         return self._backend.record.events(row[0] for row in rows)
 
-    @checked(source=optional(a_text), dry_run=a_flag)
+    @checked(source=optional(storable_text), dry_run=a_flag)
     def quarantine(
         self, *, source: str | None = None, where: Where | None = None, dry_run: bool = False
     ) -> list[int]:
@@ -192,7 +193,7 @@ class Admin:
         """
         return self._move(source, where, "active", "quarantined", dry_run)
 
-    @checked(source=optional(a_text), dry_run=a_flag)
+    @checked(source=optional(storable_text), dry_run=a_flag)
     def release(
         self, *, source: str | None = None, where: Where | None = None, dry_run: bool = False
     ) -> list[int]:
@@ -221,7 +222,7 @@ class Admin:
             write.set_columns("state", dict.fromkeys(events, after))
         return events
 
-    @checked(source=a_text, value=a_share)
+    @checked(source=storable_text, value=a_share)
     def trust(self, source: str, value: float) -> list[int]:
         """Say how far a source is believed, of all that came from it; steps of episodes apart.
 
@@ -321,7 +322,7 @@ class Admin:
                 backend.store.snapshots.prune(1)
         return made
 
-    @checked(source=a_text)
+    @checked(source=storable_text)
     def roll_back(self, source: str) -> list[int]:
         """Undo a source: its events go into quarantine, their links are taken away for good.
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvx.arguments import a_flag, a_text, checked, optional, wrong
+from cvx.arguments import a_flag, checked, optional, wrong
 from cvx.extras import needs
 from cvx.memory.backend import Backend, Identity
 from cvx.recall.scope import Asker, ways_sql
 from cvx.store.rowcheck import explains
 from cvx.store.rows import json_of
 from cvx.types import ENTITY_KEY, Where, entity_name
-from cvx.validation import STATES
+from cvx.validation import STATES, storable_namespace
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,7 +50,7 @@ class Frames:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
-    @checked(namespace=optional(a_text), state=optional(_state), vectors=a_flag)
+    @checked(namespace=optional(storable_namespace), state=optional(_state), vectors=a_flag)
     def events(
         self,
         where: Where | None = None,

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from cvx.arguments import (
-    a_mapping,
     among,
     an_event,
     checked,
@@ -17,6 +16,7 @@ from cvx.arguments import (
     optional,
     some_events,
     some_texts,
+    some_weights,
     whole,
     wrong,
 )
@@ -88,7 +88,7 @@ class Learning:
         self._identity.need_root("pipeline")
         self._recaller.keep_pipeline(pipeline)
 
-    @checked(weights=optional(a_mapping), answerable=optional(_answerable))
+    @checked(weights=optional(some_weights), answerable=optional(_answerable))
     def recall_with(
         self, weights: Mapping[str, float] | None = None, answerable: Answerable | None = None
     ) -> None:
@@ -167,7 +167,7 @@ class Learning:
         """What each signal weighs in a recall: as shipped, or as they were tuned or set."""
         return dict(self.pipeline.weighting.weights)
 
-    @checked(weights=optional(a_mapping))
+    @checked(weights=optional(some_weights))
     def evaluate(
         self,
         questions: Iterable[tuple[str | Cue, AnEvent | Iterable[AnEvent]] | Label],
@@ -392,7 +392,7 @@ class Learning:
         serving = replace(self.pipeline.serving, sampling=PlackettLuce(0, heat) if heat else None)
         self.pipeline = replace(self.pipeline, serving=serving)
 
-    @checked(weights=a_mapping)
+    @checked(weights=some_weights)
     def off_policy(self, weights: Mapping[str, float]) -> OffPolicyEstimate:
         """Estimate the mean outcome that contexts would have had with other weights.
 
@@ -415,7 +415,6 @@ class Learning:
             A weight that is no finite number, or of no signal.
         """
         self._identity.need_root("off_policy")
-        values = [number()(f"weights[{name!r}]", one) for name, one in weights.items()]
         self._backend.flush()
         record = self._backend.record
         sampled = [row["record"].get("drawn_from") for row in record.decisions()]
@@ -429,4 +428,4 @@ class Learning:
                 "have an outcome, 2 are needed: set memory.learning.sampling above 0 while "
                 "deciding, and give feedback with an outcome"
             )
-        return off_policy_value(log, plackett_luce(values, self.sampling or 0.1))
+        return off_policy_value(log, plackett_luce(list(weights.values()), self.sampling or 0.1))

@@ -763,7 +763,8 @@ class Memory:
             What becomes of a link of a built-in causal kind ("caused", "caused_success",
             "caused_failure", "granger_causal") to an effect that happened before its cause: an
             error, a link with a warning, or a link. Allow it where timestamps say when something
-            was told, and not when it happened.
+            was told, and not when it happened. Two events that were added without a timestamp have
+            no order: they are linked as told.
         namespace : str, optional
             Who says so: both events must be of it.
 

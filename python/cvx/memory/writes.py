@@ -263,8 +263,8 @@ def _apply(
         change = replace(change, vector=before.vector)
     after = change.of(before)
     if change.reward is not None:
-        check_reward(change.reward)
-        write.set_rewards([(backend.node_and_time(event_id)[0], change.reward)])
+        reward = check_reward(change.reward)
+        write.set_rewards([(backend.node_and_time(event_id)[0], reward)])
     if change.state is not None:
         write.set_columns("state", {event_id: change.state})
     columns = changed_columns(before, after)
@@ -290,9 +290,22 @@ def link_events(backend: Backend, link: Edge, effect_first: str) -> Edge:
             f"there is no edge kind {link.kind!r}: declare it with admin.declare_edge_kind, give "
             f"one of {', '.join(causal_kinds(kinds))}; a reason in words is given as why="
         )
+    if all(_noted_as_it_happened(backend, end) for end in (link.cause, link.effect)):
+        # Neither was given a time: the order of telling is not the order of happening.
+        effect_first = "allow"
     with backend.record.transaction() as write:
         (edge,) = store_links(write, [link], kinds, effect_first=effect_first)
     return replace(link_of(edge, link.cause, link.effect), recorded=write.recorded)
+
+
+def _noted_as_it_happened(backend: Backend, event: str | int) -> bool:
+    """Whether an event's time is that of its writing, as it is where none was given."""
+    if backend.clock != "utc":
+        return False
+    row = backend.record.query(
+        "SELECT recorded - timestamp BETWEEN 0 AND 1000000 FROM events WHERE event_id = ?", (event,)
+    )
+    return bool(row and row[0][0])
 
 
 def declare_edge_kind(backend: Backend, name: str) -> None:
