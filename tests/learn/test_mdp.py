@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cvx.errors import InvalidInputError, StaleRegionsError
 from cvx.learn.posteriors import SuccessCounts
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.traces import FAILURE, SUCCESS, classify_action
+from cvx.learn.trajectories import FAILURE, SUCCESS, classify_action
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Episode, Event
 
@@ -300,7 +300,7 @@ def test_a_model_of_another_index_learns_anew_though_its_epoch_has_the_same_numb
     data = json.loads(json.dumps(model.to_dict()))
     back = RegionMDP.from_dict(elsewhere, data)
     anew = dict(zip(*(column.tolist() for column in elsewhere.region_assignments(0)), strict=True))
-    for trace in back.traces:
+    for trace in back.trajectories:
         assert list(trace.regions) == [anew[node] for node in trace.nodes if node in anew]
     with pytest.raises(StaleRegionsError, match="checksum"):
         RegionMDP.from_dict(elsewhere, {**data, "on_stale": "error"})

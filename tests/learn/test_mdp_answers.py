@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvx.learn.answers import action_effect
+from cvx.learn.estimates import action_effect
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.traces import FAILURE, SUCCESS, UNKNOWN, default_level
+from cvx.learn.trajectories import FAILURE, SUCCESS, UNKNOWN, default_level
 from cvx.types import Episode
 from tests.learn.ruler import Ruler
 
@@ -126,7 +126,7 @@ def test_every_answer_means_the_same_by_success(
     assert model.transition_probability(1, "clean", SUCCESS) == won
     assert (model.action_effect("clean").effect > 0) == won
     if not options:
-        assert (action_effect(model.traces, "clean").effect > 0) == won
+        assert (action_effect(model.trajectories, "clean").effect > 0) == won
     again = RegionMDP.from_dict(ruler, json.loads(json.dumps(model.to_dict())))
     assert again.success_above == model.success_above
     assert again.estimate(1, "clean").wins == won

@@ -55,9 +55,9 @@ class Player:
 
 def answers(model: RegionMDP) -> dict[str, Any]:
     """Everything a model says of its regions."""
-    regions = sorted({region for trace in model.traces for region in trace.regions})
+    regions = sorted({region for trace in model.trajectories for region in trace.regions})
     return {
-        "traces": [trace.to_dict() for trace in model.traces],
+        "traces": [trace.to_dict() for trace in model.trajectories],
         "moves": model.moves(),
         "sequences": model.region_sequences(),
         "of": [
@@ -121,7 +121,7 @@ def test_in_the_meantime_it_answers_by_the_regions_before() -> None:
     while not model.behind:
         model.update(player.play(20))
     assert model.epoch < player.index.region_epoch
-    hubs = {region for trace in model.traces for region in trace.regions}
+    hubs = {region for trace in model.trajectories for region in trace.regions}
     for vector in player.rng.normal(size=(50, DIM)).astype(np.float32):
         region = model.assign(vector)
         assert model.knows(region)
@@ -168,7 +168,7 @@ def test_deleted_nodes_drop_out_on_the_way_to_new_regions() -> None:
     assert model.behind == 30
     while model.behind:
         model.update(player.play(10))
-    assert model.traces[3].nodes == []
+    assert model.trajectories[3].nodes == []
     assert all(model.region_of(node) is None for node in gone)
 
 

@@ -13,7 +13,7 @@ from scipy.stats import beta as scipy_beta  # type: ignore[import-untyped]
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.learn.posteriors import Dirichlet, SuccessCounts
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.traces import FAILURE, SUCCESS, UNKNOWN, last_kind
+from cvx.learn.trajectories import FAILURE, SUCCESS, UNKNOWN, last_kind
 from cvx.statistics import Beta
 from tests.learn.ruler import LENGTH, Ruler
 from tests.learn.test_mdp_answers import CLEAN, HEAT, OPEN, TAKE, model_of

@@ -56,7 +56,7 @@ def state(am: ActiveMemory) -> dict[str, Any]:
         "rewards": {h.node: h.reward for h in (*hits, *failed.hits)},
         "scores": {h.node: h.score for h in hits if h.factors},
         "edges": {(e.from_node, e.to_node, e.kind, e.weight) for e in ix.edges()},
-        "mdp": [t.to_dict() for t in am.mdp.traces],
+        "mdp": [t.to_dict() for t in am.mdp.trajectories],
         "usage": {c: am.usage.count(c) for c in am.usage},
         "weights": am.weights.to_dict(),
         "scorer": am.scorer.weights,

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
-from cvx.learn.accounts import Accounts
 from cvx.learn.advisor_episode import Observation, Option, Route, Run, Step, Unit
 from cvx.learn.advisor_task import Actions, Foresight, Parts, Task
 from cvx.learn.advisor_view import View
+from cvx.learn.source_trust import SourceTrust
 from cvx.types import Vector
 
 __all__ = ["Advisor", "Observation", "Option", "Parts", "Route", "Unit"]
@@ -78,7 +78,7 @@ class Advisor:
         self._apart: dict[str, Task] = {}
         self._open: dict[str, Run] = {}
         self._past: list[Run] = []
-        self.accounts = Accounts()
+        self.source_trust = SourceTrust()
 
     def begin(
         self, episode: str, *, goal: str = "", task: str = "", trust: float = 1.0, source: str = ""
@@ -158,7 +158,7 @@ class Advisor:
         run.asked = found
         run.menu = tuple(actions)
         told = [
-            replace(option, source=self.accounts.alone(run, observation, option.action))
+            replace(option, source=self.source_trust.alone(run, observation, option.action))
             if option.trials
             else option
             for option, _ in found.values()
@@ -288,7 +288,7 @@ class Advisor:
                 known.blame(run.task, policy, acted if known is task else ())
         self._tasks[run.task] = task
         self._apart.pop(run.task, None)
-        for source in self.accounts.close(run):
+        for source in self.source_trust.close(run):
             self._leave_out(source)
         task = self._tasks[run.task]
         task.learn(run)
@@ -317,7 +317,7 @@ class Advisor:
         gone = set(episodes)
         past = [run for run in self._past if run.episode not in gone]
         self._tasks, self._apart, self._past = {}, {}, []
-        self._actions, self.accounts = Actions(self._embed), Accounts()
+        self._actions, self.source_trust = Actions(self._embed), SourceTrust()
         for run in past:
             self.begin(
                 run.episode, goal=run.goal, task=run.task, trust=run.trust, source=run.source

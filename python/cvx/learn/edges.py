@@ -18,7 +18,7 @@ from cvx.types import Edge, Episode, Hit
 
 if TYPE_CHECKING:
     from cvx.index import RawIndex
-    from cvx.learn.experience import Experience
+    from cvx.learn.learned_models import LearnedModels
 
 REGION = "region_transition"
 OUTCOME_EDGES = frozenset({"caused_success", "caused_failure", "irrelevant"})
@@ -64,7 +64,7 @@ def edge_bonus(hit: Hit, context: ScoringContext) -> float:  # noqa: ARG001
     return min(max(hit.score - hit.similarity, 0.0), 1.0)
 
 
-def same_action_edges(experience: Experience, episode: Episode) -> list[Edge]:
+def same_action_edges(models: LearnedModels, episode: Episode) -> list[Edge]:
     """Return an edge to each step from the newest one elsewhere that did the same kind of thing.
 
     Elsewhere is another episode, and the place must be the same region; the weight is the cosine
@@ -72,19 +72,19 @@ def same_action_edges(experience: Experience, episode: Episode) -> list[Edge]:
 
     Parameters
     ----------
-    experience : Experience
+    models : LearnedModels
         Whose region model has not learned the episode yet.
     episode : Episode
         Its steps have their nodes; elsewhere is where its namespace may read.
     """
-    mdp, index = experience.mdp_of(episode.namespace), experience.index
+    mdp, index = models.mdp_of(episode.namespace), models.index
     if mdp is None or not len(mdp):
         return []
     edges = []
     for step in episode.steps:
         if step.node is None or step.vector is None or step.action is None:
             continue
-        kind = experience.rules.action_type(step.action)
+        kind = models.rules.action_type(step.action)
         other = next(mdp.doers(mdp.assign(step.vector), kind), None)
         there = index.vector(other) if other is not None and other in index else None
         if other is None or there is None:
@@ -97,24 +97,24 @@ def same_action_edges(experience: Experience, episode: Episode) -> list[Edge]:
     return edges
 
 
-def region_edges(experience: Experience, namespace: str, min_moves: int) -> list[Edge]:
+def region_edges(models: LearnedModels, namespace: str, min_moves: int) -> list[Edge]:
     """Return edges between the regions among which episodes moved, as far as their readers know.
 
     Parameters
     ----------
-    experience : Experience
+    models : LearnedModels
         With the region model; without one there are none.
     namespace : str
         Whose hubs are linked, beside public ones.
     min_moves : int
         How often a move must have been made.
     """
-    mdp, index = experience.mdp, experience.index
+    mdp, index = models.mdp, models.index
     if mdp is None:
         return []
     public, shared = (readers(namespace, one) for one in ("public", "shared"))
     audiences = {
-        "private": reads(namespace, experience.also),
+        "private": reads(namespace, models.also),
         "shared": (shared, public),
         "public": (public,),
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from cvx.arguments import among
 from cvx.errors import InvalidInputError, StaleRegionsError
 from cvx.learn.region_counts import Reading, RegionCounts
-from cvx.learn.traces import EpisodeLike, default_level, read_trace, vector_of
+from cvx.learn.trajectories import EpisodeLike, default_level, read_trajectory, vector_of
 
 if TYPE_CHECKING:
     from cvx.index import RawIndex
@@ -76,8 +76,8 @@ class Epochs:
         if self.now.current:
             return 0
         coming = self._next
-        begun = len(coming.traces) if coming is not None and coming.current else 0
-        return len(self.now.traces) - begun
+        begun = len(coming.trajectories) if coming is not None and coming.current else 0
+        return len(self.now.trajectories) - begun
 
     def leave_out(self, nodes: Iterable[int]) -> None:
         """Count these steps no more, nor what was done there."""
@@ -114,7 +114,7 @@ class Epochs:
         gone = index.deletions - counts.deletions if self.on_stale != "gradual" else 0
         if counts.current and not gone:
             return counts
-        if not counts.traces:
+        if not counts.trajectories:
             self.now, self._next = self._blank(), None
         elif self.on_stale == "error":
             raise StaleRegionsError(
@@ -128,10 +128,10 @@ class Epochs:
     def relearn(self) -> None:
         """Learn all remembered episodes again on the present regions; deleted nodes drop out."""
         counts = self._blank()
-        if self.now.traces:
+        if self.now.trajectories:
             where = self._assignments(counts)
-            for trace in self.now.traces:
-                counts.add(trace.placed(where.get(node) for node in trace.nodes))
+            for trajectory in self.now.trajectories:
+                counts.add(trajectory.placed(where.get(node) for node in trajectory.nodes))
         self.now, self._next = counts, None
 
     def _assignments(self, counts: RegionCounts) -> dict[int, int]:
@@ -145,7 +145,7 @@ class Epochs:
         where = self._assignments(self.now)
         for episode in episodes:
             self.now.add(
-                read_trace(
+                read_trajectory(
                     self.index,
                     episode,
                     self.reading.classify,
@@ -159,7 +159,7 @@ class Epochs:
         hubs = len((self._next or counts).hubs)
         new = math.ceil(self.pace * len(getattr(episode, "steps", ())))
         self._relearn_some(max(new, min(_MOST_STEPS, _COMPARISONS // max(hubs, 1))))
-        self.now.add(read_trace(self.index, episode, self.reading.classify, self.now.locate))
+        self.now.add(read_trajectory(self.index, episode, self.reading.classify, self.now.locate))
 
     def _relearn_some(self, steps: int) -> None:
         """Place about so many steps more in the regions in force; turn to them when all are."""
@@ -169,11 +169,11 @@ class Epochs:
             return
         if self._next is None or not self._next.current:
             self._next = self._blank()
-        coming, traces = self._next, self.now.traces
-        while steps > 0 and len(coming.traces) < len(traces):
-            trace = traces[len(coming.traces)]
-            vectors = [vector_of(self.index, node) for node in trace.nodes]
-            coming.add(trace.placed(coming.locate(trace.nodes, vectors)))
-            steps -= max(len(trace.nodes), 1)
-        if len(coming.traces) == len(traces):
+        coming, trajectories = self._next, self.now.trajectories
+        while steps > 0 and len(coming.trajectories) < len(trajectories):
+            trajectory = trajectories[len(coming.trajectories)]
+            vectors = [vector_of(self.index, node) for node in trajectory.nodes]
+            coming.add(trajectory.placed(coming.locate(trajectory.nodes, vectors)))
+            steps -= max(len(trajectory.nodes), 1)
+        if len(coming.trajectories) == len(trajectories):
             self.now, self._next, self._retired = coming, None, self.now

@@ -26,12 +26,12 @@ from cvx.learn.edges import (
     region_edges,
 )
 from cvx.learn.episodes import OpenEpisode, an_open_episode
-from cvx.learn.experience import Experience, Rules
+from cvx.learn.learned_models import LearnedModels, Rules
+from cvx.learn.learned_scorer import LearnedScorer
 from cvx.learn.ranking import Distinct, Ranker
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.render import render_decision
-from cvx.learn.traces import classify_action
-from cvx.learn.weighing import Weighing
+from cvx.learn.trajectories import classify_action
 from cvx.scoring import (
     DEFAULT_WEIGHTS,
     LearnedWeights,
@@ -299,7 +299,7 @@ class ActiveMemory:
         self.success_above = success_above
         self.action_type = action_type
         self.on_render: Callable[[str, str, Sequence[int]], None] | None = None
-        self._experience = Experience(
+        self._models = LearnedModels(
             index,
             self.record,
             Rules(
@@ -313,12 +313,12 @@ class ActiveMemory:
             mdp=mdp,
             usage=UsageTracker() if usage == "default" else usage,
             decay=ContextAwareDecay() if decay == "default" else decay,
-            weighing=Weighing(self.namespace, scorer, weights),
+            learned=LearnedScorer(self.namespace, scorer, weights),
             also=self.also,
             clock=clock,
         )
         self._ranker = Ranker(
-            self._experience,
+            self._models,
             self.embedder,
             edge_boost,
             temporal_context,
@@ -326,43 +326,43 @@ class ActiveMemory:
             phase,
             1.0 if clock is None else HOUR_US,
         )
-        self.mdp, self.usage, self.decay = mdp, self._experience.usage, self._experience.decay
-        self.recorder, self.history = self._experience.recorder, self._experience.history
+        self.mdp, self.usage, self.decay = mdp, self._models.usage, self._models.decay
+        self.recorder, self.history = self._models.recorder, self._models.history
         self._open: dict[int, _Open] = {}
         self._closed: set[int] = set()
         self._current: OpenEpisode | None = None
 
     def usage_of(self, namespace: str) -> UsageTracker | None:
         """Return what a namespace may know of the counts of use."""
-        return self._experience.usage_of(namespace)
+        return self._models.usage_of(namespace)
 
     def mdp_of(self, namespace: str) -> RegionMDP | None:
         """Return what the region model knows of the episodes that a namespace may read."""
-        return self._experience.mdp_of(namespace)
+        return self._models.mdp_of(namespace)
 
     @property
     def scorer(self) -> Scorer | None:
         """What makes the score for the loop's own namespace."""
-        return self._experience.weighing().scorer
+        return self._models.scorer_of().scorer
 
     @scorer.setter
     def scorer(self, scorer: Scorer | None) -> None:
-        self._experience.weighing().scorer = scorer
+        self._models.scorer_of().scorer = scorer
 
     @property
     def weights(self) -> LearnedWeights | None:
         """What the episodes of the loop's own namespace have taught of the scorer's weights."""
-        return self._experience.weighing().weights
+        return self._models.scorer_of().weights
 
     @property
-    def experience(self) -> Experience:
+    def models(self) -> LearnedModels:
         """The closed episodes and what they taught, which it shares with ``memory.episode``."""
-        return self._experience
+        return self._models
 
     @property
     def unlearned(self) -> int:
         """How often something was put away, brought back or erased."""
-        return self._experience.unlearned
+        return self._models.unlearned
 
     @property
     def episodes(self) -> Sequence[Episode]:
@@ -379,7 +379,7 @@ class ActiveMemory:
         namespace : str, optional
             Who asks; default the loop's own.
         """
-        return self._experience.readable(self.namespace if namespace is None else namespace)
+        return self._models.readable(self.namespace if namespace is None else namespace)
 
     def episode_of(self, hit: Hit) -> Episode | None:
         """Return the whole episode that a hit is a step of, None if it came from elsewhere."""
@@ -393,11 +393,11 @@ class ActiveMemory:
         StoreError
             What this loop has learned from was taken back.
         """
-        self._experience.catch_up()
+        self._models.catch_up()
 
     def notice(self) -> None:
         """Leave out what was put away or erased in the record since, and take back the rest."""
-        self._experience.notice()
+        self._models.notice()
 
     def begin(
         self,
@@ -416,8 +416,8 @@ class ActiveMemory:
 
         The namespace is by default the loop's own: it is who asks, and who learns.
         """
-        self._experience.catch_up()
-        with self._experience.mutex:
+        self._models.catch_up()
+        with self._models.mutex:
             run = self.recorder.begin(
                 goal,
                 task_type,
@@ -514,7 +514,7 @@ class ActiveMemory:
         if distinct == "default":
             distinct = self.distinct
         number, k = self.record.take_decision_number(), k or self.k
-        self._experience.asked = number
+        self._models.asked = number
         most = k if self.order is None else k * self._ranker.pool
         # What was found must still be there when it is read.
         with self.record.reading():
@@ -587,7 +587,7 @@ class ActiveMemory:
 
     def _still_told(self, decision: Decision) -> Decision:
         """Return a decision without what was put away or erased after it was made."""
-        if decision.decision_id > self._experience.outdated:
+        if decision.decision_id > self._models.outdated:
             return decision
         away, region, mdp = (
             self.history.away,
@@ -808,7 +808,7 @@ class ActiveMemory:
         won = float(reward) > self.success_above
         outcome = Outcome(episode, running.taken, won, exposure, running.own_entity)
         try:
-            return self._experience.learn(run, outcome)
+            return self._models.learn(run, outcome)
         finally:
             if run.closed:
                 self._end(run)
@@ -963,7 +963,7 @@ class ActiveMemory:
         with self.record.transaction() as write:
             # Nodes are named as they are while nobody else writes.
             self.catch_up()
-            edges = region_edges(self._experience, self.namespace, min_moves)
+            edges = region_edges(self._models, self.namespace, min_moves)
             wanted = {(edge.from_node, edge.to_node) for edge in edges}
             write.remove_links(
                 (edge.from_node, edge.to_node, REGION)
@@ -1017,7 +1017,7 @@ class ActiveMemory:
         DecayReport
             ``cases``, ``memories()`` and ``policies()`` are frames, ``write(path)`` makes a page.
         """
-        ledger = self._experience.ledger
+        ledger = self._models.ledger
         nodes = {one.node for one in ledger.cases if one.node in self.index}
         rewards = {node: ledger.original.get(node, self.index.reward(node)) for node in nodes}
         return decay_report(
@@ -1042,7 +1042,7 @@ class ActiveMemory:
         dict of int to float
             The restored rewards, by node.
         """
-        return self._experience.reset_decay(nodes)
+        return self._models.reset_decay(nodes)
 
     def stats(self) -> dict[str, Any]:
         """Return how much was learned, on what it rests, and how its predictions turned out.

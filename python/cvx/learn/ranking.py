@@ -1,4 +1,4 @@
-"""From a cue to ranked hits, and from what is done to what is expected of it."""
+"""Searches and scores the memories for a cue, and predicts the success of an action."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cvx.store.namespaces import reads
 from cvx.types import Cue, Decision, Filter, Hit, Vector
 
 if TYPE_CHECKING:
-    from cvx.learn.experience import Experience
+    from cvx.learn.learned_models import LearnedModels
 
 Distinct: TypeAlias = Literal["episode", "entity"]
 """Of what only the best hit counts."""
@@ -49,11 +49,11 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Ranker:
-    """Searches, scores and ranks what an experience has to say about a cue.
+    """Searches, scores and ranks what the learned models say about a cue.
 
     Parameters
     ----------
-    experience : Experience
+    models : LearnedModels
         What is known.
     embedder : Embedder
         For cues without a vector.
@@ -63,7 +63,7 @@ class Ranker:
         How much of the timestamps is 1 in an age.
     """
 
-    experience: Experience
+    models: LearnedModels
     embedder: Embedder
     edge_boost: Mapping[str, float] | None
     temporal_context: int
@@ -78,14 +78,14 @@ class Ranker:
             task = run.task_type if task is None else task
             goal = goal or run.goal
             place = len(run.steps) if place is None else place
-        time = self.experience.recorder.time() if time is None else time
+        time = self.models.recorder.time() if time is None else time
         full = replace(cue, task_type=task, goal=goal, place=place, timestamp=time)
         vector = embed_query(self.embedder, full.words()) if cue.vector is None else cue.vector
         return replace(full, vector=self.checked(vector))
 
     def checked(self, vector: Vector) -> Vector:
         """Refuse what the index would refuse, at the step rather than at the end of the episode."""
-        index, row = self.experience.index, np.asarray(vector, dtype=np.float32)
+        index, row = self.models.index, np.asarray(vector, dtype=np.float32)
         if row.shape != (index.dim,):
             raise InvalidVectorError(
                 f"the vector has shape {row.shape}, the index holds ({index.dim},): embed it "
@@ -125,7 +125,7 @@ class Ranker:
             The episode it is for: what was done in it so far is its phase.
         """
         assert cue.vector is not None
-        mdp, index = self.experience.mdp_of(asker), self.experience.index
+        mdp, index = self.models.mdp_of(asker), self.models.index
         phase = None
         if run is not None and mdp is not None and self.phase:
             phase = mdp.phase(step.action for step in run.steps)
@@ -147,8 +147,8 @@ class Ranker:
 
         In the index what was put away is like failures, which may be asked for.
         """
-        index, context = self.experience.index, self.temporal_context
-        make, away = self.experience.history.hit, self.experience.history.away
+        index, context = self.models.index, self.temporal_context
+        make, away = self.models.history.hit, self.models.history.away
         if self.edge_boost is not None:
             linked = index.graph_search(vector, n, self.edge_boost, where=where)
             hits = []
@@ -177,9 +177,9 @@ class Ranker:
         action_scores: dict[str, float],
         phase: str | None,
     ) -> ScoringContext:
-        experience, task = self.experience, cue.task_type
-        mdp, usage = experience.mdp_of(asker), experience.usage_of(asker)
-        rules = experience.rules
+        models, task = self.models, cue.task_type
+        mdp, usage = models.mdp_of(asker), models.usage_of(asker)
+        rules = models.rules
 
         def action_success(hit: Hit) -> float:
             if hit.action is None or mdp is None or region is None:
@@ -193,14 +193,14 @@ class Ranker:
 
         @cache
         def told(tracker: UsageTracker) -> UsageTracker:
-            return tracker.within(reads(asker, experience.also), experience.distrusted)
+            return tracker.within(reads(asker, models.also), models.distrusted)
 
         return ScoringContext(
             now=cue.timestamp,
             region=region,
             task_type=task,
             region_of=lambda hit: None if mdp is None else mdp.region_of(hit.node),
-            task_of=lambda hit: experience.history.task_type(hit.node),
+            task_of=lambda hit: models.history.task_type(hit.node),
             usage_of=lambda hit: (
                 0.5 if usage is None else usage.success(rules.usage_key(hit, task))
             ),
@@ -217,7 +217,7 @@ class Ranker:
         k: int,
         distinct: Distinct | None,
     ) -> list[Hit]:
-        scorer = self.experience.weighing(asker).scorer
+        scorer = self.models.scorer_of(asker).scorer
         if scorer is None:
             scorer = _BY_SIMILARITY if self.edge_boost is None else _BY_EDGES
         context = replace(context, doubted=self._doubted(hits))
@@ -232,7 +232,7 @@ class Ranker:
         }
         # What was not recorded as a step of an episode.
         others = [hit.node for hit in hits if hit.event is None]
-        return {**found, **self.experience.record.doubted(others)} if others else found
+        return {**found, **self.models.record.doubted(others)} if others else found
 
     def _mark(self, distinct: Distinct | None) -> Callable[[Hit], Hashable] | None:
         if distinct is None:
@@ -242,7 +242,7 @@ class Ranker:
 
         def episode_of(hit: Hit) -> Hashable:
             """Nodes of no known episode are told apart by their entity."""
-            episode = self.experience.history.episode(hit.node)
+            episode = self.models.history.episode(hit.node)
             return ("entity", hit.entity_id) if episode is None else ("from", episode.steps[0].node)
 
         return episode_of
@@ -265,8 +265,8 @@ class Ranker:
         followed : sequence of int
             Nodes of the hits whose advice that is.
         """
-        weights = self.experience.weighing(decision.namespace).weights
-        mdp, region = self.experience.mdp_of(decision.namespace), decision.region
+        weights = self.models.scorer_of(decision.namespace).weights
+        mdp, region = self.models.mdp_of(decision.namespace), decision.region
         if weights is not None and weights.samples and followed:
             rows = [
                 features_of(hit, weights.names) for hit in decision.hits if hit.node in followed
@@ -274,7 +274,7 @@ class Ranker:
             return float(np.mean(weights.predict(rows)))
         if action is None or mdp is None or region is None or not mdp.knows(region):
             return None
-        kind = self.experience.rules.action_type(action)
+        kind = self.models.rules.action_type(action)
         return mdp.success(region, kind, decision.cue.task_type)
 
 

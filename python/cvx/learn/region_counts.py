@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from cvx.learn.posteriors import NO_TRIAL, SuccessCounts
-from cvx.learn.traces import Trace, locate_by_vector, vector_of
+from cvx.learn.trajectories import Trajectory, locate_by_vector, vector_of
 from cvx.types import Vector
 
 if TYPE_CHECKING:
@@ -92,25 +92,27 @@ class ReaderCounts:
         """Return everything that grows."""
         return self.counts.own, self.moves, self.seen, self.whole
 
-    def count(self, trace: Trace, places: Callable[[int], Sequence[Place]], times: int) -> None:
+    def count(
+        self, trajectory: Trajectory, places: Callable[[int], Sequence[Place]], times: int
+    ) -> None:
         """Count an episode; ``times=-1`` takes it back.
 
         Parameters
         ----------
-        trace : Trace
+        trajectory : Trajectory
         places : callable
             From a region to itself and the larger ones around it.
         times : int
             1 or -1.
         """
-        if not trace.weight or not trace.nodes:
+        if not trajectory.weight or not trajectory.nodes:
             return
-        weight: Any = times * trace.weight
-        task = trace.task_type
+        weight: Any = times * trajectory.weight
+        task = trajectory.task_type
         families = (None,) if task is None else (None, task)
         success_above = self.reading.success_above
-        won = trace.won(success_above)
-        moves = list(trace.moves(success_above))
+        won = trajectory.won(success_above)
+        moves = list(trajectory.moves(success_above))
         done: list[str] = []
         phases = []
         # Phases are the caller's to name: should that fail, nothing is counted yet.
@@ -120,7 +122,7 @@ class ReaderCounts:
         self.episodes += times
         if won is not None:
             for family in families:
-                more(self.whole[family], trace.template(), won, weight)
+                more(self.whole[family], trajectory.template(), won, weight)
         for (region, action, arrived, reward, success), phase in zip(moves, phases, strict=True):
             tallied: list[tuple[Counter[Any], object]] = [(self.moves[(region, action)], arrived)]
             around: list[Place] = [(ANYWHERE, None), *places(region)]
@@ -238,10 +240,10 @@ class RegionCounts:
     deletions : int
         How many nodes the index had lost when it was begun.
     hubs : set of int
-        The regions; once the index has moved on, also those that it could not trace back.
-    traces : list of Trace
+        The regions; once the index has moved on, also those that it could not trajectory back.
+    trajectories : list of Trajectory
         The episodes it has, oldest first.
-    counted : list of Trace
+    counted : list of Trajectory
         The same without the steps that are away.
     """
 
@@ -256,8 +258,8 @@ class RegionCounts:
         # A level with one region tells nothing that counting everywhere does not.
         self.upper = [at for at in levels if at > level and len(index.regions(at)) > 1]
         self.hubs = {int(hub) for hub in index.regions(level)} if level in levels else set()
-        self.traces: list[Trace] = []
-        self.counted: list[Trace] = []
+        self.trajectories: list[Trajectory] = []
+        self.counted: list[Trajectory] = []
         self.visits: dict[int, list[int]] = defaultdict(list)
         self.region_of: dict[int, int] = {}
         self._around: dict[int, tuple[int, ...]] = {}
@@ -322,31 +324,31 @@ class RegionCounts:
             )
         return [(self.level, region), *zip(self.upper, around, strict=False)]
 
-    def add(self, trace: Trace) -> None:
+    def add(self, trajectory: Trajectory) -> None:
         """Take in an episode, and count it."""
-        counted = trace.without(self.away)
+        counted = trajectory.without(self.away)
         self._count(counted, 1)
-        for region in dict.fromkeys(trace.regions):
-            self.visits[region].append(len(self.traces))
-        self.region_of.update(zip(trace.nodes, trace.regions, strict=True))
-        self.traces.append(trace)
+        for region in dict.fromkeys(trajectory.regions):
+            self.visits[region].append(len(self.trajectories))
+        self.region_of.update(zip(trajectory.nodes, trajectory.regions, strict=True))
+        self.trajectories.append(trajectory)
         self.counted.append(counted)
 
     def recount(self, nodes: Set[int]) -> None:
         """Count the episodes that have some of these steps again, without those that are away."""
         regions = {region for node in nodes if (region := self.region_of.get(node)) is not None}
         for number in sorted({number for region in regions for number in self.visits[region]}):
-            if not nodes.isdisjoint(self.traces[number].nodes):
+            if not nodes.isdisjoint(self.trajectories[number].nodes):
                 self._count(self.counted[number], -1)
-                self.counted[number] = self.traces[number].without(self.away)
+                self.counted[number] = self.trajectories[number].without(self.away)
                 self._count(self.counted[number], 1)
 
-    def _count(self, trace: Trace, times: int) -> None:
-        part = self._parts.get(trace.readers)
+    def _count(self, trajectory: Trajectory, times: int) -> None:
+        part = self._parts.get(trajectory.readers)
         if part is None:
-            part = self._parts[trace.readers] = ReaderCounts(self.reading)
+            part = self._parts[trajectory.readers] = ReaderCounts(self.reading)
             self._known.clear()
-        part.count(trace, self.places, times)
+        part.count(trajectory, self.places, times)
         for known in self._known.values():
             known.forget_best()
 
@@ -365,7 +367,7 @@ class RegionCounts:
             found = self._known[readers] = AskerCounts(self.reading, parts)
         return found
 
-    def readable(self, readers: Collection[str] | None) -> Iterator[Trace]:
+    def readable(self, readers: Collection[str] | None) -> Iterator[Trajectory]:
         """Yield what is counted of each episode that an asker may read, oldest first."""
         return (t for t in self.counted if t.weight and (readers is None or t.readers in readers))
 
@@ -375,7 +377,7 @@ class RegionCounts:
         To free large ones at once takes as long as several updates.
         """
         tables: list[list[Any] | dict[Any, Any]] = [
-            self.traces, self.counted, self.visits, self.region_of, self._around,
+            self.trajectories, self.counted, self.visits, self.region_of, self._around,
             *(table for part in self._parts.values() for table in part.tables()),
         ]  # fmt: skip
         for table in tables:
@@ -389,23 +391,28 @@ class RegionCounts:
     def remainders(self, region: int, family: str | None, readers: Collection[str] | None) -> Tally:
         """Return how often what was done from the first visit to a region on was tried, and won."""
         tally: Tally = {}
-        for trace in self._through(region, readers):
-            won = trace.won(self.reading.success_above)
-            if won is not None and family in (None, trace.task_type):
-                more(tally, trace.template(trace.regions.index(region)), won, trace.weight)
+        for trajectory in self._through(region, readers):
+            won = trajectory.won(self.reading.success_above)
+            if won is not None and family in (None, trajectory.task_type):
+                more(
+                    tally,
+                    trajectory.template(trajectory.regions.index(region)),
+                    won,
+                    trajectory.weight,
+                )
         return tally
 
-    def _through(self, region: int, readers: Collection[str] | None) -> Iterator[Trace]:
+    def _through(self, region: int, readers: Collection[str] | None) -> Iterator[Trajectory]:
         """Yield the readable episodes that pass a region, newest first."""
         for number in reversed(self.visits.get(region, ())):
-            trace = self.counted[number]
-            told = trace.weight and (readers is None or trace.readers in readers)
-            if told and region in trace.regions:
-                yield trace
+            trajectory = self.counted[number]
+            told = trajectory.weight and (readers is None or trajectory.readers in readers)
+            if told and region in trajectory.regions:
+                yield trajectory
 
     def doers(self, region: int, action: str, readers: Collection[str] | None) -> Iterator[int]:
         """Yield the nodes at which a kind of action was done in a region, newest first."""
-        for trace in self._through(region, readers):
-            for place in range(len(trace.nodes) - 1, -1, -1):
-                if trace.regions[place] == region and trace.actions[place] == action:
-                    yield trace.nodes[place]
+        for trajectory in self._through(region, readers):
+            for place in range(len(trajectory.nodes) - 1, -1, -1):
+                if trajectory.regions[place] == region and trajectory.actions[place] == action:
+                    yield trajectory.nodes[place]

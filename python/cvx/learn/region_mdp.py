@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from cvx.arguments import above_zero, among, wrong
 from cvx.errors import InvalidInputError, StaleRegionsError, UnknownError
-from cvx.learn.answers import (
+from cvx.learn.epochs import Epochs
+from cvx.learn.estimates import (
     NOTHING,
     ActionEffect,
     Basis,
@@ -21,7 +22,6 @@ from cvx.learn.answers import (
     action_effect,
     frames_of,
 )
-from cvx.learn.epochs import Epochs
 from cvx.learn.posteriors import Dirichlet
 from cvx.learn.region_counts import (
     ANYWHERE,
@@ -31,12 +31,12 @@ from cvx.learn.region_counts import (
     Reading,
     best_template,
 )
-from cvx.learn.traces import (
+from cvx.learn.trajectories import (
     FAILURE,
     SUCCESS,
     UNKNOWN,
     EpisodeLike,
-    Trace,
+    Trajectory,
     classify_action,
     last_kind,
 )
@@ -120,7 +120,7 @@ class RegionMDP:
         return self._epochs.now.level
 
     @property
-    def traces(self) -> list[Trace]:
+    def trajectories(self) -> list[Trajectory]:
         """The episodes it learned from, as it remembers and counts them, oldest first."""
         return list(self._epochs.now.readable(self._readers))
 
@@ -436,10 +436,10 @@ class RegionMDP:
         """
         self._epochs.fresh()
         found: dict[tuple[int, str], Counter[int]] = {}
-        for trace in self.traces:
-            if task_type is None or trace.task_type == task_type:
-                weight: Any = trace.weight
-                for move in trace.moves(self.success_above):
+        for trajectory in self.trajectories:
+            if task_type is None or trajectory.task_type == task_type:
+                weight: Any = trajectory.weight
+                for move in trajectory.moves(self.success_above):
                     found.setdefault((move.region, move.action), Counter())[move.arrived] += weight
         return found
 
@@ -483,9 +483,10 @@ class RegionMDP:
         """
         self._epochs.fresh()
         tally = Counter(
-            trace.path()
-            for trace in self.traces
-            if (task_type is None or trace.task_type == task_type) and trace.won(self.success_above)
+            trajectory.path()
+            for trajectory in self.trajectories
+            if (task_type is None or trajectory.task_type == task_type)
+            and trajectory.won(self.success_above)
         )
         return sorted(tally.items(), key=lambda pair: (-pair[1], pair[0]))[:n]
 
@@ -495,7 +496,7 @@ class RegionMDP:
         """Return what a kind of action changes about success, see ``action_effect``."""
         self._epochs.fresh()
         return action_effect(
-            self.traces,
+            self.trajectories,
             action,
             task_type=task_type,
             region=region,
@@ -530,9 +531,9 @@ class RegionMDP:
             "on_stale": self._epochs.on_stale,
             "pace": self._epochs.pace,
             "traces": [
-                trace.to_dict()
-                for trace in self._epochs.now.traces
-                if self._readers is None or trace.readers in self._readers
+                trajectory.to_dict()
+                for trajectory in self._epochs.now.trajectories
+                if self._readers is None or trajectory.readers in self._readers
             ],
             "left_out": sorted(self._epochs.away),
         }
@@ -561,7 +562,7 @@ class RegionMDP:
         """
         try:
             learned_on = data["epoch"], data["level"], data["hubs"]
-            traces = [Trace(**trace) for trace in data["traces"]]
+            trajectories = [Trajectory(**trajectory) for trajectory in data["traces"]]
             left_out = list(data.get("left_out", ()))
             level = data["wanted_level"]
             own = ("score", "prior_strength", "success_above", "on_stale", "pace")
@@ -577,8 +578,8 @@ class RegionMDP:
                 f"index is at {found[0]} ({found[2]}): load it with another on_stale"
             )
         model.leave_out(left_out)
-        for trace in traces:
-            counts.add(trace)
+        for trajectory in trajectories:
+            counts.add(trajectory)
         if learned_on != found:
             model.relearn()
         return model

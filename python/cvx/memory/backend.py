@@ -35,7 +35,7 @@ from cvx.types import DEFAULT_NAMESPACE, Event, Filter, Hit, Vector, Where
 from cvx.validation import storable_text, storable_vector
 
 if TYPE_CHECKING:
-    from cvx.memory.learner import Agents
+    from cvx.memory.advisors import Advisors
 
 _MOST_HANDED_OUT = 10_000
 _TRIES = 4
@@ -185,7 +185,7 @@ class Backend(Follower):
         self.noted = UsageBuffer()
         self._tries = 1
         # Made when the first episode begins: what learns costs time to import, and to fill.
-        self.agents: Agents | None = None
+        self.advisors: Advisors | None = None
         self.calls = Calls()
         self.versions = Versions(self.record)
         # The newest event that was looked at, the end of the journal then, and the latest time.

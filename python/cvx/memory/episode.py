@@ -26,18 +26,15 @@ from cvx.learn.advisor import Observation
 from cvx.learn.attribution import Outcome, Taken
 from cvx.learn.episodes import OpenEpisode
 from cvx.memory.advice import Advice, Asked, Option, as_text, same
+from cvx.memory.advisors import Advisors, NamespaceAdvisor, advisors_of, task_of
 from cvx.memory.aio import OF_AN_EPISODE, Aio
-from cvx.memory.learner import (
-    Agents,
-    Learner,
-    agents_of,
+from cvx.memory.observations import (
     canonical_action,
     listed_action,
     restored_action,
     same_observation,
     some_actions,
     state_of,
-    task_of,
 )
 from cvx.store.injection import tags_with_mark
 from cvx.store.rows import DISCARDED, OPEN
@@ -69,11 +66,11 @@ class RunningEpisode:
     ----------
     memory : Memory
         In whose name it asks.
-    agents : Agents
+    advisors : Advisors
         Of the memory.
     run : OpenEpisode
         Begun and stored.
-    learner : Learner
+    learner : NamespaceAdvisor
         Of whoever asks.
     holder : int
         How often it was taken up.
@@ -91,9 +88,14 @@ class RunningEpisode:
     """
 
     def __init__(
-        self, memory: Memory, agents: Agents, run: OpenEpisode, learner: Learner, holder: int
+        self,
+        memory: Memory,
+        advisors: Advisors,
+        run: OpenEpisode,
+        learner: NamespaceAdvisor,
+        holder: int,
     ) -> None:
-        self._memory, self._agents, self._run, self._learner = memory, agents, run, learner
+        self._memory, self._advisors, self._run, self._learner = memory, advisors, run, learner
         self._holder = holder
         self._lock = threading.RLock()
         self._discarded = False
@@ -207,7 +209,7 @@ class RunningEpisode:
         with self._lock:
             self._check_open()
             listed = None if actions is None else some_actions(actions)
-            learner = self._agents.learner(self._learner.namespace, *self._learner_key())
+            learner = self._advisors.learner(self._learner.namespace, *self._learner_key())
             seen = self._observe(observation)
             with learner.lock:
                 made = learner.advisor.options(str(self.id), seen, listed)
@@ -241,7 +243,7 @@ class RunningEpisode:
                     picked = learner.advisor.choose(str(self.id), made, explore=explore)
                 return next(at for at, one in enumerate(made) if same(one.action, picked.action))
 
-            number = self._agents.backend.record.take_decision_number()
+            number = self._advisors.backend.record.take_decision_number()
 
             def chances() -> Sequence[float]:
                 with learner.lock:
@@ -257,7 +259,7 @@ class RunningEpisode:
     def _handed_out(self, advice: Advice, text: str) -> None:
         """Let the text not be remembered as something new where the agent brings it back."""
         nodes = [hit.node for hit in advice.best.hits if hit.node >= 0] if len(advice) else []
-        self._agents.backend.hand_out_text(self.namespace, text, nodes)
+        self._advisors.backend.hand_out_text(self.namespace, text, nodes)
 
     def recall(
         self, cue: str | Cue | None = None, k: int = 10, *, where: Where | None = None
@@ -374,13 +376,13 @@ class RunningEpisode:
             told["followed"] = followed
         if actions != self._listed:
             told["actions"] = None if actions is None else [listed_action(one) for one in actions]
-        vector, own = seen.vector, self._agents.own_vectors
+        vector, own = seen.vector, self._advisors.own_vectors
         if seen.text is None and vector is not None:
             told["observation"] = "vector" if own else [float(one) for one in vector]
             vector = vector if own else None
         # Advice that was never acted on is not written down.
         taken = None if advice is None else self._decided(advice, option, bool(followed), done)
-        recorder = self._agents.loop.recorder
+        recorder = self._advisors.loop.recorder
         event = recorder.step(
             run,
             seen.text or "",
@@ -390,7 +392,7 @@ class RunningEpisode:
             metadata=told,
         )
         try:
-            with self._agents.backend.writing() as write:
+            with self._advisors.backend.writing() as write:
                 self._check_held(write)
                 family = [] if run.task_type is None else [task_tag(run.task_type)]
                 event = replace(
@@ -456,7 +458,7 @@ class RunningEpisode:
 
     def restore_decisions(self) -> None:
         """Take up the advice that was acted on before, from the record."""
-        for row in self._agents.backend.record.decisions(self.id):
+        for row in self._advisors.backend.record.decisions(self.id):
             asked = row["cue"]
             cue = Cue(
                 goal=asked["goal"],
@@ -516,7 +518,7 @@ class RunningEpisode:
         """
         with self._lock:
             self._check_open()
-            run, loop = self._run, self._agents.loop
+            run, loop = self._run, self._advisors.loop
             self._learner.catch_up()
             if len(run.steps) < self._stored:
                 # What was decided went with the step that was erased.
@@ -539,11 +541,11 @@ class RunningEpisode:
             try:
                 closed = loop.recorder.outcome(run, reward)
                 outcome_of = Outcome(closed, self._taken, won, exposure, stored=True)
-                run.steps[:] = loop.experience.learn(run, outcome_of).steps
+                run.steps[:] = loop.models.learn(run, outcome_of).steps
             finally:
                 if not run.closed:
                     run.metadata = before
-            self._agents.ended()
+            self._advisors.ended()
             self._give_feedback(reward)
 
     def _check_unit(self, outcome: float | np.bool | None) -> None:
@@ -566,7 +568,7 @@ class RunningEpisode:
         """
         known = [
             float(one.metadata["return"])
-            for one in self._agents.loop.recorder.log
+            for one in self._advisors.loop.recorder.log
             if "return" in one.metadata
             and one.namespace == self.namespace
             and task_of(one) == task_of(self._run)
@@ -597,7 +599,7 @@ class RunningEpisode:
         with self._lock:
             self._check_open()
             run = self._run
-            with self._agents.backend.writing() as write:
+            with self._advisors.backend.writing() as write:
                 self._check_held(write)
                 write.change_open_episode(
                     replace(_stored(run, self._holder), kind=f"{DISCARDED}{run.kind}")
@@ -606,12 +608,12 @@ class RunningEpisode:
             self._learner.discard(run)
 
     def _observe(self, value: Any) -> Observation:
-        seen = self._agents.observed(value)
+        seen = self._advisors.observed(value)
         if seen.text is None and seen.vector is not None:
             task = task_of(self._run)
             dim = self._learner.sizes.get(task)
-            if self._agents.own_vectors:
-                dim = self._agents.backend.dim
+            if self._advisors.own_vectors:
+                dim = self._advisors.backend.dim
             if dim not in (None, len(seen.vector)):
                 raise InvalidVectorError(
                     f"the observation has {len(seen.vector)} numbers, those of task {task!r} "
@@ -691,9 +693,9 @@ def begin(
     history: int | None,
 ) -> RunningEpisode:
     """Begin an episode, and write down that it began; see ``Memory.episode``."""
-    agents = agents_of(backend)
+    advisors = advisors_of(backend)
     whose, also = identity.seeing(namespace)
-    loop = agents.loop
+    loop = advisors.loop
     loop.catch_up()
     run = loop.recorder.begin(
         goal,
@@ -706,19 +708,19 @@ def begin(
         visibility=visibility,
     )
     run.entity = entity
-    with agents.backend.writing() as write:
+    with advisors.backend.writing() as write:
         if entity is None:
             run.entity_id = max(run.entity_id, write.next_own_entity())
         run.episode_id = write.open_episode(replace(_stored(run, 1), kind=run.kind))
     loop.recorder.start_at(run.episode_id + 1, run.entity_id + 1 if entity is None else 0)
-    return RunningEpisode(memory, agents, run, agents.learner(whose, also, history), 1)
+    return RunningEpisode(memory, advisors, run, advisors.learner(whose, also, history), 1)
 
 
 def take_up(
     memory: Memory, backend: Backend, identity: Identity, number: int, history: int | None
 ) -> RunningEpisode:
     """Go on with an episode that was left open; see ``Memory.episode``."""
-    agents, record = agents_of(backend), backend.record
+    advisors, record = advisors_of(backend), backend.record
     found = record.unfinished(number)
     if found is None or (identity.bound and found.namespace != identity.namespace):
         closed = record.query(
@@ -745,11 +747,11 @@ def take_up(
         entity=found.entity,
     )
     holder = int(told.get("holder", 0)) + 1
-    with agents.backend.writing() as write:
+    with advisors.backend.writing() as write:
         write.change_open_episode(_stored(run, holder))
-    agents.loop.catch_up()
+    advisors.loop.catch_up()
     also = identity.also if found.namespace == identity.namespace else ()
-    learner = agents.learner(found.namespace, also, history)
-    made = RunningEpisode(memory, agents, run, learner, holder)
+    learner = advisors.learner(found.namespace, also, history)
+    made = RunningEpisode(memory, advisors, run, learner, holder)
     made.restore_decisions()
     return made

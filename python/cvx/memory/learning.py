@@ -356,10 +356,10 @@ class Learning:
     @property
     def active(self) -> ActiveMemory:
         """The memory's own loop, made at its first use; it closes ``Memory.episode`` too."""
-        from cvx.memory.learner import agents_of
+        from cvx.memory.advisors import advisors_of
 
         self._identity.need_root("a loop")
-        return agents_of(self._backend).loop
+        return advisors_of(self._backend).loop
 
     @property
     def mdp(self) -> RegionMDP | None:

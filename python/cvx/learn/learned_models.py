@@ -1,4 +1,4 @@
-"""What a loop has learned from closed episodes, kept level with its record."""
+"""Region model, usage counts, decay and weights, kept in step with the record's episodes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from cvx.errors import StoreError
 from cvx.learn.attribution import Outcome, without_gone
 from cvx.learn.decay import DecayLedger, DecayPolicy
+from cvx.learn.episode_update import EpisodeUpdate
 from cvx.learn.episodes import EpisodeRecorder, OpenEpisode
 from cvx.learn.history import History
-from cvx.learn.lesson import Lesson
+from cvx.learn.learned_scorer import LearnedScorer
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.traces import timelines
-from cvx.learn.weighing import Weighing
+from cvx.learn.trajectories import timelines
 from cvx.scoring import UsageTracker
 from cvx.store import Record
 from cvx.store.namespaces import least_visible, readers, reads
@@ -40,8 +40,8 @@ class Rules:
     log_decisions: bool
 
 
-class Experience:
-    """The closed episodes of a record and what they taught, as far as each asker may know it.
+class LearnedModels:
+    """The closed episodes of a record and the models learned from them, for each asker.
 
     An outcome is written down first; what is in RAM, the index among it, follows. Where that
     fails, or another process wrote, it follows at the next call.
@@ -56,7 +56,7 @@ class Experience:
         What is learned, and how.
     mdp, usage, decay
         As for ``ActiveMemory``.
-    weighing : Weighing
+    learned : LearnedScorer
         Of the loop's own namespace.
     also : tuple of str
         Further namespaces, of which what they share is seen too.
@@ -90,7 +90,7 @@ class Experience:
         mdp: RegionMDP | None,
         usage: UsageTracker | None,
         decay: DecayPolicy | None,
-        weighing: Weighing,
+        learned: LearnedScorer,
         also: tuple[str, ...],
         clock: Callable[[], int] | None,
     ) -> None:
@@ -106,8 +106,8 @@ class Experience:
         self.distrusted: frozenset[str] = frozenset()
         self.unlearned = 0
         self.asked = self.outdated = self.erased = -1
-        self._own = weighing.namespace
-        self._weighing = {weighing.namespace: weighing}
+        self._own = learned.namespace
+        self._scorers = {learned.namespace: learned}
         # With one of its own, whoever writes and whoever reads would take the two in either order.
         self.mutex = record.database.levelling
         self._blocks_taken_back = record.blocks_taken_back
@@ -194,24 +194,24 @@ class Experience:
         if self.usage is not None:
             self.usage.load(self.record)
         self.ledger.load(self.record.decays())
-        for namespace, weighing in self._weighing.items():
-            self._weighing[namespace] = self._restored(weighing)
+        for namespace, learned in self._scorers.items():
+            self._scorers[namespace] = self._restored(learned)
 
-    def _restored(self, weighing: Weighing) -> Weighing:
+    def _restored(self, learned: LearnedScorer) -> LearnedScorer:
         sources = (
             step.source
             for episode in self.recorder.log
-            if episode.namespace == weighing.namespace
+            if episode.namespace == learned.namespace
             for step in episode.steps[:1]
         )
-        return weighing.restored(self, anew=not self.distrusted.isdisjoint(sources))
+        return learned.restored(self, anew=not self.distrusted.isdisjoint(sources))
 
-    def weighing(self, namespace: str | None = None) -> Weighing:
+    def scorer_of(self, namespace: str | None = None) -> LearnedScorer:
         """Return the scorer and the weights of a namespace, by default of the loop's own."""
         name = self._own if namespace is None else namespace
-        found = self._weighing.get(name)
+        found = self._scorers.get(name)
         if found is None:
-            found = self._weighing[name] = self._restored(self._weighing[self._own].of(name))
+            found = self._scorers[name] = self._restored(self._scorers[self._own].of(name))
         return found
 
     def usage_of(self, namespace: str) -> UsageTracker | None:
@@ -263,7 +263,7 @@ class Experience:
         Episode
             With the nodes of its steps, if they are to go into the index.
         """
-        lesson = None
+        update = None
         try:
             with ExitStack() as held:
                 with self.record.transaction() as write:
@@ -273,22 +273,22 @@ class Experience:
                     self.catch_up()
                     outcome = self._renumbered(self._still_there(outcome))
                     began = write.tail
-                    lesson = Lesson(self, outcome, write)
-                    lesson.write(write)
-                    self._known.add(lesson.number)
-                self._take(run, lesson)
+                    update = EpisodeUpdate(self, outcome, write)
+                    update.write(write)
+                    self._known.add(update.number)
+                self._take(run, update)
         except BaseException:
-            if lesson is not None and not run.closed:
+            if update is not None and not run.closed:
                 # An error after the commit is as good as none for what was written.
                 written = write.tail != began and self.record.reaches(write.tail)
                 with self.mutex:
                     if written:
-                        self._take(run, lesson)
+                        self._take(run, update)
                     else:
-                        self._known.discard(lesson.number)
+                        self._known.discard(update.number)
             raise
         self._follow()
-        return lesson.episode
+        return update.episode
 
     def reset_decay(self, nodes: Iterable[int] | None = None) -> dict[int, float]:
         """Restore the rewards that decay lowered, of these nodes or of all."""
@@ -303,16 +303,16 @@ class Experience:
         self._follow()
         return restored
 
-    def _take(self, run: OpenEpisode, lesson: Lesson) -> None:
-        episode = lesson.episode
+    def _take(self, run: OpenEpisode, update: EpisodeUpdate) -> None:
+        episode = update.episode
         self.recorder.seal(run, episode)
         self.history.add(episode)
-        self.ledger.note(lesson.number, lesson.cases, lesson.decays)
-        self._rewards.update({node: after for _, node, _, after in lesson.decays})
+        self.ledger.note(update.number, update.cases, update.decays)
+        self._rewards.update({node: after for _, node, _, after in update.decays})
         if self.usage is not None:
-            self.usage.put(lesson.counts, lesson.whose)
-        self._weighing[episode.namespace] = lesson.weighing
-        if lesson.teaches and episode.steps and _in_index(episode):
+            self.usage.put(update.counts, update.whose)
+        self._scorers[episode.namespace] = update.scorer
+        if update.teaches and episode.steps and _in_index(episode):
             self._unread.append(episode)
 
     def _follow(self) -> None:
@@ -446,8 +446,8 @@ class Experience:
         """Learn weights anew where other sources are in quarantine than before."""
         before, self.distrusted = self.distrusted, self.record.quarantined_sources()
         if before != self.distrusted:
-            for namespace, weighing in self._weighing.items():
-                self._weighing[namespace] = weighing.restored(self, anew=True)
+            for namespace, learned in self._scorers.items():
+                self._scorers[namespace] = learned.restored(self, anew=True)
 
     def _put_away(self, gone: Collection[int], back: Collection[int]) -> None:
         """Leave nodes out of everything, and let others back in; no events but steps teach."""

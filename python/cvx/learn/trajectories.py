@@ -1,4 +1,4 @@
-"""Episodes as the region model remembers them: kinds of action, regions, rewards, outcome."""
+"""Trajectories for the region model: regions, kinds of action, rewards, outcome."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def end_of(won: bool | None) -> int:
 
 
 @dataclass(slots=True)
-class Trace:
-    """One episode as the model remembers it: four columns of equal length, family and outcome.
+class Trajectory:
+    """One episode as the region model keeps it: four columns of equal length, family and outcome.
 
     Attributes
     ----------
@@ -196,10 +196,10 @@ class Trace:
                 arrived = self.regions[place + 1] if place < last else end_of(won)
                 yield Move(self.regions[place], action, arrived, self.rewards[place], won)
 
-    def placed(self, regions: Iterable[int | None]) -> Trace:
+    def placed(self, regions: Iterable[int | None]) -> Trajectory:
         """Return it in other regions, one for each node; nodes without one drop out."""
         kept = [(place, region) for place, region in enumerate(regions) if region is not None]
-        return Trace(
+        return Trajectory(
             self.task_type,
             [self.nodes[place] for place, _ in kept],
             [self.actions[place] for place, _ in kept],
@@ -210,7 +210,7 @@ class Trace:
             self.trust,
         )
 
-    def without(self, nodes: Set[int]) -> Trace:
+    def without(self, nodes: Set[int]) -> Trajectory:
         """Return it without these steps: what came after one followed on what came before."""
         if nodes.isdisjoint(self.nodes):
             return self
@@ -235,12 +235,12 @@ class EpisodeLike(Protocol):
         ...
 
 
-def read_trace(
+def read_trajectory(
     index: RawIndex,
     episode: EpisodeLike,
     classify: Callable[[str], str],
     locate: Callable[[list[int], list[Vector | None]], Sequence[int | None]],
-) -> Trace:
+) -> Trajectory:
     """Read an episode off the index.
 
     Steps come from the episode itself where all of them know their node, else from the entity's
@@ -269,7 +269,7 @@ def read_trace(
         actions = [step.action for step in steps]
         rewards = [step.reward if outcome is None else None for step in steps]
         vectors = [None] * len(nodes)
-    trace = Trace(
+    trajectory = Trajectory(
         task_type=getattr(episode, "task_type", None),
         nodes=nodes,
         actions=[None if action is None else classify(action) for action in actions],
@@ -281,7 +281,7 @@ def read_trace(
         else namespace,
         trust=min((step.trust for step in own), default=1.0),
     )
-    return trace.placed(locate(nodes, vectors))
+    return trajectory.placed(locate(nodes, vectors))
 
 
 def timelines(index: RawIndex, nodes: Iterable[int]) -> list[Episode]:

@@ -1,9 +1,7 @@
-"""What an asker knows of what to do: learners kept level with the closed episodes of a memory."""
+"""Advisors of a memory, one for each namespace that asks, kept up to date with closed episodes."""
 
 from __future__ import annotations
 
-import hashlib
-import math
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,126 +9,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvx.arguments import wrong
-from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.learn.advisor import Advisor, Observation
 from cvx.learn.episodes import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.memory.advice import Precedents, same
+from cvx.memory.observations import (
+    action_of,
+    read_observation,
+    restored_action,
+    same_observation,
+    seen_in,
+    state_of,
+)
 from cvx.memory.settings import OwnVectors
 from cvx.types import Episode, Event, Hit, Vector
-from cvx.validation import storable_text
 
 if TYPE_CHECKING:
-    from cvx.learn.experience import Experience
+    from cvx.learn.learned_models import LearnedModels
     from cvx.memory.backend import Backend
 
 _MOST_TEXTS = 4096
-_MOST_ACTIONS = 10_000
-_LONGEST_OBSERVATION = 65_536
-_LONGEST_STATE = 64
 
 
-def canonical_action(name: str, value: Any) -> Hashable:
-    """Return an action as it is stored and learned: a text, number, bool, or a tuple of these.
-
-    Raises
-    ------
-    InvalidInputError
-        Anything else, an empty text, or a number that is not finite.
-
-    Examples
-    --------
-    >>> canonical_action("action", np.int64(3)), canonical_action("action", ("go", 2))
-    (3, ('go', 2))
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, str):
-        if not storable_text(name, value).strip():
-            raise wrong(name, value, "what was done, in words")
-        return str(value)
-    if isinstance(value, bool | int | float):
-        if isinstance(value, float) and not math.isfinite(value):
-            raise wrong(name, value, "a finite number")
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise wrong(name, value, "a number of 64 bits")
-        return value
-    if isinstance(value, tuple) and value:
-        return tuple(canonical_action(f"{name}[{at}]", one) for at, one in enumerate(value))
-    raise wrong(name, value, "a text, a number, or a tuple of these")
-
-
-def some_actions(value: Any) -> list[Hashable]:
-    """Return admissible actions, each once, in their order.
-
-    Raises
-    ------
-    InvalidInputError
-        None at all, more than 10,000, or one that is no action.
-    """
-    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__"):
-        raise wrong("actions", value, "a list of actions, or None for those known here")
-    listed = [canonical_action(f"actions[{at}]", one) for at, one in enumerate(value)]
-    if not listed:
-        raise wrong("actions", value, "at least one action, or None for those known here")
-    if len(listed) > _MOST_ACTIONS:
-        raise InvalidInputError(
-            f"there are {len(listed)} actions: give at most {_MOST_ACTIONS}, those worth weighing"
-        )
-    return list({(type(one), one): one for one in listed}.values())
-
-
-def listed_action(action: Hashable) -> Any:
-    """Return an action as JSON keeps it."""
-    return [listed_action(one) for one in action] if isinstance(action, tuple) else action
-
-
-def restored_action(told: Any) -> Hashable:
-    """Return an action that JSON has kept."""
-    return tuple(map(restored_action, told)) if isinstance(told, list) else told
-
-
-def action_of(step: Event) -> Hashable:
-    """Return what was done in a step as it was given."""
-    return restored_action(step.metadata["action"]) if "action" in step.metadata else step.action
-
-
-def seen_in(told: Mapping[str, Any], text: str, vector: Vector | None) -> Observation:
-    """Return an observation as it was given, from how a step or an episode keeps it."""
-    numbers = told.get("observation")
-    if isinstance(numbers, list):
-        return Observation(None, np.array(numbers, dtype=np.float32))
-    if numbers == "vector":
-        return Observation(None, vector)
-    return Observation(text if text or vector is None else None, vector)
-
-
-def state_of(observation: Observation) -> Hashable:
-    """Return what observations share that look the same."""
-    if observation.text is not None:
-        return observation.text
-    return b"" if observation.vector is None else observation.vector.tobytes()
-
-
-def same_observation(a: Observation | None, b: Observation | None) -> bool:
-    """Return whether two observations are known and look the same."""
-    return a is not None and b is not None and state_of(a) == state_of(b)
-
-
-def _state_name(numbers: tuple[int, ...]) -> str:
-    told = " ".join(str(int(one)) for one in numbers)
-    if len(numbers) <= _LONGEST_STATE:
-        return told
-    return f"state {hashlib.blake2b(told.encode(), digest_size=16).hexdigest()}"
-
-
-class Learner:
-    """What one asker knows of what to do: an `Advisor`, kept level with the closed episodes.
+class NamespaceAdvisor:
+    """The `Advisor` of one namespace, kept up to date with the closed episodes that it may read.
 
     Parameters
     ----------
-    agents : Agents
+    advisors : Advisors
         Of the memory.
     namespace, also
         Who asks.
@@ -139,21 +45,21 @@ class Learner:
     """
 
     def __init__(
-        self, agents: Agents, namespace: str, also: tuple[str, ...], history: int | None
+        self, advisors: Advisors, namespace: str, also: tuple[str, ...], history: int | None
     ) -> None:
-        self.agents, self.namespace, self.also, self.history = agents, namespace, also, history
+        self.advisors, self.namespace, self.also, self.history = advisors, namespace, also, history
         self.lock = threading.RLock()
         self._live: dict[str, OpenEpisode] = {}
-        self._experience: Experience | None = None
+        self._models: LearnedModels | None = None
         self._unlearned = -1
         self._forget()
 
     def _forget(self) -> None:
-        embedder = self.agents.backend.embedder
+        embedder = self.advisors.backend.embedder
         self.advisor = Advisor(
-            seed=self.agents.seed,
+            seed=self.advisors.seed,
             history=self.history,
-            embed=None if self.agents.own_vectors else embedder.embed,
+            embed=None if self.advisors.own_vectors else embedder.embed,
         )
         self.precedents = Precedents()
         self.episodes: dict[str, Episode] = {}
@@ -230,20 +136,20 @@ class Learner:
     def catch_up(self) -> None:
         """Learn from what was closed since, by anybody; anew where something was taken away."""
         with self.lock:
-            loop = self.agents.loop
+            loop = self.advisors.loop
             loop.catch_up()
-            experience = loop.experience
-            log = experience.recorder.log
-            known = experience is self._experience and experience.unlearned == self._unlearned
+            models = loop.models
+            log = models.recorder.log
+            known = models is self._models and models.unlearned == self._unlearned
             if not known or len(log) < self._read:
                 self._forget()
-                self._experience, self._unlearned = experience, experience.unlearned
+                self._models, self._unlearned = models, models.unlearned
                 for run in self._live.values():
                     self._drop_erased(run)
                     stored = [step for step in run.steps if step.event_id is not None]
                     self._tell(str(run.episode_id), stored, run.goal, task_of(run), run)
             if self._read < len(log):
-                new = experience.readable(self.namespace, also=self.also, since=self._read)
+                new = models.readable(self.namespace, also=self.also, since=self._read)
                 self._read = len(log)
                 for episode in new:
                     self._learn(episode)
@@ -252,7 +158,7 @@ class Learner:
         """Let an open episode forget the steps that were erased."""
         # In this order: its own thread may be adding a step, which has no id until it is stored.
         gone = {step.event_id for step in run.steps} - {None}
-        found = self.agents.backend.record.query(
+        found = self.advisors.backend.record.query(
             "SELECT event_id FROM events WHERE episode = ?", (run.episode_id,)
         )
         gone.difference_update(event for (event,) in found)
@@ -290,7 +196,7 @@ class Learner:
             return Observation(None, np.array(told, dtype=np.float32))
         if isinstance(told, Mapping):
             return Observation(told["state"], None)
-        return self.agents.observed(told)
+        return self.advisors.observed(told)
 
     def hits(
         self, action: Hashable, episodes: Sequence[str], seen: Observation, value: float, k: int
@@ -338,8 +244,8 @@ def task_of(episode: Episode | OpenEpisode) -> str:
     return episode.goal if episode.task_type is None else episode.task_type
 
 
-class Agents:
-    """What acts in a memory has in common: one loop that closes episodes, one learner an asker.
+class Advisors:
+    """The advisors of a memory, one for each namespace that asks, and the loop that ends episodes.
 
     Parameters
     ----------
@@ -353,7 +259,7 @@ class Agents:
         self._lock = threading.RLock()
         self._loop: ActiveMemory | None = None
         self._taken_back = 0
-        self._learners: dict[tuple[str, tuple[str, ...], int | None], Learner] = {}
+        self._learners: dict[tuple[str, tuple[str, ...], int | None], NamespaceAdvisor] = {}
         self._embedded: OrderedDict[str, Vector] = OrderedDict()
 
     @property
@@ -377,13 +283,15 @@ class Agents:
                 self._loop.on_render = backend.hand_out_text
             return self._loop
 
-    def learner(self, namespace: str, also: tuple[str, ...], history: int | None) -> Learner:
+    def learner(
+        self, namespace: str, also: tuple[str, ...], history: int | None
+    ) -> NamespaceAdvisor:
         """Return what an asker knows, up to what was closed last."""
         with self._lock:
             key = (namespace, also, history)
             found = self._learners.get(key)
             if found is None:
-                found = self._learners[key] = Learner(self, *key)
+                found = self._learners[key] = NamespaceAdvisor(self, *key)
         found.catch_up()
         return found
 
@@ -395,42 +303,8 @@ class Agents:
             learner.catch_up()
 
     def observed(self, value: Any) -> Observation:
-        """Return an observation as it is learned from: a text with its vector, or numbers.
-
-        Raises
-        ------
-        InvalidInputError, InvalidVectorError
-            It is neither, or has NaN in it.
-        """
-        if value is None or isinstance(value, bytes):
-            raise wrong("observation", value, "a text, or a list of numbers")
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, bool | int):
-            return Observation(str(int(value)), None)
-        if isinstance(value, tuple) and value and all(isinstance(one, int) for one in value):
-            return Observation(_state_name(value), None)
-        if isinstance(value, str):
-            text = storable_text("observation", value)
-            if len(text) > _LONGEST_OBSERVATION:
-                raise InvalidInputError(
-                    f"the observation has {len(text)} characters: give at most "
-                    f"{_LONGEST_OBSERVATION}, what tells one state from another"
-                )
-            return Observation(text, self._vector(text))
-        try:
-            row = np.array(value, dtype=np.float32)
-        except (TypeError, ValueError):
-            raise wrong("observation", value, "a text, or a list of numbers") from None
-        if row.ndim == 0:
-            row = row.reshape(1)
-        if row.ndim != 1 or not len(row):
-            raise InvalidVectorError(
-                f"the observation has shape {row.shape}: give a text, or one row of numbers"
-            )
-        if not np.isfinite(row).all():
-            raise InvalidVectorError("the observation holds NaN or infinity: give finite numbers")
-        return Observation(None, row)
+        """Return an observation as it is learned from; see ``read_observation``."""
+        return read_observation(value, self._vector)
 
     def _vector(self, text: str) -> Vector | None:
         """Return where a text lies; nowhere if it says nothing, or nothing embeds texts."""
@@ -449,9 +323,9 @@ class Agents:
         return made
 
 
-def agents_of(backend: Backend) -> Agents:
-    """Return what acts in a memory has in common, made at the first call."""
+def advisors_of(backend: Backend) -> Advisors:
+    """Return the advisors of a memory, made at the first call."""
     with backend.mutex:
-        if backend.agents is None:
-            backend.agents = Agents(backend)
-        return backend.agents
+        if backend.advisors is None:
+            backend.advisors = Advisors(backend)
+        return backend.advisors

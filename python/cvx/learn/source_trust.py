@@ -1,4 +1,4 @@
-"""Holds labelled sources to account: what they claim, against what others found there."""
+"""Trust in labelled sources: what they report, compared with what others found there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place: TypeAlias = tuple[str, str, Hashable, Hashable]
 """A task, a goal, what is seen, and what is done there."""
 
 
-class Accounts:
+class SourceTrust:
     """What sources claimed of places, and how often that held when another one did the same.
 
     The unlabelled source is whoever asks, and a source of more than half of the episodes is too:

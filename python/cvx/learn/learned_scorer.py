@@ -1,4 +1,4 @@
-"""The scorer of one namespace, and the weights that its own episodes teach it."""
+"""The scorer of one namespace, whose weights are learned from its own episodes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from cvx.learn.attribution import Taught
 from cvx.scoring import LearnedWeights, Scorer
 
 if TYPE_CHECKING:
-    from cvx.learn.experience import Experience
+    from cvx.learn.learned_models import LearnedModels
 
 
-class Weighing:
+class LearnedScorer:
     """A scorer whose weights move from a prior to what was learned.
 
     What followed advice came to in one namespace says nothing to another one: each has its own.
@@ -44,7 +44,7 @@ class Weighing:
         # Stores of one namespace have it under the plain name.
         self.name = f"weights:{namespace}" if namespace else "weights"
 
-    def of(self, namespace: str) -> Weighing:
+    def of(self, namespace: str) -> LearnedScorer:
         """Return that of another namespace, which has learned nothing yet."""
         scorer, weights = self.scorer, self.weights
         if weights is not None:
@@ -54,27 +54,29 @@ class Weighing:
                 bound=weights.bound,
                 window=weights.window,
             )
-        return Weighing(namespace, scorer.with_weights(self.prior) if scorer else None, weights)
+        return LearnedScorer(
+            namespace, scorer.with_weights(self.prior) if scorer else None, weights
+        )
 
-    def after(self, taught: Taught) -> Weighing:
+    def after(self, taught: Taught) -> LearnedScorer:
         """Return it with what an episode teaches; this one stays as it is."""
         if self.weights is None or self.scorer is None or not taught.labels:
             return self
         return self._with(copy.copy(self.weights).update(*taught))
 
-    def _with(self, weights: LearnedWeights) -> Weighing:
+    def _with(self, weights: LearnedWeights) -> LearnedScorer:
         made = copy.copy(self)
         made.weights = weights
         if self.scorer is not None:
             made.scorer = self.scorer.with_weights(weights.blend(self.prior))
         return made
 
-    def restored(self, experience: Experience, *, anew: bool = False) -> Weighing:
+    def restored(self, models: LearnedModels, *, anew: bool = False) -> LearnedScorer:
         """Return it with what a record knows.
 
         Parameters
         ----------
-        experience : Experience
+        models : LearnedModels
             Whose record it is.
         anew : bool, default False
             Learn from what the record has of decisions, instead of taking over its weights: they
@@ -82,21 +84,21 @@ class Weighing:
         """
         if self.weights is None or self.scorer is None:
             return self
-        state = experience.record.state(self.name)
+        state = models.record.state(self.name)
         if anew:
             fresh = self.of(self.namespace).weights
             assert fresh is not None
-            taught = logged(experience, self.namespace, fresh)
+            taught = logged(models, self.namespace, fresh)
             return self._with(fresh.update(*taught) if taught.labels else fresh)
         if state is None:
             return self
         weights = LearnedWeights.from_dict(state)
         if weights.names != self.weights.names:
             return self
-        return self._with(weights.refill(*logged(experience, self.namespace, weights)))
+        return self._with(weights.refill(*logged(models, self.namespace, weights)))
 
 
-def logged(experience: Experience, namespace: str, weights: LearnedWeights) -> Taught:
+def logged(models: LearnedModels, namespace: str, weights: LearnedWeights) -> Taught:
     """Return what the decisions of a namespace teach, as ``weight_samples`` gave it.
 
     The newest samples, as many as the window of the weights holds; none of a source in quarantine.
@@ -106,19 +108,19 @@ def logged(experience: Experience, namespace: str, weights: LearnedWeights) -> T
     propensities: list[float] = []
     whose = {
         episode.episode_id: (episode.namespace, {step.source for step in episode.steps})
-        for episode in experience.recorder.log
+        for episode in models.recorder.log
     }
-    for decision in experience.record.newest_decisions():
+    for decision in models.record.newest_decisions():
         if decision["outcome"] is None:
             # A recall for a prompt of which nobody said what became of it.
             continue
         own, sources = whose.get(
             decision["episode"], (decision["record"].get("namespace", ""), set[str]())
         )
-        if own != namespace or not sources.isdisjoint(experience.distrusted):
+        if own != namespace or not sources.isdisjoint(models.distrusted):
             continue
-        won = float(decision["outcome"]) > experience.rules.success_above
-        if not won and not experience.rules.learn_from_failures:
+        won = float(decision["outcome"]) > models.rules.success_above
+        if not won and not models.rules.learn_from_failures:
             continue
         chances: Any = decision["record"].get("propensities", ())
         if len(chances) != len(decision["hits"]):

@@ -1,4 +1,4 @@
-"""What one outcome teaches: worked out whole, then written, then taken in."""
+"""Works out what the end of an episode changes: rewards, edges, usage counts and weights."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from cvx.types import Edge, Episode, task_tag
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from cvx.learn.experience import Experience
+    from cvx.learn.learned_models import LearnedModels
     from cvx.scoring import UsageCount
     from cvx.store import Writer
 
 
-class Lesson:
-    """Everything that an outcome changes; nothing of it has changed yet.
+class EpisodeUpdate:
+    """Everything that the end of an episode changes; nothing of it has changed yet.
 
     Parameters
     ----------
-    experience : Experience
+    models : LearnedModels
         What is known so far, which stays as it is.
     outcome : Outcome
         Of an episode whose numbers are free.
@@ -58,35 +58,35 @@ class Lesson:
         In whose episodes use is counted.
     counts : dict of context to UsageCount
         The new counts of use.
-    weighing : Weighing
+    scorer : LearnedScorer
         With the new weights of the episode's namespace.
     """
 
-    def __init__(self, experience: Experience, outcome: Outcome, write: Writer) -> None:
-        self.experience = experience
+    def __init__(self, models: LearnedModels, outcome: Outcome, write: Writer) -> None:
+        self.models = models
         self.outcome = outcome
-        self.teaches = outcome.won or experience.rules.learn_from_failures
+        self.teaches = outcome.won or models.rules.learn_from_failures
         self._stored = outcome.stored
         self.memories = recalled(outcome.taken)
         self.episode = self._placed(outcome.episode, write) if self.teaches else outcome.episode
         self.cases: dict[int, DecayCase] = {}
         self.decays: list[tuple[int, int, float, float]] = []
-        if not outcome.won and outcome.exposure and experience.decay is not None:
+        if not outcome.won and outcome.exposure and models.decay is not None:
             self.cases = self._cases()
-            self.decays = experience.ledger.changes(
-                self.number, self.cases, experience.decay, experience.index.reward
+            self.decays = models.ledger.changes(
+                self.number, self.cases, models.decay, models.index.reward
             )
         self.whose = Whose()
         self.counts: dict[Hashable, UsageCount] = {}
         self.edges: list[Edge] = []
-        self.weighing = experience.weighing(self.episode.namespace)
+        self.scorer = models.scorer_of(self.episode.namespace)
         if self.teaches:
             self._count()
             self.edges = self._edges()
-            if self.weighing.weights is not None:
-                names = self.weighing.weights.names
+            if self.scorer.weights is not None:
+                names = self.scorer.weights.names
                 taught = weight_samples(outcome.taken, names, outcome.won)
-                self.weighing = self.weighing.after(taught)
+                self.scorer = self.scorer.after(taught)
 
     @property
     def number(self) -> int:
@@ -101,14 +101,14 @@ class Lesson:
         else:
             write.add_episode(episode, recallable=outcome.won)
         write.add_decays(self.decays)
-        usage = self.experience.usage
+        usage = self.models.usage
         if usage is not None and self.counts:
             usage.save(write, self.counts, self.whose)
         write.add_links(self.edges)
-        weights = self.weighing.weights
-        if weights is not None and self.weighing is not self.experience.weighing(episode.namespace):
-            write.set_state(self.weighing.name, weights.to_dict())
-        if self.experience.rules.log_decisions:
+        weights = self.scorer.weights
+        if weights is not None and self.scorer is not self.models.scorer_of(episode.namespace):
+            write.set_state(self.scorer.name, weights.to_dict())
+        if self.models.rules.log_decisions:
             write.add_decisions(
                 (replace(one.decision, outcome=episode.reward), self._noted(one.decision))
                 for one in outcome.taken
@@ -138,10 +138,10 @@ class Lesson:
         return replace(episode, steps=tuple(steps))
 
     def _cases(self) -> dict[int, DecayCase]:
-        index, namespace = self.experience.index, self.episode.namespace
+        index, namespace = self.models.index, self.episode.namespace
         # A reward is the event's: found by an alias, it decays on the event's own node, from
         # where it reaches all aliases.
-        own = self.experience.record.own_nodes(list(self.memories))
+        own = self.models.record.own_nodes(list(self.memories))
         cases: dict[int, DecayCase] = {}
         for node, one in self.memories.items():
             # What is another's keeps its reward: a failure here says nothing to others.
@@ -150,19 +150,19 @@ class Lesson:
         return cases
 
     def _case(self, one: Recalled) -> DecayCase:
-        experience, episode, hit = self.experience, self.episode, one.hit
-        origin = experience.history.episode(hit.node)
-        place = experience.history.place(hit.node)
-        mdp, usage = experience.mdp_of(episode.namespace), experience.usage_of(episode.namespace)
+        models, episode, hit = self.models, self.episode, one.hit
+        origin = models.history.episode(hit.node)
+        place = models.history.place(hit.node)
+        mdp, usage = models.mdp_of(episode.namespace), models.usage_of(episode.namespace)
         region = None if mdp is None else mdp.region_of(hit.node)
         quality, success = 0.5, None
         if mdp is not None and region is not None:
             quality = mdp.region_quality(region)
             if hit.action is not None:
-                success = mdp.success(region, experience.rules.action_type(hit.action))
+                success = mdp.success(region, models.rules.action_type(hit.action))
         used = None if usage is None else usage.count(("node", hit.node))
         return DecayCase(
-            expert_task_type=experience.history.task_type(hit.node),
+            expert_task_type=models.history.task_type(hit.node),
             game_task_type=episode.task_type,
             expert_action=hit.action,
             agent_actions=frozenset(episode.actions),
@@ -177,10 +177,10 @@ class Lesson:
         )
 
     def _count(self) -> None:
-        episode, usage = self.episode, self.experience.usage_of(self.episode.namespace)
+        episode, usage = self.episode, self.models.usage_of(self.episode.namespace)
         if usage is None or not self.memories:
             return
-        first, key = episode.steps[0], self.experience.rules.usage_key
+        first, key = episode.steps[0], self.models.rules.usage_key
         self.whose = Whose(readers(episode.namespace, first.visibility), first.source)
         contexts = usage_contexts(self.memories.values(), lambda hit: key(hit, episode.task_type))
         for context, (followed, similarity) in contexts.items():
@@ -195,7 +195,7 @@ class Lesson:
             )
 
     def _edges(self) -> list[Edge]:
-        experience, episode = self.experience, self.episode
+        models, episode = self.models, self.episode
         nodes = [step.node for step in episode.steps if step.node is not None]
         if len(nodes) < len(episode.steps):
             # What cannot be found by likeness is no end of a link.
@@ -203,13 +203,13 @@ class Lesson:
         made = attribution_edges(
             self.outcome.taken, nodes, float(episode.reward or 0.0), self.outcome.won
         )
-        if "same_action_type" in experience.rules.edges:
-            made += same_action_edges(experience, episode)
-        away = experience.history.away
+        if "same_action_type" in models.rules.edges:
+            made += same_action_edges(models, episode)
+        away = models.history.away
         return [
             edge
             for edge in made
-            if edge.kind in experience.rules.edges
-            and edge.from_node in experience.index
+            if edge.kind in models.rules.edges
+            and edge.from_node in models.index
             and edge.from_node not in away
         ]

@@ -1,4 +1,4 @@
-"""Answers of the region model: what they rest on, what an action changes, and polars frames."""
+"""Estimates of the region model: success with its evidence, effects of actions, frames."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from cvx.extras import needs
-from cvx.learn.traces import FAILURE, SUCCESS, UNKNOWN, Trace
+from cvx.learn.trajectories import FAILURE, SUCCESS, UNKNOWN, Trajectory
 from cvx.statistics import Beta
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class ActionEffect(NamedTuple):
 
 
 def action_effect(
-    traces: Iterable[Trace],
+    trajectories: Iterable[Trajectory],
     action: str,
     *,
     task_type: str | None = None,
@@ -141,7 +141,7 @@ def action_effect(
 
     Parameters
     ----------
-    traces : iterable of Trace
+    trajectories : iterable of Trajectory
         Episodes; those without an outcome are left out.
     action : str
         Kind of action.
@@ -162,19 +162,19 @@ def action_effect(
     Pearl 2009, Causality, section 3.3 (adjustment).
     """
     strata: dict[str | None, list[int]] = {}
-    for trace in traces:
-        if task_type is not None and trace.task_type != task_type:
+    for trajectory in trajectories:
+        if task_type is not None and trajectory.task_type != task_type:
             continue
-        if region is not None and region not in trace.regions:
+        if region is not None and region not in trajectory.regions:
             continue
-        won = trace.won(success_above)
+        won = trajectory.won(success_above)
         if won is None:
             continue
         taken = any(
             kind == action and (region is None or at == region)
-            for kind, at in zip(trace.actions, trace.regions, strict=True)
+            for kind, at in zip(trajectory.actions, trajectory.regions, strict=True)
         )
-        cell = strata.setdefault(trace.task_type, [0, 0, 0, 0])
+        cell = strata.setdefault(trajectory.task_type, [0, 0, 0, 0])
         cell[2 * taken] += 1
         cell[2 * taken + 1] += won
     both = [cell for cell in strata.values() if cell[0] and cell[2]]
@@ -306,11 +306,11 @@ def _believed(estimate: Estimate) -> tuple[float, float, float, float, float]:
 
 def _places(mdp: RegionMDP, task_type: str | None) -> dict[int, float]:
     sums: dict[int, list[float]] = {}
-    for trace in mdp.traces:
-        if task_type is None or trace.task_type == task_type:
-            last = max(len(trace.nodes) - 1, 1)
+    for trajectory in mdp.trajectories:
+        if task_type is None or trajectory.task_type == task_type:
+            last = max(len(trajectory.nodes) - 1, 1)
             for place, (region, action) in enumerate(
-                zip(trace.regions, trace.actions, strict=True)
+                zip(trajectory.regions, trajectory.actions, strict=True)
             ):
                 if action is not None:
                     cell = sums.setdefault(region, [0.0, 0])
