@@ -20,8 +20,8 @@ from cvx.causal.judges import prompt
 from cvx.causal.reflection import LLMWriter
 from cvx.embed.chunks import chunk_text
 from cvx.embed.http import without_secrets
-from cvx.recall.naming import title_key
-from cvx.recall.signals.dates import read_dates
+from cvx.recall.corpus_columns import title_key
+from cvx.recall.dates import read_dates
 from cvx.store.files import HALF_EXPORT
 from cvx.store.injection import reads_like_an_order
 from cvx.types import Event

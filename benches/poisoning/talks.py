@@ -13,7 +13,7 @@ from benches.poisoning.texts import Kit
 from benches.recalling.locomo import load
 from cvx import Memory
 from cvx.recall.guard import Guard
-from cvx.recall.words import plain_words
+from cvx.recall.question import plain_words
 from cvx.types import Vector
 
 HONEST, HOSTILE = 1_000, 10

@@ -19,7 +19,7 @@ from benches.recalling.given import GivenVectors
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.evaluation.labels import Label
 from cvx.memory import Memory
-from cvx.recall.words import plain_words, without
+from cvx.recall.question import plain_words, without
 from cvx.types import Event, Vector
 
 _TURN = re.compile(r"D:?(\d+):0*(\d+)")

@@ -33,7 +33,8 @@ from cvx.evaluation import (
 )
 from cvx.evaluation.tuning import FOREIGN
 from cvx.memory import Memory
-from cvx.recall.signals import DEFAULT_WEIGHTS, attentive
+from cvx.recall.presets import default_pipeline
+from cvx.recall.signals import DEFAULT_WEIGHTS
 
 TRAIN = ("conv-26", "conv-30", "conv-41")
 SHOWN = ("recall@5", "recall@10", "recall@20", "ndcg@10", "mrr", "empty", "tokens", "ms")
@@ -47,7 +48,7 @@ def locomo(data: Path, encoder: Embedder | None) -> Found:
     gold = resolved(memory, labels)
     print(f"{len(labels)} questions of categories 1-4, {len(memory):,} turns; given vectors")
     plain = _all(baselines(memory), labels, gold)
-    plan = attentive()
+    plan = default_pipeline()
     shipped = measure("shipped", recalling(memory, plan), labels, gold)
     print(table([*plain, shipped], SHOWN))
 
@@ -63,7 +64,7 @@ def locomo(data: Path, encoder: Embedder | None) -> Found:
     asked, wanted = [labels[at] for at in part], [gold[at] for at in part]
     rankers = {
         "shipped": recalling(memory, plan),
-        "tuned": recalling(memory, attentive(fitted.weights)),
+        "tuned": recalling(memory, default_pipeline(fitted.weights)),
     }
     compared = _all(rankers, asked, wanted)
     print(f"\nfitted to {', '.join(TRAIN)}, measured on {', '.join(held_out)}")
@@ -203,7 +204,7 @@ def planted(data: Path, encoder: Embedder | None) -> Found:
     """One planted memory to every hundred."""
     memory, every = talks.remembered(talks.load(data / "locomo"), encoder)
     labels = [label for label in every if label.category != talks.CATEGORIES[5]]
-    rows = attacked(memory, labels, resolved(memory, labels), attentive())
+    rows = attacked(memory, labels, resolved(memory, labels), default_pipeline())
     print(f"{SHARE:.0%} planted, each repeats a question of the test; their trust is {TRUST}")
     print(f"{'trust':>8}{'recall@5':>10}{'recall@10':>11}{'in first 5':>12}{'of guessed':>12}")
     for row in rows:
@@ -224,11 +225,13 @@ def hotpot(data: Path, encoder: Embedder | None) -> Found:
         f"{len(labels)} questions, {len(memory)} passages, {links} links; a small corpus flatters"
     )
     at = (2, 5, 10)
-    plan = attentive()
+    plan = default_pipeline()
     rankers = {**baselines(memory), "shipped": recalling(memory, plan)}
     found = _all(rankers, labels, gold, at=at)
     without = {name: w for name, w in DEFAULT_WEIGHTS.items() if name not in ("linked", "residual")}
-    found += _all({"without links": recalling(memory, attentive(without))}, labels, gold, at=at)
+    found += _all(
+        {"without links": recalling(memory, default_pipeline(without))}, labels, gold, at=at
+    )
     shown = ("recall@2", "recall@5", "recall@10", "mrr", "tokens", "ms")
     print(table(found, shown))
     halves = _two_halves(memory, labels, gold)
@@ -248,13 +251,13 @@ def _two_halves(
     grouped = [
         replace(label, group=f"fold {at % 10}") for at, label in zip(order, labels, strict=True)
     ]
-    found = tables(memory, attentive(), grouped, gold)
+    found = tables(memory, default_pipeline(), grouped, gold)
     out = []
     for parity in (0, 1):
         train = [f"fold {at}" for at in range(10) if at % 2 == parity]
         fitted = tune(found, grouped, train)
         part = [at for at, label in enumerate(grouped) if label.group not in train]
-        ranker = recalling(memory, attentive(fitted.weights))
+        ranker = recalling(memory, default_pipeline(fitted.weights))
         asked = [labels[at] for at in part]
         out.append(
             measure(

@@ -10,7 +10,8 @@ from cvx.evaluation import Label, generated_talk, resolved, split, tables, tune
 from cvx.evaluation.evaluate import evaluate
 from cvx.evaluation.tuning import Table, calibrated_floor, evidence, foreign_cues
 from cvx.memory import Memory
-from cvx.recall.signals import COLUMNS, attentive
+from cvx.recall.presets import default_pipeline
+from cvx.recall.signals import COLUMNS
 
 
 def made_up(questions: int, telling: str, seed: int) -> tuple[list[Table], list[Label]]:
@@ -71,7 +72,7 @@ def test_no_answer_among_the_candidates_fits_nothing() -> None:
 
 def test_tables_hold_every_column_of_every_candidate(memory: Memory) -> None:
     labels = generated_talk(memory, sessions=2)
-    found = tables(memory, attentive(), labels, resolved(memory, labels))
+    found = tables(memory, default_pipeline(), labels, resolved(memory, labels))
     for label, one in zip(labels, found, strict=True):
         assert one.columns.shape == (len(one.events), len(COLUMNS))
         assert np.isfinite(one.columns).all()
@@ -82,14 +83,14 @@ def test_a_floor_turns_foreign_questions_away_and_answers_its_own(memory: Memory
     labels = generated_talk(memory, sessions=24)
     train, rest = split(labels)
     mine = [label for label in labels if label.group in train]
-    floor = calibrated_floor(memory, attentive(), mine)
-    pipeline = attentive(answerable=floor)
+    floor = calibrated_floor(memory, default_pipeline(), mine)
+    pipeline = default_pipeline(answerable=floor)
     asked = [label.query for label in labels if label.group in rest]
     answered = [bool(memory.recall(query, pipeline=pipeline)) for query in asked]
     foreign = [bool(memory.recall(cue, pipeline=pipeline)) for cue in foreign_cues(100)]
     assert np.mean(answered) > 0.9
     assert np.mean(foreign) < 0.1
-    assert evidence(memory, attentive(), mine).shape == (len(mine), 4)
+    assert evidence(memory, default_pipeline(), mine).shape == (len(mine), 4)
 
 
 def test_foreign_questions_differ_between_the_halves_and_not_between_runs() -> None:

@@ -34,7 +34,8 @@ from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.memory.reembed import reembed
 from cvx.recall import Dedupe, PlackettLuce, Serving, presets
-from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable
+from cvx.recall.floor import Answerable
+from cvx.recall.signals import DEFAULT_WEIGHTS
 from cvx.types import Cue, Event, Filter, Hit, Vector
 
 FOLDER = Path(__file__).with_name("store")

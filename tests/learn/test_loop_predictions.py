@@ -12,7 +12,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
 from cvx.scoring import calibration
-from cvx.scoring.sampling import PlackettLuce
+from cvx.scoring.off_policy import PlackettLuce
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Decision
 from tests.cli.command import Cvx

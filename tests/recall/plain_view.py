@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.recall.signals.links import title_words
-from cvx.recall.signals.view import FloatArray
+from cvx.recall.candidates import Candidates
+from cvx.recall.signals import title_words
+from cvx.recall.view import View
 from cvx.types import Edge, IntArray
 
 
@@ -25,16 +25,18 @@ class Said(NamedTuple):
     title: str = ""
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Candidates that are nothing but rows."""
-
-    rows: IntArray
-    columns: dict[str, FloatArray] = field(default_factory=dict)
+def candidates(rows: IntArray) -> Candidates:
+    """Return candidates that are nothing but rows."""
+    return Candidates(rows, rows)
 
 
-class PlainView:
+class PlainView(View):
     """Everything that was said is visible, in the order of the list."""
+
+    # Attributes here, properties there.
+    entities = timestamps = sessions = lengths = np.zeros(0, dtype=np.int64)
+    asks = np.zeros(0, dtype=np.bool_)
+    names: Mapping[str, frozenset[int]] = {}
 
     def __init__(
         self,
@@ -82,10 +84,10 @@ class PlainView:
         )
         return np.array([row for (row,) in found], dtype=np.int64)
 
-    def similarity(self, rows: IntArray) -> FloatArray:
+    def similarity(self, rows: IntArray) -> npt.NDArray[np.float64]:
         return self._similarity[rows]
 
-    def texts(self, rows: IntArray) -> Sequence[str]:
+    def texts(self, rows: IntArray) -> list[str]:
         return [self.said[row].text for row in rows.tolist()]
 
     def titles(self, title: str) -> IntArray:
@@ -97,6 +99,7 @@ class PlainView:
         ]
         return np.array(found, dtype=np.int64)
 
-    def links(self, rows: IntArray) -> Sequence[tuple[int, int, Edge]]:
+    def links(self, rows: IntArray, *, incoming: bool = False) -> list[tuple[int, int, Edge]]:
+        assert not incoming
         wanted = set(rows.tolist())
         return [(a, b, Edge(a, b, kind, w)) for a, b, kind, w in self._links if a in wanted]

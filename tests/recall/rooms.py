@@ -9,7 +9,7 @@ import numpy as np
 
 from cvx.memory import Memory
 from cvx.recall import Floor, Pipeline, Weighting, by_scale
-from cvx.recall.formulas import similarity
+from cvx.recall.presets import similarity
 from cvx.recall.sources import Dense
 from cvx.types import Vector
 

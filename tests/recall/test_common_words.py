@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from cvx.memory import Memory
 from cvx.recall import Pipeline
 from cvx.recall.corpus import Corpus
-from cvx.recall.postings import MOST_HOLDERS
-from cvx.recall.scope import Asker, scope_of
-from cvx.recall.signals import attentive
-from cvx.recall.view import View
+from cvx.recall.corpus_columns import MOST_HOLDERS
+from cvx.recall.presets import default_pipeline
+from cvx.recall.view import Asker, View, scope_of
 from cvx.types import Cue, Event
 from tests.recall.rooms import EVERYTHING, axis, room
 
@@ -47,7 +46,7 @@ def test_what_others_store_changes_no_answer_and_no_score(
     told(alone, own, "ana")
     for namespace, texts in (("ben", others), ("ana", own))[:: 1 if first else -1]:
         told(among, texts, namespace)
-    for pipeline in (attentive(), Pipeline().looking_in(["lexical"])):
+    for pipeline in (default_pipeline(), Pipeline().looking_in(["lexical"])):
         answers = [
             [
                 (hit.event.text, hit.score, str([factor.value for factor in hit.factors]))

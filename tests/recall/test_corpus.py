@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 from cvx.recall.corpus import Corpus
-from cvx.recall.growing import Growing
-from cvx.recall.timelines import Timelines
+from cvx.recall.corpus_columns import GrowingColumn, Timelines
 from cvx.store.namespaces import space
 from cvx.types import Event
 from tests.recall.rooms import axis, room
@@ -218,7 +217,7 @@ def test_a_recall_does_not_block_the_event_loop() -> None:
 
 
 def test_weights_and_floor_are_kept_with_the_memory() -> None:
-    from cvx.recall.signals import Answerable
+    from cvx.recall.floor import Answerable
 
     memory = room()
     memory.add("x one")
@@ -246,7 +245,7 @@ def test_a_weight_of_no_signal_is_refused_and_nothing_is_stored() -> None:
 def test_a_growing_column_is_what_joining_makes_and_leaves_what_was_handed_out(
     parts: list[list[int]],
 ) -> None:
-    column, every = Growing(np.int64), list[int]()
+    column, every = GrowingColumn(np.int64), list[int]()
     handed_out = []
     for part in parts:
         every.extend(part)

@@ -7,9 +7,9 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
-from cvx.memory.prelude import Situation, prelude
-from cvx.recall.enhance import with_mood, with_recency, with_scene, with_synonyms
-from cvx.scoring.recency import Decay
+from cvx.memory.situation import Situation, situation_context
+from cvx.recall.presets import with_mood, with_recency, with_scene, with_synonyms
+from cvx.scoring.formulas import Decay
 from cvx.types import Cue, Hit
 from tests.recall.rooms import BY_SIMILARITY, EVERYTHING, at, axis, room
 
@@ -86,7 +86,7 @@ def test_a_prelude_says_who_is_there_where_it_is_what_for_and_what_mattered() ->
     quarrel = memory.add("a quarrel nobody forgets", salience=0.9).id
     memory.add("a spoon fell", salience=0.1)
     situation = Situation(("Ann", "Bob"), "the kitchen", ("open the vault",), turn=4)
-    block = prelude(memory, situation, 400)
+    block = situation_context(memory, situation, 400)
     said = block
     for part in ("Ann is the host", "Bob mends", "kitchen is small", "vault needs", "a quarrel"):
         assert part in said
@@ -96,12 +96,12 @@ def test_a_prelude_says_who_is_there_where_it_is_what_for_and_what_mattered() ->
     assert names == ["character Ann", "character Bob", "location", "goal 1", "lately"]
     assert memory.learning.attribution(block).turn == 4
     assert quarrel in memory.learning.attribution(block).shown
-    assert prelude(memory, situation, 20).used_tokens <= 20
+    assert situation_context(memory, situation, 20).used_tokens <= 20
 
 
 @pytest.mark.requirement("W22")
 def test_a_situation_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="the situation is empty"):
-        prelude(room(), Situation())
+        situation_context(room(), Situation())
     with pytest.raises(InvalidInputError, match="each is 0"):
-        prelude(room(), Situation(location="here"), each=0)
+        situation_context(room(), Situation(location="here"), each=0)

@@ -15,10 +15,9 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
-from cvx.recall.serving import Refresh, Serving
+from cvx.recall.context import Refresh, Serving
 from cvx.scoring import Scorer, logged_choices
-from cvx.scoring.off_policy import off_policy_value, plackett_luce
-from cvx.scoring.sampling import PlackettLuce
+from cvx.scoring.off_policy import PlackettLuce, off_policy_value, plackett_luce
 from cvx.types import Cue, Decision, Filter, Hit
 from tests.recall.rooms import BY_SIMILARITY, Axes, apart, axis, room
 

@@ -14,8 +14,7 @@ from cvx.memory import Memory
 from cvx.recall import Pipeline, Weighting
 from cvx.recall.presets import composite, posterior, stream
 from cvx.scoring import bayesian_score
-from cvx.scoring.formulas import importance
-from cvx.scoring.recency import Decay
+from cvx.scoring.formulas import Decay, importance
 from cvx.types import Cue, Hit
 from tests.recall.rooms import Axes, at, axis, room
 

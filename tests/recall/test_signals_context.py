@@ -7,10 +7,7 @@ from hypothesis import strategies as st
 
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
-from cvx.recall.signals import all_signals, read_question
-from cvx.recall.signals.content import form_signals
-from cvx.recall.signals.context import session_signals, speaker_signals
-from cvx.recall.signals.forms import (
+from cvx.recall.question import (
     NUMBER,
     PLACE,
     REASON,
@@ -18,15 +15,23 @@ from cvx.recall.signals.forms import (
     TIME,
     answer_wanted,
     forms_of,
+    read_question,
 )
-from cvx.recall.signals.scene import Scene
-from cvx.recall.signals.weights import DEFAULT_WEIGHTS, SCALES
-from tests.recall.plain_view import PlainView, Pool, Said
+from cvx.recall.signals import (
+    DEFAULT_WEIGHTS,
+    SCALES,
+    Neighbourhood,
+    all_signals,
+    form_signals,
+    session_signals,
+    speaker_signals,
+)
+from tests.recall.plain_view import PlainView, Said, candidates
 from tests.recall.worlds import QUESTIONS, talks
 
 
-def whole(view: PlainView, text: str) -> Scene:
-    return Scene(read_question(text, view), Pool(np.arange(view.size)), view)
+def whole(view: PlainView, text: str) -> Neighbourhood:
+    return Neighbourhood(read_question(text, view), candidates(np.arange(view.size)), view)
 
 
 @given(talks(), st.sampled_from(("What about the lake?", "What about Ann?", "Ann's and Bob's?")))
@@ -93,7 +98,7 @@ def test_every_weighed_column_is_made_finite_and_for_every_candidate(
     view: PlainView, text: str, data: st.DataObject
 ) -> None:
     rows = data.draw(st.lists(st.integers(0, view.size - 1), unique=True))
-    pool = Pool(np.array(rows, dtype=np.int64))
+    pool = candidates(np.array(rows, dtype=np.int64))
     columns = all_signals(read_question(text, view), pool, view)
     assert set(DEFAULT_WEIGHTS) <= set(columns)
     assert set(SCALES) <= set(columns)

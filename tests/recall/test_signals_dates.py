@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.recall.signals.context import date_signals
-from cvx.recall.signals.dates import DateNamed, read_dates
-from cvx.recall.signals.question import read_question
-from cvx.recall.signals.scene import Scene
-from tests.recall.plain_view import PlainView, Pool, Said
+from cvx.recall.dates import DateNamed, read_dates
+from cvx.recall.question import read_question
+from cvx.recall.signals import Neighbourhood, date_signals
+from tests.recall.plain_view import PlainView, Said, candidates
 
 DAYS = st.dates(date(1950, 1, 1), date(2080, 12, 31))
 FORMS = ("%d %B %Y", "%B %d,%Y", "%d %b %Y", "%B %d, %Y", "%b %d %Y", "%d %B, %Y", "%Y-%m-%d")
@@ -72,7 +71,7 @@ def test_any_text_is_read_at_any_time(text: str, now: int | None) -> None:
 def test_nearness_month_and_year_are_those_of_the_calendar(asked: date, days: list[date]) -> None:
     view = PlainView([Said("x", timestamp=microseconds(day)) for day in days])
     question = read_question(f"What was painted on {asked:%d %B %Y}?", view)
-    columns = date_signals(Scene(question, Pool(np.arange(len(days))), view))
+    columns = date_signals(Neighbourhood(question, candidates(np.arange(len(days))), view))
     for row, day in enumerate(days):
         # Noon of the day asked for, from midnight of the day it happened.
         apart = abs((day - asked).days - 0.5)
@@ -84,6 +83,6 @@ def test_nearness_month_and_year_are_those_of_the_calendar(asked: date, days: li
 def test_a_day_without_a_year_is_that_of_the_events_own_year() -> None:
     view = PlainView([Said("x", timestamp=microseconds(date(year, 6, 3))) for year in (2019, 2021)])
     question = read_question("What was painted on 3 June?", view)
-    columns = date_signals(Scene(question, Pool(np.arange(2)), view))
+    columns = date_signals(Neighbourhood(question, candidates(np.arange(2)), view))
     assert columns["date_near"][0] == columns["date_near"][1] > 0.8
     assert columns["date_year"].tolist() == [0.0, 0.0]

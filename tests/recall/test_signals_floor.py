@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
-from cvx.recall.signals.floor import FLOOR_FEATURES, Answerable, calibrated, floor_features
+from cvx.recall.floor import FLOOR_FEATURES, Answerable, calibrated, floor_features
 
 NUMBERS = st.floats(-50, 50, allow_subnormal=False)
 

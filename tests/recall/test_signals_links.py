@@ -5,16 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.recall.signals import Titles, read_question
-from cvx.recall.signals.links import link_signals, title_signals
-from cvx.recall.signals.scene import Scene
-from tests.recall.plain_view import PlainView, Pool, Said
+from cvx.recall.question import read_question
+from cvx.recall.signals import Neighbourhood, Titles, link_signals, title_signals
+from tests.recall.plain_view import PlainView, Said, candidates
 
 WORDS = st.lists(st.sampled_from(("Red", "River", "New", "York", "Port")), min_size=1, max_size=3)
 
 
-def scene_of(view: PlainView, text: str) -> Scene:
-    return Scene(read_question(text, view), Pool(np.arange(view.size)), view)
+def scene_of(view: PlainView, text: str) -> Neighbourhood:
+    return Neighbourhood(read_question(text, view), candidates(np.arange(view.size)), view)
 
 
 @given(st.lists(WORDS, max_size=5), st.lists(WORDS, max_size=4))
@@ -73,5 +72,5 @@ def test_what_the_mentioned_text_adds_is_residual() -> None:
 
 def test_links_out_of_the_candidates_are_not_followed() -> None:
     view = PlainView([Said("a"), Said("b")], links=[(0, 1, "mentions", 1.0)])
-    scene = Scene(read_question("Who?", view), Pool(np.array([0])), view)
+    scene = Neighbourhood(read_question("Who?", view), candidates(np.array([0])), view)
     assert link_signals(scene, np.array([1.0]))["linked"].tolist() == [0.0]

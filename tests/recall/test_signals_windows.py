@@ -7,17 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.recall.signals.content import dense_signals, lexical_signals
-from cvx.recall.signals.question import read_question
-from cvx.recall.signals.scene import Scene
-from cvx.recall.words import content_words
-from tests.recall.plain_view import PlainView, Pool, Said
+from cvx.recall.question import content_words, read_question
+from cvx.recall.signals import Neighbourhood, dense_signals, lexical_signals
+from tests.recall.plain_view import PlainView, Said, candidates
 from tests.recall.worlds import QUESTIONS, talks
 
 
-def scene_of(view: PlainView, text: str, data: st.DataObject) -> Scene:
+def scene_of(view: PlainView, text: str, data: st.DataObject) -> Neighbourhood:
     rows = data.draw(st.lists(st.integers(0, view.size - 1), min_size=1, unique=True))
-    return Scene(read_question(text, view), Pool(np.array(rows)), view)
+    return Neighbourhood(read_question(text, view), candidates(np.array(rows)), view)
 
 
 def around(view: PlainView, row: int, reach: int) -> list[int]:
@@ -92,7 +90,7 @@ def test_the_order_of_the_candidates_changes_nothing(
     view: PlainView, text: str, data: st.DataObject
 ) -> None:
     scene = scene_of(view, text, data)
-    turned = Scene(scene.question, Pool(scene.rows[::-1]), view)
+    turned = Neighbourhood(scene.question, candidates(scene.rows[::-1]), view)
     for signals in (dense_signals, lexical_signals):
         there, back = signals(scene), signals(turned)
         for name, values in there.items():
@@ -101,6 +99,6 @@ def test_the_order_of_the_candidates_changes_nothing(
 
 def test_of_two_texts_with_a_word_the_shorter_has_the_higher_bm25() -> None:
     view = PlainView([Said("a horse"), Said("a horse and bread and a garden", session=1)])
-    scene = Scene(read_question("Which horse?", view), Pool(np.arange(2)), view)
+    scene = Neighbourhood(read_question("Which horse?", view), candidates(np.arange(2)), view)
     short, long = lexical_signals(scene)["bm25"]
     assert short > long > 0

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.recall.words import QUESTION_WORDS, content_words, plain_words, without
+from cvx.recall.question import QUESTION_WORDS, content_words, plain_words, without
 
 ANY_TEXT = st.text(max_size=200)
 

@@ -8,9 +8,8 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
+from cvx.recall.floor import LEXICAL_FLOOR, SEMANTIC_FLOOR, RescaledFloor, shipped_floor
 from cvx.recall.presets import composite
-from cvx.recall.signals import Learned, shipped_floor
-from cvx.recall.signals.floor import LEXICAL_FLOOR, SEMANTIC_FLOOR
 from cvx.types import Cue, Event, Vector
 
 FACTS = (
@@ -141,7 +140,7 @@ class Turned:
 @pytest.mark.requirement("B14")
 def test_the_floor_of_an_unknown_embedder_is_on_the_scale_of_its_own_vectors() -> None:
     memory = Memory(embedder=Turned())
-    assert memory.learning.pipeline.floor.answerable == Learned()
+    assert memory.learning.pipeline.floor.answerable == RescaledFloor()
     memory.add_many(Event(text, timestamp=n) for n, text in enumerate(FACTS))
     assert memory.recall(FOREIGN[0]).trace.answerable is None
     twin = remembered(*FACTS, more=100)
@@ -163,7 +162,7 @@ def test_each_shipped_embedder_has_its_floor() -> None:
     assert shipped_floor(str(LexicalEmbedder(dim=64).info()["id"])) is LEXICAL_FLOOR
     for name in ("local/384/mean/9977d53604db81fa9c4ebe0d5bd2157e", "ollama/all-minilm:latest"):
         assert shipped_floor(name) is SEMANTIC_FLOOR
-    assert shipped_floor("another") == Learned()
+    assert shipped_floor("another") == RescaledFloor()
     assert shipped_floor(None) is None
 
 

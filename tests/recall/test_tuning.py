@@ -12,13 +12,12 @@ import pytest
 from cvx.errors import InvalidInputError, PipelineNotKeptWarning
 from cvx.memory import Memory
 from cvx.recall import Floor, Pipeline, Weighting, by_rank
-from cvx.recall.enhance import with_recency
-from cvx.recall.presets import composite, posterior, stream
-from cvx.recall.serving import Serving
-from cvx.recall.signals import Answerable, Learned, attentive
+from cvx.recall.context import Serving
+from cvx.recall.floor import Answerable, RescaledFloor
+from cvx.recall.presets import composite, default_pipeline, posterior, stream, with_recency
 from cvx.recall.sources import Dense, Graph
-from cvx.scoring.recency import Decay
-from cvx.scoring.sampling import PlackettLuce
+from cvx.scoring.formulas import Decay
+from cvx.scoring.off_policy import PlackettLuce
 from cvx.types import Cue, Hit
 from tests.recall.rooms import Axes, at, axis
 
@@ -28,7 +27,7 @@ PIPELINES: dict[str, Callable[[], Pipeline]] = {
     "composite": lambda: composite((0.3, 0.1, 0.6), floor=0.2),
     "stream": stream,
     "posterior": lambda: posterior(level=0, log_product=True),
-    "attentive": lambda: attentive({"dense": 2.0, "bm25": 2.0}),
+    "attentive": lambda: default_pipeline({"dense": 2.0, "bm25": 2.0}),
     "plain": lambda: Pipeline(
         sources={"dense": Dense(7), "graph": Graph({"caused": 0.5}), "recent": None},
         fusion=by_rank(constant=20.0),
@@ -90,13 +89,14 @@ def test_what_one_process_sets_or_tunes_another_recalls_with_at_once(tmp_path: P
 
 def test_a_floor_is_kept_for_the_embedder_it_was_calibrated_with(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        memory.learning.pipeline = attentive(answerable=FLOOR)
+        memory.learning.pipeline = default_pipeline(answerable=FLOOR)
         assert memory.learning.pipeline.floor.answerable == FLOOR
     with opened(tmp_path) as memory:
         assert memory.learning.pipeline.floor.answerable == FLOOR
         with memory.record.transaction() as write:
             write.set_meta("embedder", "another")
-        assert memory.learning.pipeline.floor.answerable == Learned()
+        renewed = memory.learning.pipeline
+        assert renewed.floor.answerable == RescaledFloor()
 
 
 def mine(*given: object) -> list[Hit]:

@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.recall.signals.content import lexical_signals
-from cvx.recall.signals.question import read_question
-from cvx.recall.signals.scene import Scene
-from cvx.recall.words import IRREGULAR, forms_of_word, holders_of, root_of_word
-from tests.recall.plain_view import PlainView, Pool, Said
+from cvx.recall.question import IRREGULAR, forms_of_word, holders_of, read_question, root_of_word
+from cvx.recall.signals import Neighbourhood, lexical_signals
+from tests.recall.plain_view import PlainView, Said, candidates
 
 
 @given(st.sampled_from(sorted(IRREGULAR)))
@@ -37,7 +35,9 @@ def test_regular_endings_of_irregular_words_are_seen_through(word: str, form: st
 
 def test_a_question_in_the_present_finds_its_answer_in_the_past() -> None:
     view = PlainView([Said("I bought a canoe."), Said("I like canoes.", session=1)])
-    scene = Scene(read_question("When did you buy the canoe?", view), Pool(np.arange(2)), view)
+    scene = Neighbourhood(
+        read_question("When did you buy the canoe?", view), candidates(np.arange(2)), view
+    )
     bought, like = lexical_signals(scene)["coverage"]
     assert bought == pytest.approx(1.0)
     assert like < 0.7

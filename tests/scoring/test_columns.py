@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.recall import Candidates, Weighting, by_rank, by_scale, reciprocal_rank_fusion
 from cvx.scoring import LearnedWeights
-from cvx.scoring.columns import scale, score_columns
+from cvx.scoring.scorer import scale, score_columns
 
 VALUES = st.floats(-5, 5) | st.just(math.nan)
 TABLES = st.integers(1, 6).flatmap(

@@ -20,8 +20,8 @@ from cvx.errors import (
     InvalidInputError,
 )
 from cvx.memory import Memory
-from cvx.memory.prelude import Situation, prelude
-from cvx.recall.serving import Serving
+from cvx.memory.situation import Situation, situation_context
+from cvx.recall.context import Serving
 from cvx.types import Edge, Event, Filter
 from tests.store.facade import memory
 
@@ -192,7 +192,7 @@ def test_a_filter_with_a_field_of_another_type_is_refused_by_its_name(
         ),
         (lambda m: m.context("rain", k=2.5), InvalidInputError, "k is 2.5: give an int"),
         (
-            lambda m: prelude(m, None),  # type: ignore[arg-type]
+            lambda m: situation_context(m, None),  # type: ignore[arg-type]
             InvalidInputError,
             "situation is None: give a Situation",
         ),

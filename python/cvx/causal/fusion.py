@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cvx.arguments import among, check_fields, number
 from cvx.errors import InvalidInputError, InvalidVectorError
-from cvx.scoring.columns import score_columns
+from cvx.scoring.scorer import score_columns
 from cvx.types import Vector
 
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import above_zero, check_fields, number
-from cvx.scoring.recency import Decay
+from cvx.scoring.formulas import Decay
 
 _DAY = 86_400_000_000.0
 

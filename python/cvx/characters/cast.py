@@ -30,7 +30,7 @@ from cvx.embed import embed_query
 from cvx.embed.check import check
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.memory import Memory
-from cvx.scoring.recency import Decay
+from cvx.scoring.formulas import Decay
 from cvx.types import DEFAULT_NAMESPACE, AnEvent, Event, Vector
 from cvx.validation import storable_text
 

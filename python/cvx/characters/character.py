@@ -25,8 +25,7 @@ from cvx.embed import embed_query
 from cvx.errors import InvalidInputError
 from cvx.escaping import quoted
 from cvx.recall import Context, Floor, Pipeline, View, Weighting, by_rank, by_scale
-from cvx.recall.enhance import with_recency
-from cvx.recall.formulas import similarity
+from cvx.recall.presets import similarity, with_recency
 from cvx.recall.sources import Dense, Found, Recent
 from cvx.recall.trace import Hits
 from cvx.store.injection import ORDER

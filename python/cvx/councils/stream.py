@@ -19,11 +19,11 @@ from cvx.causal.reflection import KINDS, Reflector, importance_of, salience_of
 from cvx.causal.vectors import as_vector, unit
 from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.memory import Memory as Store
+from cvx.recall.context import Serving
 from cvx.recall.presets import stream
-from cvx.recall.serving import Serving
 from cvx.recall.sources import Found
 from cvx.recall.view import View
-from cvx.scoring.recency import STREAM_DECAY, Decay
+from cvx.scoring.formulas import STREAM_DECAY, Decay
 from cvx.store.namespaces import visible_spaces
 from cvx.types import Cue, Event, Filter, Vector
 

@@ -15,7 +15,7 @@ from cvx.embed import embed_query
 from cvx.evaluation.labels import Label, MeasuredMemory
 from cvx.evaluation.metrics import Answer, Ranker, tokens_of
 from cvx.recall import reciprocal_rank_fusion
-from cvx.recall.signals.scene import stretched
+from cvx.recall.signals import stretched_column
 from cvx.types import Event
 
 _WORD = re.compile(r"\w+")
@@ -127,7 +127,10 @@ class _Space:
         return _bm25(self._windowed, label.query, len(self.events))
 
     def summed(self, plain: _Plain, label: Label) -> Scores:
-        both = stretched(self.dense(plain, label)), stretched(self.windows(plain, label))
+        both = (
+            stretched_column(self.dense(plain, label)),
+            stretched_column(self.windows(plain, label)),
+        )
         return np.asarray(both[0] + both[1])
 
     def by_places(self, plain: _Plain, label: Label) -> Scores:

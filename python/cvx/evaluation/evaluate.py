@@ -18,7 +18,9 @@ from cvx.evaluation.tuning import (
     tables,
 )
 from cvx.evaluation.tuning import tune as fit
-from cvx.recall.signals import DEFAULT_WEIGHTS, Answerable, attentive
+from cvx.recall.floor import Answerable
+from cvx.recall.presets import default_pipeline
+from cvx.recall.signals import DEFAULT_WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def evaluate(
         Of the split, the foreign questions and the intervals.
     """
     groups, gold = groups_of(labels), resolved(memory, labels)
-    plan = attentive()
+    plan = default_pipeline()
     trained = split(labels, train, seed=seed)[0] if tune or floor else []
     part = [number for number, group in enumerate(groups) if group in set(trained)]
     labelled, answers = [labels[number] for number in part], [gold[number] for number in part]
@@ -102,10 +104,10 @@ def evaluate(
         asked, wanted = [*asked, *foreign], [*wanted, *resolved(memory, foreign)]
     rankers = {**baselines(memory), "this memory": recalling(memory)}
     if weights is not None:
-        rankers["tuned"] = recalling(memory, attentive(weights.weights))
+        rankers["tuned"] = recalling(memory, default_pipeline(weights.weights))
     if answerable is not None:
         chosen = DEFAULT_WEIGHTS if weights is None else weights.weights
-        rankers["with a floor"] = recalling(memory, attentive(chosen, answerable))
+        rankers["with a floor"] = recalling(memory, default_pipeline(chosen, answerable))
     measured = tuple(
         measure(name, ranker, asked, wanted, at=at, seed=seed) for name, ranker in rankers.items()
     )

@@ -33,7 +33,9 @@ from cvx.evaluation.metrics import (
     where_of,
 )
 from cvx.recall import Pipeline
-from cvx.recall.signals import COLUMNS, Answerable, attentive, calibrated, floor_features
+from cvx.recall.floor import Answerable, calibrated, floor_features
+from cvx.recall.presets import default_pipeline
+from cvx.recall.signals import COLUMNS
 from cvx.scoring.logistic import maximum_likelihood
 
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -67,7 +69,7 @@ class FittedWeights:
     Parameters
     ----------
     weights : mapping of str to float
-        By column, for ``attentive(weights)``.
+        By column, for ``default_pipeline(weights)``.
     strength : float
         The chosen one of ``STRENGTHS``.
     trained, measured : tuple of str
@@ -144,7 +146,7 @@ def cross_validated(
         raise InvalidInputError(
             f"folds is {folds}: give 2 to {len(known)}, as many as there are groups of questions"
         )
-    found = tables(memory, attentive(), labels, gold)
+    found = tables(memory, default_pipeline(), labels, gold)
     order = [known[at] for at in np.random.default_rng(seed).permutation(len(known)).tolist()]
     rankers: dict[str, Ranker] = {}
     for part in (order[at::folds] for at in range(folds)):
@@ -451,7 +453,7 @@ def calibrated_floor(
     memory : cvx.Memory
         Of the embedder that the floor is for.
     pipeline : Pipeline
-        One that computes the signals, such as ``attentive()``.
+        One that computes the signals, such as ``default_pipeline()``.
     labels : sequence of Label
         Questions with an answer; at least 10 of them have gold.
     most_empty : float, default 0.03
@@ -462,7 +464,7 @@ def calibrated_floor(
     Returns
     -------
     Answerable
-        For ``attentive(answerable=...)``.
+        For ``default_pipeline(answerable=...)``.
     """
     asked = [label for label in labels if label.gold]
     return calibrated(

@@ -39,7 +39,7 @@ from cvx.scoring import (
     UsageTracker,
     logged_calibration,
 )
-from cvx.scoring.sampling import PlackettLuce, drawn_from
+from cvx.scoring.off_policy import PlackettLuce, drawn_from
 from cvx.scoring.scorer import HOUR_US
 from cvx.store import Record
 from cvx.store.namespaces import check_also, narrowed, visible_spaces

@@ -18,7 +18,7 @@ from cvx.memory.backend import Backend, Identity
 from cvx.memory.causes import active_events
 from cvx.memory.settings import check_embedder, settings_of
 from cvx.memory.writes import declare_edge_kind, set_state
-from cvx.recall.scope import Asker, ways_sql
+from cvx.recall.view import Asker, ways_sql
 from cvx.scoring import logged_calibration
 from cvx.scoring.formulas import beta_mean
 from cvx.store.history import HistoryLimits

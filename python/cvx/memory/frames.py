@@ -11,7 +11,7 @@ import numpy as np
 from cvx.arguments import a_flag, checked, optional, wrong
 from cvx.extras import needs
 from cvx.memory.backend import Backend, Identity
-from cvx.recall.scope import Asker, ways_sql
+from cvx.recall.view import Asker, ways_sql
 from cvx.store.rowcheck import explains
 from cvx.store.rows import json_of
 from cvx.types import ENTITY_KEY, Where, entity_name

@@ -28,7 +28,7 @@ from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showe
 from cvx.memory.recaller import RECALL, Recaller, asker_of
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
-from cvx.recall.signals import Answerable
+from cvx.recall.floor import Answerable
 from cvx.recall.trace import Hits
 from cvx.scoring import (
     Calibration,
@@ -40,7 +40,7 @@ from cvx.scoring import (
     plackett_luce,
     relevance_calibration,
 )
-from cvx.scoring.sampling import PlackettLuce
+from cvx.scoring.off_policy import PlackettLuce
 from cvx.store.rowcheck import explains
 from cvx.types import AnEvent, Cue, Decision, Vector, Where
 

@@ -30,17 +30,17 @@ from cvx.memory.stored_pipeline import (
     weights_state,
 )
 from cvx.recall import Candidates, Floor, Pipeline
-from cvx.recall.context import Context
+from cvx.recall.context import Context, Served, Serving, events_of
 from cvx.recall.corpus import Corpus
+from cvx.recall.floor import Answerable, shipped_floor
 from cvx.recall.packing import Fitted
-from cvx.recall.pipeline import Others
-from cvx.recall.recalled import Ground, Recalled, hits_of, recall_once
-from cvx.recall.scope import Asker, scope_of, ways_sql
-from cvx.recall.serving import Served, Serving, events_of
-from cvx.recall.signals import COLUMNS, Answerable, attentive, shipped_floor
+from cvx.recall.pipeline import ExternalCalls, RecallEngine, RecallResult, hits_of, run_recall
+from cvx.recall.presets import default_pipeline
+from cvx.recall.signals import COLUMNS
 from cvx.recall.trace import Hits
+from cvx.recall.view import Asker, scope_of, ways_sql
 from cvx.scoring.feedback import FeedbackRanker, rows_of
-from cvx.scoring.sampling import drawn_from
+from cvx.scoring.off_policy import drawn_from
 from cvx.types import Cue, Decision, Event, Hit, IntArray, Source, Vector, Where
 
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
@@ -118,7 +118,7 @@ class Recaller:
         record = self._backend.record
         made = preset_of(record, preset)
         if made is None:
-            made = attentive(answerable=shipped_floor(record.meta("embedder")))
+            made = default_pipeline(answerable=shipped_floor(record.meta("embedder")))
         return fitted(made, record)
 
     def keep_pipeline(self, pipeline: Pipeline) -> None:
@@ -159,7 +159,7 @@ class Recaller:
             raise InvalidInputError(
                 f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
             )
-        made = attentive(
+        made = default_pipeline(
             weights,
             answerable or shipped_floor(self._backend.record.meta("embedder")),
         )
@@ -174,15 +174,17 @@ class Recaller:
                 when = write.recorded
         self._pipeline = (when, record.meta("embedder")), pipeline
 
-    def ground(self) -> Ground:
+    def ground(self) -> RecallEngine:
         """Return what a recall stands on."""
         backend = self._backend
         with backend.mutex:
             if self._corpus is None or self._versions is not backend.versions:
                 # At first; or the store was opened anew, with another embedder.
                 self._corpus, self._versions = Corpus(backend.record), backend.versions
-        others = Others(partial(embed_query, backend.embedder), backend.checked, backend.calls)
-        return Ground(
+        others = ExternalCalls(
+            partial(embed_query, backend.embedder), backend.checked, backend.calls
+        )
+        return RecallEngine(
             self._corpus,
             lambda: backend.index,
             others,
@@ -252,14 +254,14 @@ class Recaller:
 
     def ranked(
         self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline
-    ) -> tuple[Recalled, Hits]:
+    ) -> tuple[RecallResult, Hits]:
         """Return the k best hits, without noting that they were asked for."""
-        return recall_once(self.ground(), plan, asker, cue, k, lambda found: head_of(found, k))
+        return run_recall(self.ground(), plan, asker, cue, k, lambda found: head_of(found, k))
 
     def _keep_open(
         self,
         number: int,
-        recalled: Recalled,
+        recalled: RecallResult,
         plan: Pipeline,
     ) -> None:
         """Keep in mind what feedback on a decision will be about."""
@@ -279,7 +281,7 @@ class Recaller:
         self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline
     ) -> Candidates:
         """Return everything that a recall weighs, before the floors."""
-        return recall_once(self.ground(), plan, asker, cue, k, lambda found: found.ranking.table)[1]
+        return run_recall(self.ground(), plan, asker, cue, k, lambda found: found.ranking.table)[1]
 
     def events(self, asker: Asker, *, newest: bool, limit: int | None) -> list[Event]:
         """Return the events that a recall could return, in the order of their times."""
@@ -310,7 +312,7 @@ class Recaller:
         """Return memories as a block, and note the decision; see ``Memory.context``."""
         backend = self._backend
         asked = backend.record.tail().seq
-        recalled, hits = recall_once(
+        recalled, hits = run_recall(
             self.ground(),
             plan,
             asker,
@@ -339,7 +341,7 @@ class Recaller:
         fitted = served.fitted
         return Context(fitted.text, fitted.tokens, tuple(served.shown), trace, decision)
 
-    def _notice_staleness(self, namespace: str, recalled: Recalled, stale_after: int) -> None:
+    def _notice_staleness(self, namespace: str, recalled: RecallResult, stale_after: int) -> None:
         trace = recalled.trace
         if trace.turn is None:
             return
@@ -359,7 +361,7 @@ class Recaller:
         number: int,
         asked: int,
         namespace: str,
-        recalled: Recalled,
+        recalled: RecallResult,
         served: Served,
         plan: Pipeline,
     ) -> tuple[Decision, dict[str, Any], int]:
@@ -403,7 +405,7 @@ class _Shown:
     rows: npt.NDArray[np.float32]
 
 
-def head_of(recalled: Recalled, k: int) -> Hits:
+def head_of(recalled: RecallResult, k: int) -> Hits:
     """Return the first k of a ranking; of an empty one, what stands below the floors."""
     ranking = recalled.ranking
     hits = hits_of(recalled, ranking.order[:k].tolist())
@@ -413,7 +415,7 @@ def head_of(recalled: Recalled, k: int) -> Hits:
     return Hits(hits, trace, hits_of(recalled, below))
 
 
-def _to_serve(recalled: Recalled, serving: Serving, k: int | None) -> list[Hit]:
+def _to_serve(recalled: RecallResult, serving: Serving, k: int | None) -> list[Hit]:
     """Return the head of a ranking that may have room in a block."""
     order = recalled.ranking.order
     most = serving.head(recalled.view.lengths[recalled.ranking.table.rows[order]], k)

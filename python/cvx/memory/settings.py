@@ -24,7 +24,7 @@ from cvx.errors import (
 )
 from cvx.recall import Pipeline
 from cvx.recall.presets import composite, fused, stream
-from cvx.scoring.recency import Clock
+from cvx.scoring.formulas import Clock
 from cvx.store import Record
 from cvx.store.database import Description, describe
 from cvx.tokens import CountTokens

@@ -10,18 +10,16 @@ from types import FunctionType
 from typing import Any
 
 from cvx.errors import InvalidInputError
-from cvx.recall import Pipeline, Weighting, enhance, formulas, fusion, sources
-from cvx.recall.dedupe import Dedupe
-from cvx.recall.floor import Floor
+from cvx.recall import Pipeline, Weighting, candidates, presets, sources
+from cvx.recall.context import Dedupe, Serving
+from cvx.recall.floor import Answerable, Floor, RescaledFloor, shipped_floor
 from cvx.recall.guard import Guard
 from cvx.recall.packing import Budget
 from cvx.recall.pipeline import read_plainly
+from cvx.recall.presets import default_pipeline, read_cue, signals_of
 from cvx.recall.render import Renderer
-from cvx.recall.serving import Serving
-from cvx.recall.signals import Answerable, Learned, attentive, shipped_floor
-from cvx.recall.signals.attentive import read_cue, signals_of
-from cvx.scoring.recency import Decay
-from cvx.scoring.sampling import PlackettLuce
+from cvx.scoring.formulas import Decay
+from cvx.scoring.off_policy import PlackettLuce
 from cvx.store import Record
 from cvx.tokens import estimate_tokens
 
@@ -31,34 +29,19 @@ NAME = "recall"
 _PARTS: Mapping[str, Callable[..., Any]] = {
     part.__name__: part
     for part in (
-        *(
-            Pipeline,
-            Weighting,
-            Guard,
-            Floor,
-            Answerable,
-            Learned,
-            Serving,
-            Dedupe,
-            Budget,
-            Renderer,
-            PlackettLuce,
-        ),
+        *(Pipeline, Weighting, Guard, Floor, Answerable, RescaledFloor),
+        *(Serving, Dedupe, Budget, Renderer, PlackettLuce, Decay),
         *(sources.Dense, sources.Lexical, sources.Words, sources.Graph, sources.Causes),
-        *(
-            sources.Aliases,
-            sources.Recent,
-            Decay,
-            enhance.Beside,
-            fusion.ranks_fused,
-            fusion.values_fused,
-        ),
-        *(formulas.similarity_column, formulas.recency_column, formulas.usage_column),
-        *(formulas.region_column, formulas.salience, formulas.reward),
+        *(sources.Aliases, sources.Recent, presets.FusionWithColumn),
+        *(candidates.ranks_fused, candidates.values_fused),
+        *(presets.similarity_column, presets.recency_column, presets.usage_column),
+        *(presets.region_column, presets.salience, presets.reward),
         *(read_plainly, read_cue, signals_of, estimate_tokens),
     )
 }
 """What a kept pipeline may be made of: classes by their fields, functions with their arguments."""
+_FORMER_NAMES = {"Learned": "RescaledFloor", "Beside": "FusionWithColumn"}
+"""Of parts in stores of November 2026."""
 
 
 class NotKept(Exception):  # noqa: N818
@@ -106,7 +89,7 @@ def stored(record: Record) -> Pipeline:
     """
     told, embedder = record.state(NAME), record.meta("embedder")
     if told is None:
-        return attentive(answerable=shipped_floor(embedder))
+        return default_pipeline(answerable=shipped_floor(embedder))
     try:
         pipeline = _pipeline(told, embedder)
         same = told["embedder"] == embedder
@@ -127,7 +110,7 @@ def _pipeline(told: Mapping[str, Any], embedder: str | None) -> Pipeline:
             raise TypeError(f"{type(made).__name__} is no pipeline")
         return made
     weights, floor = told["weights"], told["answerable"]
-    return attentive(
+    return default_pipeline(
         weights,
         shipped_floor(embedder) if floor is None else Answerable.from_dict(floor),
     )
@@ -164,7 +147,8 @@ def _made(plain: Any) -> Any:
         return plain
     if "map" in plain:
         return {key: _made(one) for key, one in plain["map"].items()}
-    part = _PARTS[plain["name"]]
+    name = plain["name"]
+    part = _PARTS[_FORMER_NAMES.get(name) or name]
     given = {key: _made(one) for key, one in plain["with"].items()}
     if isinstance(part, FunctionType):
         return partial(part, **given) if given else part

@@ -1,19 +1,23 @@
 """The read pipeline: what stands between the answers of several sources and one ranking."""
 
 from cvx.cue import build_cue, cue_of
-from cvx.recall.candidates import Candidates
-from cvx.recall.context import Context
-from cvx.recall.dedupe import Dedupe
+from cvx.recall.candidates import (
+    Candidates,
+    Fused,
+    Weighting,
+    by_rank,
+    by_scale,
+    reciprocal_rank_fusion,
+)
+from cvx.recall.context import Context, Dedupe, Serving
 from cvx.recall.floor import Floor
-from cvx.recall.fusion import Fused, by_rank, by_scale, reciprocal_rank_fusion
 from cvx.recall.packing import Budget
 from cvx.recall.pipeline import Pipeline, Signal
+from cvx.recall.presets import default_pipeline
 from cvx.recall.render import Renderer
-from cvx.recall.serving import Serving
 from cvx.recall.trace import Hits, Trace
 from cvx.recall.view import View
-from cvx.recall.weighting import Weighting
-from cvx.scoring.sampling import PlackettLuce
+from cvx.scoring.off_policy import PlackettLuce
 
 __all__ = [
     "Budget",
@@ -35,5 +39,6 @@ __all__ = [
     "by_rank",
     "by_scale",
     "cue_of",
+    "default_pipeline",
     "reciprocal_rank_fusion",
 ]

@@ -1,16 +1,23 @@
-"""The table that every step of a recall reads and extends: one row a candidate, named columns."""
+"""The candidates of one recall: a table of columns, how these are fused, and what they weigh."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidInputError, UnknownError
+from cvx.recall.sources import BUILT_IN
+from cvx.scoring import LearnedWeights
+from cvx.scoring.scorer import Mode, Scored, check_weights, scale, score_columns, stretched
 from cvx.types import Edge, IntArray
 
 Column = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.floating[Any]]
 
 
 class Candidates:
@@ -89,3 +96,209 @@ class Candidates:
         at = np.searchsorted(self.rows, rows)
         at[at == len(self.rows)] = 0
         return np.where(self.rows[at] == rows, at, -1)
+
+
+Scale: TypeAlias = Literal["min-max", "max", "none"]
+Fusion: TypeAlias = Callable[[Candidates, Collection[str]], Mapping[str, Column]]
+"""From a table and the names that weigh anything to the columns that are weighed."""
+
+RRF_CONSTANT = 60.0
+
+
+class Fused(NamedTuple):
+    """Something with its score over all rankings.
+
+    Attributes
+    ----------
+    item : int
+        What was ranked.
+    score : float
+        Higher is better.
+    parts : tuple of (str, float)
+        What each ranking contributed; they add up to the score.
+    """
+
+    item: int
+    score: float
+    parts: tuple[tuple[str, float], ...]
+
+
+def reciprocal_rank_fusion(
+    rankings: Mapping[str, Sequence[int]], *, constant: float = RRF_CONSTANT
+) -> list[Fused]:
+    """Join rankings by the sum of 1 / (constant + place).
+
+    Parameters
+    ----------
+    rankings : mapping of str to sequence of int
+        Best first; nothing twice within one.
+    constant : float, default 60.0
+        How little the first places count more than those after them; above 0.
+
+    Returns
+    -------
+    list of Fused
+        Best first, equals by their number.
+
+    References
+    ----------
+    Cormack, Clarke & Büttcher 2009, Reciprocal rank fusion outperforms Condorcet and individual
+    rank learning methods.
+
+    Examples
+    --------
+    >>> fused = reciprocal_rank_fusion({"dense": [7, 8], "lexical": [8, 9]})
+    >>> [one.item for one in fused]
+    [8, 7, 9]
+    """
+    _check(constant)
+    parts: dict[int, list[tuple[str, float]]] = {}
+    for name, items in rankings.items():
+        for place, item in enumerate(items, start=1):
+            parts.setdefault(item, []).append((name, 1.0 / (constant + place)))
+    fused = [Fused(item, sum(p for _, p in own), tuple(own)) for item, own in parts.items()]
+    return sorted(fused, key=lambda one: (-one.score, one.item))
+
+
+def by_rank(*, constant: float = RRF_CONSTANT) -> Fusion:
+    """Fuse by reciprocal rank: each source's column is 1 / (constant + place), 0 where it is not.
+
+    With weights of 1 the score is that of `reciprocal_rank_fusion`.
+    """
+    _check(constant)
+    return partial(ranks_fused, constant=constant)
+
+
+def ranks_fused(table: Candidates, names: Collection[str], *, constant: float) -> dict[str, Column]:
+    """Compute the columns of `by_rank`."""
+    return {
+        name: np.nan_to_num(1.0 / (constant + table[f"{name}.rank"]), nan=0.0)
+        for name in names
+        if f"{name}.rank" in table
+    }
+
+
+def by_scale(
+    scales: Mapping[str, Scale] | None = None,
+    default: Scale = "min-max",
+    *,
+    constant: float = RRF_CONSTANT,
+) -> Fusion:
+    """Fuse by values: every column that weighs anything, brought to a common range within the pool.
+
+    A source that has no column of values counts by its places.
+
+    Parameters
+    ----------
+    scales : mapping of str to {"min-max", "max", "none"}, optional
+        By column.
+    default : {"min-max", "max", "none"}, default "min-max"
+        For the columns that ``scales`` does not name.
+    constant : float, default 60.0
+        As for `by_rank`.
+    """
+    _check(constant)
+    return partial(values_fused, scales=dict(scales or {}), default=default, constant=constant)
+
+
+def values_fused(
+    table: Candidates,
+    names: Collection[str],
+    *,
+    scales: Mapping[str, Scale],
+    default: Scale,
+    constant: float,
+) -> dict[str, Column]:
+    """Compute the columns of `by_scale`."""
+    how = {name: scales.get(name, default) for name in names}
+    out = stretched({n: table[n] for n in names if n in table and how[n] == "min-max"})
+    for name in names:
+        if name in out:
+            continue
+        if name in table:
+            out[name] = scale(table[name], how[name])
+        elif f"{name}.rank" in table:
+            # A source of the user has no value that could be compared: its first place is 1.
+            places = table[f"{name}.rank"]
+            out[name] = np.nan_to_num((constant + 1.0) / (constant + places), nan=0.0)
+    return out
+
+
+def _check(constant: float) -> None:
+    if not constant > 0:
+        raise InvalidInputError(f"constant is {constant}: give one above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """What each column weighs.
+
+    Parameters
+    ----------
+    weights : mapping of str to float
+        By column of the fusion; finite, negative ones are evidence against.
+    mode : {"sum", "log-product"}, default "sum"
+        As for `score_columns`.
+    bias : float, default 0.0
+        Added to every score.
+    trust : bool, default True
+        Whether the trust in an event's source enters: in a sum it multiplies a score above 0 and
+        its shares, and 2 - trust one below; in a product it is one more factor.
+
+    Raises
+    ------
+    InvalidInputError
+        No weights, or one that is not finite.
+    """
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    mode: Mode = "sum"
+    bias: float = 0.0
+    trust: bool = True
+
+    def __post_init__(self) -> None:
+        check_weights(self.weights)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns that weigh anything."""
+        return frozenset(name for name, weight in self.weights.items() if weight)
+
+    @classmethod
+    def mean_of(cls, weights: Mapping[str, float]) -> Weighting:
+        """Return weights divided by the sum of those above 0: scores stay near [0, 1]."""
+        check_weights(weights)
+        whole = sum(weight for weight in weights.values() if weight > 0) or 1.0
+        return cls({name: weight / whole for name, weight in weights.items()})
+
+    @classmethod
+    def learned(cls, weights: LearnedWeights) -> Weighting:
+        """Return the weights of a logistic regression: the score is the log-odds of success."""
+        own = weights.weights()
+        away = sum(own[name] * mean for name, mean in zip(weights.names, weights.mean, strict=True))
+        return cls(own, bias=weights.intercept - away)
+
+    def with_weights(self, weights: Mapping[str, float]) -> Weighting:
+        """Return the same with other weights."""
+        return replace(self, weights=dict(weights))
+
+    def score(self, columns: Mapping[str, Column], table: Candidates) -> Scored:
+        """Return the scores of a table whose fusion gave these columns.
+
+        Raises
+        ------
+        UnknownError
+            A weight for a column that there is not.
+        """
+        n = len(table)
+        known = dict(columns)
+        for name in BUILT_IN:
+            # A source that was not asked says nothing; any other column must be there.
+            known.setdefault(name, np.full(n, np.nan))
+        return score_columns(
+            known,
+            self.weights,
+            mode=self.mode,
+            bias=self.bias,
+            trust=table["trust"] if self.trust else None,
+        )

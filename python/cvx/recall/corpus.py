@@ -8,22 +8,28 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.recall.growing import Growing
-from cvx.recall.guard import Usual
-from cvx.recall.naming import READ_SQL, Naming, renames
-from cvx.recall.postings import Postings
-from cvx.recall.timelines import Timelines
+from cvx.recall.corpus_columns import (
+    NAMES_SQL,
+    GrowingColumn,
+    NameIndex,
+    Postings,
+    Timelines,
+    renames,
+)
 from cvx.store import Record, Writer
 from cvx.store.injection import ORDER
 from cvx.store.lock import Tail
 from cvx.store.namespaces import space
 from cvx.store.rows import AMONG, listed
 from cvx.types import IntArray
+
+if TYPE_CHECKING:
+    from cvx.recall.guard import TypicalEvents
 
 GAP_US = 30 * 60 * 1_000_000
 """Events of no session and no episode that lie further apart are not neighbours."""
@@ -38,7 +44,7 @@ _READ = (
     "SELECT event_id, ifnull(node, -1), timestamp, entity, namespace, visibility,"
     " ifnull(episode, -1), trust, salience, reward, recallable, state = 'active', length(text),"
     f" instr(text, '?') > 0, instr(tags, '\"{ORDER}\"') > 0, source,"
-    f" {READ_SQL} FROM events"
+    f" {NAMES_SQL} FROM events"
 )
 _PLAIN: tuple[tuple[str, int, type[np.generic]], ...] = (
     ("event_ids", 0, np.int64),
@@ -82,7 +88,7 @@ class Corpus:
         Codes of namespace and visibility together; `code_of` knows them.
     timelines : Timelines
         Who is whose neighbour in time.
-    naming : Naming
+    naming : NameIndex
         Names of entities, and titles.
     linked : bool
         Whether there is any link at all.
@@ -112,19 +118,19 @@ class Corpus:
 
     def _reset(self) -> None:
         self.seq = -1
-        self._columns = {name: Growing(kind) for name, _, kind in _PLAIN}
+        self._columns = {name: GrowingColumn(kind) for name, _, kind in _PLAIN}
         for name, column in self._columns.items():
             setattr(self, name, column.rows)
-        self._spaces = Growing(np.int64)
+        self._spaces = GrowingColumn(np.int64)
         self.spaces = self._spaces.rows
         self._codes: dict[str, int] = {}
-        self._sources = Growing(np.int64)
+        self._sources = GrowingColumn(np.int64)
         self.sources = self._sources.rows
         self.source_codes: dict[str, int] = {"": 0}
         self.timelines = Timelines(self._gap)
-        self.naming = Naming()
+        self.naming = NameIndex()
         self.linked = False
-        self._row_of_node = Growing(np.int64)
+        self._row_of_node = GrowingColumn(np.int64)
         self._named: dict[tuple[str, ...], dict[str, frozenset[int]]] = {}
         self.alias_nodes = np.zeros(0, dtype=np.int64)
         self._postings = Postings(self.record, self)
@@ -134,7 +140,7 @@ class Corpus:
         # By spaces: how many events there were, and how like two of them are; see `View`.
         self.backgrounds: dict[tuple[str, ...], tuple[int, tuple[float, float] | None]] = {}
         # By spaces: what a sample of the events is like.
-        self.usual: dict[tuple[str, ...], Usual] = {}
+        self.usual: dict[tuple[str, ...], TypicalEvents] = {}
 
     def __len__(self) -> int:
         return len(self.event_ids)
@@ -317,7 +323,7 @@ class Corpus:
         return known
 
     def names(self, spaces: tuple[str, ...]) -> dict[str, frozenset[int]]:
-        """Return the words that name an entity in these spaces; see `Naming.names`."""
+        """Return the words that name an entity in these spaces; see `NameIndex.names`."""
         known = self._named.get(spaces)
         if known is None:
             codes = [self._codes[name] for name in spaces if name in self._codes]

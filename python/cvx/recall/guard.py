@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.recall.candidates import Candidates, Column
-from cvx.scoring.columns import Scored
+from cvx.scoring.scorer import Scored
 from cvx.store.fulltext import words_of
 from cvx.types import IntArray
 
@@ -105,7 +105,7 @@ class Guard:
             doubts["repeats the question"] = _echoing(view, rows, holds >= _HELD)
         vectors = vectors_of(view, rows)
         if self.hubs:
-            doubts["fits everything"] = usual_in(view).hubness(view, rows, vectors)
+            doubts["fits everything"] = typical_events(view).hubness(view, rows, vectors)
         if self.copies:
             alike = np.tril(vectors @ vectors.T >= _COPY, -1)
             doubts["near copy"] = np.asarray(alike.any(axis=1))
@@ -183,7 +183,7 @@ def vectors_of(view: View, rows: IntArray) -> npt.NDArray[np.float32]:
 
 
 @dataclass(slots=True)
-class Usual:
+class TypicalEvents:
     """What a sample of the readable events is like, and how far each event stands out from it.
 
     Parameters
@@ -227,7 +227,7 @@ class Usual:
         return np.array([self.known[row] for row in rows.tolist()])
 
 
-def usual_in(view: View) -> Usual:
+def typical_events(view: View) -> TypicalEvents:
     """Return what is usual where the asker reads: drawn anew each time the memory has doubled."""
     kept, spaces = view.corpus.usual, tuple(view.scope.where.namespaces or ())
     known = kept.get(spaces)
@@ -236,7 +236,7 @@ def usual_in(view: View) -> Usual:
     rows = np.flatnonzero(view.readable & (view.corpus.nodes >= 0))
     rows = np.sort(np.random.default_rng(0).permutation(rows)[:_SAMPLE])
     none = np.zeros(0, dtype=np.float32)
-    made = Usual(view.size, none[:, None], none, frozenset(), math.inf, math.inf)
+    made = TypicalEvents(view.size, none[:, None], none, frozenset(), math.inf, math.inf)
     if len(rows) >= _FEWEST:
         vectors = vectors_of(view, rows)
         likeness = vectors @ vectors.T
@@ -246,6 +246,6 @@ def usual_in(view: View) -> Usual:
         common = frozenset(word for word, n in counts.items() if n >= _COMMON)
         rare = max(float(np.quantile([len(words - common) for words in held], 0.95)), 5.0)
         long = float(np.quantile(view.lengths[rows], 0.9))
-        made = Usual(view.size, vectors, likeness.max(axis=1), common, rare, long)
+        made = TypicalEvents(view.size, vectors, likeness.max(axis=1), common, rare, long)
     kept[spaces] = made
     return made

@@ -1,42 +1,56 @@
-"""The read pipeline: sources, signals, fusion, score, floor. Each part can be replaced."""
+"""The read pipeline, from a cue to hits: sources, signals, fusion, score and floors."""
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import an_event
 from cvx.calls import Calls, Outcome
-from cvx.cue import PlainQuestion, dense_text, lexical_text
-from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError
-from cvx.recall.candidates import Candidates, Column
-from cvx.recall.floor import Answerable, Floor, relevance_of
-from cvx.recall.fusion import RRF_CONSTANT, Fusion, by_rank
-from cvx.recall.given import BUILT_IN, Given, finder_of
+from cvx.causal.events import link_of
+from cvx.cue import PlainQuestion, cue_hash, dense_text, lexical_text, sound_cue
+from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError, UnknownError
+from cvx.index import RawIndex
+from cvx.recall.candidates import RRF_CONSTANT, Candidates, Column, Fusion, Weighting, by_rank
+from cvx.recall.context import Serving
+from cvx.recall.corpus import Corpus
+from cvx.recall.floor import Floor, JudgeOfAnswers, relevance_of
 from cvx.recall.guard import Guard
-from cvx.recall.serving import Serving
-from cvx.recall.sources import NOTHING, Dense, Finder, Found, Lexical, with_neighbours
+from cvx.recall.sources import (
+    BUILT_IN,
+    NOTHING,
+    Dense,
+    Finder,
+    Found,
+    Lexical,
+    UserSource,
+    finder_of,
+    with_neighbours,
+)
 from cvx.recall.trace import SourceReport, Trace
-from cvx.recall.view import Question, View
-from cvx.recall.weighting import Weighting
-from cvx.scoring.columns import Scored
+from cvx.recall.view import AnyQuestion, Asker, View, scope_of
 from cvx.scoring.feedback import ODDS, FeedbackRanker
-from cvx.types import Cue, Hit, IntArray, Source, Vector
+from cvx.scoring.scorer import Scored
+from cvx.store import Record
+from cvx.store.namespaces import readers, reads
+from cvx.types import Cue, Edge, Event, Factor, Hit, IntArray, Source, Vector
 
 Signal: TypeAlias = Callable[[Any, Candidates, View], Mapping[str, npt.NDArray[np.floating[Any]]]]
 """From the reader's question and what is known of the candidates to further named columns."""
-Reader: TypeAlias = Callable[[View], Question]
+Reader: TypeAlias = Callable[[View], AnyQuestion]
 """What the cue asks for; called before any source."""
 Embed: TypeAlias = Callable[[str], Vector]
 
 
-def read_plainly(view: View) -> Question:
+def read_plainly(view: View) -> PlainQuestion:
     """Take the cue as it stands."""
     return PlainQuestion(lexical_text(view.cue), dense_text(view.cue))
 
@@ -90,16 +104,16 @@ class Pipeline:
     timeout_s: float = 2.0
     serving: Serving = field(default_factory=Serving)
 
-    def answering(self, answerable: Answerable | None) -> Pipeline:
+    def answering(self, answerable: JudgeOfAnswers | None) -> Pipeline:
         """Return the same with another judge of whether there is an answer, and its threshold."""
         least = getattr(answerable, "threshold", self.floor.least)
         return replace(self, floor=replace(self.floor, answerable=answerable, least=least))
 
-    def asks_outside(self, cue: Cue, question: Question) -> bool:
+    def asks_outside(self, cue: Cue, question: AnyQuestion) -> bool:
         """Return whether the embedder or a source of the user has to be asked."""
         if cue.vector is None and question.bare.strip():
             return True
-        return any(isinstance(finder, Given) for finder in self.finders().values())
+        return any(isinstance(finder, UserSource) for finder in self.finders().values())
 
     def looking_in(self, sources: Sequence[str] | Mapping[str, Source | None]) -> Pipeline:
         """Return the same pipeline with these sources and nothing that stands beside their finds.
@@ -189,7 +203,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
+class ExternalCalls:
     """What a recall asks that is not ours, and how.
 
     Parameters
@@ -208,7 +222,7 @@ class Others:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class ExternalAnswers:
     """What was asked of things that are not ours, and may be slow or broken.
 
     Parameters
@@ -223,15 +237,15 @@ class Outside:
     hits: Mapping[str, Outcome[list[Hit]]]
 
 
-def ask_outside(
-    pipeline: Pipeline, cue: Cue, question: Question, others: Others, trace: Trace
-) -> Outside:
+def ask_external(
+    pipeline: Pipeline, cue: Cue, question: AnyQuestion, others: ExternalCalls, trace: Trace
+) -> ExternalAnswers:
     """Ask the embedder and the user's sources, all at once, for a limited time."""
     calls, seconds = others.calls, pipeline.timeout_s
     asked = {
         name: calls.start(partial(source.hits, cue), seconds, f"source {name}")
         for name, source in pipeline.finders().items()
-        if isinstance(source, Given)
+        if isinstance(source, UserSource)
     }
     vector = cue.vector
     if vector is None and question.bare.strip():
@@ -253,10 +267,10 @@ def ask_outside(
                 EmbedderWarning,
                 stacklevel=7,
             )
-    return Outside(vector, {name: calls.wait(one) for name, one in asked.items()})
+    return ExternalAnswers(vector, {name: calls.wait(one) for name, one in asked.items()})
 
 
-def gather(pipeline: Pipeline, view: View, outside: Outside, trace: Trace) -> Candidates:
+def gather(pipeline: Pipeline, view: View, outside: ExternalAnswers, trace: Trace) -> Candidates:
     """Ask every source and signal.
 
     Parameters
@@ -265,7 +279,7 @@ def gather(pipeline: Pipeline, view: View, outside: Outside, trace: Trace) -> Ca
         Which ones.
     view : View
         What they may see, with its question and vector.
-    outside : Outside
+    outside : ExternalAnswers
         What the user's sources said.
     trace : Trace
         Told what happened.
@@ -282,7 +296,7 @@ def gather(pipeline: Pipeline, view: View, outside: Outside, trace: Trace) -> Ca
     for name, finder in pipeline.finders().items():
         begun = time.perf_counter()
         problem, waited = "", 0.0
-        if isinstance(finder, Given):
+        if isinstance(finder, UserSource):
             said = outside.hits[name]
             problem, waited = said.problem, said.seconds
             found[name] = finder.resolve(view, said.value or [])
@@ -388,3 +402,189 @@ def rank(
     if pipeline.guard is not None:
         order = pipeline.guard.ordered(view, table, total, order)
     return replace(found, order=order)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RecallEngine:
+    """What a recall stands on.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        All events, as columns.
+    index : callable
+        Returns the index, level with the record.
+    others : ExternalCalls
+        The embedder, and how it and the sources of the user are asked.
+    clock : callable
+        Now, in the unit of the timestamps.
+    pending : mapping of int to int
+        When events were used, where that is not written down yet.
+    learned : callable
+        From who asks to what feedback taught of its recalls, or None.
+    """
+
+    corpus: Corpus
+    index: Callable[[], RawIndex]
+    others: ExternalCalls
+    clock: Callable[[], int]
+    pending: Mapping[int, int]
+    learned: Callable[[str], FeedbackRanker | None] = lambda _: None
+
+    def view(self, asker: Asker, cue: Cue, k: int) -> View:
+        """Return what an asker sees at this moment, inside ``Record.reading``."""
+        index = self.index()
+        self.corpus.refresh()
+        now = self.clock() if cue.timestamp is None else cue.timestamp
+        view = View(self.corpus, index, scope_of(self.corpus, asker), cue, now, k)
+        view.pending = self.pending
+        return view
+
+
+@dataclass(frozen=True, slots=True)
+class RecallResult:
+    """What came of one recall.
+
+    Parameters
+    ----------
+    cue : Cue
+        As it was asked, with its vector.
+    view : View
+        What was seen.
+    ranking : Ranking
+        The candidates in order.
+    trace : Trace
+        What happened.
+    """
+
+    cue: Cue
+    view: View
+    ranking: Ranking
+    trace: Trace
+
+
+def run_recall(
+    ground: RecallEngine,
+    pipeline: Pipeline,
+    asker: Asker,
+    cue: str | Cue | Vector,
+    k: int,
+    take: Callable[[RecallResult], T],
+) -> tuple[RecallResult, T]:
+    """Run a pipeline, and ``take`` what is wanted of the ranking.
+
+    The embedder and the sources of the user are asked while nothing is locked; the rest, ``take``
+    too, sees one state of the record.
+    """
+    asked = sound_cue(cue)
+    whole = cue.words() if isinstance(cue, Cue) else cue
+    trace = Trace(
+        asked.words(), asker.namespace, cue_hash(asked), asked.place, passed=asker.passed()
+    )
+    if not asked.words().strip() and asked.vector is None:
+        trace.problems.append("the cue says nothing: nothing was looked for")
+    if len(asked.words()) < len(whole):
+        trace.problems.append(f"the cue has {len(whole)} characters: its beginning was used")
+    record = ground.corpus.record
+    if asked.event is not None:
+        asked, pipeline = _at_event(record, asker, asked), pipeline.finding_causes()
+    with record.reading():
+        view = ground.view(asker, asked, k)
+        view.question = question = pipeline.reader(view)
+        if not pipeline.asks_outside(asked, question):
+            outside = ExternalAnswers(asked.vector, {})
+            recalled = _ranked(pipeline, view, outside, trace, ground.learned(asker.namespace))
+            return recalled, take(recalled)
+    outside = ask_external(pipeline, asked, question, ground.others, trace)
+    with record.reading():
+        view = ground.view(asker, asked, k)
+        view.question = question
+        recalled = _ranked(pipeline, view, outside, trace, ground.learned(asker.namespace))
+        return recalled, take(recalled)
+
+
+def _at_event(record: Record, asker: Asker, cue: Cue) -> Cue:
+    """Return a cue that names an event, lying where the event does if it says nothing else.
+
+    Raises
+    ------
+    UnknownError
+        There is no such event, or the asker may not know of it.
+    """
+    known = reads(asker.namespace, asker.also)
+    for event in record.whole_events([an_event("cue.event", cue.event)]):
+        if readers(event.namespace, event.visibility) in known:
+            silent = cue.vector is None and not cue.words().strip()
+            return replace(cue, vector=event.vector) if silent else cue
+    raise UnknownError(f"there is no event {cue.event}: it was erased or never given")
+
+
+def _ranked(
+    pipeline: Pipeline,
+    view: View,
+    outside: ExternalAnswers,
+    trace: Trace,
+    learned: FeedbackRanker | None,
+) -> RecallResult:
+    view.vector = outside.vector
+    table = gather(pipeline, view, outside, trace)
+    return RecallResult(view.cue, view, rank(pipeline, view, table, trace, learned), trace)
+
+
+def hits_of(recalled: RecallResult, places: Sequence[int]) -> list[Hit]:
+    """Return hits with their events and factors for places of the table, in that order."""
+    ranking, corpus = recalled.ranking, recalled.view.corpus
+    table = ranking.table
+    ids = table.event_ids[list(places)].tolist()
+    events = {event.event_id: event for event in corpus.record.whole_events(ids)}
+    out = []
+    for place, number in zip(places, ids, strict=True):
+        event = events.get(number)
+        if event is not None and event.node is not None:
+            factors = ranking.scored.factors(place)
+            out.append(_hit(recalled, place, event, factors))
+    return out
+
+
+def _hit(recalled: RecallResult, place: int, event: Event, factors: tuple[Factor, ...]) -> Hit:
+    table = recalled.ranking.table
+    similarity = float(table["dense"][place])
+    known = not math.isnan(similarity)
+    assert event.node is not None
+    chances = recalled.ranking.relevance
+    return Hit(
+        node=event.node,
+        distance=recalled.view.to_distance(similarity) if known else math.inf,
+        score=math.fsum([factor[3] for factor in factors]),
+        similarity=similarity if known else 0.0,
+        entity_id=event.entity_id,
+        timestamp=event.timestamp,
+        reward=event.reward,
+        action=event.action,
+        factors=factors,
+        path=_with_reasons(recalled, table.paths.get(int(table.rows[place]), ())),
+        event=event,
+        relevance=None if chances is None else float(chances[place]),
+    )
+
+
+def _with_reasons(recalled: RecallResult, path: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    """Return a path of the index as one of events, with what the record says of its edges."""
+    if not path or path[0].boost is None:
+        # Only a search of the index boosts edges; others come from the record.
+        return path
+    starts = [edge.from_node for edge in path]
+    corpus = recalled.view.corpus
+    links = corpus.record.links_of(starts, incoming=False)
+    known = {(link.from_node, link.to_node, link.kind): link for link in links}
+    out = []
+    for edge in path:
+        nodes = edge.from_node, edge.to_node
+        rows = corpus.rows_of_nodes(np.array(nodes, dtype=np.int64))
+        cause, effect = corpus.event_ids[rows].tolist()
+        link = link_of(known.get((*nodes, edge.kind), edge), cause, effect)
+        out.append(replace(link, boost=edge.boost, nodes=nodes))
+    return tuple(out)

@@ -1,25 +1,142 @@
-"""Pipelines that score by the formulas of the source documents, exactly."""
+"""Ready-made pipelines: the default, the formulas of the source documents, ways to widen a cue."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
 
-from cvx.recall.floor import Floor
-from cvx.recall.formulas import (
-    recency,
-    region_match,
-    reward,
-    salience,
-    similarity,
-    usage_success,
-)
-from cvx.recall.fusion import by_scale
+import numpy as np
+import numpy.typing as npt
+
+from cvx.cue import dense_text, lexical_text, structured
+from cvx.errors import InvalidInputError
+from cvx.recall.candidates import Candidates, Column, FloatArray, Fusion, Weighting, by_scale
+from cvx.recall.context import Serving
+from cvx.recall.floor import Answerable, Floor, RescaledFloor
+from cvx.recall.guard import Guard
 from cvx.recall.pipeline import Pipeline
-from cvx.recall.serving import Serving
-from cvx.recall.sources import Causes, Dense
-from cvx.recall.weighting import Weighting
-from cvx.scoring.formulas import COMPOSITE_WEIGHTS, SEED_WEIGHTS
-from cvx.scoring.recency import HALF_LIFE_S, STREAM_DECAY, Clock, Decay
+from cvx.recall.question import Question, read_question
+from cvx.recall.signals import DEFAULT_WEIGHTS, MENTIONS, PASSAGE_WEIGHTS, SCALES, all_signals
+from cvx.recall.sources import Causes, Dense, Words
+from cvx.recall.view import AnyQuestion, View
+from cvx.scoring.formulas import (
+    COMPOSITE_WEIGHTS,
+    HALF_LIFE_S,
+    NEUTRAL_REWARD,
+    SEED_WEIGHTS,
+    STREAM_DECAY,
+    Clock,
+    Decay,
+)
+from cvx.types import IntArray, entity_number
+
+Columns = Mapping[str, npt.NDArray[np.floating[Any]]]
+SignalOf = Callable[[Any, Candidates, View], Columns]
+
+NEUTRAL_SALIENCE = 0.5
+
+
+def similarity(kind: Literal["cosine", "clamped", "exponential"] = "cosine") -> SignalOf:
+    """Return the column ``similarity``: as it is, 0 where negative, or exp(-distance).
+
+    0 without a vector.
+    """
+    return partial(similarity_column, kind=kind)
+
+
+def similarity_column(_question: Any, table: Candidates, view: View, *, kind: str) -> Columns:
+    """Compute ``similarity``."""
+    values = table["dense"]
+    if kind == "exponential":
+        far = 1.0 / values - 1.0 if view.index.metric == "l2" else 1.0 - values
+        values = np.exp(-far)
+    elif kind == "clamped":
+        values = np.clip(values, 0.0, 1.0)
+    return {"similarity": np.nan_to_num(values, nan=0.0)}
+
+
+def recency(
+    decay: Decay,
+    since: Literal["used", "happened"] = "used",
+    *,
+    slowed_by_salience: bool = False,
+) -> SignalOf:
+    """Return the column ``recency``: decay since an event was last used, or since it happened.
+
+    Parameters
+    ----------
+    decay : Decay
+        In the unit of the timestamps.
+    since : {"used", "happened"}, default "used"
+        What was never used was last used when it happened.
+    slowed_by_salience : bool, default False
+        What matters more fades more slowly; see `Decay.slowed`.
+    """
+    return partial(recency_column, decay=decay, since=since, slowed=slowed_by_salience)
+
+
+def recency_column(
+    _question: Any, table: Candidates, view: View, *, decay: Decay, since: str, slowed: bool
+) -> Columns:
+    """Compute ``recency``."""
+    times = view.last_used(table.rows) if since == "used" else view.timestamps[table.rows]
+    age = (view.now - times).astype(np.float64)
+    return {"recency": decay.slowed(_salience(table), age) if slowed else decay(age)}
+
+
+def salience(_question: Any, table: Candidates, _view: View) -> Columns:
+    """Return the column ``salience``: how much it mattered; 0.5 where nobody said."""
+    return {"salience": _salience(table)}
+
+
+def _salience(table: Candidates) -> Column:
+    return np.nan_to_num(table["salience"], nan=NEUTRAL_SALIENCE)
+
+
+def reward(_question: Any, table: Candidates, _view: View) -> Columns:
+    """Return the column ``reward``: how it ended; 0.5 where that is not known."""
+    return {"reward": np.nan_to_num(table["reward"], nan=NEUTRAL_REWARD)}
+
+
+def usage_success(
+    mode: Literal["beta", "ratio"] = "beta", strength: float = 0.3, mean: float = 0.5
+) -> SignalOf:
+    """Return the column ``usage_success``: how well following it went, from ``feedback``.
+
+    The mean of a Beta posterior, or helped / (helped + followed) as RFC-013 has it.
+    """
+    return partial(usage_column, mode=mode, strength=strength, mean=mean)
+
+
+def usage_column(
+    _question: Any, table: Candidates, view: View, *, mode: str, strength: float, mean: float
+) -> Columns:
+    """Compute ``usage_success``."""
+    followed, helped = view.use(table.rows)
+    if mode == "ratio":
+        return {"usage_success": helped / np.maximum(helped + followed, 1.0)}
+    return {"usage_success": (helped + strength * mean) / (followed + strength)}
+
+
+def region_match(level: int) -> SignalOf:
+    """Return the column ``region_match``: 1 where a candidate lies in the region of the cue.
+
+    It reads the regions of all nodes: O(n) a recall.
+    """
+    return partial(region_column, level=level)
+
+
+def region_column(_question: Any, table: Candidates, view: View, *, level: int) -> Columns:
+    """Compute ``region_match``."""
+    nodes, regions = view.index.region_assignments(level)
+    if view.vector is None or not len(nodes):
+        return {"region_match": np.zeros(len(table))}
+    own = int(view.index.assign_region(view.vector.tolist(), level))
+    inside: IntArray = nodes[regions == own]
+    return {"region_match": np.isin(view.corpus.nodes[table.rows], inside).astype(np.float64)}
+
 
 WIDE_NET = 30
 
@@ -156,3 +273,169 @@ def posterior(
         floor=Floor(similarity=None),
         serving=Serving(refresh="never"),
     )
+
+
+POOL = 150
+"""Candidates of each source."""
+
+
+def default_pipeline(
+    weights: Mapping[str, float] | None = None,
+    answerable: Answerable | RescaledFloor | None = None,
+    *,
+    pool: int = POOL,
+) -> Pipeline:
+    """Return a pipeline that weighs the columns of `cvx.recall.signals`.
+
+    Parameters
+    ----------
+    weights : mapping of str to float, optional
+        By column; by default ``DEFAULT_WEIGHTS``, or in a memory of passages ``PASSAGE_WEIGHTS``.
+    answerable : Answerable or RescaledFloor, optional
+        When to answer nothing; by default there is always an answer where anything is similar or
+        holds a word.
+    pool : int, default 150
+        Candidates by vector, before their neighbours join; by words two thirds of it, since those
+        beyond hold a single common word.
+
+    Examples
+    --------
+    >>> from cvx.embed import LexicalEmbedder
+    >>> from cvx.memory import Memory
+    >>> memory = Memory(embedder=LexicalEmbedder())
+    >>> _ = memory.add("I sold the horse.", entity="1", metadata={"speaker": "Ann"})
+    >>> _ = memory.add("I bought a horse.", entity="2", metadata={"speaker": "Bob"})
+    >>> _ = memory.add("It rained all night.", entity="1", metadata={"speaker": "Ann"})
+    >>> hits = memory.recall("What did Bob do with the horse?", pipeline=default_pipeline())
+    >>> hits[0].event.text
+    'I bought a horse.'
+    """
+    pipeline = Pipeline(
+        reader=read_cue,
+        sources={"dense": Dense(pool), "words": Words(2 * pool // 3)},
+        reach=1,
+        follow=(MENTIONS,),
+        signals=(signals_of,),
+        fusion=by_scale(SCALES, default="none"),
+        guard=Guard(),
+        weighting=Weighting.mean_of(DEFAULT_WEIGHTS if weights is None else weights),
+        passages=Weighting.mean_of(PASSAGE_WEIGHTS) if weights is None else None,
+    )
+    return pipeline.answering(answerable)
+
+
+def read_cue(view: View) -> Question:
+    """Read the words of a recall's cue; one that describes a state is embedded whole."""
+    question = read_question(lexical_text(view.cue), view)
+    if view.cue.entity is not None:
+        named = question.entities | {entity_number(view.cue.entity)}
+        question = replace(question, entities=named)
+    return replace(question, bare=dense_text(view.cue)) if structured(view.cue) else question
+
+
+def signals_of(
+    question: AnyQuestion, candidates: Candidates, view: View
+) -> Mapping[str, FloatArray]:
+    """Compute every column, see ``all_signals``.
+
+    Raises
+    ------
+    InvalidInputError
+        The question was read by another reader.
+    """
+    if not isinstance(question, Question):
+        raise InvalidInputError(
+            f"the question is a {type(question).__name__}: set the pipeline's reader to read_cue"
+        )
+    return all_signals(question, candidates, view)
+
+
+def with_synonyms(pipeline: Pipeline, table: Mapping[str, Sequence[str]]) -> Pipeline:
+    """Look for other words too.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Any.
+    table : mapping of str to sequence of str
+        From a word, in lower case, to words that mean the same. The vector stays that of the cue.
+    """
+
+    def reader(view: View) -> AnyQuestion:
+        question = pipeline.reader(view)
+        asked = question.words or tuple(question.text.casefold().split())
+        more = [other for word in asked for other in table.get(word, ())]
+        if not more:
+            return question
+        words = tuple(dict.fromkeys((*question.words, *more))) if question.words else ()
+        return replace(question, text=f"{question.text} {' '.join(more)}", words=words)
+
+    return replace(pipeline, reader=reader)
+
+
+def with_scene(pipeline: Pipeline, scene: str) -> Pipeline:
+    """Ask from where the agent is: the description of the scene is embedded with the cue."""
+
+    def reader(view: View) -> AnyQuestion:
+        question = pipeline.reader(view)
+        return replace(question, bare=f"{question.bare}\n{scene}")
+
+    return replace(pipeline, reader=reader)
+
+
+def with_recency(pipeline: Pipeline, decay: Decay, weight: float, **how: Any) -> Pipeline:
+    """Prefer what happened lately: ``recency`` by a decay, in the unit of the timestamps.
+
+    ``since="used"`` and ``slowed_by_salience=True`` are those of ``recency``.
+    """
+    boosted = recency(decay, **{"since": "happened", **how})
+    return _weighing(pipeline, "recency", weight, boosted)
+
+
+def with_mood(pipeline: Pipeline, mood: Sequence[str], weight: float) -> Pipeline:
+    """Prime with an emotion: ``mood`` is the share of its words that an event holds.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Any.
+    mood : sequence of str
+        The words of the emotion, at least one.
+    weight : float
+        Of the column.
+    """
+    words = tuple(dict.fromkeys(word.casefold() for word in mood))
+    if not words:
+        raise InvalidInputError("mood is empty: give the words of the emotion")
+
+    def signal(_question: Any, table: Candidates, view: View) -> Columns:
+        held = np.zeros(len(table))
+        for word in words:
+            rows = view.postings(word)
+            if rows is not None:
+                held += np.isin(table.rows, rows)
+        return {"mood": held / len(words)}
+
+    return _weighing(pipeline, "mood", weight, signal)
+
+
+def _weighing(pipeline: Pipeline, name: str, weight: float, signal: Any) -> Pipeline:
+    return replace(
+        pipeline,
+        signals=(*pipeline.signals, signal),
+        fusion=FusionWithColumn(pipeline.fusion, name),
+        weighting=pipeline.weighting.with_weights({**pipeline.weighting.weights, name: weight}),
+        passages=None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FusionWithColumn:
+    """A fusion with one more column, which is taken as it is."""
+
+    fusion: Fusion
+    name: str
+
+    def __call__(self, table: Candidates, names: Any) -> Mapping[str, Column]:
+        """Fuse all but that column, and join it."""
+        return {**self.fusion(table, set(names) - {self.name}), self.name: table[self.name]}

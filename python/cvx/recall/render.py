@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from cvx.escaping import quoted, quoted_line, unquoted
-from cvx.scoring.recency import Clock
+from cvx.scoring.formulas import Clock
 from cvx.store.injection import ORDER
 from cvx.types import Event
 

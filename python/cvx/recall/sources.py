@@ -13,10 +13,11 @@ import numpy.typing as npt
 from cvx.arguments import an_event
 from cvx.causal.events import NOT_WALKED, link_of
 from cvx.causal.walk import walk
+from cvx.errors import InvalidInputError
+from cvx.recall.question import holders_of
 from cvx.recall.view import View
-from cvx.recall.words import holders_of
 from cvx.store.fulltext import words_of
-from cvx.types import Edge, EventId, IntArray
+from cvx.types import Cue, Edge, EventId, Hit, IntArray, Source
 
 POOL = 100
 _MOST_WORDS = 64
@@ -333,3 +334,86 @@ def with_neighbours(view: View, best: IntArray, reach: int, kinds: Sequence[str]
     every = np.unique(np.concatenate(rows))
     every = every[every >= 0]
     return every[view.visible[every]]
+
+
+@dataclass(frozen=True, slots=True)
+class UserSource:
+    """A source of the user's own, any ``Callable[[Cue], list[Hit]]``.
+
+    What it returns is looked up in the corpus, so that nothing comes back which the asker may not
+    see.
+
+    Parameters
+    ----------
+    ask : callable
+        From a cue to hits, best first. Their events are told by ``event.event_id``, or else by
+        ``node``.
+    """
+
+    ask: Source
+
+    def find(self, view: View) -> Found:
+        """Ask it and look up what it says."""
+        return self.resolve(view, self.hits(view.cue))
+
+    def hits(self, cue: Cue) -> list[Hit]:
+        """Ask it.
+
+        Raises
+        ------
+        TypeError
+            What it returned are no hits.
+        """
+        hits = list(self.ask(cue))
+        for hit in hits:
+            if not isinstance(hit, Hit):
+                raise TypeError(f"the source returned {hit!r}: it must return hits")
+        return hits
+
+    def resolve(self, view: View, hits: Sequence[Hit]) -> Found:
+        """Look up hits in the corpus."""
+        corpus = view.corpus
+        by_node = corpus.rows_of_nodes(np.array([hit.node for hit in hits], dtype=np.int64))
+        named = [
+            -1 if hit.event is None or hit.event.event_id is None else hit.event.event_id
+            for hit in hits
+        ]
+        by_event = corpus.rows_of(named)
+        rows = np.where(by_event >= 0, by_event, by_node)
+        found = first_of_each(rows, np.array([hit.score for hit in hits], dtype=np.float64))
+        shown = view.visible[found.rows]
+        return Found(found.rows[shown], found.scores[shown])
+
+
+BUILT_IN: Mapping[str, Finder] = {
+    "dense": Dense(),
+    "lexical": Lexical(),
+    "words": Words(),
+    "graph": Graph(),
+    "causes": Causes(),
+    "aliases": Aliases(),
+    "recent": Recent(),
+}
+
+
+def finder_of(name: str, source: Finder | Source | None = None) -> Finder:
+    """Return a source as a `Finder`: a built-in one by its name, or a callable of the user's.
+
+    Raises
+    ------
+    InvalidInputError
+        No such source, or something that cannot be asked.
+    """
+    if source is None:
+        if name not in BUILT_IN:
+            raise InvalidInputError(
+                f"sources name {name!r}: give some of {', '.join(BUILT_IN)}, or a callable"
+            )
+        return BUILT_IN[name]
+    if hasattr(source, "find"):
+        return source
+    if callable(source):
+        return UserSource(source)
+    raise InvalidInputError(
+        f"source {name!r} is {source!r}: give a callable from a Cue to a list of hits"
+    )

@@ -13,6 +13,7 @@ from cvx.scoring.formulas import (
     beta_mean,
     censored_failure,
     evidence_posterior,
+    recency_weight,
     usage_ratio,
 )
 from cvx.scoring.off_policy import (
@@ -22,7 +23,6 @@ from cvx.scoring.off_policy import (
     off_policy_value,
     plackett_luce,
 )
-from cvx.scoring.recency import recency_weight
 from cvx.scoring.scorer import DEFAULT_WEIGHTS, FEATURES, Feature, Scorer, ScoringContext
 from cvx.scoring.usage import Durations, UsageCount, UsageTracker, Whose, use_posterior
 from cvx.scoring.weights import LearnedWeights, Selection

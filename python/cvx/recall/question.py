@@ -1,4 +1,4 @@
-"""The words of a text that say what it is about, and their forms.
+"""Reads a question: its words and their forms, names and dates in it, and the answer it wants.
 
 A word is a run of letters and digits, folded in case; stems are the business of the full-text
 index. Scripts written without spaces are cut into overlapping pairs, as that index does. Words that
@@ -8,18 +8,27 @@ Questions are asked with the base of a verb ("when did she *buy* it?") and answe
 ("I *bought* it"). A stemmer joins regular forms; `forms_of_word` knows the irregular verbs of
 English that are in common use, the irregular plurals, and the numbers up to twelve. Nor does it
 join what was derived from the same root, such as "allergies" and "allergic": see `holders_of`.
+
+What kind of answer a question wants (`answer_wanted`), and what kinds a text could hold
+(`forms_of`), are read from the surface, in English, and are bits of one mask, so that a whole pool
+of candidates is compared with a question by one ``&``.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from cvx.recall.dates import DateNamed, read_dates
 from cvx.store.fulltext import pairs
 from cvx.types import IntArray
+
+if TYPE_CHECKING:
+    from cvx.recall.view import View
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")
 
@@ -168,13 +177,6 @@ _DERIVED = tuple(
 _SHORTEST_ROOT = 5
 
 
-class Holding(Protocol):
-    """What knows which rows hold a word."""
-
-    def postings(self, word: str) -> IntArray | None:
-        """Return the rows that hold a word, or with ``*`` what begins so; None where too many."""
-
-
 @lru_cache(maxsize=1 << 14)
 def forms_of_word(word: str) -> tuple[str, ...]:
     """Return a word, and the words that are forms of the same one and do not share its stem.
@@ -228,15 +230,173 @@ def root_of_word(word: str) -> str:
     return word
 
 
-def holders_of(word: str, memory: Holding) -> IntArray | None:
+def holders_of(word: str, view: View) -> IntArray | None:
     """Return the rows that hold a form of a word; where none does, those that hold a relative.
 
     A relative begins with the same root. None where too many rows hold one of them.
     """
-    held = [memory.postings(form) for form in forms_of_word(word)]
+    held = [view.postings(form) for form in forms_of_word(word)]
     found = [rows for rows in held if rows is not None]
     if len(found) < len(held):
         return None
     rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
     root = "" if rows.size else root_of_word(word)
-    return memory.postings(f"{root}*") if root else rows
+    return view.postings(f"{root}*") if root else rows
+
+
+ASKS: Final = 1
+"""The text asks something."""
+TIME: Final = 2
+"""It says when: a day, a month, a year, "yesterday", "last week"."""
+SPAN: Final = 4
+"""It says how long: a number of minutes to years, "since", "for ages"."""
+NUMBER: Final = 8
+"""It counts: digits or number words."""
+REASON: Final = 16
+"""It gives a reason: "because", "so that", "to help", "thanks to"."""
+PERSON: Final = 32
+"""It speaks of people: relations, or names within a sentence."""
+PLACE: Final = 64
+"""It says where: "in", "at", "near" before a name, or words for places."""
+
+_UNIT = r"(?:second|minute|hour|day|night|week|weekend|month|year|decade)s?"
+_COUNT = (
+    r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozens?|hundreds?"
+    r"|thousands?|twice|thrice|once|couple|several|few)"
+)
+_MONTHS = (
+    r"(?:january|february|march|april|june|july|august|september|october|november|december"
+    r"|(?<!\w)in may|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+)
+_PATTERNS: Final = {
+    ASKS: re.compile(r"\?"),
+    TIME: re.compile(
+        rf"\b(?:yesterday|today|tonight|tomorrow|ago|{_MONTHS}|(?:19|20)\d\d"
+        rf"|(?:last|next|this|past|coming|earlier|other)\s+(?:\w+\s+)?"
+        rf"(?:{_UNIT}|morning|evening|afternoon|summer|winter|spring|fall|autumn)"
+        r"|recently|soon)\b",
+        re.IGNORECASE,
+    ),
+    SPAN: re.compile(rf"\b(?:{_COUNT}\s+(?:\w+\s+)?{_UNIT}|since|for\s+(?:ages|years))\b", re.I),
+    NUMBER: re.compile(rf"\b{_COUNT}\b", re.IGNORECASE),
+    REASON: re.compile(
+        r"\b(?:because|since|reason|so\s+that|in\s+order|thanks\s+to|due\s+to|inspired|motivat\w*"
+        r"|wanted\s+to|to\s+(?:help|make|get|show|see|learn|improve|find|keep))\b",
+        re.IGNORECASE,
+    ),
+    PERSON: re.compile(
+        r"\b(?:mother|mom|mum|father|dad|parents?|sisters?|brothers?|wife|husband|sons?|daughters?"
+        r"|kids?|friends?|family|aunts?|uncles?|cousins?|grand\w+|colleagues?|neighbou?rs?|boss"
+        r"|teachers?|girlfriend|boyfriend|partner|(?i:by))\b|(?<=[a-z,] )[A-Z][a-z]+"
+    ),
+    PLACE: re.compile(
+        r"\b(?:in|at|near|from|to|around)\s+(?:the\s+)?[A-Z][a-z]+"
+        r"|\b(?:city|town|country|park|beach|mountains?|museum|school|restaurant|caf[eé]|store|shop"
+        r"|lake|forest|home|house|street|abroad|downtown)\b"
+    ),
+}
+_WANTED: Final = (
+    (re.compile(r"\bhow\s+(?:long|old|often)\b", re.IGNORECASE), SPAN),
+    (re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE), NUMBER),
+    (
+        re.compile(
+            r"\b(?:when|(?:what|which|whose)\s+(?:day|date|month|year|time)|since\s+when)\b", re.I
+        ),
+        TIME,
+    ),
+    (re.compile(r"\b(?:why|what\s+(?:made|motivated|inspired|caused)|reason)\b", re.I), REASON),
+    (re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE), PERSON),
+    (re.compile(r"\b(?:where|(?:what|which)\s+(?:city|country|place|state|town))\b", re.I), PLACE),
+)
+
+
+def forms_of(text: str) -> int:
+    """Return the mask of what a text could answer, and whether it asks itself.
+
+    Examples
+    --------
+    >>> forms_of("Who came?") & ASKS == ASKS
+    True
+    >>> forms_of("We moved two years ago.") == TIME | SPAN | NUMBER
+    True
+    """
+    return sum(bit for bit, pattern in _PATTERNS.items() if pattern.search(text))
+
+
+def answer_wanted(question: str) -> int:
+    """Return the mask of what would answer a question; 0 where its form does not tell.
+
+    Examples
+    --------
+    >>> answer_wanted("How long did it take?") == SPAN
+    True
+    >>> answer_wanted("What did she paint?")
+    0
+    """
+    for pattern, bit in _WANTED:
+        if pattern.search(question):
+            return bit
+    return 0
+
+
+_MOST_WORDS = 32
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a question asks, taken apart.
+
+    Parameters
+    ----------
+    asked : str
+        As it was asked.
+    text : str
+        What is looked for literally: its content words, or all of it where there are none.
+    bare : str
+        Without the names of entities: what is to be embedded, because a name pulls up what is
+        said *to* its bearer. The question as asked, where nothing else is left.
+    words : tuple of str
+        Its content words without names and dates, each once, 32 at the most.
+    entities : frozenset of int
+        Who is named.
+    dates : tuple of DateNamed
+        When.
+    wanted : int
+        The form of the answer, see ``forms``.
+    """
+
+    asked: str
+    text: str
+    bare: str
+    words: tuple[str, ...]
+    entities: frozenset[int] = frozenset()
+    dates: tuple[DateNamed, ...] = ()
+    wanted: int = 0
+
+
+def read_question(text: str, view: View) -> Question:
+    """Take a question apart, with what a view knows of names and of the time.
+
+    Parameters
+    ----------
+    text : str
+        The question.
+    view : View
+        Where it is asked.
+    """
+    known = view.names
+    names = frozenset(word for word in plain_words(text) if word in known)
+    bare = without(text, names) if names else text
+    if not content_words(bare):
+        bare = text
+    dates, undated = read_dates(bare, view.now)
+    words = tuple(dict.fromkeys(content_words(undated)))[:_MOST_WORDS]
+    return Question(
+        asked=text,
+        text=" ".join(words) or text,
+        bare=bare,
+        words=words,
+        entities=frozenset().union(*(known[name] for name in names)),
+        dates=tuple(dates),
+        wanted=answer_wanted(text),
+    )

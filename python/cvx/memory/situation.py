@@ -12,7 +12,7 @@ from cvx.memory.memory import Memory
 from cvx.memory.recaller import RECALL, asker_of, head_of
 from cvx.recall import Floor, Pipeline, Weighting, by_rank
 from cvx.recall.context import Context
-from cvx.recall.recalled import recall_once
+from cvx.recall.pipeline import run_recall
 from cvx.recall.sources import Recent
 from cvx.types import Cue, Hit
 
@@ -53,7 +53,7 @@ class Situation:
     each=whole(1),
     least_salience=a_share,
 )
-def prelude(
+def situation_context(
     memory: Memory,
     situation: Situation,
     budget_tokens: int = 512,
@@ -110,7 +110,7 @@ def prelude(
 def _part(memory: Memory, each: int, text: str, cue: Cue) -> list[Hit]:
     asker = asker_of(memory._identity, None, None)
     asked = Cue(text=text, timestamp=cue.timestamp)
-    return recall_once(
+    return run_recall(
         memory._recaller.ground(),
         memory.learning.pipeline,
         asker,

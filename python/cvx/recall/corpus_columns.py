@@ -1,0 +1,417 @@
+"""What a corpus keeps beside its plain columns: sessions in order of time, names, postings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.store import Record
+from cvx.types import IntArray
+
+if TYPE_CHECKING:
+    from cvx.recall.corpus import Corpus
+
+
+class GrowingColumn:
+    """Rows in a room that is made half as large again whenever it is full.
+
+    Parameters
+    ----------
+    kind : dtype
+        Of the rows.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n,)
+        All of them; stays as long as it is when rows are added, so that whoever holds it is not
+        disturbed.
+
+    Examples
+    --------
+    >>> column = GrowingColumn(np.int64)
+    >>> before = column.extend([4, 5])
+    >>> column.extend([6]).tolist(), before.tolist()
+    ([4, 5, 6], [4, 5])
+    """
+
+    def __init__(self, kind: npt.DTypeLike) -> None:
+        self._room: npt.NDArray[Any] = np.zeros(0, dtype=kind)
+        self.rows = self._room
+
+    def extend(self, new: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Put rows behind the last one; returns all of them."""
+        added = np.asarray(new, dtype=self._room.dtype)
+        size = len(self.rows)
+        end = size + len(added)
+        if end > len(self._room):
+            room = np.empty(max(end, size + size // 2), dtype=self._room.dtype)
+            room[:size] = self.rows
+            self._room = room
+        self._room[size:end] = added
+        self.rows = self._room[:end]
+        return self.rows
+
+
+_FEW_ROWS = 256
+_NEVER = np.iinfo(np.int64).max
+
+
+class Timelines:
+    """Puts rows into sessions and keeps each session in order of time.
+
+    A session is what the metadata calls one; else an episode; else a run of lines that somebody
+    spoke, of one namespace and visibility, in which no two that follow each other are further apart
+    than ``gap``. What nobody spoke, such as facts noted one after the other, is alone in its own.
+    No session spans two namespaces or visibilities.
+
+    Parameters
+    ----------
+    gap : int
+        In the unit of the timestamps.
+
+    Attributes
+    ----------
+    sessions, before, after : ndarray of shape (n,), int64
+        By row: the code of its session, the row before it and the row after it in time (-1 for
+        none).
+    """
+
+    def __init__(self, gap: int) -> None:
+        self._gap = gap
+        self._streams: dict[tuple[int, str, object], int] = {}
+        self._gaps: list[int] = []
+        self._tails: dict[int, int] = {}
+        self._next_session = 0
+        self._stream_of, *self._columns = (GrowingColumn(np.int64) for _ in range(4))
+        self.sessions, self.before, self.after = (column.rows for column in self._columns)
+
+    def extend(
+        self,
+        spaces: IntArray,
+        sessions: Sequence[object],
+        spoken: Sequence[bool],
+        episodes: IntArray,
+        timestamps: IntArray,
+    ) -> None:
+        """Take in rows at the end.
+
+        Parameters
+        ----------
+        spaces, episodes : ndarray of shape (m,), int64
+            Of the new rows; an episode of -1 is none.
+        sessions : sequence of m objects
+            What their metadata says, or None.
+        spoken : sequence of m bools
+            Whether it names a speaker.
+        timestamps : ndarray of shape (n,), int64
+            Of all rows, the new ones last.
+        """
+        first = len(self._stream_of.rows)
+        streams = [
+            self._stream(*row)
+            for row in zip(spaces.tolist(), sessions, spoken, episodes.tolist(), strict=True)
+        ]
+        self._stream_of.extend(streams)
+        nothing = np.full(len(streams), -1, dtype=np.int64)
+        self.sessions, self.before, self.after = (
+            column.extend(nothing) for column in self._columns
+        )
+        in_order = len(streams) <= _FEW_ROWS and all(
+            self._append(row, stream, timestamps) for row, stream in enumerate(streams, start=first)
+        )
+        if not in_order:
+            self._sort(timestamps)
+
+    def _stream(self, space: int, session: object, spoken: bool, episode: int) -> int:
+        key: tuple[int, str, object] = (space, "lines" if spoken else "facts", None)
+        if session is not None:
+            key = (space, "session", str(session))
+        elif episode >= 0:
+            key = (space, "episode", episode)
+        known = self._streams.get(key)
+        if known is None:
+            known = self._streams[key] = len(self._streams)
+            self._gaps.append({"lines": self._gap, "facts": -1}.get(key[1], _NEVER))
+        return known
+
+    def _append(self, row: int, stream: int, timestamps: IntArray) -> bool:
+        """Put a row behind the last one of its stream; False if it belongs further up."""
+        tail = self._tails.get(stream)
+        self._tails[stream] = row
+        apart = 0 if tail is None else int(timestamps[row]) - int(timestamps[tail])
+        if apart < 0:
+            return False
+        if tail is None or apart > self._gaps[stream]:
+            self.sessions[row] = self._next_session
+            self._next_session += 1
+        else:
+            self.sessions[row] = self.sessions[tail]
+            self.before[row], self.after[tail] = tail, row
+        return True
+
+    def _sort(self, timestamps: IntArray) -> None:
+        streams = self._stream_of.rows
+        order = np.lexsort((timestamps, streams))
+        time, stream = timestamps[order], streams[order]
+        new = np.ones(len(order), dtype=bool)
+        gaps = np.array(self._gaps)[stream]
+        new[1:] = (stream[1:] != stream[:-1]) | (np.diff(time) > gaps[1:])
+        self.sessions[order] = np.cumsum(new) - 1
+        self._next_session = int(new.sum())
+        self.before[order] = np.where(new, -1, np.roll(order, 1))
+        ends = np.roll(new, -1)
+        self.after[order] = np.where(ends, -1, np.roll(order, -1))
+        last = np.ones(len(order), dtype=bool)
+        last[:-1] = stream[1:] != stream[:-1]
+        self._tails = dict(zip(stream[last].tolist(), order[last].tolist(), strict=True))
+
+    def window(self, rows: IntArray, reach: int) -> IntArray:
+        """Return rows with their neighbours in time.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,), int64
+        reach : int
+            How many on either side.
+
+        Returns
+        -------
+        ndarray of shape (n, 2 * reach + 1), int64
+            In order of time; -1 beyond the ends of the session.
+
+        Examples
+        --------
+        >>> lines = Timelines(gap=10)
+        >>> spaces, episodes, times = np.array([[0, 0, 0], [-1, -1, -1], [0, 20, 1]])
+        >>> lines.extend(spaces, ["a", None, "a"], [False] * 3, episodes, times)
+        >>> lines.window(np.array([0]), 1).tolist()
+        [[-1, 0, 2]]
+        """
+        out = np.full((len(rows), 2 * reach + 1), -1, dtype=np.int64)
+        out[:, reach] = rows
+        for step in range(1, reach + 1):
+            for side, pointer in ((-1, self.before), (1, self.after)):
+                at = out[:, reach + side * (step - 1)]
+                out[:, reach + side * step] = np.where(at >= 0, pointer[at], -1)
+        return out
+
+
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")
+
+
+def title_key(title: str) -> str:
+    """Return what two spellings of a title share: its words, in lower case, without brackets.
+
+    Examples
+    --------
+    >>> title_key("The Thaw (film)"), title_key("Ann's  horse")
+    ('the thaw', 'ann horse')
+    """
+    words = _WORD.findall(_without_brackets(title) or title)
+    return " ".join(word.replace("\u2019", "'").partition("'")[0].casefold() for word in words)
+
+
+def _without_brackets(title: str) -> str:
+    """Return a title without what stands in brackets at its end."""
+    bare = title.rstrip()
+    opening = bare.find("(", bare.rfind(")", 0, -1) + 1) if bare.endswith(")") else -1
+    return title if opening < 0 else bare[:opening].rstrip()
+
+
+_NAME_KEYS = ("session", "speaker", "name", "title")
+_PATHS = ", ".join(f"'$.{key}'" for key in _NAME_KEYS)
+NAMES_SQL = (
+    "CASE WHEN metadata = '{}' OR NOT json_valid(metadata) THEN NULL"
+    f" ELSE json_extract(metadata, {_PATHS}) END"
+)
+"""What `NameIndex.note` takes, as JSON."""
+
+
+def renames(changes: Sequence[Sequence[Any]]) -> bool:
+    """Return whether changes of metadata, (event, before, after), change what is read of it.
+
+    Examples
+    --------
+    >>> renames([(1, '{"turn":1}', '{"turn":2}')]), renames([(1, "{}", '{"title":"Red River"}')])
+    (False, True)
+    """
+    return any(_said(before) != _said(after) for _, before, after in changes)
+
+
+def _said(packed: str) -> str:
+    # As text: 1 and true are equal in Python, and not the same session.
+    metadata = json.loads(packed)
+    return json.dumps([metadata.get(key) for key in _NAME_KEYS])
+
+
+class NameIndex:
+    """Words that name entities, and rows by title.
+
+    Attributes
+    ----------
+    titles : dict of str to list of int
+        Rows by the ``title`` of their metadata; see `title_key`.
+    """
+
+    def __init__(self) -> None:
+        self.titles: dict[str, list[int]] = {}
+        # Of every space for itself: each namespace numbers its own entities.
+        self._names: dict[int, dict[str, set[int]]] = {}
+
+    def note(self, row: int, space: int, entity: int, said: Sequence[Any]) -> object:
+        """Take in (session, speaker, name, title) of a row; return its session or None."""
+        session, speaker, name, title = said
+        known = self._names.setdefault(space, {})
+        for given in (speaker, name):
+            for word in given.casefold().split() if isinstance(given, str) else ():
+                known.setdefault(word, set()).add(entity)
+        if isinstance(title, str) and title:
+            self.titles.setdefault(title_key(title), []).append(row)
+        return session
+
+    def names(self, spaces: Sequence[int]) -> dict[str, frozenset[int]]:
+        """Return the words, in lower case, that name an entity in these spaces.
+
+        They are those of ``speaker`` and ``name`` in the metadata of its events.
+        """
+        own = [self._names[space] for space in spaces if space in self._names]
+        return {
+            word: frozenset().union(*(some[word] for some in own if word in some))
+            for word in {word for some in own for word in some}
+        }
+
+
+MOST_HOLDERS = 2_000
+"""A word that more events hold says too little, and would cost too much."""
+
+_LOOKUP_ROWS = 75
+"""Asking of one event whether it holds a word costs as much as reading so many holders."""
+_FEW = 64
+_MOST_LISTS = 4_000
+_MOST_READ = 4_000_000
+
+Mask = npt.NDArray[np.bool_]
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(slots=True)
+class _Read:
+    """The first rows that hold a word, whosever they are, up to an event."""
+
+    rows: IntArray
+    upto: int
+
+
+@dataclass(slots=True)
+class _Own:
+    """The rows of a mask that hold a word, up to an event; None where they are too many."""
+
+    rows: IntArray | None
+    upto: int
+
+
+class Postings:
+    """Reads words off the full-text index and keeps what was asked for last.
+
+    Every answer depends only on the events of a mask: whatever others store, it is the same, and
+    so is what a word weighs. Reading stops after 75 holders for each event of the mask; those that
+    remain are asked one by one, so that the price is bounded by what the asker has.
+
+    Parameters
+    ----------
+    record : Record
+        With the index.
+    columns : Corpus
+        Of the same record.
+    """
+
+    def __init__(self, record: Record, columns: Corpus) -> None:
+        self._record = record
+        self._columns = columns
+        self._read: dict[str, _Read] = {}
+        self._numbers = 0
+        self._own: dict[tuple[str, object], _Own] = {}
+
+    def forget(self) -> None:
+        """Read every word anew: events changed their words, or who sees them."""
+        self._read.clear()
+        self._numbers = 0
+        self._own.clear()
+
+    def rows(self, word: str, mask: Mask, name: object) -> IntArray | None:
+        """Return the rows of a mask that hold a word, ascending; None if above `MOST_HOLDERS`.
+
+        Parameters
+        ----------
+        word : str
+            Any text; of several words, all must be held.
+        mask : ndarray of shape (n,), bool
+            Over the rows of the columns. Until ``forget``, the mask of a name only grows at its
+            end.
+        name : hashable
+            What the mask is remembered by.
+        """
+        if not len(mask):
+            return _NONE
+        newest = int(self._columns.event_ids[-1])
+        known = self._own.get((word, name))
+        if known is None:
+            known = self._own[word, name] = _Own(self._among(word, mask, newest), newest)
+            if len(self._own) > _MOST_LISTS:
+                self._own.pop(next(iter(self._own)))
+        elif known.rows is not None and known.upto < newest:
+            new = self._later(mask, known.upto)
+            known.rows = (
+                self._among(word, mask, newest)
+                if len(new) > _FEW
+                else _few_enough([known.rows, self._holding(word, new)])
+            )
+            known.upto = newest
+        return known.rows
+
+    def _among(self, word: str, mask: Mask, newest: int) -> IntArray | None:
+        read = self._read.setdefault(word, _Read(_NONE, -1))
+        most = _LOOKUP_ROWS * int(np.count_nonzero(mask)) + MOST_HOLDERS
+        while True:
+            own = read.rows[mask[read.rows]]
+            if len(own) > MOST_HOLDERS:
+                return None
+            if read.upto == newest:
+                return own
+            if len(read.rows) > most:
+                rest = self._later(mask, read.upto)
+                return _few_enough([own, self._holding(word, rest)])
+            self._read_on(word, read, newest)
+
+    def _read_on(self, word: str, read: _Read, newest: int) -> None:
+        """Read as many holders again as are known."""
+        step = max(MOST_HOLDERS + 1, len(read.rows))
+        events = self._record.holders(word, after=read.upto, most=step)
+        read.upto = newest if len(events) < step else int(events[-1])
+        rows = self._columns.rows_of(events)
+        rows = rows[rows >= 0]
+        read.rows = np.concatenate([read.rows, rows])
+        self._numbers += len(rows)
+        while self._numbers > _MOST_READ and len(self._read) > 1:
+            oldest = next(one for one in self._read if one != word)
+            self._numbers -= len(self._read.pop(oldest).rows)
+
+    def _later(self, mask: Mask, event: int) -> IntArray:
+        """Return the events of a mask that come after one."""
+        events = self._columns.event_ids
+        first = int(np.searchsorted(events, event, side="right"))
+        return events[first:][mask[first:]]
+
+    def _holding(self, word: str, events: IntArray) -> IntArray:
+        return self._columns.rows_of(self._record.holding(word, events)) if len(events) else _NONE
+
+
+def _few_enough(parts: list[IntArray]) -> IntArray | None:
+    joined = np.concatenate(parts)
+    return joined if len(joined) <= MOST_HOLDERS else None
