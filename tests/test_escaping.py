@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.causal import CausalGraph
-from cvx.causal.events import CausalEvent
-from cvx.causal.judges.prompt import question
+from cvx.causal.graph_data import CausalEvent
+from cvx.causal.judges.language_model import question
 from cvx.causal.narrative import tell_chain
 from cvx.councils import Memory as Remembered
 from cvx.councils import Recalled, TCMFContext

@@ -1,4 +1,4 @@
-"""Learning the pair model of `cvx.causal.pairs`: logs, texts, their truth, and what is fitted.
+"""Learning the pair model of `cvx.causal.pair_model`: logs, texts, their truth, and what is fitted.
 
     python -m benches.causal.pairing OUT        # fits on everything and writes the shipped files
 
@@ -26,7 +26,7 @@ from benches.causal.passages import Passage
 from benches.recalling.minilm import minilm
 from cvx.causal.fusion import Floats
 from cvx.causal.linker import Surroundings
-from cvx.causal.pairs import NAMES, Known, PairModel, Told, Weights, kinds_of, transfer
+from cvx.causal.pair_model import NAMES, Known, PairModel, Told, Weights, kinds_of, transfer
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
@@ -108,7 +108,7 @@ def rows_of(
     """Look at every event of a log as an effect, as ``memory.causes.propose`` does."""
     memory, ids = filled(log, embedder)
     place = {number: at for at, number in enumerate(ids)}
-    around = Surroundings(memory.record, lambda: memory._backend.index)
+    around = Surroundings(memory.record, lambda: memory._shared.index)
     name = str(embedder.info()["id"])
     evidence, pairs = [], list[tuple[int, int]]()
     wanted = range(len(ids)) if asked is None else asked

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cvx.causal.judges.statistical import beginnings
+from cvx.causal.judges.offline import beginnings
 from cvx.errors import InvalidInputError
 from cvx.types import Vector
 

@@ -14,7 +14,7 @@ from benches.ancestors import heavy_tailed
 from benches.causal.report import Figure, Report
 from cvx.causal import CausalMemoryCore, RuleJudge
 from cvx.causal.judges.protocol import Judge
-from cvx.causal.pairs import PairModel
+from cvx.causal.pair_model import PairModel
 
 EVENTS, EDGES, LARGEST, DEPTH = 1_000_000, 3_000_000, 10_000, 4
 # The bound is asked of the middle one; the last is the default of `ancestors`.

@@ -1,4 +1,4 @@
-"""Training the two heads of `cvx.causal.judges.statistical` on known pairs.
+"""Training the two heads of `cvx.causal.judges.offline` on known pairs.
 
 A cause's head is to lie near the head of its effect, and far from those of the other effects in
 the batch and of the look-alike.
@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.causal.judges.statistical import TEMPERATURE, Heads, Matrix
+from cvx.causal.judges.offline import TEMPERATURE, Heads, Matrix
 from cvx.errors import InvalidInputError
 
 Indices: TypeAlias = npt.NDArray[np.int64]

@@ -64,11 +64,11 @@ def test_what_is_private_is_told_from_what_is_public() -> None:
     good = "import cvx, math\nfrom cvx import Memory, errors\nfrom cvx.embed import HttpOptions\n"
     assert private(good) == set()
     bad = (
-        "import cvx.calls\nfrom cvx import arguments\nfrom cvx.embed.http import Http\n"
+        "import cvx.time_limits\nfrom cvx import arguments\nfrom cvx.embed.http import Http\n"
         "from cvx.learn.loop import _Open\nfrom cvx.types import _HIT_ITEMS\n"
     )
     assert private(bad) == {
-        "cvx.calls", "cvx.arguments", "cvx.embed.http.Http", "cvx.learn.loop._Open",
+        "cvx.time_limits", "cvx.arguments", "cvx.embed.http.Http", "cvx.learn.loop._Open",
         "cvx.types._HIT_ITEMS",
     }  # fmt: skip
 

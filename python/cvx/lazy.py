@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when they are first used, so that importing it stays cheap."""
+"""Lazy names of a package: loaded when first used, so that importing it stays cheap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a text is for a language model."""
+"""Token counts: an estimate of how long a text is for a language model."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benches.causal.training import Contrasts, Training, loss_and_gradients, train
-from cvx.causal.judges.statistical import Heads
+from cvx.causal.judges.offline import Heads
 from cvx.errors import InvalidInputError, InvalidVectorError
 
 

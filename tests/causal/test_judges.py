@@ -27,7 +27,7 @@ from cvx.causal.judges import (
     question,
     read_answer,
 )
-from cvx.causal.pairs import PairModel
+from cvx.causal.pair_model import PairModel
 from cvx.embed.http import HttpOptions
 from cvx.errors import InvalidInputError
 from tests.chat_server import SILENCE, Reply, serving

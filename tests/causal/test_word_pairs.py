@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benches.causal.fitting import arrays_of, count_words
-from cvx.causal.judges.statistical import WordPairs, beginnings
+from cvx.causal.judges.offline import WordPairs, beginnings
 from cvx.errors import InvalidInputError
 
 WORDS = ("rain", "flood", "spark", "fire", "vote", "law", "the", "a")

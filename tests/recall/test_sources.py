@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from cvx.calls import LONGEST_PAUSE_S, MOST_AT_ONCE, Calls
 from cvx.errors import EmbedderWarning, InvalidInputError
 from cvx.memory import Memory
+from cvx.time_limits import LONGEST_PAUSE_S, MOST_AT_ONCE, Calls
 from cvx.types import Cue, Event, Hit, Source, Vector
 from tests.recall.rooms import EVERYTHING, Axes, Down, at, axis, room
 
@@ -208,7 +208,7 @@ def test_an_embedder_that_hung_is_told_of_once_and_asked_again() -> None:
 
     memory = Memory(embedder=(embedder := Hung()))
     event = memory.add("x one", vector=axis("x")).id
-    memory._backend.calls = Calls(clock=lambda: now)
+    memory._shared.calls = Calls(clock=lambda: now)
     plan = replace(memory.learning.pipeline, timeout_s=0.01)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -73,11 +73,11 @@ def consistent(folder: Path) -> None:
     with Memory.open(folder, embedder=embedder()) as memory:
         assert memory.admin.check() == []
         index = memory.index
-        seq = memory._backend.store.replica.seq
+        seq = memory._shared.store.replica.seq
         assert seq == memory.record.tail().seq
-        memory._backend.store.replica.rebuild()
-        built = memory._backend.store.fresh()
-        built.become(memory._backend.store.index)
+        memory._shared.store.replica.rebuild()
+        built = memory._shared.store.fresh()
+        built.become(memory._shared.store.index)
     with Memory.open(folder, embedder=embedder()) as memory:
         index = memory.index
         assert index.stats()["ids_given"] == built.stats()["ids_given"]

@@ -42,7 +42,7 @@ def test_what_reading_notes_is_written_down_by_a_process_that_only_reads() -> No
         assert block.decision is not None
         asked.append(block.decision)
         # None is lost on the way, and few are waiting.
-        waiting = memory._backend.noted.decided
+        waiting = memory._shared.noted.decided
         assert len(waiting) < 64
         assert written(memory) + len(waiting) == n + 1
     assert memory.learning.attribution(asked[0]).shown == (1,)
@@ -53,7 +53,7 @@ def test_counts_of_what_was_recalled_are_written_down_too() -> None:
     memory.add_many(Event(timestamp=n, text=f"key {n}") for n in range(5_000))
     for n in range(0, 5_000, 50):
         memory.recall(f"key {n}", k=60)
-        noted = memory._backend.noted
+        noted = memory._shared.noted
         assert len(noted.retrieved) + len(noted.used) <= 2_500
 
 
@@ -65,8 +65,8 @@ def test_where_nothing_can_be_written_the_oldest_of_what_is_noted_goes(tmp_path:
             block = memory.context(f"where is the key? {n}")
             assert block.decision is not None
             asked.append(block.decision)
-            assert len(memory._backend.noted.decided) <= 256
-        assert asked[-1] in memory._backend.noted.decided
+            assert len(memory._shared.noted.decided) <= 256
+        assert asked[-1] in memory._shared.noted.decided
         memory.record.database.connection().execute("PRAGMA max_page_count = 4294967294")
         memory.add("there is room again")
         assert 128 <= written(memory) <= 256

@@ -17,7 +17,7 @@ from cvx.errors import RecordIOError, StoreVersionError
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.store import rows
-from cvx.store.doctor.rowrepair import put_right
+from cvx.store.doctor.row_repair import put_right
 from cvx.store.failpoints import ENVIRONMENT
 from tests.store import planted
 from tests.store.planted import sql

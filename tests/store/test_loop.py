@@ -175,7 +175,7 @@ def test_an_index_built_again_gives_the_loop_the_same_nodes(tmp_path: Path) -> N
         nodes = [event.node for event in memory.record.events() if event.node is not None]
         before = [(index.step(n), index.tags(n), index.recallable(n)) for n in nodes]
         edges = [(e.from_node, e.to_node, e.kind, e.weight) for e in index.edges()]
-        memory._backend.store.replica.rebuild()
+        memory._shared.store.replica.rebuild()
         assert [(index.step(n), index.tags(n), index.recallable(n)) for n in nodes] == before
         again = [(e.from_node, e.to_node, e.kind, e.weight) for e in index.edges()]
         assert again == edges

@@ -59,7 +59,7 @@ def test_an_episode_is_as_visible_as_it_was_begun(memory: Memory) -> None:
             "clean", [("a kitchen", f"look {visibility}")], namespace="ana", visibility=visibility
         )
     spaces = [memory.index.namespace(node) for node in range(3)]
-    memory._backend.store.replica.rebuild()
+    memory._shared.store.replica.rebuild()
     assert [memory.index.namespace(node) for node in range(3)] == spaces
     assert [
         hit.event.action for hit in memory.recall("a kitchen", namespace="bob") if hit.event

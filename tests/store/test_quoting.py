@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.store.quotations import Quotations, strings_of
+from cvx.store.erase import Quotations, strings_of
 
 WORDS = st.lists(
     st.sampled_from(["red", "door", "of", "4711", "x", "safes", "Öl", "47"]), max_size=8

@@ -309,7 +309,7 @@ def test_feedback_finds_a_decision_that_another_thread_is_writing_down(tmp_path:
         begun, may_go, given = threading.Event(), threading.Event(), Future[None]()
 
         def write_down() -> None:
-            with memory._backend.writing():
+            with memory._shared.writing():
                 begun.set()
                 assert may_go.wait(LONG)
 

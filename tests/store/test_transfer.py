@@ -25,7 +25,7 @@ from cvx.memory.transfer import (
 )
 from cvx.store.failpoints import ENVIRONMENT
 from cvx.store.files import HALF_IMPORT
-from cvx.store.transfer.duck import Cause, _open_circles, depths
+from cvx.store.transfer.duckdb_file import Cause, _open_circles, depths
 from tests.store import planted
 from tests.store.processes import embedder
 

@@ -9,10 +9,11 @@ from cvx.lazy import names_of
 if TYPE_CHECKING:
     from cvx.causal.core import CausalMemoryCore as CausalMemoryCore
     from cvx.causal.core_file import CoreEvent as CoreEvent
-    from cvx.causal.events import CausalEvent as CausalEvent
     from cvx.causal.evidence import Evidence as Evidence
     from cvx.causal.evidence import Observation as Observation
+    from cvx.causal.forgetting import Vitality as Vitality
     from cvx.causal.graph import CausalGraph as CausalGraph
+    from cvx.causal.graph_data import CausalEvent as CausalEvent
     from cvx.causal.judges import CallableJudge as CallableJudge
     from cvx.causal.judges import Judge as Judge
     from cvx.causal.judges import Judgement as Judgement
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from cvx.causal.judges import ServerJudge as ServerJudge
     from cvx.causal.linker import CauseSearch as CauseSearch
     from cvx.causal.narrative import Story as Story
-    from cvx.causal.pairs import PairModel as PairModel
+    from cvx.causal.pair_model import PairModel as PairModel
     from cvx.causal.reflection import CountingWriter as CountingWriter
     from cvx.causal.reflection import Importance as Importance
     from cvx.causal.reflection import Insight as Insight
@@ -32,20 +33,19 @@ if TYPE_CHECKING:
     from cvx.causal.reflection import ReflectionWriter as ReflectionWriter
     from cvx.causal.reflection import Reflector as Reflector
     from cvx.causal.reflection import RuleImportance as RuleImportance
-    from cvx.causal.vitality import Vitality as Vitality
     from cvx.causal.walk import Reached as Reached
     from cvx.causal.walk import Walk as Walk
     from cvx.types import EventId as EventId
 
 _HOME = {
     "CallableJudge": "judges",
-    "CausalEvent": "events",
+    "CausalEvent": "graph_data",
     "CausalGraph": "graph",
     "CausalMemoryCore": "core",
     "CauseSearch": "linker",
     "CoreEvent": "core_file",
     "CountingWriter": "reflection",
-    "EventId": "events",
+    "EventId": "graph_data",
     "Evidence": "evidence",
     "Importance": "reflection",
     "Insight": "reflection",
@@ -57,7 +57,7 @@ _HOME = {
     "NoJudge": "judges",
     "Observation": "evidence",
     "Pair": "judges",
-    "PairModel": "pairs",
+    "PairModel": "pair_model",
     "Reached": "walk",
     "ReflectionWriter": "reflection",
     "Reflector": "reflection",
@@ -65,7 +65,7 @@ _HOME = {
     "RuleJudge": "judges",
     "ServerJudge": "judges",
     "Story": "narrative",
-    "Vitality": "vitality",
+    "Vitality": "forgetting",
     "Walk": "walk",
 }
 

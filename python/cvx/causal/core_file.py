@@ -20,7 +20,7 @@ from cvx.errors import (
 )
 from cvx.extras import needs
 from cvx.store.files import sync_file, sync_folder
-from cvx.store.transfer.duck import connect
+from cvx.store.transfer.duckdb_file import connect
 from cvx.types import Vector
 
 if TYPE_CHECKING:

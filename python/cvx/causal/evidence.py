@@ -1,4 +1,4 @@
-"""What speaks for and against a link: observations, what times and series say, and its weight."""
+"""Evidence for and against links: observed cases, times and series, and the weight they make."""
 
 from __future__ import annotations
 

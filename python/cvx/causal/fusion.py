@@ -1,4 +1,4 @@
-"""Ranking memories by what they say and by what they witnessed: plain arrays in, a ranking out."""
+"""Fuses likeness and causal evidence into one ranking of memories; plain arrays in and out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What led to what: events and the links between them."""
+"""The causal graph: events, the links between them, and walks to causes and consequences."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from typing import Any, cast
 
 import numpy.typing as npt
 
-from cvx.causal.events import CausalEvent, check_link, known_order
-from cvx.causal.graph_data import GraphData, GraphInRam, GraphInRecord
+from cvx.causal.graph_data import (
+    CausalEvent,
+    GraphData,
+    GraphInRam,
+    GraphInRecord,
+    check_link,
+    known_order,
+)
 from cvx.causal.narrative import Story
 from cvx.causal.vectors import cosine
 from cvx.causal.walk import DEFAULT_DEPTH, DEFAULT_NODES, Walk, walk

@@ -1,4 +1,4 @@
-"""Links for the events of a memory: who may have led to this, who says so, and how sure it is."""
+"""Finds likely causes among the events of a memory, and draws links to them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from cvx.arguments import check_fields, number, optional, whole
-from cvx.causal.events import HIDDEN, NOT_WALKED, causal_kinds, link_of, state_of
 from cvx.causal.evidence import Evidence, following
-from cvx.causal.graph_data import store_links
+from cvx.causal.graph_data import HIDDEN, NOT_WALKED, causal_kinds, link_of, state_of, store_links
 from cvx.causal.judges import Judge, Judgement, Pair, judgements
-from cvx.causal.pairs import Known, PairModel, Told, reasons, words_of
+from cvx.causal.pair_model import Known, PairModel, Told, reasons, words_of
 from cvx.index import RawIndex
 from cvx.store import Record
 from cvx.store.namespaces import visible_spaces, visible_sql

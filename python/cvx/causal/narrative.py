@@ -1,4 +1,4 @@
-"""A story: what happened, because of what, and what followed; in sentences, a table, a picture."""
+"""Narratives: causes and consequences told in sentences, as a table or as a picture."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cvx.causal.events import CausalEvent
-from cvx.causal.pairs import without_cause
+from cvx.causal.graph_data import CausalEvent
+from cvx.causal.pair_model import without_cause
 from cvx.causal.walk import Reached, Walk
 from cvx.errors import FileError
 from cvx.escaping import quoted_line

@@ -1,4 +1,4 @@
-"""Reflections: how much things matter, what is learned of many of them, and when it is time.
+"""Reflections: importance of events, insights from many of them, and when one is due.
 
 References
 ----------
@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from cvx.arguments import above_zero, check_fields, whole
-from cvx.causal.judges.asking import DEFAULT_TIMEOUT_S, asker
-from cvx.causal.judges.rules import content_words
+from cvx.causal.judges.language_model import DEFAULT_TIMEOUT_S, asker
+from cvx.causal.judges.offline import content_words
 from cvx.errors import InvalidInputError
 from cvx.escaping import between_quotes, quoted_line
 from cvx.types import Event, Vector

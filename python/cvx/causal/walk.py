@@ -1,4 +1,4 @@
-"""The bounded walk over links, backwards to causes or forwards to consequences."""
+"""Walks over causal links, backwards or forwards, bounded in depth and in events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of commands, and how their errors are shown."""
+"""The application: its list of commands, and how their errors are shown."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ from cvx.cli.console import (
     Until,
     emit,
     line,
+    opened,
     plain_event,
     show_event,
     timestamp_of,
     when,
 )
-from cvx.cli.opening import opened
 from cvx.errors import FileError, InvalidInputError
 from cvx.escaping import one_line
 

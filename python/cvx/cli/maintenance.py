@@ -9,8 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cvx.cli.console import NOTHING, Json, Store, counted, emit, line, note, progress, timestamp_of
-from cvx.cli.opening import folder_of, opened
+from cvx.cli.console import (
+    NOTHING,
+    Json,
+    Store,
+    counted,
+    emit,
+    folder_of,
+    line,
+    note,
+    opened,
+    progress,
+    timestamp_of,
+)
 from cvx.escaping import one_line
 
 if TYPE_CHECKING:
@@ -287,7 +298,7 @@ def _texts(given: str) -> list[str]:
 def _discard(folder: Path, *, as_json: bool) -> None:
     from cvx.store import Record
     from cvx.store.database import describe
-    from cvx.store.doctor.rowrepair import discard
+    from cvx.store.doctor.row_repair import discard
 
     describe(folder)
     with Record(folder / "memory.db") as record:

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cvx.cli.console import EmbedderSpec, Json, Namespace, Store, emit, line, note
-from cvx.cli.opening import folder_of, opened
+from cvx.cli.console import (
+    EmbedderSpec,
+    Json,
+    Namespace,
+    Store,
+    emit,
+    folder_of,
+    line,
+    note,
+    opened,
+)
 from cvx.errors import InvalidInputError
 from cvx.extras import needs
 

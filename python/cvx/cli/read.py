@@ -18,17 +18,18 @@ from cvx.cli.console import (
     emit,
     line,
     note,
+    only_one,
+    opened,
     plain_event,
     show_event,
     timestamp_of,
     when,
 )
-from cvx.cli.opening import only_one, opened
 from cvx.escaping import one_line
 
 if TYPE_CHECKING:
     from cvx.memory import Memory
-    from cvx.memory.story import StoryStep
+    from cvx.memory.causes import StoryStep
     from cvx.types import Hit
 
 
@@ -293,7 +294,7 @@ def stats(store: Store = None, json: Json = False) -> None:
     For example:
       cvx stats --json
     """
-    from cvx.store.doctor.rowrepair import set_aside
+    from cvx.store.doctor.row_repair import set_aside
     from cvx.store.store import size_of
 
     with opened(store, embeds=False, reads=True) as memory:

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cvx.cli.console import EmbedderSpec, Json, Namespace, Store, counted, emit, line, progress
-from cvx.cli.opening import folder_of, opened
+from cvx.cli.console import (
+    EmbedderSpec,
+    Json,
+    Namespace,
+    Store,
+    counted,
+    emit,
+    folder_of,
+    line,
+    opened,
+    progress,
+)
 
 if TYPE_CHECKING:
     from cvx.store.transfer import Imported

@@ -16,10 +16,10 @@ from cvx.cli.console import (
     counted,
     emit,
     line,
+    opened,
     progress,
     timestamp_of,
 )
-from cvx.cli.opening import opened
 
 if TYPE_CHECKING:
     from cvx.cli.input import Lines

@@ -1,4 +1,4 @@
-"""A council over one memory: what happens is logged with its causes, who saw it is asked."""
+"""A council over one memory: logs events with their causes, and asks who saw them."""
 
 from __future__ import annotations
 

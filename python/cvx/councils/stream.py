@@ -1,4 +1,4 @@
-"""What one agent remembers, scored by relevance, recency and importance: a part of a memory.
+"""The memory stream of one agent, scored by relevance, recency and importance.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""Temporal-causal memory fusion: what a council is told when a crisis breaks out."""
+"""Temporal-causal memory fusion: what a council is told in a crisis."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import above_zero, among, check_fields, number, optional, whole
-from cvx.causal.events import CausalEvent
 from cvx.causal.fusion import (
     Ancestors,
     Blend,
@@ -24,6 +23,7 @@ from cvx.causal.fusion import (
     multiplicative,
 )
 from cvx.causal.graph import CausalGraph
+from cvx.causal.graph_data import CausalEvent
 from cvx.causal.vectors import as_vector, unit
 from cvx.causal.walk import Walk
 from cvx.councils.stream import Memory, MemoryStream, ScoredMemory

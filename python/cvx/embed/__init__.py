@@ -1,4 +1,4 @@
-"""Turning text into vectors: the protocol, the default that needs no model, local and served ones.
+"""Embedders turn text into vectors: the protocol, the offline default, local and served ones.
 
 | embedder | needs |
 |---|---|

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cvx.calls import Calls
 from cvx.extras import needs
+from cvx.time_limits import Calls
 
 with needs("http"):
     import httpcore

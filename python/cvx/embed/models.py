@@ -1,4 +1,4 @@
-"""Models that embedders know by name: dimension, limit and prefixes."""
+"""Models of embeddings that are known by name: dimension, limit and prefixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measuring how well a memory recalls, and fitting its weights to labelled questions.
+"""Measures how well a memory recalls, and fits its weights to labelled questions.
 
 A labelled file says which events answer which question (`labels`). `measure` asks a ranker every
 question and returns recall, nDCG, reciprocal rank, empties, tokens and calibration with intervals;

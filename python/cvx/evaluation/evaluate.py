@@ -1,4 +1,4 @@
-"""A whole evaluation, as ``cvx eval`` runs it: baselines, the memory, and what was fitted."""
+"""The evaluation that ``cvx eval`` runs: baselines, the memory, and fitted weights."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ It knows arrays, node ids and namespaces, and neither text nor files other than 
 
 from __future__ import annotations
 
-from cvx.index.found import Ancestry, Path
 from cvx.index.raw_index import RawIndex
+from cvx.index.results import Ancestry, Path
 
 __all__ = ["Ancestry", "Path", "RawIndex"]

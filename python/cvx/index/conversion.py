@@ -1,4 +1,4 @@
-"""What callers give, as the native module takes it."""
+"""Conversion of callers' vectors into the float32 arrays that the native module takes."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from cvx._cvx import NativeIndex
 from cvx.arguments import index_filter, wrong
 from cvx.errors import InternalError, InvalidVectorError
 from cvx.index.conversion import rows_and_presence
-from cvx.index.found import Ancestry, LazyHits, Path, causal_hits, graph_hits, hybrid_hit
+from cvx.index.results import Ancestry, LazyHits, Path, causal_hits, graph_hits, hybrid_hit
 from cvx.types import DEFAULT_NAMESPACE, Edge, Hit, IntArray, Step, Vector, Where
 
 DEFAULT_EDGE_BOOST: Mapping[str, float] = {"caused_success": 0.3}

@@ -109,7 +109,7 @@ class LearnedModels:
         self._own = learned.namespace
         self._scorers = {learned.namespace: learned}
         # With one of its own, whoever writes and whoever reads would take the two in either order.
-        self.mutex = record.database.levelling
+        self.mutex = record.database.follower_lock
         self._blocks_taken_back = record.blocks_taken_back
         self._known: set[int | None] = set()
         # Put away, and in no index.

@@ -43,7 +43,7 @@ from cvx.scoring.off_policy import PlackettLuce, drawn_from
 from cvx.scoring.scorer import HOUR_US
 from cvx.store import Record
 from cvx.store.namespaces import check_also, narrowed, visible_spaces
-from cvx.store.rowcheck import explains
+from cvx.store.row_validation import explains
 from cvx.tokens import CountTokens, estimate_tokens
 from cvx.types import (
     DEFAULT_NAMESPACE,

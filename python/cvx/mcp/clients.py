@@ -48,7 +48,7 @@ class Client:
     def __init__(self, root: Memory, namespace: str) -> None:
         self.root, self.memory, self.namespace = root, root.within(namespace), namespace
         self._cast = Cast(root)
-        self.renderer = Renderer(clock=_CLOCKS.get(root._backend.clock, "microseconds"))  # type: ignore[arg-type]
+        self.renderer = Renderer(clock=_CLOCKS.get(root._shared.clock, "microseconds"))  # type: ignore[arg-type]
         self._episodes: dict[int, tuple[RunningEpisode, float]] = {}
         self._lock = threading.Lock()
 

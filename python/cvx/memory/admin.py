@@ -1,4 +1,4 @@
-"""Maintenance of a whole store: quarantine, trust, budgets, checks, exports: ``memory.admin``."""
+"""Maintenance of a store, ``memory.admin``: quarantine, trust, budgets, checks, exports."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cvx.arguments import a_flag, a_share, checked, one_of, optional, whole
+from cvx.causal.forgetting import Vitality
 from cvx.causal.graph_data import GraphInRecord
-from cvx.causal.vitality import Vitality
 from cvx.embed import Embedder
 from cvx.errors import InvalidInputError
-from cvx.memory.backend import Backend, Identity
+from cvx.memory.access import Identity
 from cvx.memory.causes import active_events
 from cvx.memory.settings import check_embedder, settings_of
+from cvx.memory.shared_state import SharedState
 from cvx.memory.writes import declare_edge_kind, set_state
 from cvx.recall.view import Asker, ways_sql
 from cvx.scoring import logged_calibration
@@ -24,7 +25,7 @@ from cvx.scoring.formulas import beta_mean
 from cvx.store.history import HistoryLimits
 from cvx.store.namespaces import check_namespace
 from cvx.store.reembed import Target, reembed
-from cvx.store.rowcheck import explains
+from cvx.store.row_validation import explains
 from cvx.store.store import Compacted, compact
 from cvx.types import DEFAULT_NAMESPACE, Event, Where
 from cvx.validation import storable_text
@@ -64,18 +65,18 @@ class Faded(NamedTuple):
     vitality: tuple[float, ...]
 
 
-@explains(lambda admin: admin._backend.record)
+@explains(lambda admin: admin._shared.record)
 class Admin:
     """What keeps a memory in order.
 
     Parameters
     ----------
-    backend : Backend
+    shared : SharedState
         Of the memory.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, shared: SharedState) -> None:
+        self._shared = shared
 
     def stats(self) -> dict[str, Any]:
         """Count what it holds: events, active, links, episodes, and the index's own.
@@ -84,17 +85,17 @@ class Admin:
         ``decisions`` and the ``changes`` in the journal, with the limits of ``keep_history``.
         ``calibration`` is how the logged predictions of success turned out, None if there are none.
         """
-        found = logged_calibration(self._backend.record)
-        counted = self._backend.store.stats()
+        found = logged_calibration(self._shared.record)
+        counted = self._shared.store.stats()
         return {**counted, "calibration": None if found is None else found.to_dict()}
 
     def check(self) -> list[str]:
         """Read every row of the record and name those that are not what was written."""
-        return self._backend.record.damage()
+        return self._shared.record.damage()
 
     def snapshot(self) -> bool:
         """Write a snapshot of the index now; tell whether there is one (never in RAM)."""
-        return self._backend.store.snapshot()
+        return self._shared.store.snapshot()
 
     @checked(decisions=whole(1), changes=whole(1))
     def keep_history(self, *, decisions: int = 100_000, changes: int = 1_000_000) -> None:
@@ -124,11 +125,11 @@ class Admin:
         >>> memory.admin.stats()["history"]["most_decisions"]
         1000
         """
-        self._backend.store.history.set_limits(HistoryLimits(decisions, changes))
+        self._shared.store.history.set_limits(HistoryLimits(decisions, changes))
 
     def compact(self) -> Compacted:
         """Give back the room that a memory does not need; see ``cvx.store.store.compact``."""
-        return compact(self._backend.store)
+        return compact(self._shared.store)
 
     def transaction(self) -> AbstractContextManager[None]:
         """Make everything that is written in a ``with`` block durable at its end, or none of it.
@@ -147,7 +148,7 @@ class Admin:
         >>> len(memory)
         2
         """
-        return self._backend.record.together()
+        return self._shared.record.together()
 
     @checked(name=storable_text)
     def declare_edge_kind(self, name: str) -> None:
@@ -158,13 +159,13 @@ class Admin:
         InvalidInputError
             Not lower snake case.
         """
-        declare_edge_kind(self._backend, name)
+        declare_edge_kind(self._shared, name)
 
     @checked(source=storable_text)
     def audit(self, source: str) -> list[Event]:
         """Return everything that came from a source, whatever became of it."""
-        rows = self._backend.record.query("SELECT event_id FROM events WHERE source = ?", (source,))
-        return self._backend.record.events(row[0] for row in rows)
+        rows = self._shared.record.query("SELECT event_id FROM events WHERE source = ?", (source,))
+        return self._shared.record.events(row[0] for row in rows)
 
     @checked(source=optional(storable_text), dry_run=a_flag)
     def quarantine(
@@ -210,10 +211,10 @@ class Admin:
             _check_source(source)
             condition, values = f"{condition} AND source = ?", [*values, source]
         if where is not None:
-            passing = Identity(clock=self._backend.clock).passing(where)
+            passing = Identity(clock=self._shared.clock).passing(where)
             ways, more = ways_sql(Asker("", (), passing, "any"))
             condition, values = f"{condition} AND {ways}", [*values, *more]
-        record = self._backend.record
+        record = self._shared.record
         query = f"SELECT event_id FROM events WHERE {condition} ORDER BY event_id"
         if dry_run:
             return [row[0] for row in record.query(query, values)]
@@ -243,7 +244,7 @@ class Admin:
             No source; a value outside [0, 1].
         """
         _check_source(source)
-        record = self._backend.record
+        record = self._shared.record
         with record.transaction() as write:
             rows = record.query(
                 "SELECT event_id FROM events WHERE source = ? AND trust <> ? AND episode IS NULL",
@@ -262,7 +263,7 @@ class Admin:
         """Write everything that the store knows to a file; see ``cvx.memory.transfer.export``."""
         from cvx.store.transfer import export_record
 
-        return export_record(self._backend.record, Path(path), format, None)
+        return export_record(self._shared.record, Path(path), format, None)
 
     @checked(again=a_flag)
     def import_(
@@ -276,7 +277,7 @@ class Admin:
         from cvx.store.transfer import format_of, import_into, reader_of
 
         incoming = reader_of(Path(path), format_of(Path(path), format))
-        return import_into(self._backend.record, incoming, again=again, progress=None)
+        return import_into(self._shared.record, incoming, again=again, progress=None)
 
     def reembed(self, embedder: Embedder | str) -> int:
         """Move the memory to another embedder, and go on with it.
@@ -308,18 +309,18 @@ class Admin:
         >>> memory.admin.reembed(LexicalEmbedder(32)), memory.recall("mug")[0].text, memory.dim
         (1, 'a mug on a shelf', 32)
         """
-        backend = self._backend
-        meant = settings_of(check_embedder("embedder", embedder), None, backend.metric, None)
+        shared = self._shared
+        meant = settings_of(check_embedder("embedder", embedder), None, shared.metric, None)
         info = meant.embedder.info()
-        backend.flush()
+        shared.flush()
         target = Target(str(info["id"]), int(info["dim"]), meant.spec)
-        made = reembed(backend.record, target, meant.embedder.embed)
-        backend.reopen(meant.embedder)
-        backend.store.snapshot()
-        if backend.store.snapshots is not None:
+        made = reembed(shared.record, target, meant.embedder.embed)
+        shared.reopen(meant.embedder)
+        shared.store.snapshot()
+        if shared.store.snapshots is not None:
             # The older ones are of the old vectors.
-            with backend.record.locked():
-                backend.store.snapshots.prune(1)
+            with shared.record.locked():
+                shared.store.snapshots.prune(1)
         return made
 
     @checked(source=storable_text)
@@ -336,7 +337,7 @@ class Admin:
             All events of the source.
         """
         _check_source(source)
-        record = self._backend.record
+        record = self._shared.record
         with record.transaction() as write:
             rows = record.query("SELECT event_id FROM events WHERE source = ?", (source,))
             events = [row[0] for row in rows]
@@ -381,7 +382,7 @@ class Admin:
         """
         if events is None and bytes is None:
             raise InvalidInputError("no budget: give events, bytes or both")
-        rows = self._backend.record.query(
+        rows = self._shared.record.query(
             "SELECT event_id, reward, salience, recorded, ifnull(retrieved, 0),"
             " length(CAST(text AS BLOB)) + ifnull(length(embedding), 0),"
             " max(timestamp, ifnull(last_used, timestamp)) FROM events"
@@ -392,7 +393,7 @@ class Admin:
             rows,
             key=lambda row: (
                 self._usefulness(row[0], row[1], row[2], row[4]),
-                max(row[6], self._backend.noted.used.get(row[0], row[6])),
+                max(row[6], self._shared.noted.used.get(row[0], row[6])),
                 row[3],
             ),
         )
@@ -404,7 +405,7 @@ class Admin:
             gone.append(row[0])
             left, size = left - 1, size - row[5]
         if gone and not dry_run:
-            set_state(self._backend, gone, "archived")
+            set_state(self._shared, gone, "archived")
         return Eviction(tuple(gone), left, size)
 
     @checked(
@@ -446,12 +447,12 @@ class Admin:
         InvalidInputError
             A bound outside [0, 1].
         """
-        events = active_events(self._backend.record, check_namespace(namespace))
+        events = active_events(self._shared.record, check_namespace(namespace))
         if not events:
             return Faded((), ())
         ids = [event.event_id for event in events if event.event_id is not None]
-        at = self._backend.record.now() if now is None else now
-        used = self._backend.record.used(ids)
+        at = self._shared.record.now() if now is None else now
+        used = self._shared.record.used(ids)
         counts = [used.get(number, (0, None)) for number in ids]
         pairs = zip(events, counts, strict=True)
         unused_for = [
@@ -460,7 +461,7 @@ class Admin:
         ]
         led_to = dict.fromkeys(ids, 0)
         for link in GraphInRecord(
-            self._backend.record, lambda: self._backend.index.edge_kinds, namespace=namespace
+            self._shared.record, lambda: self._shared.index.edge_kinds, namespace=namespace
         ).links(ids, backward=False):
             led_to[int(link.cause)] += 1
         left = (rule or Vitality())(
@@ -473,13 +474,13 @@ class Admin:
         weakest = [place for place in order if left[place] < below]
         gone = tuple(ids[place] for place in weakest)
         if gone and not dry_run:
-            set_state(self._backend, gone, "archived")
+            set_state(self._shared, gone, "archived")
         return Faded(gone, tuple(float(left[place]) for place in weakest))
 
     def _usefulness(
         self, event: int, reward: float | None, salience: float | None, retrieved: int
     ) -> float:
-        asked = retrieved + self._backend.noted.retrieved.get(event, 0)
+        asked = retrieved + self._shared.noted.retrieved.get(event, 0)
         worth = 0.5 if reward is None else reward
         weight = 0.5 if salience is None else salience
         # One retrieval says little, the hundredth hardly more than the tenth.

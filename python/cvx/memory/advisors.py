@@ -26,7 +26,7 @@ from cvx.types import Episode, Event, Hit, Vector
 
 if TYPE_CHECKING:
     from cvx.learn.learned_models import LearnedModels
-    from cvx.memory.backend import Backend
+    from cvx.memory.shared_state import SharedState
 
 _MOST_TEXTS = 4096
 
@@ -55,7 +55,7 @@ class NamespaceAdvisor:
         self._forget()
 
     def _forget(self) -> None:
-        embedder = self.advisors.backend.embedder
+        embedder = self.advisors.shared.embedder
         self.advisor = Advisor(
             seed=self.advisors.seed,
             history=self.history,
@@ -158,7 +158,7 @@ class NamespaceAdvisor:
         """Let an open episode forget the steps that were erased."""
         # In this order: its own thread may be adding a step, which has no id until it is stored.
         gone = {step.event_id for step in run.steps} - {None}
-        found = self.advisors.backend.record.query(
+        found = self.advisors.shared.record.query(
             "SELECT event_id FROM events WHERE episode = ?", (run.episode_id,)
         )
         gone.difference_update(event for (event,) in found)
@@ -249,13 +249,13 @@ class Advisors:
 
     Parameters
     ----------
-    backend : Backend
+    shared : SharedState
         Of the memory.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        self.backend = backend
-        self.seed = int(backend.kind.settings.get("seed", 0))
+    def __init__(self, shared: SharedState) -> None:
+        self.shared = shared
+        self.seed = int(shared.kind.settings.get("seed", 0))
         self._lock = threading.RLock()
         self._loop: ActiveMemory | None = None
         self._taken_back = 0
@@ -265,22 +265,22 @@ class Advisors:
     @property
     def own_vectors(self) -> bool:
         """Whether the memory was made with ``dim=``, and nothing embeds texts."""
-        return isinstance(self.backend.embedder, OwnVectors)
+        return isinstance(self.shared.embedder, OwnVectors)
 
     @property
     def loop(self) -> ActiveMemory:
         """The loop that writes and learns from closed episodes, made at its first use."""
         with self._lock:
-            taken_back = self.backend.record.blocks_taken_back
+            taken_back = self.shared.record.blocks_taken_back
             if self._loop is None or taken_back != self._taken_back:
                 # One that may have learned from what was taken back learns anew.
                 self._taken_back = taken_back
-                backend = self.backend
-                backend.store.refresh()
+                shared = self.shared
+                shared.store.refresh()
                 self._loop = ActiveMemory(
-                    backend.store.index, backend.embedder, backend.record, clock=backend.record.now
+                    shared.store.index, shared.embedder, shared.record, clock=shared.record.now
                 )
-                self._loop.on_render = backend.hand_out_text
+                self._loop.on_render = shared.hand_out_text
             return self._loop
 
     def learner(
@@ -315,7 +315,7 @@ class Advisors:
             if known is not None:
                 self._embedded.move_to_end(text)
                 return known
-        (made,) = self.backend.embed([text])
+        (made,) = self.shared.embed([text])
         with self._lock:
             self._embedded[text] = made
             if len(self._embedded) > _MOST_TEXTS:
@@ -323,9 +323,9 @@ class Advisors:
         return made
 
 
-def advisors_of(backend: Backend) -> Advisors:
+def advisors_of(shared: SharedState) -> Advisors:
     """Return the advisors of a memory, made at the first call."""
-    with backend.mutex:
-        if backend.advisors is None:
-            backend.advisors = Advisors(backend)
-        return backend.advisors
+    with shared.mutex:
+        if shared.advisors is None:
+            shared.advisors = Advisors(shared)
+        return shared.advisors

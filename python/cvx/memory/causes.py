@@ -1,11 +1,12 @@
-"""Links that a memory draws itself, what they rest on, and what they tell: ``memory.causes``."""
+"""Causes and stories, ``memory.causes``: links that are proposed, confirmed, observed and told."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cvx.arguments import (
     a_share,
@@ -18,31 +19,36 @@ from cvx.arguments import (
     optional,
     whole,
 )
-from cvx.causal.events import HIDDEN
+from cvx.causal import Story as Told
 from cvx.causal.evidence import Evidence
 from cvx.causal.graph import CausalGraph
-from cvx.causal.graph_data import GraphInRecord
+from cvx.causal.graph_data import HIDDEN, GraphInRecord
 from cvx.causal.judges import as_judge
 from cvx.causal.linker import Linker
-from cvx.causal.narrative import Story
 from cvx.causal.reflection import KINDS, Reflector
+from cvx.causal.walk import Reached
 from cvx.errors import UnjudgedWarning
-from cvx.memory.backend import Backend, Identity
+from cvx.escaping import html_text
+from cvx.memory.access import Identity
+from cvx.memory.shared_state import SharedState
 from cvx.memory.writes import add_events
 from cvx.store import Record
-from cvx.store.rowcheck import explains
+from cvx.store.row_validation import explains
 from cvx.types import AnEvent, Edge, Event
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _an_edge = one_of(Edge, called="an edge that link, propose or pending returned")
 
 
-@explains(lambda causes: causes._backend.record)
+@explains(lambda causes: causes._shared.record)
 class Causes:
     """Finds causes, counts what speaks for and against them, and tells what they amount to.
 
     Parameters
     ----------
-    backend : Backend
+    shared : SharedState
         Of the memory.
     identity : Identity
         Who asks.
@@ -54,8 +60,8 @@ class Causes:
         client; by default nobody, and the pair model that ships with cvx decides alone.
     """
 
-    def __init__(self, backend: Backend, identity: Identity) -> None:
-        self._backend, self._identity = backend, identity
+    def __init__(self, shared: SharedState, identity: Identity) -> None:
+        self._shared, self._identity = shared, identity
         self.judge: object = None
         self._unjudged = 0
 
@@ -245,18 +251,18 @@ class Causes:
         """
         asker, also = self._identity.seeing(namespace)
         seen = GraphInRecord(
-            self._backend.record,
-            lambda: self._backend.index.edge_kinds,
+            self._shared.record,
+            lambda: self._shared.index.edge_kinds,
             namespace=asker,
             also=also,
-            may_link=lambda ends: self._backend.check_own(ends, self._identity),
+            may_link=lambda ends: self._shared.check_own(ends, self._identity),
         )
         return CausalGraph(seen, effect_first=effect_first)
 
     @checked(before=whole(1), after=whole(0))
     def story(
         self, event: AnEvent, before: int = 5, after: int = 2, *, namespace: str | None = None
-    ) -> Story:
+    ) -> Told:
         """Return an event with what led to it and what came of it; see ``CausalGraph.story``."""
         return self.graph(namespace=namespace).story(an_event("event", event), before, after=after)
 
@@ -300,22 +306,22 @@ class Causes:
         {'sources': [1, 2, 3, 4]}
         """
         namespace = self._identity.named(namespace)
-        now = self._backend.record.now() if timestamp is None else timestamp
+        now = self._shared.record.now() if timestamp is None else timestamp
         seen = [
             event if event.kind in KINDS else replace(event, kind="event")
-            for event in active_events(self._backend.record, namespace)
+            for event in active_events(self._shared.record, namespace)
         ]
         made = (reflector or Reflector()).reflect(seen, now)
-        return add_events(self._backend, made) if made else []
+        return add_events(self._shared, made) if made else []
 
     def _own(self, event: AnEvent) -> Event:
-        found = self._backend.event(an_event("effect", event), self._identity)
-        self._backend.check_own([found.id], self._identity)
+        found = self._shared.event(an_event("effect", event), self._identity)
+        self._shared.check_own([found.id], self._identity)
         return found
 
     def _settled(self, cause: Any, effect: Any, change: Callable[[Edge], Edge]) -> Edge:
         ends = an_event("cause", cause), an_event("effect", effect)
-        self._backend.check_own(ends, self._identity)
+        self._shared.check_own(ends, self._identity)
         return self._linker().settle(*ends, change)
 
     def _warn_if_unjudged(self, made: Sequence[Edge], judge: str) -> None:
@@ -331,9 +337,7 @@ class Causes:
             )
 
     def _linker(self) -> Linker:
-        return Linker(
-            self._backend.record, lambda: self._backend.index, self._backend.embedder.info()
-        )
+        return Linker(self._shared.record, lambda: self._shared.index, self._shared.embedder.info())
 
 
 _MANY = 10
@@ -356,3 +360,92 @@ def active_events(record: Record, namespace: str) -> list[Event]:
         "SELECT event_id FROM events WHERE namespace = ? AND state = 'active'", (namespace,)
     )
     return record.events(row[0] for row in found)
+
+
+class StoryStep(NamedTuple):
+    """One step of a story.
+
+    Attributes
+    ----------
+    event : Event
+        The cause, or the consequence.
+    edge : Edge
+        What leads to it from the step before.
+    depth : int
+        Edges away from the event that was asked about.
+    weight : float
+        The product of the weights on the best way to it.
+    """
+
+    event: Event
+    edge: Edge
+    depth: int
+    weight: float
+
+
+class Story(list[Event]):
+    """The causes of an event, or its consequences: nearest first, of one depth the surest first.
+
+    ``str(story)`` tells it in sentences.
+
+    Parameters
+    ----------
+    of : Event
+        What was asked about, or found by words.
+    steps : sequence of StoryStep
+        How each event was reached.
+    told : cvx.causal.Story
+        The same, to be told.
+
+    Attributes
+    ----------
+    of, steps, told
+        As given.
+    """
+
+    def __init__(self, of: Event, steps: Sequence[StoryStep], told: Told) -> None:
+        super().__init__(step.event for step in steps)
+        self.of, self.steps, self.told = of, list(steps), told
+
+    @property
+    def edges(self) -> list[Edge]:
+        """The link that leads to each event from the step before, in their order."""
+        return [step.edge for step in self.steps]
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the walk was cut off by its budget: there is more."""
+        return self.told.truncated
+
+    @property
+    def deeper(self) -> bool:
+        """Whether links lead on from where ``max_depth`` ended the walk."""
+        return self.told.deeper
+
+    def frame(self) -> pl.DataFrame:
+        """Return it as a table; see ``cvx.causal.Story.frame``."""
+        return self.told.frame()
+
+    def draw(self, path: str | Path) -> None:
+        """Write it as a picture; see ``cvx.causal.Story.draw``."""
+        self.told.draw(path)
+
+    def __str__(self) -> str:
+        return self.told.narrative()
+
+    def __repr__(self) -> str:
+        return f"<Story of event {self.of.event_id}: {len(self)} events>"
+
+    def _repr_html_(self) -> str:
+        told = "".join(
+            f"<li>{html_text(step.event.text)} <small>{html_text(step.edge.why)}</small></li>"
+            for step in self.steps
+        )
+        return f"<p>{html_text(self.of.text)}</p><ol>{told}</ol>"
+
+
+def story_of(record: Record, of: Event, told: Told, found: Sequence[Reached]) -> Story:
+    """Return what a walk found, with the events of a record."""
+    events = {event.event_id: event for event in record.events(int(one.id) for one in found)}
+    steps = [StoryStep(events[int(one.id)], one.path[-1], one.depth, one.weight) for one in found]
+    return Story(of, steps, told)

@@ -1,4 +1,4 @@
-"""Looking for damage in a stored memory, from outside: it need not be one that can be opened."""
+"""Checks, repairs and rescues a stored memory, also one that cannot be opened."""
 
 from __future__ import annotations
 

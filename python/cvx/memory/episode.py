@@ -42,8 +42,9 @@ from cvx.tracing import watched
 from cvx.types import Cue, Decision, Episode, Event, Hit, Where, entity_number, task_tag
 
 if TYPE_CHECKING:
-    from cvx.memory.backend import Backend, Identity
+    from cvx.memory.access import Identity
     from cvx.memory.memory import Memory
+    from cvx.memory.shared_state import SharedState
     from cvx.recall.context import Context
     from cvx.recall.trace import Hits
     from cvx.store import Writer
@@ -243,7 +244,7 @@ class RunningEpisode:
                     picked = learner.advisor.choose(str(self.id), made, explore=explore)
                 return next(at for at, one in enumerate(made) if same(one.action, picked.action))
 
-            number = self._advisors.backend.record.take_decision_number()
+            number = self._advisors.shared.record.take_decision_number()
 
             def chances() -> Sequence[float]:
                 with learner.lock:
@@ -259,7 +260,7 @@ class RunningEpisode:
     def _handed_out(self, advice: Advice, text: str) -> None:
         """Let the text not be remembered as something new where the agent brings it back."""
         nodes = [hit.node for hit in advice.best.hits if hit.node >= 0] if len(advice) else []
-        self._advisors.backend.hand_out_text(self.namespace, text, nodes)
+        self._advisors.shared.hand_out_text(self.namespace, text, nodes)
 
     def recall(
         self, cue: str | Cue | None = None, k: int = 10, *, where: Where | None = None
@@ -392,7 +393,7 @@ class RunningEpisode:
             metadata=told,
         )
         try:
-            with self._advisors.backend.writing() as write:
+            with self._advisors.shared.writing() as write:
                 self._check_held(write)
                 family = [] if run.task_type is None else [task_tag(run.task_type)]
                 event = replace(
@@ -458,7 +459,7 @@ class RunningEpisode:
 
     def restore_decisions(self) -> None:
         """Take up the advice that was acted on before, from the record."""
-        for row in self._advisors.backend.record.decisions(self.id):
+        for row in self._advisors.shared.record.decisions(self.id):
             asked = row["cue"]
             cue = Cue(
                 goal=asked["goal"],
@@ -599,7 +600,7 @@ class RunningEpisode:
         with self._lock:
             self._check_open()
             run = self._run
-            with self._advisors.backend.writing() as write:
+            with self._advisors.shared.writing() as write:
                 self._check_held(write)
                 write.change_open_episode(
                     replace(_stored(run, self._holder), kind=f"{DISCARDED}{run.kind}")
@@ -613,7 +614,7 @@ class RunningEpisode:
             task = task_of(self._run)
             dim = self._learner.sizes.get(task)
             if self._advisors.own_vectors:
-                dim = self._advisors.backend.dim
+                dim = self._advisors.shared.dim
             if dim not in (None, len(seen.vector)):
                 raise InvalidVectorError(
                     f"the observation has {len(seen.vector)} numbers, those of task {task!r} "
@@ -679,7 +680,7 @@ def _stored(run: OpenEpisode, holder: int) -> Episode:
 
 def begin(
     memory: Memory,
-    backend: Backend,
+    shared: SharedState,
     identity: Identity,
     *,
     goal: str,
@@ -693,7 +694,7 @@ def begin(
     history: int | None,
 ) -> RunningEpisode:
     """Begin an episode, and write down that it began; see ``Memory.episode``."""
-    advisors = advisors_of(backend)
+    advisors = advisors_of(shared)
     whose, also = identity.seeing(namespace)
     loop = advisors.loop
     loop.catch_up()
@@ -708,7 +709,7 @@ def begin(
         visibility=visibility,
     )
     run.entity = entity
-    with advisors.backend.writing() as write:
+    with advisors.shared.writing() as write:
         if entity is None:
             run.entity_id = max(run.entity_id, write.next_own_entity())
         run.episode_id = write.open_episode(replace(_stored(run, 1), kind=run.kind))
@@ -717,10 +718,10 @@ def begin(
 
 
 def take_up(
-    memory: Memory, backend: Backend, identity: Identity, number: int, history: int | None
+    memory: Memory, shared: SharedState, identity: Identity, number: int, history: int | None
 ) -> RunningEpisode:
     """Go on with an episode that was left open; see ``Memory.episode``."""
-    advisors, record = advisors_of(backend), backend.record
+    advisors, record = advisors_of(shared), shared.record
     found = record.unfinished(number)
     if found is None or (identity.bound and found.namespace != identity.namespace):
         closed = record.query(
@@ -747,7 +748,7 @@ def take_up(
         entity=found.entity,
     )
     holder = int(told.get("holder", 0)) + 1
-    with advisors.backend.writing() as write:
+    with advisors.shared.writing() as write:
         write.change_open_episode(_stored(run, holder))
     advisors.loop.catch_up()
     also = identity.also if found.namespace == identity.namespace else ()

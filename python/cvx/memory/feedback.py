@@ -10,8 +10,9 @@ from typing import Any, SupportsIndex
 from cvx.arguments import a_flag, an_event, whole, wrong
 from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
 from cvx.learn.attribution import Attribution
-from cvx.memory.backend import Backend, Identity
+from cvx.memory.access import Identity
 from cvx.memory.recaller import Recaller
+from cvx.memory.shared_state import SharedState
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
 from cvx.store.rows import event_context
@@ -50,7 +51,7 @@ def a_help(name: str, value: Any) -> bool | list[int]:
 
 
 def take_feedback(
-    backend: Backend,
+    shared: SharedState,
     recaller: Recaller,
     number: int,
     identity: Identity,
@@ -67,14 +68,14 @@ def take_feedback(
         followed, helped = helped, bool(helped)
     elif helped is None and outcome is not None:
         helped = outcome > 0.5
-    with backend.record.mutex:
+    with shared.record.mutex:
         # While another thread writes it down it is in neither place.
-        waiting = backend.noted.decided.get(number)
-        if waiting is None or not _is_of(backend, {"record": waiting[1]}, identity):
-            _decision_row(backend, number, identity)
-    backend.flush()
-    with backend.record.transaction() as write:
-        row = _decision_row(backend, number, identity)
+        waiting = shared.noted.decided.get(number)
+        if waiting is None or not _is_of(shared, {"record": waiting[1]}, identity):
+            _decision_row(shared, number, identity)
+    shared.flush()
+    with shared.record.transaction() as write:
+        row = _decision_row(shared, number, identity)
         noted = row["record"]
         if row["episode"] is not None:
             raise EpisodeEndedError(
@@ -98,7 +99,7 @@ def take_feedback(
                 f"it showed {noted['shown']}"
             )
         noted = {**noted, "followed": events, "helped": helped}
-        nodes = {event.event_id: event.node for event in backend.record.events(events)}
+        nodes = {event.event_id: event.node for event in shared.record.events(events)}
         write.take_feedback(
             number,
             noted,
@@ -114,17 +115,17 @@ def take_feedback(
         recaller.learn(number, noted["namespace"], events, set(noted["shown"]) - set(events))
 
 
-def attribution_of(backend: Backend, number: int, identity: Identity) -> Attribution:
+def attribution_of(shared: SharedState, number: int, identity: Identity) -> Attribution:
     """Return which memories drove a decision, and whether it paid; see ``Learning``."""
-    with backend.record.mutex:
-        waiting = backend.noted.decided.get(number)
-        if waiting is not None and _is_of(backend, {"record": waiting[1]}, identity):
+    with shared.record.mutex:
+        waiting = shared.noted.decided.get(number)
+        if waiting is not None and _is_of(shared, {"record": waiting[1]}, identity):
             return _with_events(Attribution.of(*waiting), waiting[1])
-        row = _decision_row(backend, number, identity)
+        row = _decision_row(shared, number, identity)
     found, noted = Attribution.logged(row), row["record"]
     if "shown" not in noted:
         # Of a loop; or of a context of which a memory was erased.
-        events = backend.record.events_of_nodes(found.shown)
+        events = shared.record.events_of_nodes(found.shown)
         shown, followed = (
             dict.fromkeys(events[node] for node in nodes if node in events)
             for nodes in (found.shown, found.followed or ())
@@ -133,10 +134,12 @@ def attribution_of(backend: Backend, number: int, identity: Identity) -> Attribu
     return _with_events(found, noted)
 
 
-def decisions_that_showed(backend: Backend, event_id: int, identity: Identity) -> list[Attribution]:
+def decisions_that_showed(
+    shared: SharedState, event_id: int, identity: Identity
+) -> list[Attribution]:
     """Return the decisions that an event was shown in, oldest first."""
-    with backend.record.mutex:
-        rows = backend.record.query(
+    with shared.record.mutex:
+        rows = shared.record.query(
             "SELECT decision_id FROM decisions WHERE EXISTS (SELECT 1 FROM json_each(hits)"
             " WHERE json_extract(value, '$[0]') IN (SELECT node FROM events WHERE event_id = ?1"
             " UNION ALL SELECT node FROM aliases WHERE event_id = ?1))",
@@ -144,33 +147,33 @@ def decisions_that_showed(backend: Backend, event_id: int, identity: Identity) -
         )
         waiting = [
             number
-            for number, (_, noted) in [*backend.noted.decided.items()]
+            for number, (_, noted) in [*shared.noted.decided.items()]
             if event_id in noted["shown"]
         ]
         told = []
         for number in sorted([*(row[0] for row in rows), *waiting]):
             with suppress(UnknownError):
-                told.append(attribution_of(backend, number, identity))
+                told.append(attribution_of(shared, number, identity))
         return told
 
 
-def _is_of(backend: Backend, row: Mapping[str, Any], identity: Identity) -> bool:
+def _is_of(shared: SharedState, row: Mapping[str, Any], identity: Identity) -> bool:
     """Whether a decision was asked for in the name of a memory, or this is the root."""
     if not identity.bound:
         return True
     # A context notes who asked; a loop's decision is that of its episode.
     asked = row["record"].get("namespace")
     if asked is None:
-        found = backend.record.query(
+        found = shared.record.query(
             "SELECT namespace FROM episodes WHERE episode_id = ?", (row["episode"],)
         )
         asked = found[0][0] if found else None
     return bool(asked == identity.namespace)
 
 
-def _decision_row(backend: Backend, number: int, identity: Identity) -> dict[str, Any]:
-    row = backend.record.decision(number)
-    if row is None or not _is_of(backend, row, identity):
+def _decision_row(shared: SharedState, number: int, identity: Identity) -> dict[str, Any]:
+    row = shared.record.decision(number)
+    if row is None or not _is_of(shared, row, identity):
         raise UnknownError(
             f"there is no decision {number} in this memory: give what context returned, or a "
             "decision of a loop once its episode is closed; another process writes down what it "

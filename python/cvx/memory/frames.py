@@ -10,9 +10,10 @@ import numpy as np
 
 from cvx.arguments import a_flag, checked, optional, wrong
 from cvx.extras import needs
-from cvx.memory.backend import Backend, Identity
+from cvx.memory.access import Identity
+from cvx.memory.shared_state import SharedState
 from cvx.recall.view import Asker, ways_sql
-from cvx.store.rowcheck import explains
+from cvx.store.row_validation import explains
 from cvx.store.rows import json_of
 from cvx.types import ENTITY_KEY, Where, entity_name
 from cvx.validation import STATES, storable_namespace
@@ -35,7 +36,7 @@ def _state(name: str, value: object) -> object:
     return value
 
 
-@explains(lambda frames: frames._backend.record)
+@explains(lambda frames: frames._shared.record)
 class Frames:
     """Events, links, episodes and decisions as frames.
 
@@ -43,12 +44,12 @@ class Frames:
 
     Parameters
     ----------
-    backend : Backend
+    shared : SharedState
         Of the memory.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, shared: SharedState) -> None:
+        self._shared = shared
 
     @checked(namespace=optional(storable_namespace), state=optional(_state), vectors=a_flag)
     def events(
@@ -99,7 +100,7 @@ class Frames:
             import polars as pl
 
         passing, values = self._passing(where)
-        columns = self._backend.record.columns(
+        columns = self._shared.record.columns(
             "events",
             f"WHERE (? IS NULL OR namespace = ?) AND (? IS NULL OR state = ?) AND {passing}"
             " ORDER BY event_id",
@@ -110,7 +111,7 @@ class Frames:
         )
         if not vectors:
             return frame
-        return frame.with_columns(_vectors(columns["embedding"], self._backend.dim))
+        return frame.with_columns(_vectors(columns["embedding"], self._shared.dim))
 
     def links(self, where: Where | None = None) -> pl.DataFrame:
         """Return links between events as a frame.
@@ -137,7 +138,7 @@ class Frames:
             import polars as pl
 
         frame = _frame(
-            self._backend.record.columns("links", "ORDER BY from_node, to_node, kind"),
+            self._shared.record.columns("links", "ORDER BY from_node, to_node, kind"),
             ("from_node", "to_node", "kind", "weight", "why", "evidence", "recorded"),
         )
         owners = self._owners()
@@ -182,7 +183,7 @@ class Frames:
             "WHERE episode_id IN (SELECT episode FROM events"
             f" WHERE episode NOT NULL AND {condition}) "
         )  # fmt: skip
-        record = self._backend.record
+        record = self._shared.record
         columns = record.columns(
             "episodes", f"{chosen}ORDER BY episode_id", () if where is None else values
         )
@@ -223,10 +224,10 @@ class Frames:
             import polars as pl
 
         passing = None if where is None else self._events_passing(where)
-        if not self._backend.record.frozen:
+        if not self._shared.record.frozen:
             # What was recalled and is not written down yet.
-            self._backend.flush()
-        rows = [row for told in self._backend.record.decisions() for row in _candidates(told)]
+            self._shared.flush()
+        rows = [row for told in self._shared.record.decisions() for row in _candidates(told)]
         frame = pl.DataFrame(rows, schema=_CANDIDATE, orient="row").join(
             self._owners(), on="node", how="left", maintain_order="left"
         )
@@ -240,12 +241,12 @@ class Frames:
 
     def _passing(self, where: Where | None) -> tuple[str, list[object]]:
         """Return a filter as a condition over the events of the whole store."""
-        passing = Identity(clock=self._backend.clock).passing(where)
+        passing = Identity(clock=self._shared.clock).passing(where)
         return ways_sql(Asker(where=passing, outcome="any"))
 
     def _events_passing(self, where: Where) -> list[int]:
         condition, values = self._passing(where)
-        found = self._backend.record.query(f"SELECT event_id FROM events WHERE {condition}", values)
+        found = self._shared.record.query(f"SELECT event_id FROM events WHERE {condition}", values)
         return [row[0] for row in found]
 
     def _owners(self) -> pl.DataFrame:
@@ -253,7 +254,7 @@ class Frames:
         import polars as pl
 
         return pl.DataFrame(
-            self._backend.record.query(
+            self._shared.record.query(
                 "SELECT node, event_id FROM events WHERE node IS NOT NULL"
                 " UNION ALL SELECT node, event_id FROM aliases"
             ),

@@ -23,9 +23,10 @@ from cvx.arguments import (
 from cvx.cue import sound_cue
 from cvx.errors import InvalidInputError, NotLoggedError, UnknownError
 from cvx.learn.attribution import Attribution
-from cvx.memory.backend import Backend, Identity
+from cvx.memory.access import Identity
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
 from cvx.memory.recaller import RECALL, Recaller, asker_of
+from cvx.memory.shared_state import SharedState
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.floor import Answerable
@@ -41,7 +42,7 @@ from cvx.scoring import (
     relevance_calibration,
 )
 from cvx.scoring.off_policy import PlackettLuce
-from cvx.store.rowcheck import explains
+from cvx.store.row_validation import explains
 from cvx.types import AnEvent, Cue, Decision, Vector, Where
 
 if TYPE_CHECKING:
@@ -56,13 +57,13 @@ if TYPE_CHECKING:
 _answerable = one_of(Answerable, called="an Answerable, as calibrated_floor returns it")
 
 
-@explains(lambda learning: learning._backend.record)
+@explains(lambda learning: learning._shared.record)
 class Learning:
     """How a memory recalls, what it learned, and which memories drove which decision.
 
     Parameters
     ----------
-    backend : Backend
+    shared : SharedState
         Of the memory.
     recaller : Recaller
         The one whose pipeline is kept.
@@ -70,8 +71,8 @@ class Learning:
         Who asks.
     """
 
-    def __init__(self, backend: Backend, recaller: Recaller, identity: Identity) -> None:
-        self._backend, self._recaller, self._identity = backend, recaller, identity
+    def __init__(self, shared: SharedState, recaller: Recaller, identity: Identity) -> None:
+        self._shared, self._recaller, self._identity = shared, recaller, identity
 
     @property
     def pipeline(self) -> Pipeline:
@@ -274,11 +275,11 @@ class Learning:
             for item in label.gold:
                 number = item
                 if isinstance(item, str):
-                    found = self._backend.record.event_of_key(item, label.namespace)
+                    found = self._shared.record.event_of_key(item, label.namespace)
                     if found is None:
                         raise UnknownError(f"no event of {label.namespace!r} has the key {item!r}")
                     number = found
-                events.append(self._backend.event(int(number), self._identity).id)
+                events.append(self._shared.event(int(number), self._identity).id)
             gold.append(frozenset(events))
         return labels, gold
 
@@ -299,9 +300,9 @@ class Learning:
         """
         self._identity.need_root("calibration")
         if of == "recall":
-            self._backend.flush()
-            return relevance_calibration(self._backend.record)
-        return logged_calibration(self._backend.record)
+            self._shared.flush()
+            return relevance_calibration(self._shared.record)
+        return logged_calibration(self._shared.record)
 
     @checked(decision=a_decision)
     def attribution(self, decision: Context | Decision | int) -> Attribution:
@@ -313,21 +314,21 @@ class Learning:
             No such decision; those of a loop are there once their episode is closed.
         """
         assert isinstance(decision, int)
-        return attribution_of(self._backend, decision, self._identity)
+        return attribution_of(self._shared, decision, self._identity)
 
     def decisions_with(self, event: AnEvent) -> list[Attribution]:
         """Return the decisions of contexts and of loops that a memory was shown in, oldest first.
 
         Those of a loop count once their episode is closed.
         """
-        shown = self._backend.event(an_event("event", event), self._identity).id
-        return decisions_that_showed(self._backend, shown, self._identity)
+        shown = self._shared.event(an_event("event", event), self._identity).id
+        return decisions_that_showed(self._shared, shown, self._identity)
 
     @checked(names=some_texts)
     def logged_choices(self, names: Sequence[str]) -> list[LoggedChoice]:
         """Return what was sampled and has a known outcome; see ``cvx.scoring.logged_choices``."""
         self._identity.need_root("logged_choices")
-        return logged_choices(self._backend.record, names)
+        return logged_choices(self._shared.record, names)
 
     def loop(self, **options: Any) -> ActiveMemory:
         """Return a loop (recall, act, close, learn) that runs on this memory.
@@ -345,12 +346,12 @@ class Learning:
         """
         from cvx.learn.loop import ActiveMemory
 
-        backend = self._backend
-        backend.store.refresh()
+        shared = self._shared
+        shared.store.refresh()
         self._identity.need_root("a loop")
-        options = {"clock": backend.record.now, **options}
-        made = ActiveMemory(backend.store.index, backend.embedder, backend.record, **options)
-        made.on_render = backend.hand_out_text
+        options = {"clock": shared.record.now, **options}
+        made = ActiveMemory(shared.store.index, shared.embedder, shared.record, **options)
+        made.on_render = shared.hand_out_text
         return made
 
     @property
@@ -359,7 +360,7 @@ class Learning:
         from cvx.memory.advisors import advisors_of
 
         self._identity.need_root("a loop")
-        return advisors_of(self._backend).loop
+        return advisors_of(self._shared).loop
 
     @property
     def mdp(self) -> RegionMDP | None:
@@ -415,8 +416,8 @@ class Learning:
             A weight that is no finite number, or of no signal.
         """
         self._identity.need_root("off_policy")
-        self._backend.flush()
-        record = self._backend.record
+        self._shared.flush()
+        record = self._shared.record
         sampled = [row["record"].get("drawn_from") for row in record.decisions()]
         known = {name for drawn in sampled if drawn is not None for name in drawn["names"]}
         if known and not {*weights} <= known:

@@ -41,10 +41,10 @@ from cvx.escaping import html_text
 from cvx.index import RawIndex
 from cvx.memory import feedback as _feedback
 from cvx.memory import writes
+from cvx.memory.access import Identity
 from cvx.memory.admin import Admin
 from cvx.memory.aio import Aio
-from cvx.memory.backend import Backend, Identity
-from cvx.memory.causes import Causes
+from cvx.memory.causes import Causes, Story, story_of
 from cvx.memory.frames import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
@@ -58,7 +58,7 @@ from cvx.memory.settings import (
     settings_of,
     to_keep,
 )
-from cvx.memory.story import Story, story_of
+from cvx.memory.shared_state import SharedState
 from cvx.recall import Floor, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
@@ -66,7 +66,7 @@ from cvx.store import Record
 from cvx.store.erase import Erased, finish
 from cvx.store.history import as_of
 from cvx.store.namespaces import check_also
-from cvx.store.rowcheck import explains
+from cvx.store.row_validation import explains
 from cvx.tracing import watched
 from cvx.types import (
     DEFAULT_NAMESPACE,
@@ -129,7 +129,7 @@ _OPENING: Mapping[str, Check] = {
 }
 
 
-@explains(lambda memory: memory._backend.record)
+@explains(lambda memory: memory._shared.record)
 class Memory:
     """What an agent remembers: in RAM, or with ``Memory.open`` in a folder that survives.
 
@@ -204,7 +204,7 @@ class Memory:
     ) -> Self:
         meant = settings_of(embedder, dim, metric, None if folder is None else known_of(folder))
         given = kept_settings(**(kept or {}))
-        backend = Backend(
+        shared = SharedState(
             folder,
             meant.embedder,
             metric=meant.metric,
@@ -215,14 +215,14 @@ class Memory:
             **details,
         )
         try:
-            check_kept(backend.record, **given)
+            check_kept(shared.record, **given)
             if folder is not None and not read_only:
-                finish(backend.store)
-                backend.remember_spec(meant.spec)
+                finish(shared.store)
+                shared.remember_spec(meant.spec)
         except BaseException:
-            backend.store.close()
+            shared.store.close()
             raise
-        return self._compose(backend)
+        return self._compose(shared)
 
     @classmethod
     def _opened(
@@ -240,16 +240,16 @@ class Memory:
 
     def _compose(
         self,
-        backend: Backend,
+        shared: SharedState,
         identity: Identity | None = None,
         recaller: Recaller | None = None,
     ) -> Self:
-        identity = identity or Identity(clock=backend.clock)
-        self._backend, self._identity = backend, identity
+        identity = identity or Identity(clock=shared.clock)
+        self._shared, self._identity = shared, identity
         self._owns = recaller is None
-        self._recaller = recaller or Recaller(backend)
-        self.causes = Causes(backend, identity)
-        self.learning = Learning(backend, self._recaller, identity)
+        self._recaller = recaller or Recaller(shared)
+        self.causes = Causes(shared, identity)
+        self.learning = Learning(shared, self._recaller, identity)
         self.aio = Aio(self)
         return self
 
@@ -263,7 +263,7 @@ class Memory:
             The memory is bound to a namespace.
         """
         self._identity.need_root("frames")
-        return Frames(self._backend)
+        return Frames(self._shared)
 
     @property
     def admin(self) -> Admin:
@@ -275,7 +275,7 @@ class Memory:
             The memory is bound to a namespace.
         """
         self._identity.need_root("admin")
-        return Admin(self._backend)
+        return Admin(self._shared)
 
     @classmethod
     @checked(
@@ -339,17 +339,17 @@ class Memory:
     @property
     def embedder(self) -> Embedder:
         """What makes vectors of texts."""
-        return self._backend.embedder
+        return self._shared.embedder
 
     @property
     def dim(self) -> int:
         """Length of the vectors."""
-        return self._backend.dim
+        return self._shared.dim
 
     @property
     def metric(self) -> str:
         """How vectors are compared."""
-        return self._backend.metric
+        return self._shared.metric
 
     @property
     def record(self) -> Record:
@@ -361,7 +361,7 @@ class Memory:
             The memory is bound to a namespace.
         """
         self._identity.need_root("record")
-        return self._backend.record
+        return self._shared.record
 
     @property
     def index(self) -> RawIndex:
@@ -373,17 +373,17 @@ class Memory:
             The memory is bound to a namespace.
         """
         self._identity.need_root("index")
-        return self._backend.index
+        return self._shared.index
 
     @property
     def folder(self) -> Path | None:
         """Where it lives, None for RAM."""
-        return self._backend.folder
+        return self._shared.folder
 
     def __len__(self) -> int:
         if self._identity.bound:
             return len(self.events())
-        found = self._backend.record.query("SELECT count(*) FROM events WHERE state = 'active'")
+        found = self._shared.record.query("SELECT count(*) FROM events WHERE state = 'active'")
         return int(found[0][0])
 
     @watched("add", "text")
@@ -477,8 +477,8 @@ class Memory:
             salience=salience,
             key=key,
         )
-        (number,) = writes.add_events(self._backend, [event], [aliases], again=again)
-        return self._backend.event(number, self._identity)
+        (number,) = writes.add_events(self._shared, [event], [aliases], again=again)
+        return self._shared.event(number, self._identity)
 
     @checked(**_FIELDS)
     def _made(
@@ -496,7 +496,7 @@ class Memory:
     ) -> Event:
         """Return the event that the parameters of ``add`` describe."""
         whose = self._identity.named(namespace)
-        time = None if timestamp is None else self._backend.time(timestamp)
+        time = None if timestamp is None else self._shared.time(timestamp)
         known = self._called(key, whose)
         if known is not None:
             # An event that has the key keeps what is not given.
@@ -505,7 +505,7 @@ class Memory:
             visibility = known.visibility if visibility is None else visibility
         return Event(
             entity=entity,
-            timestamp=self._backend.time(None) if time is None else time,
+            timestamp=self._shared.time(None) if time is None else time,
             text=str(text) if isinstance(text, str) else text,
             namespace=whose,
             metadata=metadata or {},
@@ -519,8 +519,8 @@ class Memory:
         """Return the event of a namespace that has a key."""
         if key is None:
             return None
-        number = self._backend.record.event_of_key(storable_text("key", key), namespace)
-        found = [] if number is None else self._backend.record.events([number])
+        number = self._shared.record.event_of_key(storable_text("key", key), namespace)
+        found = [] if number is None else self._shared.record.events([number])
         return found[0] if found else None
 
     @watched("add_many", "items")
@@ -569,8 +569,8 @@ class Memory:
         whose = self._identity.named(namespace)
         listed: list[Event | Episode] = []
         words: list[Sequence[str]] = []
-        counts = self._backend.clock != "utc"
-        latest = self._backend.now() if counts else 0
+        counts = self._shared.clock != "utc"
+        latest = self._shared.now() if counts else 0
         for place, item in enumerate(writes.rows_of(items)):
             with writes.named(place):
                 made, named = self._item(item, whose)
@@ -585,14 +585,14 @@ class Memory:
             words = [*aliases]
         if not any(isinstance(one, Episode) for one in listed):
             events = [one for one in listed if isinstance(one, Event)]
-            numbers = writes.add_events(self._backend, events, words, again=again)
+            numbers = writes.add_events(self._shared, events, words, again=again)
             return np.array(numbers, dtype=np.int64)
         ids: list[int] = []
-        with self._backend.record.together():
+        with self._shared.record.together():
             for place, (one, named) in enumerate(zip(listed, words, strict=True)):
                 with writes.named(place):
                     if isinstance(one, Event):
-                        ids += writes.add_events(self._backend, [one], [named], again=again)
+                        ids += writes.add_events(self._shared, [one], [named], again=again)
                     else:
                         ids += self._play_again(one, one.namespace or whose)
         return np.array(ids, dtype=np.int64)
@@ -614,7 +614,7 @@ class Memory:
             if isinstance(item, Event) and (
                 not _timed(item) or isinstance(item.timestamp, datetime)
             ):
-                item = replace(item, timestamp=self._backend.time(item.timestamp))
+                item = replace(item, timestamp=self._shared.time(item.timestamp))
             if item.namespace == DEFAULT_NAMESPACE:
                 item = replace(item, namespace=whose)
             else:
@@ -718,7 +718,7 @@ class Memory:
         """
         number = an_event("event", event)
         identity = self._identity.acting(namespace)
-        self._backend.check_own([number], identity)
+        self._shared.check_own([number], identity)
         change = writes.Change(
             text=text,
             vector=vector,
@@ -729,8 +729,8 @@ class Memory:
             reward=reward,
             state=state,
         )
-        writes.change_event(self._backend, number, change, aliases)
-        return self._backend.event(number, identity)
+        writes.change_event(self._shared, number, change, aliases)
+        return self._shared.event(number, identity)
 
     def link(
         self,
@@ -798,9 +798,9 @@ class Memory:
         ):
             a_text(name, value)
         weight = a_share("weight", weight)
-        self._backend.check_own(ends, self._identity.acting(namespace))
+        self._shared.check_own(ends, self._identity.acting(namespace))
         return writes.link_events(
-            self._backend, Edge(*ends, kind, weight, why, evidence), effect_first
+            self._shared, Edge(*ends, kind, weight, why, evidence), effect_first
         )
 
     @checked(dry_run=a_flag)
@@ -839,7 +839,7 @@ class Memory:
         """
         listed = self._targets(events, where, namespace, dry_run)
         if not dry_run:
-            writes.set_state(self._backend, listed, "archived")
+            writes.set_state(self._shared, listed, "archived")
         return listed
 
     @checked(dry_run=a_flag)
@@ -877,7 +877,7 @@ class Memory:
         listed = self._targets(events, where, namespace, dry_run)
         if dry_run:
             return Erased(tuple(listed), complete=False)
-        return writes.erase_events(self._backend, listed)
+        return writes.erase_events(self._shared, listed)
 
     def _targets(
         self,
@@ -894,14 +894,14 @@ class Memory:
             self._identity.choosing(where)
             return self._recaller.own(asker_of(self._identity, namespace, where, "any"))
         listed = list(dict.fromkeys(some_events("events", events)))
-        found = self._backend.record.query(
+        found = self._shared.record.query(
             "SELECT event_id FROM events WHERE event_id IN (SELECT value FROM json_each(?))",
             (str(listed),),
         )
         if dry_run and len(found) < len(listed):
             missing = min({*listed} - {row[0] for row in found})
             raise UnknownError(f"there is no event {missing}: it was erased or never given")
-        self._backend.check_own(listed, self._identity.acting(namespace))
+        self._shared.check_own(listed, self._identity.acting(namespace))
         return listed
 
     @checked(key=optional(a_text))
@@ -935,7 +935,7 @@ class Memory:
         if (event is None) == (key is None):
             raise InvalidInputError(f"event is {event!r} and key is {key!r}: give one of them")
         if event is not None:
-            return self._backend.event(an_event("event", event), self._identity.acting(namespace))
+            return self._shared.event(an_event("event", event), self._identity.acting(namespace))
         namespace = self._identity.named(namespace)
         found = self._called(key, namespace)
         if found is None:
@@ -943,7 +943,7 @@ class Memory:
                 f"no event of namespace {namespace!r} has the key {key!r}: add one with it, or "
                 "name the namespace that has it"
             )
-        return self._backend.event(found.id, self._identity)
+        return self._shared.event(found.id, self._identity)
 
     @checked(newest=a_flag, limit=optional(whole(0)))
     def events(
@@ -980,7 +980,7 @@ class Memory:
         ['rain 4', 'rain 3']
         """
         asker = asker_of(self._identity, namespace, where, "any")
-        return self._backend.versioned(self._recaller.events(asker, newest=newest, limit=limit))
+        return self._shared.versioned(self._recaller.events(asker, newest=newest, limit=limit))
 
     @watched("recall", "cue")
     @checked(**RECALL)
@@ -1044,7 +1044,7 @@ class Memory:
         plan = self._recaller.plan(preset, pipeline)
         plan = plan_of(plan, sources, floor, min_relevance)
         found = self._recaller.recall(cue, k, asker, plan)
-        found[:] = self._backend.versioned_hits(found)
+        found[:] = self._shared.versioned_hits(found)
         return found
 
     @watched("context", "cue")
@@ -1100,7 +1100,7 @@ class Memory:
             plan = replace(plan, serving=replace(plan.serving, budget=budget))
         asker = asker_of(self._identity, namespace, where)
         found = self._recaller.context(cue, k, asker, plan)
-        found.hits = tuple(self._backend.versioned_hits(found.hits))
+        found.hits = tuple(self._shared.versioned_hits(found.hits))
         return found
 
     @checked(max_depth=whole(1))
@@ -1136,7 +1136,7 @@ class Memory:
         """
         of = self._meant(event_or_words, namespace)
         told = self.causes.graph(namespace=namespace).story(of.id, max_depth, after=0)
-        return story_of(self._backend.record, of, told, told.before)
+        return story_of(self._shared.record, of, told, told.before)
 
     @checked(max_depth=whole(1))
     def consequences(
@@ -1145,12 +1145,12 @@ class Memory:
         """Return what an event led to, over its causal links forwards; see ``why``."""
         of = self._meant(event_or_words, namespace)
         told = self.causes.graph(namespace=namespace).story(of.id, before=False, after=max_depth)
-        return story_of(self._backend.record, of, told, told.after)
+        return story_of(self._shared.record, of, told, told.after)
 
     def _meant(self, event: AnEvent | str, namespace: str | None) -> Event:
         """Return an event, or the one that words mean."""
         if not isinstance(event, str):
-            found = self._backend.record.events([an_event("event", event)])
+            found = self._shared.record.events([an_event("event", event)])
             if not found:
                 raise UnknownError(f"there is no event {event!r:.60}: it was erased or never given")
             return found[0]
@@ -1215,7 +1215,7 @@ class Memory:
         """
         assert isinstance(shown, int)
         _feedback.take_feedback(
-            self._backend,
+            self._shared,
             self._recaller,
             shown,
             self._identity.acting(namespace),
@@ -1260,7 +1260,7 @@ class Memory:
         if self._identity.bound and not {*further} <= {*self._identity.also}:
             self._identity.need_root("also")
         identity = replace(self._identity, namespace=own, also=further, bound=True)
-        return type(self).__new__(type(self))._compose(self._backend, identity, self._recaller)
+        return type(self).__new__(type(self))._compose(self._shared, identity, self._recaller)
 
     @checked(recorded=a_time)
     def as_of(self, recorded: int | datetime) -> Memory:
@@ -1283,8 +1283,8 @@ class Memory:
             No whole number, or none of 64 bits.
         """
         assert isinstance(recorded, int)
-        record = as_of(self._backend.record, recorded)
-        past = Backend(None, self.embedder, metric=self.metric, record=record)
+        record = as_of(self._shared.record, recorded)
+        past = SharedState(None, self.embedder, metric=self.metric, record=record)
         return type(self).__new__(type(self))._compose(past, self._identity)
 
     def close(self) -> None:
@@ -1299,15 +1299,15 @@ class Memory:
             return
         try:
             if (
-                not self._backend.record.closed
-                and not self._backend.record.frozen
-                and self._backend.noted
+                not self._shared.record.closed
+                and not self._shared.record.frozen
+                and self._shared.noted
             ):
                 # Moved to another embedder meanwhile, the store takes nothing from here any more.
                 with suppress(SettingsMismatchError):
-                    self._backend.flush()
+                    self._shared.flush()
         finally:
-            self._backend.store.close()
+            self._shared.store.close()
 
     @checked(
         entity=optional(a_text),
@@ -1383,7 +1383,7 @@ class Memory:
         if id is None:
             return begin(
                 self,
-                self._backend,
+                self._shared,
                 self._identity,
                 goal=goal,
                 task=task,
@@ -1402,7 +1402,7 @@ class Memory:
                 "take it up"
             )
         self._identity.named(namespace)
-        return take_up(self, self._backend, self._identity, id, history)
+        return take_up(self, self._shared, self._identity, id, history)
 
     def __enter__(self) -> Self:
         return self
@@ -1419,10 +1419,10 @@ class Memory:
     def __repr__(self) -> str:
         where = "in RAM" if self.folder is None else f"at {self.folder}"
         whose = f", within {self._identity.namespace!r}" if self._identity.bound else ""
-        if self._backend.record.closed:
+        if self._shared.record.closed:
             return f"<Memory {where}{whose}, closed>"
         if not self._identity.bound:
-            where += f": {len(self)} events, {self.embedder.info()['id']}, {self._backend.clock}"
+            where += f": {len(self)} events, {self.embedder.info()['id']}, {self._shared.clock}"
         return f"<Memory {where}{whose}>"
 
     def _repr_html_(self) -> str:

@@ -19,16 +19,19 @@ from cvx.errors import (
     PipelineNotKeptWarning,
     StaleCueWarning,
 )
-from cvx.memory.backend import Backend, Identity
-from cvx.memory.settings import PRESETS, fitted, preset_of
-from cvx.memory.stored_pipeline import (
+from cvx.memory.access import Identity
+from cvx.memory.settings import (
     NAME,
+    PRESETS,
     NotKept,
+    fitted,
     pipeline_state,
+    preset_of,
     stored,
     stored_at,
     weights_state,
 )
+from cvx.memory.shared_state import SharedState
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.context import Context, Served, Serving, events_of
 from cvx.recall.corpus import Corpus
@@ -74,14 +77,14 @@ class Recaller:
 
     Parameters
     ----------
-    backend : Backend
+    shared : SharedState
         Of the memory.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, shared: SharedState) -> None:
+        self._shared = shared
         self._corpus: Corpus | None = None
-        self._versions = backend.versions
+        self._versions = shared.versions
         self._pipeline: tuple[object, Pipeline] | None = None
         # By number: what was recalled, and is written down if feedback follows.
         self._open: OrderedDict[int, _Shown] = OrderedDict()
@@ -92,14 +95,14 @@ class Recaller:
     @property
     def pipeline(self) -> Pipeline:
         """What was set or tuned last, by any process, else the default."""
-        record = self._backend.record
+        record = self._shared.record
         when = stored_at(record), record.meta("embedder")
         if self._pipeline is None or self._pipeline[0] != when:
             self._pipeline = when, self._stored(when[0])
         return self._pipeline[1]
 
     def _stored(self, when: int | None) -> Pipeline:
-        record = self._backend.record
+        record = self._shared.record
         preset = preset_of(record) if when is None else None
         return fitted(preset or stored(record), record)
 
@@ -115,7 +118,7 @@ class Recaller:
             return self.pipeline if pipeline is None else pipeline
         if pipeline is not None:
             raise InvalidInputError(f"preset is {preset!r}, and a pipeline is given: give one")
-        record = self._backend.record
+        record = self._shared.record
         made = preset_of(record, preset)
         if made is None:
             made = default_pipeline(answerable=shipped_floor(record.meta("embedder")))
@@ -123,12 +126,12 @@ class Recaller:
 
     def keep_pipeline(self, pipeline: Pipeline) -> None:
         """Recall by this pipeline from now on, and store it if all of it can be."""
-        record = self._backend.record
+        record = self._shared.record
         try:
             state = None if record.frozen else pipeline_state(record, pipeline)
         except NotKept as error:
             state = None
-            if self._backend.folder is not None:
+            if self._shared.folder is not None:
                 warnings.warn(
                     f"the store cannot keep {error} of this pipeline: it holds until the memory "
                     "is closed; set it after each opening, or pass it with each call",
@@ -142,7 +145,7 @@ class Recaller:
     ) -> None:
         """Recall with these weights and this floor from now on, and store them."""
         pipeline = self.weighed(weights, answerable)
-        self._recall_with(pipeline, weights_state(self._backend.record, weights, answerable))
+        self._recall_with(pipeline, weights_state(self._shared.record, weights, answerable))
 
     def weighed(
         self, weights: Mapping[str, float] | None, answerable: Answerable | None = None
@@ -161,12 +164,12 @@ class Recaller:
             )
         made = default_pipeline(
             weights,
-            answerable or shipped_floor(self._backend.record.meta("embedder")),
+            answerable or shipped_floor(self._shared.record.meta("embedder")),
         )
-        return fitted(made, self._backend.record)
+        return fitted(made, self._shared.record)
 
     def _recall_with(self, pipeline: Pipeline, state: Mapping[str, Any] | None) -> None:
-        record = self._backend.record
+        record = self._shared.record
         when = stored_at(record)
         if state is not None:
             with record.transaction() as write:
@@ -176,26 +179,24 @@ class Recaller:
 
     def ground(self) -> RecallEngine:
         """Return what a recall stands on."""
-        backend = self._backend
-        with backend.mutex:
-            if self._corpus is None or self._versions is not backend.versions:
+        shared = self._shared
+        with shared.mutex:
+            if self._corpus is None or self._versions is not shared.versions:
                 # At first; or the store was opened anew, with another embedder.
-                self._corpus, self._versions = Corpus(backend.record), backend.versions
-        others = ExternalCalls(
-            partial(embed_query, backend.embedder), backend.checked, backend.calls
-        )
+                self._corpus, self._versions = Corpus(shared.record), shared.versions
+        others = ExternalCalls(partial(embed_query, shared.embedder), shared.checked, shared.calls)
         return RecallEngine(
             self._corpus,
-            lambda: backend.index,
+            lambda: shared.index,
             others,
-            backend.now,
-            backend.noted.used,
+            shared.now,
+            shared.noted.used,
             self.learned,
         )
 
     def learned(self, namespace: str) -> FeedbackRanker | None:
         """Return what feedback taught of the recalls of a namespace."""
-        record, name = self._backend.record, f"{NAME}:{namespace}"
+        record, name = self._shared.record, f"{NAME}:{namespace}"
         when = stored_at(record, name)
         known = self._learned.get(namespace)
         if known is None or known[0] != when:
@@ -220,7 +221,7 @@ class Recaller:
         if not good.any():
             return
         rows = shown.rows.astype(np.float64)
-        with self._backend.record.transaction() as write:
+        with self._shared.record.transaction() as write:
             ranker = self.learned(namespace)
             if ranker is None or not ranker.fits(shown.weights):
                 ranker = FeedbackRanker.beside(shown.weights)
@@ -230,26 +231,26 @@ class Recaller:
 
     def forget_feedback(self, namespace: str) -> None:
         """Recall as shipped or tuned again, whatever feedback there was."""
-        with self._backend.record.transaction() as write:
+        with self._shared.record.transaction() as write:
             write.set_state(f"{NAME}:{namespace}", {})
 
     def recall(self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline) -> Hits:
         """Return the k best hits; see ``Memory.recall``."""
-        backend = self._backend
-        asked = backend.record.tail().seq
+        shared = self._shared
+        asked = shared.record.tail().seq
         recalled, hits = self.ranked(cue, k, asker, plan)
         events = [hit.event for hit in hits if hit.event is not None]
-        backend.hand_out(asker.namespace, events)
-        if not backend.record.frozen:
-            hits.decision = number = backend.record.draw_decision_number()
+        shared.hand_out(asker.namespace, events)
+        if not shared.record.frozen:
+            hits.decision = number = shared.record.draw_decision_number()
             served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
             noted = self._noted(number, asked, asker.namespace, recalled, served, plan)
             self._keep_open(number, recalled, plan)
-            with backend.mutex:
-                backend.noted.decide(*noted)
+            with shared.mutex:
+                shared.noted.decide(*noted)
                 if plan.serving.refresh == "retrieved":
-                    backend.noted.use(events_of(hits), recalled.view.now)
-        backend.flush_if_much()
+                    shared.noted.use(events_of(hits), recalled.view.now)
+        shared.flush_if_much()
         return hits
 
     def ranked(
@@ -272,7 +273,7 @@ class Recaller:
         if weights and len(places):
             rows = rows_of(tuple(weights), ranking.columns)[places].astype(np.float32)
         shown = _Shown(weights, ranking.table.event_ids[places], rows)
-        with self._backend.mutex:
+        with self._shared.mutex:
             self._open[number] = shown
             while len(self._open) > _KEPT_OPEN:
                 self._open.popitem(last=False)
@@ -285,9 +286,9 @@ class Recaller:
 
     def events(self, asker: Asker, *, newest: bool, limit: int | None) -> list[Event]:
         """Return the events that a recall could return, in the order of their times."""
-        record = self._backend.record
+        record = self._shared.record
         with record.reading():
-            self._backend.store.refresh()
+            self._shared.store.refresh()
             corpus = self.ground().corpus
             corpus.refresh()
             rows = np.flatnonzero(scope_of(corpus, asker).visible)
@@ -300,7 +301,7 @@ class Recaller:
     def own(self, asker: Asker) -> list[int]:
         """Return the ids of all events of the asker's namespace that pass, whatever their state."""
         condition, values = ways_sql(asker)
-        found = self._backend.record.query(
+        found = self._shared.record.query(
             f"SELECT event_id FROM events WHERE namespace = ? AND {condition} ORDER BY event_id",
             (asker.namespace, *values),
         )
@@ -310,8 +311,8 @@ class Recaller:
         self, cue: str | Cue | Vector, k: int | None, asker: Asker, plan: Pipeline
     ) -> Context:
         """Return memories as a block, and note the decision; see ``Memory.context``."""
-        backend = self._backend
-        asked = backend.record.tail().seq
+        shared = self._shared
+        asked = shared.record.tail().seq
         recalled, hits = run_recall(
             self.ground(),
             plan,
@@ -322,22 +323,22 @@ class Recaller:
         )
         trace = recalled.trace
         self._notice_staleness(asker.namespace, recalled, plan.serving.stale_after)
-        number = backend.record.take_decision_number()
+        number = shared.record.take_decision_number()
         served = plan.serving.serve(hits, k, recalled.cue.words(), trace, number)
         told = (hit.event for hit in served.hits if hit.event is not None)
-        backend.hand_out(asker.namespace, told, served.fitted.text)
+        shared.hand_out(asker.namespace, told, served.fitted.text)
         decision = None
-        if not backend.record.frozen:
+        if not shared.record.frozen:
             decision = number
             refresh = plan.serving.refresh
             used = {"rendered": served.shown, "retrieved": served.hits}.get(refresh, [])
-            with backend.mutex:
-                backend.noted.use(events_of(used), recalled.view.now)
-                backend.noted.decide(
+            with shared.mutex:
+                shared.noted.use(events_of(used), recalled.view.now)
+                shared.noted.decide(
                     *self._noted(number, asked, asker.namespace, recalled, served, plan)
                 )
             self._keep_open(number, recalled, plan)
-        backend.flush_if_much()
+        shared.flush_if_much()
         fitted = served.fitted
         return Context(fitted.text, fitted.tokens, tuple(served.shown), trace, decision)
 

@@ -1,4 +1,4 @@
-"""Moving a stored memory to another embedder."""
+"""Moves a stored memory to another embedder."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def reembed(
         )
     with Memory.open(folder, embedder=embedder, metric=metric) as memory:
         memory.admin.snapshot()
-        snapshots = memory._backend.store.snapshots
+        snapshots = memory._shared.store.snapshots
         if snapshots is not None:
             # The older ones are of the old vectors.
             with memory.record.locked():

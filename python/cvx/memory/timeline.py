@@ -1,4 +1,4 @@
-"""What happened to somebody, or in an episode, in the order of time."""
+"""The timeline of an entity or an episode: its events in the order of time."""
 
 from __future__ import annotations
 

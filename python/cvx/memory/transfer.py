@@ -1,4 +1,4 @@
-"""A memory in other formats and back: everything it knows, or the causal core of it."""
+"""Exports a memory to other formats, and imports it from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cvx.store.transfer import (
     import_into,
     reader_of,
 )
-from cvx.store.transfer.duck import CoreEvent, core_events
+from cvx.store.transfer.duckdb_file import CoreEvent, core_events
 from cvx.store.transfer.importing import founded
 from cvx.types import Event
 
@@ -75,7 +75,7 @@ def export(
 
 
 def to_duckdb(memory: Memory, path: str | os.PathLike[str], progress: Progress = None) -> Header:
-    """Write a memory to a DuckDB file, whatever its name; see ``cvx.store.transfer.duck``."""
+    """Write a memory to a DuckDB file, whatever its name."""
     return export(memory, path, format="duckdb", progress=progress)
 
 

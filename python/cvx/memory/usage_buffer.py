@@ -1,4 +1,4 @@
-"""Usage buffer: what reading notes, written with the next change or once there is much of it."""
+"""Buffers usage counts and decisions until the next transaction."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cvx.causal.events import causal_kinds, known_order, link_of
-from cvx.causal.graph_data import store_links
+from cvx.causal.graph_data import causal_kinds, known_order, link_of, store_links
 from cvx.cue import dense_text, lexical_text
 from cvx.embed.cache import CachedEmbedder, is_cache
 from cvx.errors import (
@@ -17,7 +16,7 @@ from cvx.errors import (
     InvalidInputError,
     UnknownError,
 )
-from cvx.memory.backend import Backend
+from cvx.memory.shared_state import SharedState
 from cvx.recall.render import entries_of
 from cvx.store import Writer
 from cvx.store.erase import Erased, check_erasable, erase, told_of
@@ -30,7 +29,7 @@ from cvx.validation import check_event, check_reward
 
 
 def add_events(
-    backend: Backend,
+    shared: SharedState,
     events: Sequence[Event],
     aliases: Sequence[Sequence[str]] = (),
     *,
@@ -46,38 +45,38 @@ def add_events(
             f"{len(aliases)} lists of aliases for {len(listed)} events: give one for each"
         )
     words_of = list(aliases) or [[] for _ in listed]
-    known = [None if again else _known(backend, event) for event in listed]
-    called = _called(backend, listed, known)
+    known = [None if again else _known(shared, event) for event in listed]
+    called = _called(shared, listed, known)
     new = [place for place, old in enumerate(known) if old is None and place not in called]
     further = {place: words_of[place] for place in [*new, *called]}
     missing = [listed[place].text for place in further if listed[place].vector is None]
-    made = iter(backend.embed([*missing, *(one for each in further.values() for one in each)]))
+    made = iter(shared.embed([*missing, *(one for each in further.values() for one in each)]))
     whole: dict[int, Event] = {}
     for place in further:
         event = listed[place]
         with named(place if len(listed) > 1 else None):
-            own = next(made) if event.vector is None else backend.checked(event.vector)
+            own = next(made) if event.vector is None else shared.checked(event.vector)
         whole[place] = _new(event, own)
     ids = dict(called)
     if whole:
-        with backend.writing() as write:
+        with shared.writing() as write:
             # Others may have added some of the keys meanwhile.
-            ids = dict(called := _called(backend, listed, known))
+            ids = dict(called := _called(shared, listed, known))
             new = [place for place in further if place not in called]
             given = write.add_events((whole[n] for n in new), nodes=write.take_nodes(len(new)))
             ids.update(zip(new, given, strict=True))
             for place, number in called.items():
                 with named(place if len(listed) > 1 else None):
-                    _apply(backend, write, number, Change.by(whole[place]), revive=True)
+                    _apply(shared, write, number, Change.by(whole[place]), revive=True)
             for place, words in further.items():
                 if words:
                     write.add_aliases(ids[place], [(word, next(made)) for word in words])
-        backend.store.snapshot_if_grown()
+        shared.store.snapshot_if_grown()
     return [ids[place] if old is None else old for place, old in enumerate(known)]
 
 
 def _called(
-    backend: Backend, listed: Sequence[Event], known: Sequence[int | None]
+    shared: SharedState, listed: Sequence[Event], known: Sequence[int | None]
 ) -> dict[int, int]:
     """Return the events that have the keys of some, by their places: these are new versions.
 
@@ -97,9 +96,9 @@ def _called(
                     f"{event.key!r} is the key of another of them: give one of its own"
                 )
             seen.add((event.namespace, event.key))
-            number = backend.record.event_of_key(event.key, event.namespace)
+            number = shared.record.event_of_key(event.key, event.namespace)
             if number is not None:
-                _check_same(backend.record.events([number])[0], event)
+                _check_same(shared.record.events([number])[0], event)
                 found[place] = number
     return found
 
@@ -149,24 +148,24 @@ def rows_of(items: Any) -> Iterable[Any]:
     return items
 
 
-def _known(backend: Backend, event: Event) -> int | None:
+def _known(shared: SharedState, event: Event) -> int | None:
     """Return the event that a text was handed out from, while it can still be recalled."""
     if not event.text.strip() or event.key is not None:
         return None
     told = [event.text, *entries_of(event.text)]
-    known = [one for text in told for one in backend.told(event.namespace, text)]
+    known = [one for text in told for one in shared.told(event.namespace, text)]
     if len(told) > 1 and not known:
         # Of an earlier session, or another process: a block says by its form what it is.
         condition, values = visible_sql(event.namespace, ())
         known = [
             row[0]
             for text in told[1:]
-            for row in backend.record.query(
+            for row in shared.record.query(
                 f"SELECT event_id FROM events WHERE text = ? AND {condition}", (text, *values)
             )
         ]
     condition, values = visible_sql(event.namespace, ())
-    active = backend.record.query(
+    active = shared.record.query(
         f"SELECT event_id FROM events WHERE state = 'active' AND {condition}"
         " AND event_id IN (SELECT value FROM json_each(?))",
         (*values, str(known)),
@@ -234,25 +233,25 @@ class Change:
 
 
 def change_event(
-    backend: Backend, event_id: int, change: Change, aliases: Sequence[str] = ()
+    shared: SharedState, event_id: int, change: Change, aliases: Sequence[str] = ()
 ) -> None:
     """Change what is given of an event; see ``Memory.update``."""
     if change.vector is not None:
-        change = replace(change, vector=backend.checked(change.vector))
+        change = replace(change, vector=shared.checked(change.vector))
     elif change.text is not None:
-        change = replace(change, vector=backend.embed([change.text])[0])
-    vectors = backend.embed(aliases)
-    with backend.writing() as write:
-        _apply(backend, write, event_id, change)
+        change = replace(change, vector=shared.embed([change.text])[0])
+    vectors = shared.embed(aliases)
+    with shared.writing() as write:
+        _apply(shared, write, event_id, change)
         if aliases:
-            backend.node_and_time(event_id)
+            shared.node_and_time(event_id)
             write.add_aliases(event_id, zip(aliases, vectors, strict=True))
 
 
 def _apply(
-    backend: Backend, write: Writer, event_id: int, change: Change, *, revive: bool = False
+    shared: SharedState, write: Writer, event_id: int, change: Change, *, revive: bool = False
 ) -> None:
-    found = backend.record.events([event_id])
+    found = shared.record.events([event_id])
     if not found:
         raise UnknownError(f"there is no event {event_id}: it was erased or never given")
     before = found[0]
@@ -264,7 +263,7 @@ def _apply(
     after = change.of(before)
     if change.reward is not None:
         reward = check_reward(change.reward)
-        write.set_rewards([(backend.node_and_time(event_id)[0], reward)])
+        write.set_rewards([(shared.node_and_time(event_id)[0], reward)])
     if change.state is not None:
         write.set_columns("state", {event_id: change.state})
     columns = changed_columns(before, after)
@@ -279,48 +278,48 @@ def _apply(
         write.set_columns("metadata", {event_id: columns["metadata"]})
 
 
-def link_events(backend: Backend, link: Edge, effect_first: str) -> Edge:
+def link_events(shared: SharedState, link: Edge, effect_first: str) -> Edge:
     """Store a link between two events; see ``Memory.link``."""
     if link.kind == "temporal":
         raise InvalidInputError("temporal edges are implied by time: give another kind")
     known_order(effect_first)
-    kinds = backend.index.edge_kinds
+    kinds = shared.index.edge_kinds
     if link.kind not in kinds:
         raise UnknownError(
             f"there is no edge kind {link.kind!r}: declare it with admin.declare_edge_kind, give "
             f"one of {', '.join(causal_kinds(kinds))}; a reason in words is given as why="
         )
-    if all(_noted_as_it_happened(backend, end) for end in (link.cause, link.effect)):
+    if all(_noted_as_it_happened(shared, end) for end in (link.cause, link.effect)):
         # Neither was given a time: the order of telling is not the order of happening.
         effect_first = "allow"
-    with backend.record.transaction() as write:
+    with shared.record.transaction() as write:
         (edge,) = store_links(write, [link], kinds, effect_first=effect_first)
     return replace(link_of(edge, link.cause, link.effect), recorded=write.recorded)
 
 
-def _noted_as_it_happened(backend: Backend, event: str | int) -> bool:
+def _noted_as_it_happened(shared: SharedState, event: str | int) -> bool:
     """Whether an event's time is that of its writing, as it is where none was given."""
-    if backend.clock != "utc":
+    if shared.clock != "utc":
         return False
-    row = backend.record.query(
+    row = shared.record.query(
         "SELECT recorded - timestamp BETWEEN 0 AND 1000000 FROM events WHERE event_id = ?", (event,)
     )
     return bool(row and row[0][0])
 
 
-def declare_edge_kind(backend: Backend, name: str) -> None:
+def declare_edge_kind(shared: SharedState, name: str) -> None:
     """Make a name an edge kind of this memory, for good; see ``Admin.declare_edge_kind``."""
-    if name in backend.index.edge_kinds:
+    if name in shared.index.edge_kinds:
         return
     # The index knows which names it takes; this one is thrown away.
-    backend.store.fresh().declare_edge_kind(name)
-    with backend.record.transaction() as write:
-        kinds = json.loads(backend.record.meta("edge_kinds") or "[]")
+    shared.store.fresh().declare_edge_kind(name)
+    with shared.record.transaction() as write:
+        kinds = json.loads(shared.record.meta("edge_kinds") or "[]")
         write.set_meta("edge_kinds", json.dumps([*kinds, name]))
         write.journal("kind", [name])
 
 
-def set_state(backend: Backend, events: Iterable[int], state: str) -> None:
+def set_state(shared: SharedState, events: Iterable[int], state: str) -> None:
     """Archive events, or make them active again; all of them or none.
 
     Raises
@@ -328,33 +327,33 @@ def set_state(backend: Backend, events: Iterable[int], state: str) -> None:
     UnknownError
         One of them does not exist; nothing changes.
     """
-    with backend.record.transaction() as write:
+    with shared.record.transaction() as write:
         write.set_columns("state", dict.fromkeys(events, state))
 
 
-def erase_events(backend: Backend, listed: list[int]) -> Erased:
+def erase_events(shared: SharedState, listed: list[int]) -> Erased:
     """Erase events from every file and cache; see ``Memory.erase``."""
-    check_erasable(backend.record, listed)
+    check_erasable(shared.record, listed)
     if listed:
         # What was recalled and is not written down yet is searched with the rest.
-        backend.flush()
+        shared.flush()
         # Before the record: a death in between leaves texts that can be erased again.
-        _clean_caches(backend, listed)
-    return erase(backend.store, listed)
+        _clean_caches(shared, listed)
+    return erase(shared.store, listed)
 
 
-def _clean_caches(backend: Backend, events: list[int]) -> None:
-    own = getattr(backend.embedder, "forget", None)
-    files = [] if backend.folder is None else sorted(backend.folder.iterdir())
+def _clean_caches(shared: SharedState, events: list[int]) -> None:
+    own = getattr(shared.embedder, "forget", None)
+    files = [] if shared.folder is None else sorted(shared.folder.iterdir())
     beside = [path for path in files if regular(path) and is_cache(path)]
     if own is None and not beside:
         return
-    texts, cues = told_of(backend.record, events)
+    texts, cues = told_of(shared.record, events)
     texts += (said for cue in cues for said in (dense_text(cue), lexical_text(cue)))
     if own is not None:
         own(texts)
     for path in beside:
-        CachedEmbedder(backend.embedder, path).forget(texts)
+        CachedEmbedder(shared.embedder, path).forget(texts)
 
 
 @contextmanager

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import an_event
-from cvx.calls import Calls, Outcome
-from cvx.causal.events import link_of
+from cvx.causal.graph_data import link_of
 from cvx.cue import PlainQuestion, cue_hash, dense_text, lexical_text, sound_cue
 from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError, UnknownError
 from cvx.index import RawIndex
@@ -41,6 +40,7 @@ from cvx.scoring.feedback import ODDS, FeedbackRanker
 from cvx.scoring.scorer import Scored
 from cvx.store import Record
 from cvx.store.namespaces import readers, reads
+from cvx.time_limits import Calls, Outcome
 from cvx.types import Cue, Edge, Event, Factor, Hit, IntArray, Source, Vector
 
 Signal: TypeAlias = Callable[[Any, Candidates, View], Mapping[str, npt.NDArray[np.floating[Any]]]]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import an_event
-from cvx.causal.events import NOT_WALKED, link_of
+from cvx.causal.graph_data import NOT_WALKED, link_of
 from cvx.causal.walk import walk
 from cvx.errors import InvalidInputError
 from cvx.recall.question import holders_of

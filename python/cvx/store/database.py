@@ -1,4 +1,4 @@
-"""A database file: connected to safely, kept from other writers, its errors named."""
+"""The SQLite file of a record: safe connections, one writer at a time, typed errors."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Database:
     ----------
     mutex : threading.RLock
         Held by the thread that writes; may be taken again by its holder.
-    levelling : threading.RLock
+    follower_lock : threading.RLock
         Held by the thread that reads what follows the record in RAM, such as an index: one at a
         time brings it level and looks at it. Whoever holds it never takes ``mutex``, but for a
         database in RAM, where they are the same.
@@ -83,9 +83,9 @@ class Database:
     def __init__(self, path: str, *, read_only: bool = False) -> None:
         self.path = path
         self.mutex = threading.RLock()
-        self.levelling = self.mutex if path == ":memory:" else threading.RLock()
+        self.follower_lock = self.mutex if path == ":memory:" else threading.RLock()
         self._writer: int | None = None
-        self._block: ExitStack | None = None
+        self._kept_followers: ExitStack | None = None
         self._idle: list[sqlite3.Connection] = []
         self._here = threading.local()
         self._closed = False
@@ -170,7 +170,7 @@ class Database:
         if self.closed:
             return
         # The last connection to close writes the log back: a checkpoint like any other.
-        with self.locked(), self.levelling:
+        with self.locked(), self.follower_lock:
             if not self._closed:
                 self._closed = True
                 while self._idle:
@@ -281,17 +281,17 @@ class Database:
                 self._writer = before
 
     @contextmanager
-    def block(self) -> Iterator[None]:
+    def keep_followers(self) -> Iterator[None]:
         """Keep what follows the record to this thread, from its first look at it to the end.
 
         What it takes in meanwhile may be taken back, and is nothing that others should see.
         """
         with ExitStack() as held:
-            self._block = held
+            self._kept_followers = held
             try:
                 yield
             finally:
-                self._block = None
+                self._kept_followers = None
 
     @contextmanager
     def one_state(self) -> Iterator[None]:
@@ -313,10 +313,10 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """See one state, of what follows the record too; as ``Record.reading``."""
-        with self.levelling:
-            if self._block is not None and self.is_writer:
-                held, self._block = self._block, None
-                held.enter_context(self.levelling)
+        with self.follower_lock:
+            if self._kept_followers is not None and self.is_writer:
+                held, self._kept_followers = self._kept_followers, None
+                held.enter_context(self.follower_lock)
             with self.one_state():
                 yield
 

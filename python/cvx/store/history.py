@@ -1,4 +1,4 @@
-"""The past of a record: how much of it is kept, earlier versions of events, views as of a time."""
+"""History: limits of what is kept, earlier versions of events, views of the past."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored text that reads like an order to a model: marked, never obeyed, never hidden."""
+"""Detects prompt injection in stored text: it is marked, never obeyed, never hidden."""
 
 # ruff: noqa: RUF001
 # Look-alike letters are what is folded here.

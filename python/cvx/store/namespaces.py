@@ -1,4 +1,4 @@
-"""How namespaces and visibility become the namespaces of an index."""
+"""Namespaces and visibility: who may read what, as namespaces of the index and as SQL."""
 
 from __future__ import annotations
 

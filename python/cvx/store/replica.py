@@ -16,7 +16,7 @@ from cvx.store import rows
 from cvx.store.lock import Tail
 from cvx.store.namespaces import space
 from cvx.store.record import Record
-from cvx.store.rowcheck import RowCheck, node_bound
+from cvx.store.row_validation import RowCheck, node_bound
 from cvx.store.writer import Writer
 
 _CHUNK = 20_000

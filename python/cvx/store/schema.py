@@ -1,4 +1,4 @@
-"""The tables of each version of the record, the way from one to the next, and foreign parts."""
+"""The schema of the record: tables of each version, migrations, and parts that are foreign."""
 
 from __future__ import annotations
 

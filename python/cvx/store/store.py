@@ -26,7 +26,7 @@ from cvx.store.history import History, HistoryLimits
 from cvx.store.lock import Tail
 from cvx.store.record import Record
 from cvx.store.replica import Replica
-from cvx.store.rowcheck import explained, explaining
+from cvx.store.row_validation import explained, explaining
 from cvx.store.snapshots import Snapshots
 from cvx.store.transactions import Follower
 from cvx.store.writer import Writer

@@ -113,14 +113,14 @@ class Transactions:
         self._clock = clock
         self._writing = False
         # The thread that makes several transactions durable at once, if any.
-        self._block: int | None = None
+        self._block_owner: int | None = None
         self._began: Tail | None = None
         self._numbers: Iterator[int] = iter(())
 
     @property
     def writing(self) -> bool:
         """Whether something is written that is not durable yet."""
-        return self._writing or self._block is not None
+        return self._writing or self._block_owner is not None
 
     @property
     def began(self) -> Tail | None:
@@ -131,7 +131,7 @@ class Transactions:
     def one(self) -> Iterator[Writer]:
         """Open one; see ``Record.transaction``."""
         self.writable()
-        database, in_block = self._database, self._block == threading.get_ident()
+        database, in_block = self._database, self._block_owner == threading.get_ident()
         with nullcontext() if in_block else database.locked():
             db = self.writable()
             if self._writing:
@@ -154,7 +154,7 @@ class Transactions:
         """Make every transaction of the block durable at its end; see ``Record.together``."""
         self.writable()
         database = self._database
-        with database.locked(), database.block():
+        with database.locked(), database.keep_followers():
             db = self.writable()
             if self.writing:
                 raise StoreError(
@@ -162,7 +162,7 @@ class Transactions:
                 )
             self._check_not_reading(db)
             with database.typed_errors():
-                self._block = threading.get_ident()
+                self._block_owner = threading.get_ident()
                 try:
                     db.execute("BEGIN IMMEDIATE")
                     yield
@@ -172,12 +172,12 @@ class Transactions:
                     take_back(db)
                     self._numbers = iter(())
                     self.blocks_taken_back += 1
-                    with database.levelling:
+                    with database.follower_lock:
                         for follower in self.followers:
                             follower.taken_back()
                     raise
                 finally:
-                    self._block = None
+                    self._block_owner = None
 
     def writable(self) -> sqlite3.Connection:
         """Return the connection, if it may be written to.

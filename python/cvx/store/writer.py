@@ -1,4 +1,4 @@
-"""What may be written, inside a transaction of the record and nowhere else."""
+"""The writer of the record: everything that may be written inside a transaction."""
 
 from __future__ import annotations
 

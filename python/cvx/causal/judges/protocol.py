@@ -1,4 +1,4 @@
-"""What a judge of causes is: anything that says whether one event led to another."""
+"""The protocol of a judge of causes: pairs of events in, one judgement each out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking for damage in a store, and repairing what can be repaired.
+"""The doctor of a store: finds damage, and repairs what can be repaired.
 
 ``examine`` only reads; ``repair`` changes what findings name and says what it did. Nothing that
 was ever acknowledged is deleted: a row that cannot be put right moves to the table ``set_aside``.

@@ -1,4 +1,4 @@
-"""All checks of one store, in one view of its record."""
+"""The examination of a store: all checks, in one view of its record."""
 
 from __future__ import annotations
 

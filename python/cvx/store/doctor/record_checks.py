@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from cvx.store import fulltext, rows
 from cvx.store.doctor.findings import Check, Finding
 from cvx.store.history import FIRST_KEPT, number_of
-from cvx.store.rowcheck import RowCheck, node_bound
+from cvx.store.row_validation import RowCheck, node_bound
 
 _MOST = 1000
 _DAY = 24 * 3_600_000_000

@@ -1,4 +1,4 @@
-"""Repairing what an examination found, without losing anything that was acknowledged."""
+"""Repairs what an examination found, without losing anything that was acknowledged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cvx.store.database import connect
 from cvx.store.doctor.examination import examine
 from cvx.store.doctor.findings import Check, Finding, Report
 from cvx.store.doctor.record_checks import highest_id
-from cvx.store.doctor.rowrepair import Mended, mend
+from cvx.store.doctor.row_repair import Mended, mend
 from cvx.store.erase import finish
 from cvx.store.lock import FileLock
 from cvx.store.record import Record

@@ -1,4 +1,4 @@
-"""Saving what can still be read of a database whose pages are damaged, into a new store."""
+"""Salvages what can be read of a database with damaged pages, into a new store."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
 from cvx.store import fulltext, rows
 from cvx.store.database import connect, tail_of
 from cvx.store.doctor.record_checks import COUNTERS, highest_id
-from cvx.store.doctor.rowrepair import Row, cleaned_row, put_right
+from cvx.store.doctor.row_repair import Row, cleaned_row, put_right
 from cvx.store.files import make_folders, refuse_link
 from cvx.store.record import Record
-from cvx.store.rowcheck import RowCheck, may_say
+from cvx.store.row_validation import RowCheck, may_say
 from cvx.store.writer import Writer
 
 _AT_ONCE = 256

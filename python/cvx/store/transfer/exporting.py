@@ -1,4 +1,4 @@
-"""Writing a whole record to a file of another format, and which format is meant."""
+"""Exports a record to a file of another format, and tells which format is meant."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def export_record(
         if kind == "parquet":
             parquet.write(path, header, declared, found)
         else:
-            from cvx.store.transfer import duck
+            from cvx.store.transfer import duckdb_file
 
-            duck.write(path, header, declared, found, db)
+            duckdb_file.write(path, header, declared, found, db)
     return header
 
 
@@ -114,6 +114,6 @@ def reader_of(path: Path, kind: str) -> Incoming:
         return jsonlines.JsonLines(path)
     if kind == "parquet":
         return parquet.Parquet(path)
-    from cvx.store.transfer import duck
+    from cvx.store.transfer import duckdb_file
 
-    return duck.DuckDB(path)
+    return duckdb_file.DuckDB(path)

@@ -1,4 +1,4 @@
-"""What every export holds: a header, and the rows of each table."""
+"""The format that all exports share: a header, and the rows of each table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 from cvx.arguments import whole
 from cvx.errors import DamagedStoreError, ExportError
 from cvx.store import rows
-from cvx.store.rowcheck import TAKEN_OVER, may_say
+from cvx.store.row_validation import TAKEN_OVER, may_say
 from cvx.store.schema import SCHEMA_VERSION
 
 FORMAT = 1

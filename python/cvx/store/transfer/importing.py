@@ -1,4 +1,4 @@
-"""Taking an export in: whole, into an empty record as it was, or into another under new ids."""
+"""Imports an export: into an empty record as it was, or into another under new ids."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cvx.store.injection import tags_with_mark
 from cvx.store.lock import Tail
 from cvx.store.record import Record
 from cvx.store.replica import build
-from cvx.store.rowcheck import RowCheck
+from cvx.store.row_validation import RowCheck
 from cvx.store.rows import use_context, whose_use
 from cvx.store.transfer.format import (
     Batch,

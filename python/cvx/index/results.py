@@ -1,4 +1,4 @@
-"""What the raw index returns: hits that are made when they are read, paths, and ancestries."""
+"""Results of searches: hits, made when they are first read; paths; ancestries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged rows, orphans and gaps: put right, or moved aside with what hangs on them."""
+"""Repairs damaged rows, orphans and gaps, or moves them aside with what depends on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cvx.store import rows
 from cvx.store.doctor.findings import Check, Finding
 from cvx.store.doctor.record_checks import PLACEHOLDER
 from cvx.store.record import Record
-from cvx.store.rowcheck import RowCheck
+from cvx.store.row_validation import RowCheck
 from cvx.store.rows import row_crc
 from cvx.store.schema import SET_ASIDE
 from cvx.store.writer import Writer

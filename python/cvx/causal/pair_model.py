@@ -1,4 +1,4 @@
-"""How likely one event of a log led to another: what speaks for it, weighed and calibrated."""
+"""The pair model: the calibrated chance that one event of a log led to another."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.causal.fusion import Floats
+from cvx.causal.judges.offline import Heads, WordPairs, beginnings, content_words, stems
 from cvx.causal.judges.protocol import Judgement, Pair
-from cvx.causal.judges.rules import content_words, stems
-from cvx.causal.judges.statistical import Heads, WordPairs, beginnings
 from cvx.errors import InvalidInputError
 from cvx.types import Vector
 

@@ -1,4 +1,4 @@
-"""What the verbs and nouns of a memory share: store, embedder, and what reading has noted."""
+"""State that the verbs of a memory share: store, embedder, clock, and usage not yet written."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cvx.arguments import a_filter, a_time, wrong
-from cvx.calls import Calls
+from cvx.arguments import a_time, wrong
 from cvx.embed import Embedder
 from cvx.errors import (
     EmbedderAnswerError,
-    NamespaceError,
     StoreError,
     UnknownError,
 )
 from cvx.index import RawIndex
+from cvx.memory.access import Identity
 from cvx.memory.settings import setting
 from cvx.memory.usage_buffer import MUCH, UsageBuffer
 from cvx.store import IndexKind, Record, Store, Writer
 from cvx.store.history import Versions
-from cvx.store.namespaces import check_namespace, readers, reads
-from cvx.store.rowcheck import explains
+from cvx.store.row_validation import explains
 from cvx.store.transactions import Follower
+from cvx.time_limits import Calls
 from cvx.tracing import watched
-from cvx.types import DEFAULT_NAMESPACE, Event, Filter, Hit, Vector, Where
+from cvx.types import Event, Hit, Vector
 from cvx.validation import storable_text, storable_vector
 
 if TYPE_CHECKING:
@@ -42,110 +41,9 @@ _TRIES = 4
 """So often as much again is noted before the oldest of it goes, where nothing can be written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """In whose name the verbs of a memory run.
-
-    Parameters
-    ----------
-    namespace : str, default ""
-        Who writes and asks where a call names nobody.
-    also : tuple of str
-        Further namespaces, of which what is shared is seen.
-    bound : bool, default False
-        Whether nobody else may be named, and nothing be asked of the whole store.
-    clock : str, default "utc"
-        What the times in their filters count.
-    """
-
-    namespace: str = DEFAULT_NAMESPACE
-    also: tuple[str, ...] = ()
-    bound: bool = False
-    clock: str = "utc"
-
-    def named(self, namespace: str | None) -> str:
-        """Return whose namespace is meant.
-
-        Raises
-        ------
-        NamespaceError
-            Another one than that which the memory is bound to.
-        """
-        if namespace is None or check_namespace(namespace) == self.namespace:
-            return self.namespace
-        if self.bound:
-            raise NamespaceError(
-                f"namespace is {namespace!r}, but this memory is bound to {self.namespace!r}: "
-                "leave it out, or ask the memory that made it"
-            )
-        return namespace
-
-    def acting(self, namespace: str | None) -> Identity:
-        """Return in whose name one call runs: where it names a namespace, that alone is touched."""
-        if namespace is None:
-            return self
-        own, also = self.seeing(namespace)
-        return replace(self, namespace=own, also=also, bound=True)
-
-    def choosing(self, where: Where | None) -> None:
-        """Refuse a filter that everything passes, where the wrong events would be lost.
-
-        Raises
-        ------
-        InvalidInputError
-            A filter, or one of several, with no field.
-        """
-        for one in self.passing(where):
-            if one.outcome is None and one == Filter(recallable=one.recallable):
-                raise wrong("where", where, "at least one field; everything is {'outcome': 'any'}")
-
-    def seeing(self, namespace: str | None) -> tuple[str, tuple[str, ...]]:
-        """Return who asks, and of whom what is shared is seen too."""
-        asker = self.named(namespace)
-        return asker, self.also if asker == self.namespace else ()
-
-    def passing(self, where: Where | None) -> tuple[Filter, ...]:
-        """Return filters as they are used.
-
-        Raises
-        ------
-        InvalidInputError
-            A filter that cannot be; a datetime where the store counts ticks or turns.
-        """
-        if self.clock != "utc":
-            for one in (where,) if isinstance(where, Filter | Mapping) else where or ():
-                told = one._asdict() if isinstance(one, Filter) else one
-                for name in ("since", "until"):
-                    if isinstance(told, Mapping) and isinstance(told.get(name), datetime):
-                        raise wrong(
-                            f"where.{name}", told[name], f"an int: this memory counts {self.clock}"
-                        )
-        return a_filter("where", where)
-
-    def sees(self, event: Event) -> bool:
-        """Return whether the memory may know of an event."""
-        return not self.bound or readers(event.namespace, event.visibility) in reads(
-            self.namespace, self.also
-        )
-
-    def need_root(self, what: str) -> None:
-        """Refuse what is of the whole store.
-
-        Raises
-        ------
-        NamespaceError
-            The memory is bound.
-        """
-        if self.bound:
-            raise NamespaceError(
-                f"{what} is of the whole store, but this memory is bound to {self.namespace!r}: "
-                "ask the memory that made it"
-            )
-
-
-@explains(lambda backend: backend.record)
-class Backend(Follower):
-    """The store behind a memory, and the checks before anything goes into it.
+@explains(lambda state: state.record)
+class SharedState(Follower):
+    """What all verbs and nouns of a memory share, and the checks before anything is stored.
 
     Parameters are those of ``Memory.open``.
     """
@@ -194,7 +92,7 @@ class Backend(Follower):
         self.record.follow(self)
 
     def reopen(self, embedder: Embedder) -> None:
-        """Be the backend of the same store with another embedder, that it was moved to."""
+        """Be the state of the same store with another embedder, that it was moved to."""
         record, folder = self.record, self.folder
         if folder is None:
             record.follow_no_more()

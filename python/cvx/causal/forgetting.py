@@ -1,4 +1,4 @@
-"""How alive a memory is: what fades unless it is used, and what is put away when it has."""
+"""Forgetting: the strength of a memory fades with time unless it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of the user's code: each with a time limit, few at once, in threads of their own."""
+"""Runs the user's code under a time limit: few calls at once, in threads of their own."""
 
 from __future__ import annotations
 

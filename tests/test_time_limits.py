@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from cvx.calls import LONGEST_PAUSE_S, MOST_AT_ONCE, PAUSE_S, Calls
+from cvx.time_limits import LONGEST_PAUSE_S, MOST_AT_ONCE, PAUSE_S, Calls
 
 LONG = 600.0
 
