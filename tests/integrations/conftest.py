@@ -2,8 +2,11 @@
 
 import asyncio
 import inspect
+from pathlib import Path
 
 import pytest
+
+from tests.cli.command import Cvx
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -14,3 +17,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     names = inspect.signature(pyfuncitem.obj).parameters
     asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
     return True
+
+
+@pytest.fixture
+def cvx(tmp_path: Path) -> Cvx:
+    """The command on a store that is not made yet."""
+    return Cvx(tmp_path / "store")

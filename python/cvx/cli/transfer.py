@@ -58,7 +58,7 @@ def export(
 
 
 def import_(
-    path: Annotated[Path, typer.Argument(help="What cvx export wrote.")],
+    path: Annotated[Path, typer.Argument(help="What cvx export, or another memory, wrote.")],
     format: Annotated[  # noqa: A002
         str | None,
         typer.Option(help="jsonl, parquet or duckdb; by default what the name ends in."),
@@ -77,6 +77,14 @@ def import_(
             help="With --core: its vectors are of this store's embedder; else texts are embedded.",
         ),
     ] = False,
+    origin: Annotated[
+        str | None,
+        typer.Option("--from", help="Another memory's export: mem0, chroma or jsonl (any lines)."),
+    ] = None,
+    field: Annotated[
+        list[str] | None,
+        typer.Option(help="With --from jsonl: what a field of it stands for, as in text=content."),
+    ] = None,
     namespace: Namespace = "",
     store: Store = None,
     embedder: EmbedderSpec = None,
@@ -86,6 +94,8 @@ def import_(
 
     For example:
       cvx import backup.jsonl --store restored
+      cvx import mem0.json --from mem0
+      cvx import notes.jsonl --from jsonl --field text=content --field timestamp=created
       cvx import causal.duckdb --core --json
 
     A new store becomes what was exported, its embedder and history included. A store that holds
@@ -94,6 +104,11 @@ def import_(
     """
     from cvx.memory.transfer import import_export
 
+    if origin or field:
+        if core or keep_vectors:
+            raise typer.BadParameter("--core and --keep-vectors do not go with --from and --field")
+        _import_foreign(path, origin, field or [], (store, embedder, namespace), as_json=json)
+        return
     if core:
         _import_core(path, store, embedder, (namespace, keep_vectors), as_json=json)
         return
@@ -105,6 +120,38 @@ def import_(
         emit({"merged": done.merged, "rows": dict(done.counts), "left_out": dict(done.left_out)})
     else:
         _show_imported(done)
+
+
+def _import_foreign(
+    path: Path,
+    origin: str | None,
+    fields: list[str],
+    where: tuple[Path | None, str | None, str],
+    *,
+    as_json: bool,
+) -> None:
+    from cvx.integrations import migration
+
+    named = [one.partition("=") for one in fields]
+    if not all(name and field for name, _, field in named):
+        raise typer.BadParameter("--field names what a field stands for, as in text=content")
+    if fields and origin != "jsonl":
+        raise typer.BadParameter("--field goes with --from jsonl")
+    store, embedder, namespace = where
+    with opened(store, embedder, create=True) as memory:
+        own = memory.within(namespace) if namespace else memory
+        if origin == "mem0":
+            ids = migration.from_mem0(own, path, namespace=None if namespace else "user_id")
+        elif origin == "chroma":
+            ids = migration.from_chroma(own, path)
+        elif origin == "jsonl":
+            ids = migration.from_jsonl(own, path, **{name: field for name, _, field in named})
+        else:
+            raise typer.BadParameter(f"--from is {origin!r}: give mem0, chroma or jsonl")
+    if as_json:
+        emit({"merged": True, "rows": {"events": len(ids)}, "left_out": {}})
+    else:
+        line(f"{counted(len(ids), 'event')} taken over")
 
 
 def _show_imported(done: Imported) -> None:

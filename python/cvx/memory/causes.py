@@ -29,6 +29,7 @@ from cvx.causal.reflection import KINDS, Reflector
 from cvx.causal.walk import Reached
 from cvx.errors import UnjudgedWarning
 from cvx.escaping import html_text
+from cvx.extras import needs
 from cvx.memory.access import Identity
 from cvx.memory.shared_state import SharedState
 from cvx.memory.writes import add_events
@@ -425,6 +426,25 @@ class Story(list[Event]):
     def frame(self) -> pl.DataFrame:
         """Return it as a table; see ``cvx.causal.Story.frame``."""
         return self.told.frame()
+
+    def to_networkx(self) -> Any:
+        """Return a ``networkx.DiGraph``: events with their fields, links with weight and reason.
+
+        Raises
+        ------
+        MissingExtraError
+            networkx is not installed.
+        """
+        with needs("causal"):
+            import networkx as nx  # type: ignore[import-untyped]
+
+        made = nx.DiGraph()
+        for event in (self.of, *self):
+            made.add_node(event.id, text=event.text, timestamp=event.timestamp, entity=event.entity)
+        for edge in (*self.told.causes, *self.told.effects):
+            told = {"kind": edge.kind, "weight": edge.weight, "why": edge.why, "state": edge.state}
+            made.add_edge(edge.cause, edge.effect, **told)
+        return made
 
     def draw(self, path: str | Path) -> None:
         """Write it as a picture; see ``cvx.causal.Story.draw``."""

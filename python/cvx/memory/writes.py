@@ -16,6 +16,7 @@ from cvx.errors import (
     InvalidInputError,
     UnknownError,
 )
+from cvx.extras import needs
 from cvx.memory.shared_state import SharedState
 from cvx.recall.render import entries_of
 from cvx.store import Writer
@@ -140,6 +141,11 @@ def rows_of(items: Any) -> Iterable[Any]:
             }
             for row in items.to_dict(orient="records")
         ]
+    if hasattr(items, "__arrow_c_stream__"):
+        with needs("frames"):
+            import polars as pl
+
+        return list(pl.DataFrame(items).iter_rows(named=True))
     if isinstance(items, str | Mapping | Event | Episode) or not isinstance(items, Iterable):
         raise InvalidInputError(
             f"items are {items!r:.200}: give a list of Events, Episodes, mappings or "

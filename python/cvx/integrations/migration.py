@@ -1,0 +1,250 @@
+"""Takes over what other memories export: Mem0, Chroma, and JSON Lines of any kind."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from cvx.arguments import checked, one_of, optional, wrong
+from cvx.errors import InvalidInputError
+from cvx.memory import Memory
+from cvx.types import IntArray
+
+Exported: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""The path of a file, or what such a file would hold."""
+
+FIELDS = ("text", "timestamp", "entity", "key", "kind", "source", "namespace")
+"""What the fields of a JSON Lines file can stand for; all others become metadata."""
+
+_OF_MEM0 = ("user_id", "agent_id", "run_id", "actor_id", "role", "attributed_to", "expiration_date")
+_NOT_KEPT = ("score", "hash", "updated_at")
+_a_memory = one_of(Memory, called="a cvx.Memory, such as Memory.open(folder) returns")
+_a_text = optional(one_of(str, called="the name of a field, or None"))
+
+
+@checked(memory=_a_memory, namespace=_a_text)
+def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "user_id") -> IntArray:
+    """Take over memories of Mem0, all or none.
+
+    Parameters
+    ----------
+    memory : Memory
+        Where to. A memory that is bound by ``within`` takes ``namespace=None`` alone.
+    exported : path, mapping or sequence of mappings
+        What ``get_all`` of Mem0 returns, with or without ``{"results": ...}`` around it, or a file
+        of it: JSON, or JSON Lines with a memory a line.
+    namespace : {"user_id", "agent_id", "run_id", None}, default "user_id"
+        The field whose value becomes the namespace, so that users stay apart; None puts all
+        memories into the memory's own.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+        The ids of the events. The id of Mem0 is the event's key, so that taking the same export
+        over again changes nothing; ``created_at`` its timestamp; whose it was, and what stood in
+        its metadata, is metadata.
+
+    Raises
+    ------
+    InvalidInputError
+        A file that is not such an export, or a memory that cannot be stored, by its place.
+
+    Examples
+    --------
+    >>> memory = Memory(embedder="lexical")
+    >>> exported = {"results": [{"id": "f9bf", "memory": "Ana likes tea.", "user_id": "ana"}]}
+    >>> from_mem0(memory, exported)
+    array([1])
+    >>> memory.within("ana").get(key="f9bf").text
+    'Ana likes tea.'
+    """
+    rows = []
+    for place, found in enumerate(_listed(exported, "results")):
+        if not isinstance(found.get("memory"), str):
+            raise _not_one(place, "memory", found)
+        about = {**(found.get("metadata") or {})}
+        about |= {name: found[name] for name in _OF_MEM0 if found.get(name) is not None}
+        rows.append(
+            {
+                "text": found["memory"],
+                "key": _key(found.get("id")),
+                "timestamp": _time(place, found.get("created_at")),
+                "namespace": None if namespace is None else _key(found.get(namespace)),
+                "metadata": about,
+            }
+        )
+    return memory.add_many(rows)
+
+
+@checked(memory=_a_memory)
+def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) -> IntArray:
+    """Take over a collection of Chroma, all or nothing of it.
+
+    Parameters
+    ----------
+    memory : Memory
+        Where to.
+    exported : path or mapping
+        What ``collection.get(include=["documents", "metadatas"])`` returns, or a JSON file of it.
+        Of vectors too, with ``"embeddings"`` in ``include``.
+    vectors : bool, default False
+        Keep the vectors of the collection: they must be those of the memory's embedder. By default
+        the texts are embedded anew.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+        The ids of the events. The id of Chroma is the event's key, and the text where there is no
+        document.
+
+    Raises
+    ------
+    InvalidInputError
+        No such mapping, lists of different lengths, or a row that cannot be stored.
+    InvalidVectorError
+        Vectors of another dimension than the memory's.
+
+    Examples
+    --------
+    >>> memory = Memory(embedder="lexical")
+    >>> found = {"ids": ["a"], "documents": ["It rained."], "metadatas": [{"topic": "weather"}]}
+    >>> from_chroma(memory, found)
+    array([1])
+    >>> memory.recall("rain", where={"metadata": {"topic": "weather"}})[0].text
+    'It rained.'
+    """
+    found = _read(exported) if isinstance(exported, str | os.PathLike) else exported
+    if not isinstance(found, Mapping) or not isinstance(found.get("ids"), Sequence):
+        raise wrong("exported", found, "what collection.get() of Chroma returns: 'ids' and more")
+    ids = found["ids"]
+    wanted = ("documents", "metadatas", *(["embeddings"] if vectors else []))
+    columns = {
+        name: [None] * len(ids) if found.get(name) is None else found[name] for name in wanted
+    }
+    for name, column in columns.items():
+        if len(column) != len(ids):
+            raise InvalidInputError(f"{name} has {len(column)} for {len(ids)} ids: one each")
+    if vectors and found.get("embeddings") is None:
+        raise InvalidInputError('embeddings are missing: ask Chroma for include=["embeddings"] too')
+    rows = [
+        {
+            "text": columns["documents"][place] or str(one),
+            "key": str(one),
+            "metadata": columns["metadatas"][place] or {},
+            "vector": columns["embeddings"][place] if vectors else None,
+        }
+        for place, one in enumerate(ids)
+    ]
+    return memory.add_many(rows)
+
+
+@checked(memory=_a_memory)
+def from_jsonl(memory: Memory, exported: Exported, **fields: str) -> IntArray:
+    """Take over a JSON Lines file, an object a line, all of it or nothing.
+
+    Parameters
+    ----------
+    memory : Memory
+        Where to.
+    exported : path, or sequence of mappings
+        The file, or what its lines hold.
+    **fields : str
+        What the fields of the file stand for, where they have other names than ``FIELDS``:
+        ``text="content", timestamp="created"``. A timestamp is a number of the store's clock or a
+        date in ISO 8601, UTC where it names no zone. What stands for nothing becomes metadata.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+        The ids of the events.
+
+    Raises
+    ------
+    InvalidInputError
+        A line that is no object or has no text, by its place; a field that stands for nothing.
+
+    Examples
+    --------
+    >>> memory = Memory(embedder="lexical")
+    >>> lines = [{"content": "It rained.", "when": "2026-11-23", "mood": "calm"}]
+    >>> _ = from_jsonl(memory, lines, text="content", timestamp="when")
+    >>> event = memory.get(1)
+    >>> event.text, event.timestamp, dict(event.metadata)
+    ('It rained.', 1795392000000000, {'mood': 'calm'})
+    """
+    if odd := fields.keys() - {*FIELDS}:
+        raise wrong("fields", sorted(odd), f"names among {', '.join(FIELDS)}")
+    names = {name: fields.get(name, name) for name in FIELDS}
+    rows = []
+    for place, found in enumerate(_listed(exported)):
+        if not isinstance(found.get(names["text"]), str):
+            raise _not_one(place, names["text"], found)
+        row = {name: found.get(one) for name, one in names.items()}
+        row["timestamp"] = _time(place, row["timestamp"])
+        taken = {*names.values()}
+        row["metadata"] = {
+            name: one for name, one in found.items() if name not in taken and one is not None
+        }
+        rows.append(row)
+    return memory.add_many(rows)
+
+
+def _listed(exported: Exported, within: str = "") -> list[Mapping[str, Any]]:
+    """Return the objects of an export."""
+    found = _read(exported) if isinstance(exported, str | os.PathLike) else exported
+    if isinstance(found, Mapping):
+        found = found.get(within, [found])
+    if isinstance(found, str) or not isinstance(found, Sequence):
+        raise wrong("exported", found, "a list of objects, or the path of a file with them")
+    for place, one in enumerate(found):
+        if not isinstance(one, Mapping):
+            raise InvalidInputError(f"exported[{place}] is {one!r:.60}: give a JSON object")
+    return list(found)
+
+
+def _read(path: str | os.PathLike[str]) -> Any:
+    """Return what a file of JSON, or of JSON Lines, holds."""
+    text = Path(path).read_text(encoding="utf-8-sig")
+    try:
+        return json.loads(text)
+    except ValueError:
+        return list(_lines(path, text))
+
+
+def _lines(path: str | os.PathLike[str], text: str) -> Iterator[Any]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except ValueError as error:
+                raise InvalidInputError(
+                    f"{os.fspath(path)}, line {number}: {error}: give a JSON object a line"
+                ) from error
+
+
+def _not_one(place: int, name: str, found: Mapping[str, Any]) -> InvalidInputError:
+    has = ", ".join(map(str, found)) or "nothing"
+    return InvalidInputError(
+        f"exported[{place}] has no text in {name!r}: it has {has:.200}; say which field it is"
+    )
+
+
+def _key(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _time(place: int, value: Any) -> Any:
+    """Return a time as ``Memory.add`` takes it; a date without a zone is UTC."""
+    if not isinstance(value, str):
+        return value
+    try:
+        told = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"exported[{place}]: the time is {value!r:.60}: give a date in ISO 8601"
+        ) from error
+    return told if told.tzinfo else told.replace(tzinfo=UTC)
