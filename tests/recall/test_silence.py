@@ -95,6 +95,20 @@ def test_a_few_facts_answer_a_question_that_shares_a_word_with_one(cue: str, fac
 
 
 @pytest.mark.requirement("B14")
+def test_that_questions_of_one_form_are_alike_is_no_sign_of_an_answer() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    things = [f"{first}{last}" for first in "bcdfgklmn" for last in ("ake", "oat", "ink", "amp")]
+    memory.add_many(Event(f"How many kinds of {thing} are there?", timestamp=0) for thing in things)
+    hits = memory.recall("How many kinds of wolkep are there?")
+    assert hits == []
+    # The nearest vector is near, and counts for nothing beside the word that nobody holds.
+    assert (hits.nearest[0].similarity or 0.0) > 0.5
+    table = memory.learning.candidates("How many kinds of wolkep are there?")
+    table.add("dense", np.ones(len(table)))
+    assert LEXICAL_FLOOR.probability(table.columns, len(things)) == hits.trace.answerable
+
+
+@pytest.mark.requirement("B14")
 def test_what_is_less_relevant_than_asked_for_is_left_out() -> None:
     memory = remembered(*FACTS)
     hits = memory.recall("Where is the key?", min_relevance=0.5)
