@@ -32,6 +32,13 @@ def server() -> Iterator[Server]:
         yield started
 
 
+def test_a_path_without_a_model_is_named_as_one(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"missing/model'.*no such folder.*config\.json"):
+        embedder_from(str(tmp_path / "missing/model"))
+    with pytest.raises(InvalidInputError, match=r"'minilm': give .*path of a model's folder"):
+        embedder_from("minilm")
+
+
 def key_sent(embedder: Embedder, server: Server) -> str | None:
     embedder.embed(["a mug"])
     close(embedder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -57,6 +59,19 @@ BOTH = pytest.mark.parametrize(
 
 def expected(texts: list[str], dim: int = 8) -> Any:
     return np.stack([unit_of(text, dim) for text in texts])
+
+
+def test_retries_print_nothing() -> None:
+    code = """
+from cvx.embed import HttpOptions, OllamaEmbedder
+from cvx.errors import EmbedderUnreachableError
+try:
+    OllamaEmbedder("toy", "http://127.0.0.1:9", http=HttpOptions(backoff_s=0.0)).embed(["a mug"])
+except EmbedderUnreachableError:
+    pass
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 @BOTH

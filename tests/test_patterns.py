@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cvx
-from cvx.causal.judges import prompt
+from cvx.causal.judges import read_answer
 from cvx.causal.reflection import LLMWriter
 from cvx.embed.chunks import chunk_text
 from cvx.embed.http import without_secrets
@@ -233,5 +233,5 @@ def test_numbers_of_any_length_are_read_or_left_alone() -> None:
 
 def test_a_plain_statement_of_a_cause_is_found_as_before() -> None:
     said = "The drain was blocked, so the cellar flooded."
-    assert prompt.read_answer(said).verdict == "yes"
-    assert prompt.read_answer("upstream connect error, so the cellar").verdict == "unjudged"
+    assert read_answer(said).verdict == "yes"
+    assert read_answer("upstream connect error, so the cellar").verdict == "unjudged"

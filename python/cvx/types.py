@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -202,6 +202,27 @@ def _name_entity(thing: Event | Episode) -> None:
         object.__setattr__(thing, "entity", entity_name(thing.entity_id))
 
 
+if TYPE_CHECKING:
+
+    class Timestamp:
+        """A field that takes a time in the store's unit or an aware datetime."""
+
+        def __get__(self, thing: object, owner: type) -> int: ...
+        def __set__(self, thing: object, value: int | datetime) -> None: ...
+
+    class OptionalTimestamp:
+        """The same, or None."""
+
+        def __get__(self, thing: object, owner: type) -> int | None: ...
+        def __set__(self, thing: object, value: int | datetime | None) -> None: ...
+
+else:
+    # A reader finds a number in what a store returns; whoever writes may give a datetime.
+    Timestamp, OptionalTimestamp = int, int | None
+
+_UNTIMED = cast(Timestamp, None)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Event:
     """Something that happened to someone: a step of an episode, a cause, a line, a trait.
@@ -256,7 +277,7 @@ class Event:
     text: str = ""
     entity: str | None = None
     # None until it is stored: whoever reads an event of a store finds a number.
-    timestamp: int = cast(int, None)
+    timestamp: Timestamp = _UNTIMED
     vector: Vector | None = field(default=None, compare=False, repr=False)
     action: str | None = None
     reward: float | None = None
@@ -518,7 +539,7 @@ class Cue:
     vector: Vector | None = field(default=None, compare=False, repr=False)
     event: Event | Hit | int | None = None
     entity: str | None = None
-    timestamp: int | None = None
+    timestamp: OptionalTimestamp = None  # type: ignore[assignment]
     task_type: str | None = None
     place: int | None = None
 

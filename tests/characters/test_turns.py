@@ -44,6 +44,13 @@ def test_a_line_is_remembered_by_whoever_heard_it_and_by_nobody_else() -> None:
         assert "Read all about it" not in str(answer)
 
 
+def test_a_line_that_nobody_answers_for_many_turns_warns_of_nothing() -> None:
+    cast = dinner()
+    cast.on_turn("Alex", "The soup is cold.", 1)
+    for turn in range(2, 9):
+        assert "The soup is cold." in cast["Jordan"].context(turn)
+
+
 @pytest.mark.requirement("B9", "W7")
 def test_nothing_of_a_character_reaches_another_by_any_call() -> None:
     cast = dinner()

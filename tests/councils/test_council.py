@@ -32,6 +32,11 @@ def test_crises_decisions_and_outcomes_are_logged_with_their_causes() -> None:
     assert made.graph.events_for_institution("treasury") == []
 
 
+def test_a_crisis_that_nobody_logged_is_refused() -> None:
+    with pytest.raises(UnknownError, match="no event 999 in the graph"):
+        asyncio.run(council().context("What now?", crisis=999))
+
+
 @pytest.mark.requirement("T9", "T23")
 def test_as_published_an_event_without_causes_is_linked_by_nearness_unless_that_is_off() -> None:
     def logged(window: int) -> int:

@@ -33,6 +33,15 @@ def cvx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cvx:
     return Cvx(tmp_path / "store")
 
 
+def test_a_look_at_the_tools_leaves_a_folder_of_something_else_alone(cvx: Cvx) -> None:
+    cvx.store.mkdir()
+    (cvx.store / "notes.txt").write_text("mine")
+    done = cvx("mcp", "inspect", "recall", '{"cue": "key"}')
+    assert done.code == 3
+    assert "is no store" in done.err
+    assert [path.name for path in cvx.store.iterdir()] == ["notes.txt"]
+
+
 def test_install_prints_settings_that_start_the_server(cvx: Cvx, tmp_path: Path) -> None:
     done = cvx("mcp", "install", "claude-code", "--namespace", "ana", "--tools", "memory")
     (entry,) = json.loads(done.out.split("\n", 1)[1])["mcpServers"].values()

@@ -57,11 +57,11 @@ def test_a_reason_in_the_place_of_a_kind_says_where_reasons_go() -> None:
         memory.link(rain, flood, "the drain is small")
 
 
-@pytest.mark.parametrize("where", [{}, [{}], [{"kind": "note"}, {}]])
+@pytest.mark.parametrize("where", [{}, [{}], [{"kind": "note"}, {}], {"metadata": {}}])
 def test_what_everything_passes_is_no_target(where: Any) -> None:
     memory = Memory(embedder=LexicalEmbedder())
     memory.add("a mug")
-    for lose in (memory.forget, memory.erase):
+    for lose in (memory.forget, memory.erase, memory.admin.quarantine):
         with pytest.raises(InvalidInputError, match="everything is"):
             lose(where=where)
     assert [event.state for event in memory.events()] == ["active"]

@@ -44,6 +44,20 @@ def test_a_clock_that_counts_gives_each_event_the_next_number(clock: str, tmp_pa
         assert len(again.events({"since": 7})) == 2
 
 
+@pytest.mark.parametrize("clock", ["ticks", "turns"])
+def test_steps_of_an_episode_count_as_events_do(clock: str) -> None:
+    memory = Memory(embedder=embedder(), clock=clock)
+    memory.add("a mug", timestamp=7)
+    with memory.episode("tidy up") as episode:
+        assert episode.act("take the mug", observation="a table").timestamp == 8
+        assert episode.act("wash it", observation="a sink", timestamp=20).timestamp == 20
+        with pytest.raises(InvalidInputError, match=f"counts {clock}"):
+            episode.act("dry it", observation="a sink", timestamp=NOON)
+        episode.end(1.0)
+    memory.add("a cup", timestamp=3)
+    assert memory.add("a pot").timestamp == 21
+
+
 def test_an_export_takes_the_settings_along(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder=embedder(), clock="turns") as memory:
         memory.add("a mug")

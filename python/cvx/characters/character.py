@@ -58,6 +58,8 @@ _HEARD = 4
 _MATTERED = 0.7
 _MOST = 24
 _NEAR = 3
+_NEVER = 2**31
+"""A character has no say in what it hears: a line that nobody answers is no stale cue."""
 _RECALLED = 12
 _ASKED = max(len(asked) for asked in QUERIES.values())
 
@@ -439,7 +441,7 @@ class Character:
             fusion=by_rank(),
             weighting=Weighting({"mind": 2.0, "lately": 1.0}),
             floor=Floor(similarity=None),
-            serving=replace(plan.serving, renderer=renderer),
+            serving=replace(plan.serving, renderer=renderer, stale_after=_NEVER),
             timeout_s=plan.timeout_s,
         )
         return self.memory.context(cue, budget_tokens, k=_MOST, pipeline=pipeline)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import logging
 import sys
 import warnings
 
@@ -115,8 +114,6 @@ def run(arguments: list[str] | None = None) -> None:
         Without the name of the program; by default those of the process.
     """
     given = sys.argv[1:] if arguments is None else arguments
-    # Retries of a server are told by the error that they end in, if they do.
-    logging.getLogger("stamina").addHandler(logging.NullHandler())
     warnings.showwarning = _note_warning
     try:
         build()(given, prog_name="cvx")

@@ -182,7 +182,10 @@ def inspect(
                 return [], await client.call_tool(tool, given)
             return (await client.list_tools()).tools, None
 
-    with opened(store, embedder, create=bool(tool)) as memory:
+    folder = folder_of(store)
+    # A look never fills a folder that holds something else.
+    fresh = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    with opened(store, embedder, create=bool(tool) and fresh) as memory:
         listed, answer = asyncio.run(ask())
     if answer is None:
         if json:

@@ -152,9 +152,16 @@ class Council:
             Now; by default when the crisis happened, or the latest event.
         institution : str, optional
             Whose council it is; by default that of the crisis.
+
+        Raises
+        ------
+        UnknownError
+            No event has the number of the crisis.
         """
         number = None if crisis is None else an_event("crisis", crisis)
         event = None if number is None else self.graph.get_event(number)
+        if number is not None and event is None:
+            raise UnknownError(f"there is no event {number} in the graph: log the crisis first")
         if tick is None:
             latest = self.memory.record.query("SELECT max(timestamp) FROM events")[0][0]
             tick = (latest or 0) if event is None else event.tick

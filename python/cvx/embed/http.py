@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import logging
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -109,6 +110,10 @@ class Reply:
                 f"{self.url} sent no JSON ({self.text[:200]!r}): "
                 "give the address of an embedding server"
             ) from error
+
+
+# Retries are told by the error that they end in, if they do; who logs hears of each.
+logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
 class _BusyError(Exception):

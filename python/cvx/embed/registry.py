@@ -170,7 +170,13 @@ def _made(spec: str, dim: int | None, *, named_by_user: bool) -> Embedder:
     if kind not in ("ollama", "openai") or not model or bool(at) != bool(url):
         from cvx.embed.http import without_secrets
 
-        raise InvalidInputError(f"embedder {without_secrets(spec)!r}: give {FORMS}")
+        shown = repr(without_secrets(spec))
+        if "/" in kind or os.sep in kind:
+            raise InvalidInputError(
+                f"embedder is {shown}, and there is no such folder: give that of a model, with "
+                f"config.json, model.safetensors and tokenizer.json in it, or {FORMS}"
+            )
+        raise InvalidInputError(f"embedder {shown}: give {FORMS}, or the path of a model's folder")
     return _served(kind, model, url, dim, named_by_user=named_by_user)
 
 

@@ -66,7 +66,8 @@ class Identity:
             A filter, or one of several, with no field.
         """
         for one in self.passing(where):
-            if one.outcome is None and one == Filter(recallable=one.recallable):
+            said = one._replace(metadata=one.metadata or None)
+            if said.outcome is None and said == Filter(recallable=one.recallable):
                 raise wrong("where", where, "at least one field; everything is {'outcome': 'any'}")
 
     def seeing(self, namespace: str | None) -> tuple[str, tuple[str, ...]]:

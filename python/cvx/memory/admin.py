@@ -190,7 +190,7 @@ class Admin:
         Raises
         ------
         InvalidInputError
-            Neither a source nor a filter; a filter that cannot be.
+            Neither a source nor a filter; a filter that cannot be, or that everything passes.
         """
         return self._move(source, where, "active", "quarantined", dry_run)
 
@@ -211,7 +211,10 @@ class Admin:
             _check_source(source)
             condition, values = f"{condition} AND source = ?", [*values, source]
         if where is not None:
-            passing = Identity(clock=self._shared.clock).passing(where)
+            whose = Identity(clock=self._shared.clock)
+            if source is None and after == "quarantined":
+                whose.choosing(where)
+            passing = whose.passing(where)
             ways, more = ways_sql(Asker("", (), passing, "any"))
             condition, values = f"{condition} AND {ways}", [*values, *more]
         record = self._shared.record

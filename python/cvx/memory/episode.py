@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from cvx.arguments import a_flag, a_time, an_outcome, checked, number, optional, whole, wrong
+from cvx.arguments import a_flag, an_outcome, checked, number, optional, whole, wrong
 from cvx.cue import cue_hash
 from cvx.errors import (
     EpisodeDiscardedWarning,
@@ -299,7 +299,7 @@ class RunningEpisode:
         if decision is not None:
             self._shown.append((decision, tuple(hits)))
 
-    @checked(reward=_a_reward, followed=optional(a_flag), timestamp=optional(a_time))
+    @checked(reward=_a_reward, followed=optional(a_flag))
     def act(
         self,
         action: Any,
@@ -383,7 +383,9 @@ class RunningEpisode:
             vector = vector if own else None
         # Advice that was never acted on is not written down.
         taken = None if advice is None else self._decided(advice, option, bool(followed), done)
-        recorder = self._advisors.loop.recorder
+        shared, recorder = self._advisors.shared, self._advisors.loop.recorder
+        if timestamp is not None or shared.clock != "utc":
+            timestamp = shared.time(timestamp)
         event = recorder.step(
             run,
             seen.text or "",
