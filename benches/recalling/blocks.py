@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from cvx.evaluation import Label, baselines
+from benches.recalling.baselines import baselines
+from cvx.evaluation import Label
 from cvx.memory import Memory
 from cvx.recall.render import entries_of
 from cvx.types import Event

@@ -11,6 +11,7 @@ import numpy as np
 
 from benches.recalling import hotpot as hotpotqa
 from benches.recalling import locomo as talks
+from benches.recalling.baselines import baselines
 from benches.recalling.blocks import BUDGETS
 from benches.recalling.blocks import blocks as whole_turns
 from benches.recalling.first_hits import asked_once, calibrated_to
@@ -21,7 +22,6 @@ from cvx.evaluation import (
     Label,
     Report,
     as_json,
-    baselines,
     foreign_labels,
     measure,
     recalling,

@@ -35,9 +35,8 @@ def test_eval_prints_the_memory_beside_the_plain_ways(
     assert code == 0
     assert [line.split("  ")[0] for line in out.splitlines() if line[:1].isalpha()] == [
         "dense",
-        "words of 3",
-        "min-max",
-        "reciprocal rank",
+        "lexical",
+        "rank",
         "this memory",
     ]
     assert "recall@3" in out

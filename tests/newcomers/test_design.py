@@ -71,7 +71,7 @@ def test_writing_updating_linking_forgetting_and_erasing() -> None:
     assert (changed.tags, dict(changed.metadata)) == (("town",), {"topic": "home"})
     ids = memory.add_many(
         [
-            cvx.Event("a storm", timestamp=NOON),  # type: ignore[arg-type]
+            cvx.Event("a storm", timestamp=NOON),
             {"text": "a flood", "timestamp": NOON + timedelta(hours=1)},
             cvx.Episode("dry the cellar", reward=1.0, steps=(cvx.Event("wet", action="pump"),)),
         ],
@@ -123,7 +123,7 @@ def test_recall_context_feedback_and_what_comes_back() -> None:
     assert memory.get(key="key") == memory.get(key) == key
     cue = cvx.Cue(
         "where is the key?", goal="get in", step="at the door", questions=("is it locked?",),
-        entity="ana", timestamp=NOON,  # type: ignore[arg-type]
+        entity="ana", timestamp=NOON,
     )  # fmt: skip
     hits = memory.recall(cue, 3, where=None, min_relevance=0.0, preset="default", namespace="")
     hit = hits[0]

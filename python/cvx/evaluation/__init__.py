@@ -6,7 +6,6 @@ question and returns recall, nDCG, reciprocal rank, empties, tokens and calibrat
 the other; `calibrated_floor` learns when to answer nothing. The command is ``cvx eval``.
 """
 
-from cvx.evaluation.baselines import baselines
 from cvx.evaluation.evaluate import Evaluation, evaluate
 from cvx.evaluation.labels import Label, generated_talk, read_labels, write_labels
 from cvx.evaluation.metrics import (
@@ -15,6 +14,7 @@ from cvx.evaluation.metrics import (
     Ranker,
     Report,
     as_json,
+    baselines,
     interval,
     measure,
     recalling,

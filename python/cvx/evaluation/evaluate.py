@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cvx.evaluation.baselines import baselines
-from cvx.evaluation.labels import Label, MeasuredMemory, groups_of
-from cvx.evaluation.metrics import AT, Report, as_json, measure, recalling, resolved
+from cvx.evaluation.labels import Label, groups_of
+from cvx.evaluation.metrics import AT, Report, as_json, baselines, measure, recalling, resolved
 from cvx.evaluation.tuning import (
     FOREIGN,
     FittedWeights,
@@ -21,6 +20,9 @@ from cvx.evaluation.tuning import tune as fit
 from cvx.recall.floor import Answerable
 from cvx.recall.presets import default_pipeline
 from cvx.recall.signals import DEFAULT_WEIGHTS
+
+if TYPE_CHECKING:
+    from cvx.memory import Memory
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Evaluation:
 
 
 def evaluate(
-    memory: MeasuredMemory,
+    memory: Memory,
     labels: Sequence[Label],
     *,
     tune: bool = False,

@@ -21,44 +21,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cvx.errors import InvalidInputError
 from cvx.types import DEFAULT_NAMESPACE, Cue, Event, Vector
 
+if TYPE_CHECKING:
+    from cvx.memory import Memory
+
 _KINDS = {"time": int, "speaker": int, "group": str, "category": str, "namespace": str}
 _KEYS = frozenset(("query", "gold", *_KINDS))
-
-
-class MeasuredMemory(Protocol):
-    """A `cvx.Memory`, as far as it is measured."""
-
-    @property
-    def record(self) -> Any:
-        """Its record."""
-        ...
-
-    @property
-    def embedder(self) -> Any:
-        """Its embedder."""
-        ...
-
-    @property
-    def learning(self) -> Any:
-        """How it recalls."""
-        ...
-
-    @property
-    def get(self) -> Any:
-        """Finds an event by its key."""
-        ...
-
-    @property
-    def add_many(self) -> Any:
-        """Adds events."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +170,7 @@ _SMALL_TALK = (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def generated_talk(memory: MeasuredMemory, *, sessions: int = 12, seed: int = 0) -> list[Label]:
+def generated_talk(memory: Memory, *, sessions: int = 12, seed: int = 0) -> list[Label]:
     """Add a talk to a memory, and return questions about it.
 
     Parameters

@@ -11,17 +11,20 @@ import math
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidInputError
-from cvx.evaluation.labels import Label, MeasuredMemory, groups_of
-from cvx.recall import Pipeline
+from cvx.evaluation.labels import Label, groups_of
+from cvx.recall import Floor, Pipeline
 from cvx.scoring import calibration
 from cvx.statistics import bootstrap, ratio
 from cvx.types import Cue, Filter
+
+if TYPE_CHECKING:
+    from cvx.memory import Memory
 
 
 def recall_at(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int) -> float:
@@ -200,7 +203,7 @@ def where_of(label: Label) -> Filter | None:
     return None if label.speaker is None else Filter(entities=[str(label.speaker)])
 
 
-def recalling(memory: MeasuredMemory, pipeline: Pipeline | None = None) -> Ranker:
+def recalling(memory: Memory, pipeline: Pipeline | None = None) -> Ranker:
     """Return a ranker that recalls, without counting that it did.
 
     Parameters
@@ -227,7 +230,20 @@ def recalling(memory: MeasuredMemory, pipeline: Pipeline | None = None) -> Ranke
     return rank
 
 
-def resolved(memory: MeasuredMemory, labels: Sequence[Label]) -> list[frozenset[int]]:
+def baselines(memory: Memory) -> dict[str, Ranker]:
+    """Return plain ways to recall, to compare with: "dense", "lexical", and both by "rank".
+
+    Each looks into the sources it names, drops nothing, and weighs nothing but their places.
+    """
+    everything = Pipeline(floor=Floor(similarity=None))
+    sources = {"dense": ["dense"], "lexical": ["lexical"], "rank": ["dense", "lexical"]}
+    return {
+        name: recalling(memory, everything.looking_in(looked_in))
+        for name, looked_in in sources.items()
+    }
+
+
+def resolved(memory: Memory, labels: Sequence[Label]) -> list[frozenset[int]]:
     """Return the gold of each label as event ids.
 
     Raises

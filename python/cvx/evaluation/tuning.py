@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidInputError
-from cvx.evaluation.labels import Label, MeasuredMemory, groups_of
+from cvx.evaluation.labels import Label, groups_of
 from cvx.evaluation.metrics import (
     Answer,
     Ranker,
@@ -37,6 +37,9 @@ from cvx.recall.floor import Answerable, calibrated, floor_features
 from cvx.recall.presets import default_pipeline
 from cvx.recall.signals import COLUMNS
 from cvx.scoring.logistic import maximum_likelihood
+
+if TYPE_CHECKING:
+    from cvx.memory import Memory
 
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Values of scikit-learn's C that are tried; smaller is more cautious."""
@@ -110,7 +113,7 @@ class Tuning:
 
 
 def cross_validated(
-    memory: MeasuredMemory,
+    memory: Memory,
     labels: Sequence[Label],
     gold: Sequence[frozenset[int]],
     recalls: Callable[[Mapping[str, float]], Pipeline],
@@ -200,7 +203,7 @@ def split(
 
 
 def tables(
-    memory: MeasuredMemory,
+    memory: Memory,
     pipeline: Pipeline,
     labels: Sequence[Label],
     gold: Sequence[frozenset[int]],
@@ -420,7 +423,7 @@ FOREIGN = 200
 
 
 def evidence(
-    memory: MeasuredMemory, pipeline: Pipeline, labels: Sequence[Label]
+    memory: Memory, pipeline: Pipeline, labels: Sequence[Label]
 ) -> npt.NDArray[np.float64]:
     """Return what the floor looks at, of shape (n, 4), one row a question."""
     return np.array(
@@ -439,7 +442,7 @@ def evidence(
 
 
 def calibrated_floor(
-    memory: MeasuredMemory,
+    memory: Memory,
     pipeline: Pipeline,
     labels: Sequence[Label],
     *,

@@ -46,12 +46,13 @@ from cvx.store.row_validation import explains
 from cvx.types import AnEvent, Cue, Decision, Vector, Where
 
 if TYPE_CHECKING:
-    from cvx.evaluation.labels import Label, MeasuredMemory
+    from cvx.evaluation.labels import Label
     from cvx.evaluation.metrics import Report
     from cvx.evaluation.tuning import Tuning
     from cvx.learn.decay import DecayPolicy
     from cvx.learn.loop import ActiveMemory
     from cvx.learn.region_mdp import RegionMDP
+    from cvx.memory.memory import Memory
     from cvx.scoring import UsageTracker
 
 _answerable = one_of(Answerable, called="an Answerable, as calibrated_floor returns it")
@@ -217,7 +218,7 @@ class Learning:
         labels, gold = self._labels(questions)
         cuts = [whole(1)("k", one) for one in (k if isinstance(k, Iterable) else [k])]
         pipeline = self.pipeline if weights is None else self._recaller.weighed(weights)
-        memory = cast("MeasuredMemory", SimpleNamespace(learning=self))
+        memory = cast("Memory", SimpleNamespace(learning=self))
         return measure("this memory", recalling(memory, pipeline), labels, gold, at=cuts)
 
     @checked(folds=whole(2))
@@ -248,7 +249,7 @@ class Learning:
         from cvx.evaluation.tuning import cross_validated
 
         labels, gold = self._labels(questions)
-        memory = cast("MeasuredMemory", SimpleNamespace(learning=self))
+        memory = cast("Memory", SimpleNamespace(learning=self))
         made = cross_validated(memory, labels, gold, self._recaller.weighed, folds)
         return replace(made, keep=self.recall_with)
 

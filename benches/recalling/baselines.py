@@ -1,4 +1,4 @@
-"""Baseline rankers: each ingredient of recall by itself, over a whole namespace."""
+"""Baseline rankers that share nothing with the library: plain arrays over a whole namespace."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.embed import embed_query
-from cvx.evaluation.labels import Label, MeasuredMemory
+from cvx.evaluation import Label
 from cvx.evaluation.metrics import Answer, Ranker, tokens_of
+from cvx.memory import Memory
 from cvx.recall import reciprocal_rank_fusion
 from cvx.recall.signals import stretched_column
 from cvx.types import Event
@@ -22,12 +23,12 @@ _WORD = re.compile(r"\w+")
 Scores = npt.NDArray[np.float64]
 
 
-def baselines(memory: MeasuredMemory) -> dict[str, Ranker]:
+def baselines(memory: Memory) -> dict[str, Ranker]:
     """Return the rankers to compare with, by name.
 
     Parameters
     ----------
-    memory : cvx.Memory
+    memory : Memory
         Of moderate size: everything is scored for every question.
 
     Returns
@@ -64,7 +65,7 @@ def baselines(memory: MeasuredMemory) -> dict[str, Ranker]:
 class _Plain:
     """Namespaces, each read once."""
 
-    def __init__(self, memory: MeasuredMemory) -> None:
+    def __init__(self, memory: Memory) -> None:
         self.memory = memory
         self._spaces: dict[str, _Space] = {}
 
