@@ -10,7 +10,7 @@ import numpy as np
 from benches.recalling.baselines import baselines
 from cvx.evaluation import Label
 from cvx.memory import Memory
-from cvx.recall.render import entries_of
+from cvx.render.block import entries_of
 from cvx.types import Event
 
 BUDGETS = (250, 500, 1_000, 2_000)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ from cvx.escaping import html_text, one_line
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 IntArray: TypeAlias = npt.NDArray[np.int64]
+Clock: TypeAlias = Literal["microseconds", "seconds", "turn", "tick"]
+"""What timestamps count. The default of a memory is microseconds since 1970-01-01 UTC."""
 
 EventId: TypeAlias = str | int
 

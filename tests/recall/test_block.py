@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
 from cvx.recall.context import Dedupe, Serving
-from cvx.recall.packing import Budget, RankedSentences, fit
-from cvx.recall.render import CLOSE, OPEN, PREAMBLE, Renderer
+from cvx.render.block import CLOSE, OPEN, PREAMBLE, Renderer
+from cvx.render.packing import Budget, RankedSentences, fit
 from cvx.store.injection import reads_like_an_order
 from cvx.tokens import CountTokens, estimate_tokens
 from cvx.types import Cue, Event

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cvx.recall.presets import composite
-from cvx.recall.render import kind_of
+from cvx.render.block import kind_of
 from cvx.types import Cue, Event, Filter
 from tests.recall.rooms import BY_SIMILARITY, apart, at, axis, room
 

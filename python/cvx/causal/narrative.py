@@ -6,7 +6,6 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from cvx.causal.walk import Reached, Walk
 from cvx.errors import FileError
 from cvx.escaping import quoted_line
 from cvx.extras import needs
+from cvx.render import calendar_time
 from cvx.types import Edge, EventId
 
 if TYPE_CHECKING:
@@ -182,13 +182,13 @@ class _Days:
         """Return what happened, with its day where that must be said."""
         text = named(text)
         day = event.tick // _DAY
-        if not self._name or event.id in self._told or not _MICROSECONDS <= event.tick < _LAST:
+        when = calendar_time(event.tick)
+        if not self._name or event.id in self._told or event.tick < _MICROSECONDS or when is None:
             return text
         self._told.add(event.id)
         if day == self._said:
             return text
         self._said = day
-        when = datetime.fromtimestamp(event.tick / 1e6, UTC)
         year = "" if when.year == self._year else f" {when.year}"
         self._year = when.year
         day_name = f"on {when.day} {when:%B}{year}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from cvx.recall import Renderer
-from cvx.recall.render import Entry
+from cvx.render.block import Entry
 from cvx.types import Event, Vector
 
 SOURCE = "distortion"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cvx.escaping import quoted_line
+from cvx.render import first_within
 from cvx.tokens import CountTokens, estimate_tokens
 from cvx.types import Decision, Hit
 
@@ -71,16 +72,10 @@ def render_decision(
         chains = [_line(*one, label_of, actions) for one in enumerate(told[:hits], start=1)]
         return "\n".join([HEADING, *chains, *summary]) if chains or summary else ""
 
-    whole = block(len(told), limit)
-    if budget_tokens is None or count(whole) <= budget_tokens:
-        return whole
+    whole = (len(told), limit)
     shorter = [(len(told), actions) for actions in range(limit - 1, _SHORTEST - 1, -1)]
     fewer = [(hits, min(limit, _SHORTEST)) for hits in range(len(told) - 1, -1, -1)]
-    for hits, actions in [*shorter, *fewer]:
-        text = block(hits, actions)
-        if count(text) <= budget_tokens:
-            return text
-    return ""
+    return first_within((block(*size) for size in (whole, *shorter, *fewer)), budget_tokens, count)
 
 
 def _summary(decision: Decision, strategy: Sequence[str]) -> list[str]:

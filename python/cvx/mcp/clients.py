@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cvx.characters import Cast, Character
 from cvx.errors import CvxError, FileError, InvalidInputError
-from cvx.recall.render import Renderer
+from cvx.render.block import Renderer
 
 if TYPE_CHECKING:
     from cvx.memory import Memory

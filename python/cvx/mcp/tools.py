@@ -15,7 +15,7 @@ from cvx.escaping import one_line, quoted, quoted_line
 from cvx.extras import needs
 from cvx.mcp.clients import Client
 from cvx.memory.advice import as_text
-from cvx.recall.render import kind_of
+from cvx.render.block import kind_of
 from cvx.store.injection import ORDER
 from cvx.types import Edge, Event, Filter, Hit
 

@@ -13,7 +13,7 @@ from cvx.errors import UnknownError
 from cvx.escaping import quoted_line
 from cvx.learn.advisor_episode import Basis, Unit
 from cvx.learn.render import action_chain
-from cvx.tokens import estimate_tokens
+from cvx.render import first_within
 from cvx.types import Episode, Hit
 
 _TOLD_OPTIONS = 12
@@ -316,17 +316,14 @@ class Advice(Sequence[Option]):
     def _within_budget(self) -> str:
         """Return the whole text, or what of it fits: the best options stay longest."""
         told = min(len(self), _TOLD_OPTIONS)
-        for options, plans, failures in [
+        sizes = (
             (told, 2, _TOLD_FAILURES),
             (told, 1, _TOLD_FAILURES),
             (told, 1, 2),
             (told, 0, 0),
             *((n, 0, 0) for n in range(told - 1, 0, -1)),
-        ]:
-            text = self._text(options, plans, failures)
-            if estimate_tokens(text) <= self.asked.budget_tokens:
-                return text
-        return ""
+        )
+        return first_within((self._text(*size) for size in sizes), self.asked.budget_tokens)
 
     def _text(self, options: int, plans: int, failures: int) -> str:
         asked, chance = self.asked, self.unit == "P(success)"

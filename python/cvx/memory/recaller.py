@@ -36,12 +36,12 @@ from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.context import Context, Served, Serving, events_of
 from cvx.recall.corpus import Corpus
 from cvx.recall.floor import Answerable, shipped_floor
-from cvx.recall.packing import Fitted
 from cvx.recall.pipeline import ExternalCalls, RecallEngine, RecallResult, hits_of, run_recall
 from cvx.recall.presets import default_pipeline
 from cvx.recall.signals import COLUMNS
 from cvx.recall.trace import Hits
 from cvx.recall.view import Asker, scope_of, ways_sql
+from cvx.render.packing import Fitted
 from cvx.scoring.feedback import FeedbackRanker, rows_of
 from cvx.scoring.off_policy import drawn_from
 from cvx.types import Cue, Decision, Event, Hit, IntArray, Source, Vector, Where

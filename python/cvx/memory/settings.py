@@ -28,16 +28,16 @@ from cvx.recall import Pipeline, Weighting, candidates, presets, sources
 from cvx.recall.context import Dedupe, Serving
 from cvx.recall.floor import Answerable, Floor, RescaledFloor, shipped_floor
 from cvx.recall.guard import Guard
-from cvx.recall.packing import Budget
 from cvx.recall.pipeline import read_plainly
 from cvx.recall.presets import composite, default_pipeline, fused, read_cue, signals_of, stream
-from cvx.recall.render import Renderer
-from cvx.scoring.formulas import Clock, Decay
+from cvx.render.block import Renderer
+from cvx.render.packing import Budget
+from cvx.scoring.formulas import Decay
 from cvx.scoring.off_policy import PlackettLuce
 from cvx.store import Record
 from cvx.store.database import Description, describe
 from cvx.tokens import CountTokens, estimate_tokens
-from cvx.types import Vector
+from cvx.types import Clock, Vector
 
 OWN_VECTORS = "vectors of one's own"
 """The id of what makes no vectors: every event and cue brings its own."""

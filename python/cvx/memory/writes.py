@@ -18,7 +18,7 @@ from cvx.errors import (
 )
 from cvx.extras import needs
 from cvx.memory.shared_state import SharedState
-from cvx.recall.render import entries_of
+from cvx.render.block import entries_of
 from cvx.store import Writer
 from cvx.store.erase import Erased, check_erasable, erase, told_of
 from cvx.store.files import regular

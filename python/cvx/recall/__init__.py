@@ -11,12 +11,12 @@ from cvx.recall.candidates import (
 )
 from cvx.recall.context import Context, Dedupe, Serving
 from cvx.recall.floor import Floor
-from cvx.recall.packing import Budget
 from cvx.recall.pipeline import Pipeline, Signal
 from cvx.recall.presets import default_pipeline
-from cvx.recall.render import Renderer
 from cvx.recall.trace import Hits, Trace
 from cvx.recall.view import View
+from cvx.render.block import Renderer
+from cvx.render.packing import Budget
 from cvx.scoring.off_policy import PlackettLuce
 
 __all__ = [

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidInputError
-from cvx.recall.packing import CHARACTERS_A_TOKEN, Budget, Fitted, fit
-from cvx.recall.render import Renderer
 from cvx.recall.trace import Trace
+from cvx.render.block import Renderer
+from cvx.render.packing import CHARACTERS_A_TOKEN, Budget, Fitted, fit
 from cvx.scoring.off_policy import PlackettLuce
 from cvx.types import Hit, IntArray
 

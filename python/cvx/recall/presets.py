@@ -27,10 +27,9 @@ from cvx.scoring.formulas import (
     NEUTRAL_REWARD,
     SEED_WEIGHTS,
     STREAM_DECAY,
-    Clock,
     Decay,
 )
-from cvx.types import IntArray, entity_number
+from cvx.types import Clock, IntArray, entity_number
 
 Columns = Mapping[str, npt.NDArray[np.floating[Any]]]
 SignalOf = Callable[[Any, Candidates, View], Columns]

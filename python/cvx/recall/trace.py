@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cvx.escaping import html_text, one_line, printable
-from cvx.recall.render import SHORT, kind_of
+from cvx.render.block import SHORT, kind_of
 from cvx.types import Hit, shorten
 
 _LONGEST = 60

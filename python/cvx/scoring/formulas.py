@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, Self, TypeAlias
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,7 @@ import numpy.typing as npt
 from cvx.arguments import a_share, above_zero
 from cvx.errors import InvalidInputError
 from cvx.statistics import Beta
-
-Clock: TypeAlias = Literal["microseconds", "seconds", "turn", "tick"]
-"""What timestamps count. The default of a memory is microseconds since 1970-01-01 UTC."""
+from cvx.types import Clock
 
 HALF_LIFE_S = 7 * 86400
 STREAM_DECAY = 0.02

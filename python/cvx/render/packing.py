@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cvx.errors import InvalidInputError
-from cvx.recall.render import Entry, Renderer
+from cvx.render.block import Entry, Renderer
 from cvx.store.injection import tags_with_mark
 from cvx.tokens import CountTokens, estimate_tokens
 from cvx.types import Event
@@ -80,6 +80,33 @@ class Fitted:
     tried: int
     compacted: int = 0
     problem: str = ""
+
+
+def first_within(
+    texts: Iterable[str], tokens: int | None, count: CountTokens = estimate_tokens
+) -> str:
+    """Return the first of ever shorter texts that a budget has room for.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The longest first; made one by one.
+    tokens : int or None
+        The budget; None for one without bounds.
+    count : callable, default estimate_tokens
+        From a text to tokens.
+
+    Returns
+    -------
+    str
+        Empty if none fits.
+
+    Examples
+    --------
+    >>> first_within(["the key is under the pot", "the key"], 3)
+    'the key'
+    """
+    return next((text for text in texts if tokens is None or count(text) <= tokens), "")
 
 
 def fit(events: Sequence[Event], cue: str, budget: Budget, renderer: Renderer) -> Fitted:

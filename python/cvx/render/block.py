@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from cvx.escaping import quoted, quoted_line, unquoted
-from cvx.scoring.formulas import Clock
 from cvx.store.injection import ORDER
-from cvx.types import Event
+from cvx.types import Clock, Event
 
 OPEN = "<recalled>"
 CLOSE = "</recalled>"
@@ -156,12 +155,27 @@ class Renderer:
             return f"turn {turn}"
         if self._unit is None:
             return f"{self.clock} {event.timestamp}"
-        try:
-            then = datetime.fromtimestamp(event.timestamp / self._unit, UTC)
-        except (OverflowError, ValueError, OSError):
+        then = calendar_time(event.timestamp, self._unit)
+        if then is None:
             return f"at {event.timestamp}"
         # Midnight to the minute is a day without a time.
         return then.strftime("%Y-%m-%d" if (then.hour, then.minute) == (0, 0) else "%Y-%m-%d %H:%M")
+
+
+def calendar_time(timestamp: int, a_second: int = 1_000_000) -> datetime | None:
+    """Return a moment since 1970-01-01 UTC, None where the calendar has none such.
+
+    Parameters
+    ----------
+    timestamp : int
+        Any.
+    a_second : int, default 1,000,000
+        Timestamps a second.
+    """
+    try:
+        return datetime.fromtimestamp(timestamp / a_second, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def entries_of(text: str) -> list[str]:

@@ -1,0 +1,19 @@
+"""Where memories become text for a prompt: labels and blocks, and what of it fits a budget.
+
+Escaping stands below, in `cvx.escaping`, since errors and reprs need it too.
+"""
+
+from cvx.render.block import Entry, Renderer, calendar_time, entries_of, kind_of
+from cvx.render.packing import Budget, Fitted, first_within, fit
+
+__all__ = [
+    "Budget",
+    "Entry",
+    "Fitted",
+    "Renderer",
+    "calendar_time",
+    "entries_of",
+    "first_within",
+    "fit",
+    "kind_of",
+]
