@@ -21,7 +21,7 @@ endif
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 NATIVE := .venv/.native
 
-.PHONY: help run test test-rust miri test-python requirements check format lock nightly bench figures build clean
+.PHONY: help run test test-rust miri test-python requirements check docs format lock nightly bench figures build packages clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -34,7 +34,7 @@ help: ## what there is to make
 .venv/.python: pyproject.toml tools/constraints.txt .venv/.maturin
 	@echo "setting up .venv (two to three minutes the first time)"
 	$(PY) -m pip install --quiet --upgrade pip
-	$(PY) tools/extras.py experiments causal duckdb frames gymnasium http langchain langgraph learn local mcp minari plot tracing bench dev > .venv/requirements.txt
+	$(PY) tools/extras.py experiments causal duckdb frames gymnasium http langchain langgraph learn local mcp minari plot tracing bench docs dev > .venv/requirements.txt
 	$(PY) -m pip install --quiet -r .venv/requirements.txt -c tools/constraints.txt
 	touch $@
 
@@ -83,6 +83,12 @@ check: $(NATIVE) ## formatters, linters, types, stubs, layers, doctests, licence
 	$(PY) -m pytest --doctest-modules python/cvx experiments --ignore=experiments/tests --quiet
 	$(PY) -m pytest --doctest-glob='*.md' README.md docs --quiet
 	$(PY) tools/licences.py
+	$(MAKE) docs
+
+# Strict: a warning, such as a link that leads nowhere, is an error.
+docs: $(NATIVE) ## the documentation as a site in site/
+	$(PY) tools/commands.py
+	$(PY) -m sphinx --quiet --fail-on-warning --keep-going --jobs 2 -c docs . site
 
 # Newer versions are tried by emptying the file first.
 lock: .venv/.python ## write the versions that development uses into tools/constraints.txt
@@ -127,10 +133,14 @@ figures: $(NATIVE) ## docs/figures.md, from what `make bench` and the experiment
 	$(PY) -m benches.figures
 
 # The compiler's driver and nothing of what tests and experiments need. On Linux zig links against an old C library.
-build: .venv/.maturin ## a stripped wheel in dist/, on Linux for manylinux2014
+build: .venv/.maturin ## a stripped wheel in dist/, on Linux for manylinux2014, and an sdist
 	$(PY) -m pip install --quiet "maturin[zig]>=1.9,<2"
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --release --strip --out dist \
 		$(if $(filter Linux,$(shell uname -s)),--zig)
+	.venv/bin/maturin sdist --quiet --out dist
+
+packages: build ## install the wheel and the sdist into empty environments, and use them there
+	$(PY) tools/packages.py --tests
 
 clean: ## remove what was built, not what was measured
-	rm -rf .venv target dist .cache
+	rm -rf .venv target dist site .cache
