@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from benches.poisoning.worlds import lived
 from cvx import Memory
 from cvx.embed import LexicalEmbedder
+from cvx.learn.advisor_episode import Observation, Run, Step
+from cvx.learn.source_trust import SourceTrust
 from cvx.memory.advice import Advice
 
 _DOORS = ("red door", "blue door", "green door", "white door")
@@ -136,3 +140,66 @@ def test_a_planted_action_is_hardly_followed() -> None:
         f"where nothing was planted; regret {planted.regret:.2f} and {none.regret:.2f}"
     )
     assert planted.followed <= none.followed + 0.02
+
+
+def _ended(source: str, place: str, paid: float) -> Run:
+    run = Run("e", "get out", "get out", 1.0, source)
+    run.steps.append(Step(Observation(place), "push", paid, None))
+    return run
+
+
+def _simulated(seed: int, chance: float, told: str, tries: int = 40) -> list[bool]:
+    """Whether a source with a label is left out after each of the asker's own episodes.
+
+    It told of six places once each, where the same deed succeeds with a chance: of what came of
+    it ("all"), of its successes alone ("wins"), or of successes that there are not ("false").
+    """
+    draw, trust = random.Random(seed), SourceTrust()
+    for at in range(20):
+        trust.close(_ended("", f"home {at % 4}", float(draw.random() < 0.5)))
+    for at in range(6):
+        came = float(draw.random() < chance)
+        trust.close(_ended("expert", f"room {at}", came if told == "all" else 1.0))
+    out = []
+    for _ in range(tries):
+        paid = 0.0 if told == "false" else float(draw.random() < chance)
+        trust.close(_ended("", f"room {draw.randrange(6)}", paid))
+        out.append("expert" in trust.out)
+    return out
+
+
+@pytest.mark.parametrize("told", ["all", "wins"])
+@pytest.mark.parametrize("chance", [0.8, 0.6])
+def test_an_honest_source_of_a_chancy_world_is_hardly_ever_left_out_for_good(
+    chance: float, told: str
+) -> None:
+    runs = [_simulated(seed, chance, told) for seed in range(200)]
+    assert sum(any(out) for out in runs) <= 0.15 * len(runs)
+    assert sum(out[-1] for out in runs) <= 0.02 * len(runs)
+
+
+def test_a_source_comes_back_when_others_find_what_it_told() -> None:
+    back = [out for seed in range(200) if any(out := _simulated(seed, 0.6, "wins"))]
+    assert back
+    assert sum(not out[-1] for out in back) >= 0.9 * len(back)
+
+
+def test_a_source_of_false_successes_is_out_after_a_few_tries_and_stays_out() -> None:
+    runs = [_simulated(seed, 0.6, "false") for seed in range(50)]
+    assert all(all(out[7:]) for out in runs)
+
+
+def test_what_a_source_that_is_back_told_counts_again() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    for _ in range(8):
+        _play(memory, "hall", "push", 0.0)
+    for door in _DOORS:
+        _play(memory, door, "push", 1.0, "web")
+    trials = []
+    for paid in (0.0, 1.0, 1.0):
+        for door in _DOORS[:3]:
+            _play(memory, door, "push", paid)
+        option = _advice(memory, "white door").option("push")
+        assert option is not None
+        trials.append(option.trials)
+    assert trials == [0, 1, 1]

@@ -289,7 +289,7 @@ class Advisor:
         self._tasks[run.task] = task
         self._apart.pop(run.task, None)
         for source in self.source_trust.close(run):
-            self._leave_out(source)
+            self._reconsider(source)
         task = self._tasks[run.task]
         task.learn(run)
         if run.view is not None:
@@ -300,11 +300,11 @@ class Advisor:
         if task.wanted_history != task.history:
             self._tasks[run.task] = self._relearned(task)
 
-    def _leave_out(self, source: str) -> None:
-        """Learn again, without what a source told, every task that it told of."""
+    def _reconsider(self, source: str) -> None:
+        """Learn every task again that a source told of: it was left out, or is back."""
         told = [run for run in self._past if run.source == source]
         for run in told:
-            run.share = 0.0
+            run.left_out = source in self.source_trust.out
         for name in {run.task: None for run in told}:
             self._tasks[name] = self._relearned(self._tasks[name])
 

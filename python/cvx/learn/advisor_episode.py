@@ -116,11 +116,12 @@ class Run:
     asked: dict[Hashable, tuple[Option, float]] = field(default_factory=dict)
     view: Any = None
     share: float = 1.0
+    left_out: bool = False
 
     @property
     def weight(self) -> float:
-        """How much it counts: the trust in who tells it, and its share of what that one claims."""
-        return self.trust * self.share
+        """How much it counts: the trust in who tells it, and its share of what that one reports."""
+        return 0.0 if self.left_out else self.trust * self.share
 
     def forget_view(self) -> None:
         """Drop what only an open episode needs."""
