@@ -6,8 +6,10 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ from cvx.memory import Memory
 from cvx.memory.episode import RunningEpisode
 from cvx.memory.transfer import export, import_export
 from cvx.store import failpoints
+from cvx.types import Vector
 
 CUPBOARDS = {"mint": "red", "rose": "blue", "oolong": "green"}
 WAYS = [*(f"open the {colour} cupboard" for colour in CUPBOARDS.values()), "brew"]
@@ -1066,3 +1069,77 @@ def test_an_option_lies_in_its_interval_before_any_episode_has_ended() -> None:
     for option in episode.advise("bread", ["x", "y"]):
         assert 0.0 <= option.low <= option.value <= option.high <= 1.0
     episode.discard()
+
+
+class _Interrupting(LexicalEmbedder):
+    """Embeds as ever, and lets ``meanwhile`` happen in another thread before it does once."""
+
+    meanwhile: Callable[[], None] | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        act, self.meanwhile = self.meanwhile, None
+        if act is not None:
+            thread = threading.Thread(target=act)
+            thread.start()
+            thread.join()
+        return super().embed(texts)
+
+
+def _fail_together(memory: Memory, *, learning: bool) -> None:
+    with suppress(ZeroDivisionError), memory.admin.transaction():
+        memory.add("a note")
+        if learning:
+            with memory.episode("sing", task="sing") as episode:
+                episode.act("la", observation="a stage")
+                episode.end(1.0)
+        _ = 1 / 0
+
+
+@pytest.mark.requirement("B11")
+@pytest.mark.parametrize("learning", [False, True])
+def test_a_transaction_that_fails_in_another_thread_breaks_no_episode(
+    tmp_path: Path, learning: bool
+) -> None:
+    embedder = _Interrupting()
+    with Memory.open(tmp_path / "store", embedder=embedder) as memory:
+        with memory.episode("fetch", task="fetch") as episode:
+            for at in range(3):
+                episode.advise(f"room {at}", ["north", "south"])
+                embedder.meanwhile = partial(_fail_together, memory, learning=learning)
+                episode.act("north", reward=1.0, observation=f"another room {at}")
+            steps = episode.events
+            embedder.meanwhile = partial(_fail_together, memory, learning=learning)
+            episode.end(1.0, observation="the last room")
+        with memory.episode("fetch", task="fetch") as episode:
+            (option,) = episode.advise("another room 0", ["north"])
+            assert option.trials == 1
+            assert [hit.event.id for hit in option.hits if hit.event] == [steps[0].id]
+            episode.discard()
+        learned = memory.learning.active.episodes
+        assert [one.goal for one in learned] == ["fetch"]
+    with Memory.open(tmp_path / "store", embedder=embedder) as memory:
+        assert [event.action for event in memory.events({"kind": "step"})] == ["north"] * 3
+
+
+@pytest.mark.requirement("B11")
+@pytest.mark.parametrize("learning", [False, True])
+def test_episodes_go_on_while_the_transactions_of_a_thread_keep_failing(learning: bool) -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+
+    def fail() -> None:
+        for _ in range(20):
+            _fail_together(memory, learning=learning)
+
+    def play() -> None:
+        for _ in range(4):
+            with memory.episode("fetch", task="fetch") as episode:
+                for at in range(3):
+                    episode.advise(f"room {at}", ["north", "south"])
+                    episode.act("north", reward=1.0)
+                assert len(episode.events) == 3
+                episode.end(1.0)
+
+    with ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(fail), pool.submit(play), pool.submit(play)]:
+            done.result()
+    assert [one.goal for one in memory.learning.active.episodes] == ["fetch"] * 8

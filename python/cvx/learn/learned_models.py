@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from cvx.index import RawIndex
 
 
+class TakenBackError(StoreError):
+    """What was learned within a block of transactions was taken back: learn anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """How outcomes are read, and what they teach; ``ActiveMemory`` says what each means."""
@@ -110,7 +114,9 @@ class LearnedModels:
         self._scorers = {learned.namespace: learned}
         # With one of its own, whoever writes and whoever reads would take the two in either order.
         self.mutex = record.database.follower_lock
-        self._blocks_taken_back = record.blocks_taken_back
+        # Blocks of transactions in which something was taken in; and how many were taken back.
+        self._blocks: set[int] = set()
+        self._blocks_taken_back = len(record.taken_back)
         self._known: set[int | None] = set()
         # Put away, and in no index.
         self._away_events = frozenset[int]()
@@ -121,6 +127,7 @@ class LearnedModels:
 
     def _open(self, clock: Callable[[], int] | None) -> None:
         """Take in what the record has, and the index besides."""
+        self._note_block()
         replica = self.record.follower_of(self.index)
         if replica is None:
             replica = Replica(self.record, None, (self.index, 0))
@@ -362,21 +369,35 @@ class LearnedModels:
         self.recorder.start_at(new_number + 1, entity + 1)
         return replace(outcome, episode=episode, taken=taken)
 
+    @property
+    def taken_back(self) -> bool:
+        """Whether something was taken in within a block of transactions that was taken back."""
+        return not self._blocks.isdisjoint(self.record.taken_back)
+
+    def _note_block(self) -> None:
+        if self.record.block is not None:
+            self._blocks.add(self.record.block)
+
     def catch_up(self) -> None:
         """Learn from the episodes that others closed in the same record meanwhile.
 
         Raises
         ------
-        StoreError
+        TakenBackError
             What this loop has learned from was taken back.
         """
         with self.record.reading():
             self.notice()
-            if self.record.blocks_taken_back != self._blocks_taken_back:
-                raise StoreError(
+            if self.taken_back:
+                raise TakenBackError(
                     "what this loop may have learned from was taken back, with all that was "
                     "written together: make a new one"
                 )
+            if len(self.record.taken_back) != self._blocks_taken_back:
+                self._blocks_taken_back = len(self.record.taken_back)
+                if self.mdp is not None:
+                    # The index was built anew, and may have other regions under the same numbers.
+                    self.mdp.relearn()
             seq = self.record.tail().seq
             if seq == self._seen:
                 return
@@ -397,6 +418,7 @@ class LearnedModels:
     def notice(self) -> None:
         """Leave out what was put away or erased in the record since, and take back the rest."""
         with self.record.reading():
+            self._note_block()
             self._follow()
             seq = self.record.tail().seq
             if seq != self._noticed:
@@ -416,7 +438,7 @@ class LearnedModels:
             self.erased = self.asked
             if self.usage is not None:
                 self.usage.load(record, anew=True)
-        if not kept or taken_back or record.blocks_taken_back != self._blocks_taken_back:
+        if not kept or taken_back or self.taken_back:
             away = record.put_away()
             back = {node for node in self.history.away - away if node in self.index}
             self._put_away(away - self.history.away, back)

@@ -11,6 +11,7 @@ import numpy as np
 
 from cvx.learn.advisor import Advisor, Observation
 from cvx.learn.episodes import OpenEpisode
+from cvx.learn.learned_models import LearnedModels, TakenBackError
 from cvx.learn.loop import ActiveMemory
 from cvx.memory.advice import Precedents, same
 from cvx.memory.observations import (
@@ -25,7 +26,6 @@ from cvx.memory.settings import OwnVectors
 from cvx.types import Episode, Event, Hit, Vector
 
 if TYPE_CHECKING:
-    from cvx.learn.learned_models import LearnedModels
     from cvx.memory.shared_state import SharedState
 
 _MOST_TEXTS = 4096
@@ -135,9 +135,8 @@ class NamespaceAdvisor:
 
     def catch_up(self) -> None:
         """Learn from what was closed since, by anybody; anew where something was taken away."""
-        with self.lock:
-            loop = self.advisors.loop
-            loop.catch_up()
+        with self.advisors.shared.record.reading(), self.lock:
+            loop = self.advisors.caught_up()
             models = loop.models
             log = models.recorder.log
             known = models is self._models and models.unlearned == self._unlearned
@@ -258,7 +257,6 @@ class Advisors:
         self.seed = int(shared.kind.settings.get("seed", 0))
         self._lock = threading.RLock()
         self._loop: ActiveMemory | None = None
-        self._taken_back = 0
         self._learners: dict[tuple[str, tuple[str, ...], int | None], NamespaceAdvisor] = {}
         self._embedded: OrderedDict[str, Vector] = OrderedDict()
 
@@ -269,19 +267,30 @@ class Advisors:
 
     @property
     def loop(self) -> ActiveMemory:
-        """The loop that writes and learns from closed episodes, made at its first use."""
-        with self._lock:
-            taken_back = self.shared.record.blocks_taken_back
-            if self._loop is None or taken_back != self._taken_back:
-                # One that may have learned from what was taken back learns anew.
-                self._taken_back = taken_back
-                shared = self.shared
+        """The loop that writes and learns from closed episodes, made at its first use.
+
+        One that has learned from what was taken back is made anew.
+        """
+        shared = self.shared
+        # In this order, as whoever is in a block of transactions holds the record.
+        with shared.record.reading(), self._lock:
+            if self._loop is None or self._loop.models.taken_back:
                 shared.store.refresh()
                 self._loop = ActiveMemory(
                     shared.store.index, shared.embedder, shared.record, clock=shared.record.now
                 )
                 self._loop.on_render = shared.hand_out_text
             return self._loop
+
+    def caught_up(self) -> ActiveMemory:
+        """Return the loop when it has learned from all that was closed, by anybody."""
+        while True:
+            loop = self.loop
+            try:
+                loop.catch_up()
+            except TakenBackError:
+                continue
+            return loop
 
     def learner(
         self, namespace: str, also: tuple[str, ...], history: int | None

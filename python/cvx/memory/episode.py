@@ -25,6 +25,7 @@ from cvx.errors import (
 from cvx.learn.advisor import Observation
 from cvx.learn.attribution import Outcome, Taken
 from cvx.learn.episodes import OpenEpisode
+from cvx.learn.learned_models import TakenBackError
 from cvx.memory.advice import Advice, Asked, Option, as_text, same
 from cvx.memory.advisors import Advisors, NamespaceAdvisor, advisors_of, task_of
 from cvx.memory.aio import OF_AN_EPISODE, Aio
@@ -521,7 +522,7 @@ class RunningEpisode:
         """
         with self._lock:
             self._check_open()
-            run, loop = self._run, self._advisors.loop
+            run = self._run
             self._learner.catch_up()
             if len(run.steps) < self._stored:
                 # What was decided went with the step that was erased.
@@ -538,18 +539,26 @@ class RunningEpisode:
                 told["last"] = _kept(last)
             reward = self._rank(total) if outcome is None else float(outcome)
             before, run.metadata = run.metadata, told
-            won = reward > loop.success_above
+            won = reward > self._advisors.loop.success_above
             # Neither a time that ran out nor a return below others' proves that advice was bad.
             exposure = 0.0 if truncated or outcome is None else 1.0
             try:
-                closed = loop.recorder.outcome(run, reward)
-                outcome_of = Outcome(closed, self._taken, won, exposure, stored=True)
-                run.steps[:] = loop.models.learn(run, outcome_of).steps
+                run.steps[:] = self._learned(reward, won, exposure).steps
             finally:
                 if not run.closed:
                     run.metadata = before
             self._advisors.ended()
             self._give_feedback(reward)
+
+    def _learned(self, reward: float, won: bool, exposure: float) -> Episode:
+        """Write the outcome down and learn from it; return the episode as it was closed."""
+        while True:
+            loop = self._advisors.caught_up()
+            closed = loop.recorder.outcome(self._run, reward)
+            outcome = Outcome(closed, self._taken, won, exposure, stored=True)
+            # Another thread may have taken back what the loop had learned meanwhile.
+            with suppress(TakenBackError):
+                return loop.models.learn(self._run, outcome)
 
     def _check_unit(self, outcome: float | np.bool | None) -> None:
         task = task_of(self._run)
@@ -698,8 +707,7 @@ def begin(
     """Begin an episode, and write down that it began; see ``Memory.episode``."""
     advisors = advisors_of(shared)
     whose, also = identity.seeing(namespace)
-    loop = advisors.loop
-    loop.catch_up()
+    loop = advisors.caught_up()
     run = loop.recorder.begin(
         goal,
         task,
@@ -752,7 +760,7 @@ def take_up(
     holder = int(told.get("holder", 0)) + 1
     with advisors.shared.writing() as write:
         write.change_open_episode(_stored(run, holder))
-    advisors.loop.catch_up()
+    advisors.caught_up()
     also = identity.also if found.namespace == identity.namespace else ()
     learner = advisors.learner(found.namespace, also, history)
     made = RunningEpisode(memory, advisors, run, learner, holder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -235,9 +235,14 @@ class Record:
         return self._transactions.writing
 
     @property
-    def blocks_taken_back(self) -> int:
-        """How many blocks of transactions ended with an error, through this object."""
-        return self._transactions.blocks_taken_back
+    def block(self) -> int | None:
+        """The number of the block of transactions that this thread is in, None outside of any."""
+        return self._transactions.block
+
+    @property
+    def taken_back(self) -> Set[int]:
+        """Numbers of the blocks of transactions that ended with an error, through this object."""
+        return self._transactions.taken_back
 
     @property
     def frozen(self) -> bool:

@@ -101,14 +101,15 @@ class Transactions:
         Who is told.
     refusal : str or None
         Why nothing may be written, if so.
-    blocks_taken_back : int
-        How many blocks of transactions ended with an error.
+    taken_back : set of int
+        Numbers of the blocks of transactions that ended with an error.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self.followers: list[Follower] = []
         self.refusal: str | None = None
-        self.blocks_taken_back = 0
+        self.taken_back: set[int] = set()
+        self._blocks = 0
         self._database = database
         self._clock = clock
         self._writing = False
@@ -121,6 +122,11 @@ class Transactions:
     def writing(self) -> bool:
         """Whether something is written that is not durable yet."""
         return self._writing or self._block_owner is not None
+
+    @property
+    def block(self) -> int | None:
+        """The number of the block that this thread is in, None outside of any."""
+        return self._blocks if self._block_owner == threading.get_ident() else None
 
     @property
     def began(self) -> Tail | None:
@@ -163,6 +169,7 @@ class Transactions:
             self._check_not_reading(db)
             with database.typed_errors():
                 self._block_owner = threading.get_ident()
+                self._blocks += 1
                 try:
                     db.execute("BEGIN IMMEDIATE")
                     yield
@@ -171,7 +178,7 @@ class Transactions:
                 except BaseException:
                     take_back(db)
                     self._numbers = iter(())
-                    self.blocks_taken_back += 1
+                    self.taken_back.add(self._blocks)
                     with database.follower_lock:
                         for follower in self.followers:
                             follower.taken_back()
