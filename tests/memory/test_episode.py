@@ -1143,3 +1143,24 @@ def test_episodes_go_on_while_the_transactions_of_a_thread_keep_failing(learning
         for done in [pool.submit(fail), pool.submit(play), pool.submit(play)]:
             done.result()
     assert [one.goal for one in memory.learning.active.episodes] == ["fetch"] * 8
+
+
+@pytest.mark.requirement("B11")
+def test_a_memory_that_knows_nothing_says_so() -> None:
+    memory = in_ram()
+    with memory.episode("open the box") as episode:
+        advice = episode.advise("a box", ["push", "pull"])
+        assert not advice.known
+        assert str(advice).splitlines()[2:] == [
+            "1. push: nothing known of it", "2. pull: nothing known of it"
+        ]  # fmt: skip
+        assert "%" not in str(advice)
+        assert repr(advice.best) == "<Option 'push': nothing known>"
+        assert [(one.value, one.low, one.high) for one in advice] == [(0.5, 0.0, 1.0)] * 2
+        episode.act("push")
+        episode.end(False)
+    with memory.episode("open the box") as episode:
+        advice = episode.advise("a box", ["push", "pull"])
+        assert advice.known
+        assert "nothing known" not in str(advice) + repr(advice)
+        episode.discard()

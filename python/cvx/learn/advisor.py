@@ -163,7 +163,7 @@ class Advisor:
             else option
             for option, _ in found.values()
         ]
-        return sorted(told, key=lambda o: -o.value)
+        return sorted(told, key=lambda option: (not option.known, -option.value))
 
     def _view(self, run: Run, task: Task) -> View:
         """Return what an open episode sees, up to date with its steps and with the others."""

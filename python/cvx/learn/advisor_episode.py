@@ -61,6 +61,11 @@ class Option:
     episodes: tuple[str, ...]
     source: str = ""
 
+    @property
+    def known(self) -> bool:
+        """Whether any episode tells anything of it."""
+        return self.trials > 0 or self.basis != "everywhere"
+
 
 class Moment(NamedTuple):
     """What an action is weighed in.

@@ -343,6 +343,10 @@ class View:
             basis: Basis = "state"
             if n <= 0 and untried is not None:
                 basis = min(untried, menu.told_by.get(i, untried), key=NARROWEST.index)
+            if basis == "everywhere":
+                # Nothing is known: all that can be had is as likely.
+                low, high = task.range()
+                value = (low + high) / 2.0
             episodes = () if pair < 0 else tuple(task.latest[pair])
             option = Option(action, value, low, high, round(n), basis, episodes)
             out[action] = option, menu.bold[i]

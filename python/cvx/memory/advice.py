@@ -37,14 +37,14 @@ class Option:
         What to do.
     value : float
         The chance of success, or the expected sum of the rewards from here, if the best known is
-        done afterwards.
+        done afterwards. Where nothing is known, the middle of what can be had.
     low, high : float
         Bounds that hold with 90%.
     trials : int
         How often it was done in this state.
     basis : str
         The narrowest evidence that it rests on: this "state", what is "near", its "region", the
-        "task", "other tasks", or "everywhere".
+        "task", "other tasks"; or "everywhere", where no episode tells anything.
     source : str
         The labelled source that alone tells of it here, where that is not the asker's; else empty.
     hits : tuple of Hit
@@ -88,6 +88,8 @@ class Option:
         return Option, told, (None, {"_hits": self.hits})
 
     def __repr__(self) -> str:
+        if _unknown(self):
+            return f"<Option {self.action!r}: nothing known>"
         return (
             f"<Option {self.action!r}: {self.value:.2f} [{self.low:.2f}, {self.high:.2f}], "
             f"{self.trials} trials, by {self.basis}>"
@@ -336,6 +338,9 @@ class Advice(Sequence[Option]):
         if seen:
             lines.append(f"Now: {seen if len(seen) <= 200 else seen[:199] + '…'}")
         for place, one in enumerate(self.options[:options], start=1):
+            if _unknown(one):
+                lines.append(f"{place}. {quoted_line(as_text(one.action))}: nothing known of it")
+                continue
             bounds = (
                 f"{one.value:.0%} success ({one.low:.0%} to {one.high:.0%})"
                 if chance
@@ -359,6 +364,11 @@ class Advice(Sequence[Option]):
             )
             lines.append(f"Episodes that failed after it was done here: {listed}")
         return "\n".join(lines)
+
+
+def _unknown(option: Option) -> bool:
+    """Return whether no episode tells anything of an option, here or anywhere."""
+    return option.basis == "everywhere" and not option.trials
 
 
 def _no_hits(_action: Hashable, _episodes: Sequence[str]) -> tuple[Hit, ...]:

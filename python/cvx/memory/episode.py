@@ -215,8 +215,8 @@ class RunningEpisode:
             seen = self._observe(observation)
             with learner.lock:
                 made = learner.advisor.options(str(self.id), seen, listed)
-                # Of what is worth as much, what is surer comes first.
-                made.sort(key=lambda one: (-one.value, -one.low))
+                # Surer ones first of what is worth as much; last what nothing is known of.
+                made.sort(key=lambda one: (not one.known, -one.value, -one.low))
                 unit = learner.advisor.unit(task_of(self._run)) or "P(success)"
                 asked = Asked(
                     self.goal,
