@@ -8,7 +8,6 @@ import pytest
 from cvx import Event, Filter
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
-from cvx.memory.timeline import timeline
 from cvx.memory.transfer import export, import_export
 from cvx.types import UNNAMED_ENTITIES, entity_number
 from tests.golden.make_store import FOLDER
@@ -27,7 +26,7 @@ def test_a_name_comes_back_wherever_its_event_does(memory: Memory) -> None:  # n
     assert (hit.entity, hit["entity"], dict(hit)["entity"]) == ("ana", "ana", "ana")
     assert [one.entity for one in memory.events()] == ["ana", "Bo", None]
     assert memory.frames.events()["entity"].to_list() == ["ana", "Bo", None]
-    assert [one.text for one in timeline(memory, entity="Bo")] == ["Bo bought a horse"]
+    assert [one.text for one in memory.events({"entities": "Bo"})] == ["Bo bought a horse"]
 
 
 def test_a_filter_takes_one_name_or_several(memory: Memory) -> None:  # noqa: F811

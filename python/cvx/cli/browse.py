@@ -32,6 +32,7 @@ from cvx.errors import FileError, InvalidInputError
 from cvx.escaping import one_line
 
 if TYPE_CHECKING:
+    from cvx.memory import Memory
     from cvx.types import Edge, Event
 
 _POLL = 0.2
@@ -234,14 +235,13 @@ def tail(
       cvx tail -k 3
       cvx tail -f --entity ana
     """
-    from cvx.memory.timeline import newest_id
 
     def passes(event: Event) -> bool:
         mine = event.namespace == (namespace or "") and event.state == "active"
         return mine and (not entity or event.entity in entity)
 
     with opened(store, embeds=False, reads=True) as memory:
-        told = end = newest_id(memory)
+        told = end = _newest_id(memory)
         events: list[Event] = []
         while end and len(events) < count:
             some = memory.record.events(range(max(end - 499, 1), end + 1))
@@ -255,7 +255,7 @@ def tail(
         while follow:
             sys.stdout.flush()
             time.sleep(_POLL)
-            newest = newest_id(memory)
+            newest = _newest_id(memory)
             for event in memory.record.events(range(told + 1, newest + 1)):
                 if passes(event):
                     _one(event, as_json=json)
@@ -267,3 +267,8 @@ def _one(event: Event, *, as_json: bool) -> None:
         emit(plain_event(event))
     else:
         show_event(event)
+
+
+def _newest_id(memory: Memory) -> int:
+    """Return the id of the event that was written last, 0 where there is none."""
+    return int(memory.record.query("SELECT ifnull(max(event_id), 0) FROM events")[0][0])

@@ -327,7 +327,8 @@ def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -
     """Return the embedder for a store, or for one that is to be made."""
     from cvx.embed import LexicalEmbedder
     from cvx.embed.check import check
-    from cvx.embed.registry import Absent, embedder_from, embedder_of, remembered_embedder
+    from cvx.embed.registry import Absent, embedder_from
+    from cvx.memory.settings import embedder_of_store
 
     if known is None or known.embedder is None or known.dim is None:
         made = LexicalEmbedder() if spec is None else embedder_from(spec)
@@ -337,15 +338,7 @@ def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -
         return embedder_from(spec, dim=known.dim)
     if not embeds:
         return Absent(known.embedder, known.dim)
-    if known.spec is not None:
-        return remembered_embedder(known.spec, dim=known.dim)
-    inferred = embedder_of(known.embedder)
-    if inferred is None:
-        raise SettingsMismatchError(
-            f"the vectors in this store are of {known.embedder}, and it does not remember how to "
-            "make that embedder: name it once with --embedder"
-        )
-    return inferred
+    return embedder_of_store(known)
 
 
 def _writable(folder: Path) -> bool:

@@ -268,12 +268,19 @@ def trajectory(
       cvx trajectory --entity ana --since 2026-11-01
       cvx trajectory --episode 1 --json
     """
-    from cvx.memory.timeline import Span, timeline
-
     only_one(entity=entity is not None, episode=episode is not None)
-    span = Span(timestamp_of(since, "--since"), timestamp_of(until, "--until"), last)
+    where: dict[str, Any] = {"entities": entity}
     with opened(store, embeds=False, reads=True) as memory:
-        events = timeline(memory, entity=entity, episode=episode, namespace=namespace, span=span)
+        if episode is not None:
+            steps = memory.record.query(_STEPS, (episode,))
+            where = {"ids": [event for event, _ in steps]}
+            # The number of an episode says whose it is.
+            namespace = steps[0][1] if steps else namespace
+        where |= {
+            "since": timestamp_of(since, "--since"),
+            "until": timestamp_of(until, "--until"),
+        }
+        events = memory.events(where, newest=True, limit=last, namespace=namespace)[::-1]
     if json:
         emit({"events": [plain_event(event) for event in events]})
     else:
@@ -285,6 +292,7 @@ def trajectory(
         raise typer.Exit(NOTHING)
 
 
+_STEPS = "SELECT event_id, namespace FROM events WHERE episode = ?"
 _NAMESPACES = "SELECT namespace, count(*) FROM events GROUP BY namespace ORDER BY namespace"
 
 

@@ -246,7 +246,7 @@ def settings_of(
     if there is None:
         _warn_of_spelling()
         return Settings(LexicalEmbedder(), metric)
-    return Settings(_of_store(there), metric)
+    return Settings(embedder_of_store(there), metric)
 
 
 def remembered(spec: str) -> str:
@@ -256,7 +256,8 @@ def remembered(spec: str) -> str:
     return f"local:{Path(spec.removeprefix('local:')).absolute()}"
 
 
-def _of_store(known: Description) -> Embedder:
+def embedder_of_store(known: Description) -> Embedder:
+    """Return the embedder of a store, as far as that remembers it and the user allows it."""
     assert known.embedder is not None
     if known.spec is not None:
         return remembered_embedder(known.spec, dim=known.dim)
@@ -266,7 +267,7 @@ def _of_store(known: Description) -> Embedder:
     if inferred is None:
         raise SettingsMismatchError(
             f"the vectors in this store are of {known.embedder}, and it does not remember how to "
-            "make that embedder: give it as embedder="
+            "make that embedder: give it as embedder= (--embedder)"
         )
     return inferred
 
