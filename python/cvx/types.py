@@ -170,6 +170,11 @@ class Filter(NamedTuple):
     metadata: Mapping[str, Any] | None = None
     min_trust: float | None = None
 
+    def __repr__(self) -> str:
+        plain = self._field_defaults
+        said = {name: one for name, one in self._asdict().items() if one is not plain[name]}
+        return f"Filter({', '.join(f'{name}={one!r}' for name, one in said.items())})"
+
 
 def shorten(text: str, most: int) -> str:
     """Return a text of so many characters at the most, cut between words.
@@ -621,6 +626,10 @@ class Hit:
     relevance: float | None = None
 
     __repr__ = telling
+
+    def _repr_html_(self) -> str:
+        told = "" if self.event is None else html_text(self.event.text)
+        return f"<p>{self.score:.2f} {told or repr(self)}</p>"
 
     @property
     def node_id(self) -> int:

@@ -4,12 +4,15 @@ import copy
 import inspect
 import pickle
 from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import cvx
-from cvx import Cue, Episode, Event, Hit, LexicalEmbedder, Memory
+from cvx import Cue, Episode, Event, Filter, Hit, LexicalEmbedder, Memory
+from cvx.embed import CachedEmbedder, EncoderEmbedder, Prefixed
 from cvx.errors import InvalidInputError
 from cvx.types import Edge
 
@@ -40,6 +43,7 @@ def test_a_memory_has_at_most_twenty_methods_in_the_order_of_the_design() -> Non
         (Event("rain", entity="ana", timestamp=3), "Event(text='rain', entity='ana', timestamp=3)"),
         (Cue(text="rain?"), "Cue(text='rain?')"),
         (Edge(1, 2, "caused"), "Edge(cause=1, effect=2)"),
+        (Filter(kind="note", since=3), "Filter(since=3, kind='note')"),
         (Episode(goal="tea"), "Episode(goal='tea')"),
         (
             Hit(1, 0.5, 0.5, 0.5, 7, 3),
@@ -49,6 +53,19 @@ def test_a_memory_has_at_most_twenty_methods_in_the_order_of_the_design() -> Non
 )
 def test_a_repr_shows_what_is_not_as_by_default(thing: object, told: str) -> None:
     assert repr(thing) == told
+
+
+def test_a_part_says_what_it_is_part_of(tmp_path: Path) -> None:
+    memory = Memory(embedder=LexicalEmbedder(8))
+    cached = CachedEmbedder(
+        Prefixed(LexicalEmbedder(8), query="q: ", document=""), tmp_path / "vectors"
+    )
+    assert repr(memory.causes) == "<causes of a memory in RAM>"
+    assert repr(cached).startswith("<CachedEmbedder of <Prefixed of <LexicalEmbedder cvx-lexical")
+    encoder = SimpleNamespace(encode=lambda texts: np.ones((len(texts), 2)))
+    parts = [memory.learning, memory.frames, memory.admin, memory.aio]
+    for thing in (*parts, EncoderEmbedder(encoder, "mine")):
+        assert " object at 0x" not in repr(thing)
 
 
 def test_a_memory_says_where_it_is_what_it_holds_and_that_it_is_closed() -> None:
@@ -67,7 +84,7 @@ def test_no_page_carries_markup_of_what_was_remembered() -> None:
     memory.link(cause, effect, why=EVIL)
     story = memory.why("flood")
     assert (story.of, story[0], story.edges[0].why) == (effect, cause, EVIL)
-    for thing in (memory, cause, memory.recall("rain"), story):
+    for thing in (memory, cause, memory.recall("rain")[0], memory.recall("rain"), story):
         page = thing._repr_html_()
         assert "<img" not in page
         assert page.startswith("<")

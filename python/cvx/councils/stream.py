@@ -7,7 +7,7 @@ Park et al. 2023, Generative Agents: Interactive Simulacra of Human Behavior, se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -151,7 +151,7 @@ class MemoryStream:
         self.rate = rate or (lambda _text, _kind: _USUAL)
         self.weights = weights or StreamWeights()
         self._alone = memory is None
-        self.memory = Store(embedder=_GivenVectors(1)) if memory is None else memory
+        self.memory = Store(dim=1, metric="cosine") if memory is None else memory
 
     def __len__(self) -> int:
         sql = "SELECT count(*) FROM events WHERE namespace = ? AND state = 'active'"
@@ -433,24 +433,9 @@ class MemoryStream:
                 f"vectors of {len(vector)} and {self.memory.dim} dimensions cannot be compared: "
                 "embed both with the same model"
             )
-        self.memory = Store(embedder=_GivenVectors(len(vector)))
+        self.memory = Store(dim=len(vector), metric="cosine")
         for one in held:
             self.append(one)
-
-
-@dataclass(frozen=True, slots=True)
-class _GivenVectors:
-    """The embedder of a stream alone: vectors are given, or there are none."""
-
-    dim: int
-
-    def embed(self, texts: Sequence[str]) -> Vector:
-        """Refuse."""
-        raise InvalidInputError(f"{len(texts)} texts without a vector: give each its embedding")
-
-    def info(self) -> Mapping[str, Any]:
-        """Say what the vectors are."""
-        return {"id": f"given-{self.dim}", "dim": self.dim, "semantic": True}
 
 
 class _Everything:

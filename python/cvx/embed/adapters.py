@@ -41,6 +41,9 @@ class Prefixed(Threaded):
         self.query = query
         self.document = document
 
+    def __repr__(self) -> str:
+        return f"<Prefixed of {self.inner!r}>"
+
     def info(self) -> dict[str, Any]:
         """Describe the inner embedder's vectors, prefixes included."""
         inner = dict(self.inner.info())
@@ -103,6 +106,9 @@ class EncoderEmbedder(Threaded):
         self.name = name
         self.max_tokens = max_tokens
         self._dim: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<EncoderEmbedder {self.name!r}>"
 
     def info(self) -> dict[str, Any]:
         """Describe the vectors; the first call embeds one text to learn the dimension."""

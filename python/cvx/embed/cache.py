@@ -207,6 +207,9 @@ class CachedEmbedder(Threaded):
         """Close the connections of the inner embedder, if it has any; the file is never open."""
         close(self.inner)
 
+    def __repr__(self) -> str:
+        return f"<CachedEmbedder of {self.inner!r}>"
+
     def __len__(self) -> int:
         """How many vectors the file remembers, those of other embedders included."""
         return self._use(lambda db: int(_one(db, "SELECT count(*) FROM vectors")))

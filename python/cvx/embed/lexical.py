@@ -73,6 +73,9 @@ class LexicalEmbedder(Threaded):
         self.ngram_weight = ngram_weight
         self._words: dict[str, tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]] = {}
 
+    def __repr__(self) -> str:
+        return f"<LexicalEmbedder {self.info()['id']}>"
+
     def info(self) -> dict[str, Any]:
         """Describe the vectors, with the parameters that made them."""
         low, high = self.ngrams

@@ -104,6 +104,9 @@ class LocalEmbedder(Threaded):
                 f"the model {self._bert.vocabulary}: the files belong to different models"
             )
 
+    def __repr__(self) -> str:
+        return f"<LocalEmbedder {self.info()['id']}>"
+
     def info(self) -> dict[str, Any]:
         """Describe the vectors; the ``id`` carries the first half of the digest."""
         return {

@@ -71,6 +71,9 @@ class ServedEmbedder(Threaded):
         self._http = Http(url, http or HttpOptions())
         self._source = f"{self.provider} model {model!r}"
 
+    def __repr__(self) -> str:
+        return f"<{self._source}>"
+
     def info(self) -> dict[str, Any]:
         """Describe the vectors; embeds one text if the dimension is not yet known.
 

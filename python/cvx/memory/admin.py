@@ -17,7 +17,7 @@ from cvx.errors import InvalidInputError
 from cvx.memory.access import Identity
 from cvx.memory.causes import active_events
 from cvx.memory.settings import check_embedder, settings_of
-from cvx.memory.shared_state import SharedState
+from cvx.memory.shared_state import SharedState, noun_repr
 from cvx.memory.writes import declare_edge_kind, set_state
 from cvx.recall.view import Asker, ways_sql
 from cvx.scoring import logged_calibration
@@ -74,6 +74,8 @@ class Admin:
     shared : SharedState
         Of the memory.
     """
+
+    __repr__ = noun_repr
 
     def __init__(self, shared: SharedState) -> None:
         self._shared = shared

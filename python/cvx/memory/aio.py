@@ -52,5 +52,8 @@ class Aio:
 
         return awaited
 
+    def __repr__(self) -> str:
+        return f"<the verbs of {self._whose!r} to await>"
+
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._verbs]

@@ -31,7 +31,7 @@ from cvx.errors import UnjudgedWarning
 from cvx.escaping import html_text
 from cvx.extras import needs
 from cvx.memory.access import Identity
-from cvx.memory.shared_state import SharedState
+from cvx.memory.shared_state import SharedState, noun_repr
 from cvx.memory.writes import add_events
 from cvx.store import Record
 from cvx.store.row_validation import explains
@@ -60,6 +60,8 @@ class Causes:
         Who is asked where a call of ``propose`` names nobody: a ``Judge``, or a language model's
         client; by default nobody, and the pair model that ships with cvx decides alone.
     """
+
+    __repr__ = noun_repr
 
     def __init__(self, shared: SharedState, identity: Identity) -> None:
         self._shared, self._identity = shared, identity

@@ -11,7 +11,7 @@ import numpy as np
 from cvx.arguments import a_flag, checked, optional, wrong
 from cvx.extras import needs
 from cvx.memory.access import Identity
-from cvx.memory.shared_state import SharedState
+from cvx.memory.shared_state import SharedState, noun_repr
 from cvx.recall.view import Asker, ways_sql
 from cvx.store.row_validation import explains
 from cvx.store.rows import json_of
@@ -47,6 +47,8 @@ class Frames:
     shared : SharedState
         Of the memory.
     """
+
+    __repr__ = noun_repr
 
     def __init__(self, shared: SharedState) -> None:
         self._shared = shared

@@ -26,7 +26,7 @@ from cvx.learn.attribution import Attribution
 from cvx.memory.access import Identity
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
 from cvx.memory.recaller import RECALL, Recaller, asker_of
-from cvx.memory.shared_state import SharedState
+from cvx.memory.shared_state import SharedState, noun_repr
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.floor import Answerable
@@ -71,6 +71,8 @@ class Learning:
     identity : Identity
         Who asks.
     """
+
+    __repr__ = noun_repr
 
     def __init__(self, shared: SharedState, recaller: Recaller, identity: Identity) -> None:
         self._shared, self._recaller, self._identity = shared, recaller, identity

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cvx.arguments import a_time, wrong
 from cvx.embed import Embedder
@@ -326,3 +326,9 @@ def digest(namespace: str, text: str) -> bytes:
     """Return what two texts share that differ in nothing but case and white space."""
     plain = f"{namespace}\0{' '.join(text.casefold().split())}"
     return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def noun_repr(noun: Any) -> str:
+    """Return a repr of what hangs on a memory, such as ``memory.causes``: which, and of which."""
+    where = noun._shared.folder or "a memory in RAM"
+    return f"<{type(noun).__name__.lower()} of {where}>"
