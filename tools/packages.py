@@ -7,6 +7,7 @@ of Python are tried where they are on the path.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ TESTING = (
     "polars",
     "gymnasium",
     "statsmodels",
+    "matplotlib",
     "networkx",
 )
 
@@ -55,7 +57,9 @@ print("cvx", cvx.__version__, "on Python", sys.version.split()[0])
 def run(*command: object, cwd: Path | None = None) -> None:
     """Run a command, and stop where it fails."""
     print("+", *command, flush=True)
-    subprocess.run([str(one) for one in command], check=True, cwd=cwd)
+    # Not what the caller's own environment would import.
+    clean = {name: one for name, one in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([str(one) for one in command], check=True, cwd=cwd, env=clean)
 
 
 def use(package: Path, version: str, *, tests: bool) -> None:
